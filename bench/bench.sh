@@ -201,7 +201,7 @@ open_all() # row threads
 declare -A key_of
 choose_setting() # program row threads
 {
-    local setting result least='' number=0 key
+    local setting result minimum='' number=0 key
     unset "key_of[$1]"
     while read -r setting; do
         key=$1-$number
@@ -212,14 +212,14 @@ choose_setting() # program row threads
             echo "bench: ${title[$1]} fails with '$setting' in $2" >&2
             [ -e "$scratch/$key.errors" ] && tail -n 3 "$scratch/$key.errors" >&2
             torch_close "$key"
-        elif [ -z "$least" ] || less "$result" "$least"; then
-            [ -n "$least" ] && torch_close "${key_of[$1]}"
-            least=$result key_of[$1]=$key best_of[$1-$2-$3]=$setting
+        elif [ -z "$minimum" ] || less "$result" "$minimum"; then
+            [ -n "$minimum" ] && torch_close "${key_of[$1]}"
+            minimum=$result key_of[$1]=$key best_of[$1-$2-$3]=$setting
         else
             torch_close "$key"
         fi
     done < <(settings_of "$1" "$2" "$3")
-    [ -n "$least" ]
+    [ -n "$minimum" ]
 }
 
 # --- the machine ---
@@ -257,7 +257,7 @@ measure_memory() # threads
 }
 
 # --- what is written ---
-# Of a file's columns: the median, the least and the most of the first, the largest of the fourth.
+# Of a file's columns: the median, the minimum and the maximum of the first, the largest of the fourth.
 summary()
 {
     sort -g "$1" | awk '{ value[NR] = $1; if ($4 > memory) memory = $4 }
@@ -267,7 +267,7 @@ summary()
 
 mkdir -p "$here/results"
 results=$here/results/$(hostname)-$(date +%Y%m%d-%H%M%S)
-record() # row threads program; middle, least, most, memory, ours and our_memory are set
+record() # row threads program; middle, minimum, maximum, memory, ours and our_memory are set
 {
     local peak
     peak=$(sort -g "$scratch/peak-$2" | tail -n 1)
@@ -275,11 +275,11 @@ record() # row threads program; middle, least, most, memory, ours and our_memory
         "${precision_of[$1]}" "$2"
     printf '"program": "%s", "setting": "%s", ' "${title[$3]}" \
         "$(setting_text "$3" "$1" "${best_of[$3-$1-$2]:-$2}")"
-    printf '"step_us": %s, "least_us": %s, "most_us": %s, "peak_mb": %s, ' "$middle" "$least" "$most" "$memory"
+    printf '"step_us": %s, "minimum_us": %s, "maximum_us": %s, "peak_mb": %s, ' "$middle" "$minimum" "$maximum" "$memory"
     awk -v time="$middle" -v ours="$ours" -v memory="$memory" -v our_memory="$our_memory" -v work="${megaflops_of[$1]}" \
         -v peak="$peak" 'BEGIN { printf "\"ratio\": %.3f, \"memory_ratio\": %.2f, \"share_of_peak\": %.4f, ", time / ours,
             memory / our_memory, work / time * 1000 / peak }'
-    printf '"mflop": %s, "least_mb_moved": %s, "peak_gflops": %s, ' "${megaflops_of[$1]}" "${megabytes_of[$1]}" "$peak"
+    printf '"mflop": %s, "minimum_mb_moved": %s, "peak_gflops": %s, ' "${megaflops_of[$1]}" "${megabytes_of[$1]}" "$peak"
     for name in memory-read memory-update cache-read cache-update; do
         printf '"%s_gbs": %s, ' "${name/-/_}" "${bandwidth[$2-$name]}"
     done
@@ -290,10 +290,10 @@ record() # row threads program; middle, least, most, memory, ours and our_memory
 # At once, so that nothing is lost if a later row fails.
 write_row() # row threads
 {
-    local program middle least most memory ours our_memory
+    local program middle minimum maximum memory ours our_memory
     for program in "${programs[@]}"; do
         [ -s "$scratch/$program-$1-$2" ] || continue
-        read -r middle least most memory <<<"$(summary "$scratch/$program-$1-$2")"
+        read -r middle minimum maximum memory <<<"$(summary "$scratch/$program-$1-$2")"
         [ "$program" = sigma ] && ours=$middle our_memory=$memory
         record "$1" "$2" "$program" >>"$results.jsonl"
     done
@@ -339,7 +339,7 @@ done
 
 if [ ${#measured[@]} -gt 0 ]; then
     echo
-    echo "Microseconds a step: median of $rounds rounds (least to most), each a median over $seconds s. ratio: the program's time / ours."
+    echo "Microseconds a step: median of $rounds rounds (minimum to maximum), each a median over $seconds s. ratio: the program's time / ours."
     echo "of peak: operations of the products / time / most float32 multiply-adds measured here. MB: peak of the process."
     "$here/table.sh" text "$results.jsonl"
     for count in $counts; do

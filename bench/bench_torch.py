@@ -4,7 +4,7 @@
     bench_torch.py --sizes 784,1024,1024,10 --batch 100 --optimiser sgd --threads 1 [--way compile+fused] [--seconds 2]
     bench_torch.py --version          version, MB of its own libraries, what it can do (exit code 77 without PyTorch)
 
-The network is one of MODELS; the records stay in memory. --way joins words with "+":
+The network is one of MODELS; the examples stay in memory. --way joins words with "+":
 
     plain       the optimiser does one parameter after the other
     foreach     the optimiser does all parameters in one call
@@ -25,8 +25,8 @@ import sys
 import time
 
 WARM_UP_STEPS = 5
-LEAST_STEPS = 5
-MOST_STEPS = 200000
+MINIMUM_STEPS = 5
+MAXIMUM_STEPS = 200000
 
 
 def cross_entropy(torch):
@@ -35,7 +35,7 @@ def cross_entropy(torch):
 
 def cross_entropy_of_steps(torch):
     """Of (batch, time, classes)."""
-    return lambda answer, classes: torch.nn.functional.cross_entropy(answer.flatten(0, 1), classes.flatten())
+    return lambda logits, classes: torch.nn.functional.cross_entropy(logits.flatten(0, 1), classes.flatten())
 
 
 def dense(torch, arguments):
@@ -46,9 +46,9 @@ def dense(torch, arguments):
         if layers:
             layers.append(torch.nn.ReLU())
         layers.append(torch.nn.Linear(fan_in, fan_out))
-    records = torch.rand(arguments.batch, sizes[0])
+    examples = torch.rand(arguments.batch, sizes[0])
     classes = torch.randint(sizes[-1], (arguments.batch,))
-    return torch.nn.Sequential(*layers), records, classes, cross_entropy(torch)
+    return torch.nn.Sequential(*layers), examples, classes, cross_entropy(torch)
 
 
 def lenet(torch, arguments):
@@ -75,17 +75,17 @@ def lstm(torch, arguments, vocabulary=65, time_steps=64):
             super().__init__()
             self.embedding = nn.Embedding(vocabulary, 128)
             self.layers = nn.LSTM(128, 256, num_layers=2, batch_first=True)
-            self.answer = nn.Linear(256, vocabulary)
+            self.head = nn.Linear(256, vocabulary)
 
         def forward(self, tokens):
-            return self.answer(self.layers(self.embedding(tokens))[0])
+            return self.head(self.layers(self.embedding(tokens))[0])
 
     tokens, following = (torch.randint(vocabulary, (arguments.batch, time_steps)) for _ in range(2))
     return Characters(), tokens, following, cross_entropy_of_steps(torch)
 
 
 def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=4):
-    """A small transformer: normalised before each part, gelu, biases, its answer by the embedding's weights."""
+    """A small transformer: normalised before each part, gelu, biases, its logits by the embedding's weights."""
     nn, functional = torch.nn, torch.nn.functional
     whole = "attention" in arguments.words
 
@@ -101,11 +101,11 @@ def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=
             parts = self.queries_keys_values(x).chunk(3, dim=2)
             queries, keys, values = (part.unflatten(2, (heads, width // heads)).transpose(1, 2) for part in parts)
             if whole:
-                answer = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
+                attended = functional.scaled_dot_product_attention(queries, keys, values, is_causal=True)
             else:
                 scores = queries @ keys.transpose(2, 3) * (width // heads) ** -0.5
-                answer = scores.masked_fill(self.hidden, float("-inf")).softmax(3) @ values
-            return self.joined(answer.transpose(1, 2).flatten(2))
+                attended = scores.masked_fill(self.hidden, float("-inf")).softmax(3) @ values
+            return self.joined(attended.transpose(1, 2).flatten(2))
 
         def forward(self, x):
             x = x + self.attend(self.before_attention(x))
@@ -116,15 +116,15 @@ def gpt(torch, arguments, vocabulary=65, context=64, width=128, heads=4, blocks=
             super().__init__()
             self.tokens, self.places = nn.Embedding(vocabulary, width), nn.Embedding(context, width)
             self.blocks = nn.Sequential(*(Block() for _ in range(blocks)))
-            self.normalise, self.answer = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
-            self.answer.weight = self.tokens.weight
+            self.normalise, self.head = nn.LayerNorm(width), nn.Linear(width, vocabulary, bias=False)
+            self.head.weight = self.tokens.weight
             for weights in self.parameters():
                 if weights.dim() > 1:
                     nn.init.normal_(weights, std=0.02)
 
         def forward(self, tokens):
             x = self.tokens(tokens) + self.places.weight
-            return self.answer(self.normalise(self.blocks(x)))
+            return self.head(self.normalise(self.blocks(x)))
 
     tokens, following = (torch.randint(vocabulary, (arguments.batch, context)) for _ in range(2))
     return Transformer(), tokens, following, cross_entropy_of_steps(torch)
@@ -144,18 +144,18 @@ def make_step(torch, arguments):
     """One step of training as a function without arguments."""
     torch.manual_seed(7)
     torch.set_flush_denormal(True)
-    network, records, classes, cost_of = MODELS[arguments.model](torch, arguments)
+    network, examples, classes, cost_of = MODELS[arguments.model](torch, arguments)
     optimiser = make_optimiser(torch, arguments, network.parameters())
-    answer = network
+    model = network
     if "compile" in arguments.words or "autotune" in arguments.words:
-        answer = torch.compile(network, mode="max-autotune" if "autotune" in arguments.words else None)
+        model = torch.compile(network, mode="max-autotune" if "autotune" in arguments.words else None)
     mixed = arguments.precision == "bfloat16"
 
     def step():
         # Gradients are let go of rather than zeroed: the faster way, and the default since PyTorch 2.
         optimiser.zero_grad(set_to_none=True)
         with torch.autocast("cpu", dtype=torch.bfloat16, enabled=mixed):
-            cost = cost_of(answer(records), classes)
+            cost = cost_of(model(examples), classes)
         cost.backward()
         optimiser.step()
 
@@ -165,7 +165,7 @@ def make_step(torch, arguments):
 def measure(step, seconds):
     """The line that is printed."""
     times, end = [], time.perf_counter() + seconds
-    while len(times) < LEAST_STEPS or (len(times) < MOST_STEPS and time.perf_counter() < end):
+    while len(times) < MINIMUM_STEPS or (len(times) < MAXIMUM_STEPS and time.perf_counter() < end):
         begin = time.perf_counter()
         step()
         times.append(time.perf_counter() - begin)

@@ -67,7 +67,7 @@ gpt2() # batch context blocks
         notation+=" + transformer(12, causal)"
     done
     # Multiply-adds of a token: 12 * 768^2 in a block's matrices, 2 * 768 for each place it looks at (all, though half are
-    # hidden), 768 * 50257 for the answer.
+    # hidden), 768 * 50257 for the logits.
     work=$(awk -v batch="$1" -v context="$2" -v blocks="$3" 'BEGIN {
         printf "%.6f", 6 * batch * context * (blocks * (12 * 768 * 768 + 2 * 768 * context) + 768 * 50257) / 1e6 }')
     workload gpt2 adamw "$1" bfloat16 "$work" 124439808 0 gpt2 \

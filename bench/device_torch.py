@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bench_torch
 
 WARM_UP_STEPS = 10
-LEAST_STEPS = 5
+MINIMUM_STEPS = 5
 
 
 def gpt2(torch, arguments):
@@ -45,17 +45,17 @@ def make_step(torch, job, device):
         left, right = (torch.rand(size, size, device=device, dtype=dtype) - 0.5 for _ in range(2))
         return lambda: left @ right
     models = dict(bench_torch.MODELS, gpt2=gpt2)
-    network, records, classes, cost_of = models[job.model](torch, arguments)
-    network, records, classes = network.to(device), records.to(device), classes.to(device)
+    network, examples, classes, cost_of = models[job.model](torch, arguments)
+    network, examples, classes = network.to(device), examples.to(device), classes.to(device)
     optimiser = bench_torch.make_optimiser(torch, arguments, network.parameters())
-    answer = network
+    model = network
     if job.way != "eager":
-        answer = torch.compile(network, mode="reduce-overhead" if job.way == "graphs" else None)
+        model = torch.compile(network, mode="reduce-overhead" if job.way == "graphs" else None)
 
     def step():
         optimiser.zero_grad(set_to_none=True)
         with torch.autocast(device, dtype=torch.bfloat16, enabled=job.precision == "bfloat16"):
-            cost = cost_of(answer(records), classes)
+            cost = cost_of(model(examples), classes)
         cost.backward()
         optimiser.step()
 
@@ -72,7 +72,7 @@ def measure(torch, job, device):
         step()
     wait()
     begin, count = time.perf_counter(), 0
-    while count < LEAST_STEPS or time.perf_counter() - begin < job.seconds:
+    while count < MINIMUM_STEPS or time.perf_counter() - begin < job.seconds:
         for _ in range(5):  # the queue may be ahead of the clock by these
             step()
         count += 5

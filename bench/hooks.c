@@ -2,7 +2,7 @@
  *
  * Nanoseconds of an iteration's event with 0, 1 and 10 hooks that are attached but not due, with hooks of
  * another scale, and with hooks that are due and do nothing; then microseconds of each ready-made hook when
- * it is due, on a network of 17,226 parameters. The least of several rounds, for neighbours only ever add.
+ * it is due, on a network of 17,226 parameters. The minimum of several rounds, for neighbours only ever add.
  */
 #include "training/trainer.h"
 
@@ -67,18 +67,18 @@ static void print_cost(int count, sgm_time_step when, const char *what)
 
 static sgm_trainer *make_trainer(sgm_handler *handler)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     const sgm__trainer_settings settings = {.seed = 1, .handler = handler};
     sgm_shape shapes[2] = {sgm_shape_of(64, 64), sgm_shape_of(64, 10)};
     sgm_tensor *tensors[2] = {sgm_tensor_create(SGM_FLOAT32, &shapes[0]),
                               sgm_tensor_create(SGM_FLOAT32, &shapes[1])};
     sgm_trainer *trainer = sgm__trainer_create("bench", &settings);
-    sgm_dataset *dataset = sgm_dataset_from("bench", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("bench", fields, tensors, 2);
     check(trainer && dataset);
     sgm_trainer_network(trainer,
                         "input(64) + dense(128, relu) + dense(64, relu) + dense(10) + softmax_cross_entropy");
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 32));
-    sgm_trainer_add_data(trainer, "validation", sgm_undivided(dataset));
+    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
     sgm_trainer_optimiser(trainer, sgm_adam());
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
@@ -123,15 +123,15 @@ static void print_ready(void)
     static const char *const texts[] = {
         "every iteration value_reporter(training.loss optimiser.learning_rate)",
         "every iteration progress_reporter",
-        "every iteration accumulator(optimiser.cost_total)",
-        "every iteration mean_reporter(optimiser.cost_total)",
+        "every iteration accumulator(optimiser.loss)",
+        "every iteration mean_reporter(optimiser.loss)",
         "every iteration running_time",
         "every iteration running_time_reporter",
         "every iteration throughput",
-        "every iteration time_series(optimiser.cost_total)",
-        "every iteration early_stopper(optimiser.cost_total, 1000000)",
-        "every iteration stop() if optimiser.cost_total < 0",
-        "every iteration if optimiser.cost_total > 1e9 then set optimiser.learning_rate *= 0.5",
+        "every iteration time_series(optimiser.loss)",
+        "every iteration early_stopper(optimiser.loss, 1000000)",
+        "every iteration stop() if optimiser.loss < 0",
+        "every iteration if optimiser.loss > 1e9 then set optimiser.learning_rate *= 0.5",
         "every iteration modifier(optimiser.learning_rate, \"scale(0.5)\")",
         "every iteration statistics(network.layers.*.weights)",
         "every iteration nan_watch",

@@ -16,8 +16,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define MOST_LAYERS 16
-static int64_t sizes[MOST_LAYERS + 1] = {784, 1024, 1024, 10};
+#define MAXIMUM_LAYERS 16
+static int64_t sizes[MAXIMUM_LAYERS + 1] = {784, 1024, 1024, 10};
 static int64_t batch = 100;
 static int layers = 3;
 static bool mixed;
@@ -35,7 +35,7 @@ static void record_step(sgm_graph *graph)
     sgm_shape shape = sgm_shape_of(batch, sizes[0]), target_shape = sgm_shape_of(batch, sizes[layers]);
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape);
     sgm_value targets = sgm_input_value(graph, "targets", SGM_FLOAT32, &target_shape);
-    sgm_value parameters[2 * MOST_LAYERS], slopes[2 * MOST_LAYERS];
+    sgm_value parameters[2 * MAXIMUM_LAYERS], gradients[2 * MAXIMUM_LAYERS];
     for (int i = 0; i < layers; i++) {
         char name[16];
         sgm_shape weights = sgm_shape_of(sizes[i], sizes[i + 1]), biases = sgm_shape_of(sizes[i + 1]);
@@ -52,11 +52,11 @@ static void record_step(sgm_graph *graph)
     }
     x = sgm_cast(graph, x, SGM_FLOAT32);
     sgm_value cost = sgm_mean(graph, sgm_softmax_cross_entropy_values(graph, x, targets));
-    sgm_gradients(graph, cost, parameters, 2 * layers, slopes);
+    sgm_gradients(graph, cost, parameters, 2 * layers, gradients);
     for (int i = 0; i < 2 * layers; i++)
         sgm_assign(
             graph, parameters[i],
-            sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), slopes[i])));
+            sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), gradients[i])));
     sgm_output(graph, "cost", cost);
     check(sgm_graph_status(graph) == SGM_OK);
 }
@@ -103,7 +103,7 @@ static void feed_batch(sgm_session *session, sgm_program *program, sgm__random *
 static void read_sizes(const char *text)
 {
     int count = 0;
-    for (char *end; count <= MOST_LAYERS; text = end + 1) {
+    for (char *end; count <= MAXIMUM_LAYERS; text = end + 1) {
         sizes[count++] = strtoll(text, &end, 10);
         if (*end != ',')
             break;

@@ -22,10 +22,10 @@
 #include <unistd.h>
 
 #define USUAL_ROUNDS 60
-#define MOST_ROUNDS 10000
+#define MAXIMUM_ROUNDS 10000
 #define TURN_SECONDS 0.04
-#define MOST_CLIENTS 3
-#define MOST_SHARE 0.01
+#define MAXIMUM_CLIENTS 3
+#define MAXIMUM_SHARE 0.01
 
 typedef struct workload {
     const char *name, *network;
@@ -120,7 +120,7 @@ static double time_steps(sgm_env *env, sgm_trainer *trainer, int64_t steps)
 typedef struct runner {
     sgm_env *env;
     sgm_trainer *trainer;
-    pid_t clients[MOST_CLIENTS];
+    pid_t clients[MAXIMUM_CLIENTS];
 } runner;
 
 static runner begin(const workload *work, const way *w, sgm_dataset *data)
@@ -147,7 +147,7 @@ static void print_way(const workload *work, size_t index, double *times, double 
     else if (index == 1)
         printf(" %+7.2f %%, noise\n", 100 * share);
     else
-        printf(" %+7.2f %%, at most 1 %%: %s\n", 100 * share, share <= MOST_SHARE ? "met" : "missed");
+        printf(" %+7.2f %%, at most 1 %%: %s\n", 100 * share, share <= MAXIMUM_SHARE ? "met" : "missed");
 }
 
 static void measure(const workload *work, size_t rounds)
@@ -191,8 +191,8 @@ static void measure(const workload *work, size_t rounds)
 int main(int argc, char **argv)
 {
     int64_t rounds = USUAL_ROUNDS;
-    if (argc > 1 && (!sgm__parse_int64(argv[1], &rounds) || rounds < 1 || rounds > MOST_ROUNDS)) {
-        fprintf(stderr, "monitor: expected 1 to %d rounds, got '%s'\n", MOST_ROUNDS, argv[1]);
+    if (argc > 1 && (!sgm__parse_int64(argv[1], &rounds) || rounds < 1 || rounds > MAXIMUM_ROUNDS)) {
+        fprintf(stderr, "monitor: expected 1 to %d rounds, got '%s'\n", MAXIMUM_ROUNDS, argv[1]);
         return 2;
     }
     printf("A training step and the web monitor, %lld rounds of turns of %g s:\n", (long long)rounds,

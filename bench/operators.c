@@ -1,8 +1,8 @@
 /* What workers give: build/release/bench/operators
  *
  * Milliseconds of an iteration of 784-1024-1024-10 and of 4-12-3 with one worker and with two, which share
- * the same number of threads: the middle of all and the least, for neighbours only ever add. An iteration of
- * two workers that merge parameters trains on two minibatches.
+ * the same number of threads: the middle of all and the minimum, for neighbours only ever add. An iteration
+ * of two workers that merge parameters trains on two minibatches.
  */
 #include "random_data.h"
 #include "steps.h"
@@ -15,16 +15,16 @@
 
 typedef struct network {
     const char *text;
-    int64_t inputs, classes, records, batch;
+    int64_t inputs, classes, examples, batch;
 } network;
 
 static void measure(const network *wanted, const char *what, int threads, sgm_operator *workers)
 {
-    static double times[MOST_STEPS];
-    steps timed = {.warm_up = wanted->records / wanted->batch, .seconds = INFINITY, .times = times};
+    static double times[MAXIMUM_STEPS];
+    steps timed = {.warm_up = wanted->examples / wanted->batch, .seconds = INFINITY, .times = times};
     sgm_env *env = sgm_env_create("bench", .threads = threads);
     sgm_trainer *trainer = sgm_trainer_create(env, "bench");
-    sgm_dataset *dataset = random_classes(wanted->records, wanted->inputs, wanted->classes);
+    sgm_dataset *dataset = random_classes(wanted->examples, wanted->inputs, wanted->classes);
     sgm_trainer_network(trainer, wanted->text);
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = wanted->batch));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
@@ -36,7 +36,7 @@ static void measure(const network *wanted, const char *what, int threads, sgm_op
         exit(1);
     }
     double middle = median(times, timed.count);
-    printf("  %-46s %9.4f ms, least %9.4f ms\n", what, middle * 1e3, times[0] * 1e3);
+    printf("  %-46s %9.4f ms, minimum %9.4f ms\n", what, middle * 1e3, times[0] * 1e3);
     sgm_dataset_free(dataset);
     sgm_env_free(env);
 }

@@ -1,11 +1,11 @@
 /* Time of every operation on every handler: build/release/bench/ops [part of a name]
- * Microseconds a run, at the cases' own shapes; the least of several rounds, for neighbours only ever add.
+ * Microseconds a run, at the cases' own shapes; the minimum of several rounds, for neighbours only ever add.
  */
 #include "../tests/ops/op_program.h"
 
 #include <stdio.h>
 
-#define LEAST_ELEMENTS 1000 /* of the first operand: smaller cases say more about overhead */
+#define MINIMUM_ELEMENTS 1000 /* of the first operand: smaller cases say more about overhead */
 #define ROUNDS 5
 #define ROUND_SECONDS 0.02
 #define MAX_HANDLERS 8
@@ -90,7 +90,7 @@ int main(int argc, char **argv)
     printf("\n");
     for (int32_t i = 0; i < OP_CASES_COUNT; i++)
         if (strstr(op_cases[i].name, argc > 1 ? argv[1] : "") != NULL &&
-            sgm_shape_elements(&op_cases[i].inputs[0].shape) >= LEAST_ELEMENTS)
+            sgm_shape_elements(&op_cases[i].inputs[0].shape) >= MINIMUM_ELEMENTS)
             print_case(handlers, count, &op_cases[i]);
     for (int h = 0; h < count; h++)
         sgm_handler_free(handlers[h]);

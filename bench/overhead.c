@@ -2,7 +2,7 @@
  *
  *   overhead [SECONDS]     of each step that is measured (default 0.3)
  *
- * Steps of small networks, bare and through a trainer; a network that is recorded again at each iteration
+ * Steps of small networks, bare and through a trainer; a network that is re-recorded at each iteration
  * beside one that is not; compiling; the time from a process's start to the end of its first step; what a
  * meeting of threads costs; the size of the library. Times are medians. Run it in the project's folder.
  */
@@ -39,11 +39,11 @@ static void check(bool good)
     exit(1);
 }
 
-static void print_row(const char *what, double value, const char *unit, double most)
+static void print_row(const char *what, double value, const char *unit, double maximum)
 {
     printf("  %-58s %9.3f %-4s", what, value, unit);
-    if (most > 0)
-        printf(" at most %g: %s", most, value <= most ? "met" : "missed");
+    if (maximum > 0)
+        printf(" at most %g: %s", maximum, value <= maximum ? "met" : "missed");
     printf("\n");
 }
 
@@ -54,10 +54,10 @@ static double trainer_step(const char *notation, int64_t inputs, int64_t classes
 {
     char network[256];
     steps timed = {.warm_up = WARM_UP_STEPS,
-                   .least = 10,
+                   .minimum = 10,
                    .seconds = seconds,
-                   .times = sgm__alloc(MOST_STEPS * sizeof(double))};
-    snprintf(network, sizeof network, notation, again ? " + recorded_again" : "");
+                   .times = sgm__alloc(MAXIMUM_STEPS * sizeof(double))};
+    snprintf(network, sizeof network, notation, again ? " + rerecorded" : "");
     sgm_env *env = sgm_env_create("overhead", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
     sgm_dataset *data = random_classes(batch * 16, inputs, classes);
@@ -83,13 +83,13 @@ static sgm_value pass_on(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return inputs[0];
 }
 
-static const sgm_layer_type recorded_again = {.api = SGM_LAYER_API,
-                                              .flags = SGM_LAYER_DYNAMIC,
-                                              .name = "recorded_again",
-                                              .doc = "nothing, at each iteration anew",
-                                              .min_inputs = 1,
-                                              .max_inputs = 1,
-                                              .forward = pass_on};
+static const sgm_layer_type rerecorded = {.api = SGM_LAYER_API,
+                                          .flags = SGM_LAYER_DYNAMIC,
+                                          .name = "rerecorded",
+                                          .doc = "nothing, at each iteration anew",
+                                          .min_inputs = 1,
+                                          .max_inputs = 1,
+                                          .forward = pass_on};
 
 /* --- bare programs --- */
 
@@ -98,7 +98,7 @@ static void record_iris(sgm_graph *graph, sgm_session *session)
     static const int64_t sizes[] = {4, 12, 10, 3};
     static const char *const names[] = {"w0", "b0", "w1", "b1", "w2", "b2"};
     sgm_shape shape = sgm_shape_of(10, 4), classes = sgm_shape_of(10, 3);
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), parameters[6], slopes[6];
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), parameters[6], gradients[6];
     sgm_value targets = sgm_input_value(graph, "targets", SGM_FLOAT32, &classes);
     for (int i = 0; i < 6; i++) {
         shape = i % 2 == 0 ? sgm_shape_of(sizes[i / 2], sizes[i / 2 + 1]) : sgm_shape_of(sizes[i / 2 + 1]);
@@ -112,11 +112,11 @@ static void record_iris(sgm_graph *graph, sgm_session *session)
         x = i < 2 ? sgm_relu(graph, x) : x;
     }
     sgm_value cost = sgm_mean(graph, sgm_softmax_cross_entropy_values(graph, x, targets));
-    sgm_gradients(graph, cost, parameters, 6, slopes);
+    sgm_gradients(graph, cost, parameters, 6, gradients);
     for (int i = 0; i < 6; i++)
         sgm_assign(
             graph, parameters[i],
-            sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), slopes[i])));
+            sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), gradients[i])));
     sgm_output(graph, "cost", cost);
     check(sgm_graph_status(graph) == SGM_OK);
 }
@@ -127,7 +127,7 @@ static double bare_step(void)
     sgm_handler *handler = sgm_handler_create("cpu");
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
-    double *times = sgm__alloc(MOST_STEPS * sizeof(double));
+    double *times = sgm__alloc(MAXIMUM_STEPS * sizeof(double));
     check(handler != NULL && session != NULL && graph != NULL && times != NULL);
     record_iris(graph, session);
     sgm_program *program = sgm_session_prepare(session, graph);
@@ -138,7 +138,7 @@ static double bare_step(void)
         sgm_tensor_free(value);
     }
     int64_t count = 0;
-    for (double began = sgm__now(); count < MOST_STEPS && sgm__now() - began < seconds;) {
+    for (double began = sgm__now(); count < MAXIMUM_STEPS && sgm__now() - began < seconds;) {
         double before = sgm__now(); /* ten together, as a clock takes a part of such a step */
         for (int i = 0; i < 10; i++)
             check(sgm_session_run(session, program) == SGM_OK);
@@ -269,17 +269,17 @@ static double meeting(double pause)
 }
 
 static void print_dynamic(const char *name, const char *notation, int64_t inputs, int64_t classes,
-                          int64_t batch, double most)
+                          int64_t batch, double maximum)
 {
     char what[96];
     double once = trainer_step(notation, inputs, classes, batch, false);
     double again = trainer_step(notation, inputs, classes, batch, true);
     snprintf(what, sizeof what, "%s: a step of a trainer", name);
     print_row(what, once, "us", 0);
-    snprintf(what, sizeof what, "%s: the same, recorded again each time", name);
+    snprintf(what, sizeof what, "%s: the same, re-recorded each time", name);
     print_row(what, again, "us", 0);
     snprintf(what, sizeof what, "%s: ratio of the two", name);
-    print_row(what, again / once, "", most);
+    print_row(what, again / once, "", maximum);
 }
 
 int main(int argc, char **argv)
@@ -293,7 +293,7 @@ int main(int argc, char **argv)
     check(readlink("/proc/self/exe", self, sizeof self - 1) > 0);
     snprintf(folder, sizeof folder, "%s", self);
     dirname(folder);
-    check(sgm_register_layer(&recorded_again) == SGM_OK);
+    check(sgm_register_layer(&rerecorded) == SGM_OK);
     printf("overhead (medians)\n");
     print_row("4-12-10-3, batch 10: a step of a session", bare_step(), "us", 2);
     print_dynamic("4-12-10-3, batch 10", IRIS, 4, 3, 10, 1.1);

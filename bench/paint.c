@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define MOST_SERIES 640
-#define MOST_POINTS 10000000
+#define MAXIMUM_SERIES 640
+#define MAXIMUM_POINTS 10000000
 #define IN_A_CHART 10
 
 static void check(bool good)
@@ -66,11 +66,12 @@ static void record(sgm_trainer *trainer, sgm__web_recording *recording, int64_t 
     sgm_registry_free(walks);
 }
 
-static int64_t argument(int argc, char **argv, int index, int64_t usual, int64_t most)
+static int64_t argument(int argc, char **argv, int index, int64_t usual, int64_t maximum)
 {
     int64_t value = usual;
-    if (argc > index && (!sgm__parse_int64(argv[index], &value) || value < 1 || value > most)) {
-        fprintf(stderr, "paint: expected a number from 1 to %lld, got '%s'\n", (long long)most, argv[index]);
+    if (argc > index && (!sgm__parse_int64(argv[index], &value) || value < 1 || value > maximum)) {
+        fprintf(stderr, "paint: expected a number from 1 to %lld, got '%s'\n", (long long)maximum,
+                argv[index]);
         exit(2);
     }
     return value;
@@ -78,8 +79,8 @@ static int64_t argument(int argc, char **argv, int index, int64_t usual, int64_t
 
 int main(int argc, char **argv)
 {
-    int64_t series = argument(argc, argv, 1, 100, MOST_SERIES);
-    int64_t points = argument(argc, argv, 2, 100000, MOST_POINTS);
+    int64_t series = argument(argc, argv, 1, 100, MAXIMUM_SERIES);
+    int64_t points = argument(argc, argv, 2, 100000, MAXIMUM_POINTS);
     sgm_env *env = sgm_env_create("paint", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
     sgm_dataset *data = random_classes(100, 4, 3);

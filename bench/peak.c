@@ -24,18 +24,18 @@
 
 #define CHAINS 12 /* independent sums: more than two units with a delay of 4 or 5 need */
 #define ROUNDS 20000
-#define MOST_THREADS 256
+#define MAXIMUM_THREADS 256
 #define REPEATS 15
 #define SECONDS 0.02 /* each repeat, at least */
 
 #define MEMORY_REPEATS 5
-#define LEAST_MEMORY (256 << 20) /* bytes of two arrays that are in no cache */
-#define MOST_MEMORY (2LL << 30)
+#define MINIMUM_MEMORY (256 << 20) /* bytes of two arrays that are in no cache */
+#define MAXIMUM_MEMORY (2LL << 30)
 #define CACHE_BYTES (16 << 20) /* of two arrays that are in the third-level cache, and not in the second */
 
 /* A thread's part of the two arrays, where memory is measured. */
 typedef struct part {
-    float *weights, *slopes;
+    float *weights, *gradients;
     long long count;
 } part;
 
@@ -83,13 +83,13 @@ typedef float sixteen __attribute__((vector_size(64), aligned(64)));
 
 WIDE_CLONES static long long read_arrays(const part *p)
 {
-    const sixteen *weights = (const sixteen *)p->weights, *slopes = (const sixteen *)p->slopes;
+    const sixteen *weights = (const sixteen *)p->weights, *gradients = (const sixteen *)p->gradients;
     sixteen sums[4] = {{0}};
     for (long long i = 0; i < p->count / 16; i += 2) {
         sums[0] += weights[i];
-        sums[1] += slopes[i];
+        sums[1] += gradients[i];
         sums[2] += weights[i + 1];
-        sums[3] += slopes[i + 1];
+        sums[3] += gradients[i + 1];
     }
     sums[0] += sums[1] + sums[2] + sums[3];
     __asm__ volatile("" : : "m"(sums[0]));
@@ -99,9 +99,9 @@ WIDE_CLONES static long long read_arrays(const part *p)
 WIDE_CLONES static long long update_array(const part *p)
 {
     sixteen *weights = (sixteen *)p->weights;
-    const sixteen *slopes = (const sixteen *)p->slopes;
+    const sixteen *gradients = (const sixteen *)p->gradients;
     for (long long i = 0; i < p->count / 16; i++)
-        weights[i] += slopes[i] * 1e-6f;
+        weights[i] += gradients[i] * 1e-6f;
     __asm__ volatile("" : : : "memory");
     return 3 * p->count * (long long)sizeof(float);
 }
@@ -131,8 +131,8 @@ static void *measure(void *argument)
 /* The sum of all threads that work at the same time; 0 if they cannot be started. */
 static double rate_of(work_function *work, int threads, const part *all)
 {
-    pthread_t ids[MOST_THREADS];
-    measurement parts[MOST_THREADS];
+    pthread_t ids[MAXIMUM_THREADS];
+    measurement parts[MAXIMUM_THREADS];
     pthread_barrier_t start;
     double rate = 0;
     if (pthread_barrier_init(&start, NULL, (unsigned)threads) != 0)
@@ -141,7 +141,7 @@ static double rate_of(work_function *work, int threads, const part *all)
         parts[i] = (measurement){.work = work, .start = &start};
         if (all != NULL) {
             long long share = all->count / threads / 32 * 32;
-            parts[i].part = (part){all->weights + i * share, all->slopes + i * share, share};
+            parts[i].part = (part){all->weights + i * share, all->gradients + i * share, share};
         }
         if (pthread_create(&ids[i], NULL, measure, &parts[i]) != 0) {
             fprintf(stderr, "peak: %d threads could not be started\n", threads);
@@ -180,12 +180,12 @@ static void *pages(size_t bytes)
 /* Twice the caches' size, as they are shared, but no more than a quarter of the memory. */
 static long long memory_bytes(void)
 {
-    long long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), bytes = LEAST_MEMORY;
+    long long cache = sysconf(_SC_LEVEL3_CACHE_SIZE), bytes = MINIMUM_MEMORY;
     long long quarter = (long long)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE) / 4;
     if (bytes < 2 * cache)
         bytes = 2 * cache;
-    if (bytes > MOST_MEMORY)
-        bytes = MOST_MEMORY;
+    if (bytes > MAXIMUM_MEMORY)
+        bytes = MAXIMUM_MEMORY;
     return (bytes < quarter ? bytes : quarter) / 8192 * 8192;
 }
 
@@ -193,12 +193,12 @@ static void print_bandwidth(int threads)
 {
     size_t bytes = (size_t)memory_bytes() / 2;
     part large = {pages(bytes), pages(bytes), (long long)(bytes / sizeof(float))};
-    part small = {large.weights, large.slopes, CACHE_BYTES / 2 / (long long)sizeof(float)};
+    part small = {large.weights, large.gradients, CACHE_BYTES / 2 / (long long)sizeof(float)};
     printf("%.1f %.1f %.1f %.1f\n", best_of(read_arrays, threads, &large, MEMORY_REPEATS),
            best_of(update_array, threads, &large, MEMORY_REPEATS),
            best_of(read_arrays, threads, &small, REPEATS), best_of(update_array, threads, &small, REPEATS));
     free(large.weights);
-    free(large.slopes);
+    free(large.gradients);
 }
 
 int main(int argc, char **argv)
@@ -211,8 +211,8 @@ int main(int argc, char **argv)
         else
             threads = option == 't' ? strtol(optarg, NULL, 10) : 0;
     }
-    if (threads < 1 || threads > MOST_THREADS) {
-        fprintf(stderr, "usage: peak [-b] [-t THREADS]   (1 to %d)\n", MOST_THREADS);
+    if (threads < 1 || threads > MAXIMUM_THREADS) {
+        fprintf(stderr, "usage: peak [-b] [-t THREADS]   (1 to %d)\n", MAXIMUM_THREADS);
         return 2;
     }
     if (bandwidth) {

@@ -8,7 +8,7 @@ function escaped(text) {
 }
 
 function place(ratio) {
-    return left + width * (log(ratio) - log(least)) / (log(most) - log(least))
+    return left + width * (log(ratio) - log(minimum)) / (log(maximum) - log(minimum))
 }
 
 function text(x, y, size, anchor, content, more) {
@@ -22,7 +22,7 @@ function key() {
         plural(field("threads"), "thread")
 }
 
-BEGIN { least = 0.5; most = 2 }
+BEGIN { minimum = 0.5; maximum = 2 }
 
 field("program") == "Sigma" {
     ours[key()] = field("step_us")
@@ -37,10 +37,10 @@ field("program") == "Sigma" {
     times[bars] = microseconds(field("step_us")) " / " microseconds(ours[key()])
     if (!(program[bars] in colour_of))
         colour_of[program[bars]] = colours++
-    while (ratio[bars] < least && least > 1e-4)
-        least /= 2
-    while (ratio[bars] > most && most < 1e6)
-        most *= 2
+    while (ratio[bars] < minimum && minimum > 1e-4)
+        minimum /= 2
+    while (ratio[bars] > maximum && maximum < 1e6)
+        maximum *= 2
 }
 
 END {
@@ -66,7 +66,7 @@ END {
     }
     count = split("0.001 0.01 0.02 0.05 0.1 0.2 0.5 1 2 5 10 20 50 100 200 500 1000 10000 100000", tick, " ")
     for (i = 1; i <= count; i++) {
-        if (tick[i] < least || tick[i] > most)
+        if (tick[i] < minimum || tick[i] > maximum)
             continue
         x = place(tick[i])
         printf "<line x1=\"%.1f\" x2=\"%.1f\" y1=\"%d\" y2=\"%d\" stroke=\"%s\"/>\n", x, x, top - 8, bottom + 4,

@@ -1,12 +1,13 @@
 /* What ranks cost and give: mpirun -n 2 build/release/bench/ranks [SIZES [BATCH [THREADS [BUCKET [SECONDS
  * [LATENCY BANDWIDTH]]]]]]
  *
- * First what the connection does: sums of several sizes over all ranks, the least time of some. Then training
- * of dense layers (784-1024-1024-10, a minibatch of 100 for all ranks together), near ones first as they are,
- * then with gradients summed in one piece and in pieces of BUCKET bytes: milliseconds of an iteration, the
- * middle and the least, what the workers compute of it, and how long this rank waits for others. Last what
- * the model of the manual (chapter 24) says of both, with the connection's LATENCY in seconds and BANDWIDTH
- * in bytes a second, or as it was measured. Without mpirun it is one rank; BUCKET -1: no operator at all.
+ * First what the connection does: sums of several sizes over all ranks, the minimum time of some. Then
+ * training of dense layers (784-1024-1024-10, a minibatch of 100 for all ranks together), one_node ones first
+ * as they are, then with gradients summed in one piece and in pieces of BUCKET bytes: milliseconds of an
+ * iteration, the middle and the minimum, what the workers compute of it, and how long this rank waits for
+ * others. Last what the model of the manual (chapter 24) says of both, with the connection's LATENCY in
+ * seconds and BANDWIDTH in bytes a second, or as it was measured. Without mpirun it is one rank; BUCKET -1:
+ * no operator at all.
  */
 #include "training/ranks.h"
 #include "base/base.h"
@@ -50,25 +51,25 @@ typedef struct connection {
     double latency, bandwidth;
 } connection;
 
-/* The least time of some sums; all ranks stop at the same one. */
+/* The minimum time of some sums; all ranks stop at the same one. */
 static double time_sum(sgm__ranks *ranks, float *data, size_t bytes)
 {
     const sgm_communicator_work work = {
         .kind = SGM_COMMUNICATOR_SUM, .data = data, .count = bytes / sizeof *data};
-    double least = 1e9, began = sgm__now(), late = 0;
+    double minimum = 1e9, began = sgm__now(), late = 0;
     for (int again = 0; again < 200 && late == 0; again++) {
         double start = sgm__now();
         if (sgm__ranks_do(ranks, &work, "a sum") != SGM_OK)
             complain();
         double took = sgm__now() - start;
-        least = took < least ? took : least;
+        minimum = took < minimum ? took : minimum;
         late = again >= 3 && sgm__now() - began > 0.4;
         const sgm_communicator_work agree = {
             .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = &late, .count = 1};
         if (sgm__ranks_do(ranks, &agree, "a sum") != SGM_OK)
             complain();
     }
-    return least;
+    return minimum;
 }
 
 static connection measure_sums(void)
@@ -94,16 +95,16 @@ static connection measure_sums(void)
 
 /* --- training --- */
 
-#define MOST_PIECES 256
+#define MAXIMUM_PIECES 256
 
 /* Seconds of an iteration, and what the model wants to know of it. */
 typedef struct outcome {
-    double middle, least, computing, waiting;
+    double middle, minimum, computing, waiting;
     int32_t rank, ranks;
-    bool operated, near; /* there was an operator; no gradients travelled */
+    bool operated, one_node; /* there was an operator; no gradients travelled */
     size_t pieces;
-    double ready[MOST_PIECES]; /* as shares of the pass */
-    double bytes[MOST_PIECES];
+    double ready[MAXIMUM_PIECES]; /* as shares of the pass */
+    double bytes[MAXIMUM_PIECES];
 } outcome;
 
 /* Seconds of the steps before each of the ends, as shares of all. */
@@ -133,20 +134,20 @@ static void time_steps(sgm_session *session, sgm_program *program, const int32_t
 static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    const sgm__worker *worker = &trainer->team->workers[0];
-    if (worker->end_count == 0 || worker->end_count > MOST_PIECES)
+    const sgm__worker *worker = &trainer->parallel->workers[0];
+    if (worker->end_count == 0 || worker->end_count > MAXIMUM_PIECES)
         return;
     result->pieces = worker->end_count;
     for (size_t k = 0; k < result->pieces; k++)
         result->bytes[k] = (double)ranks->buckets[k].bytes;
-    time_steps(worker->scope->session, worker->program, worker->ends, result);
+    time_steps(worker->replica->session, worker->program, worker->ends, result);
 }
 
 static outcome train(const char *sizes, long long batch, int threads, long long bucket, bool messages,
                      double seconds)
 {
-    static double times[MOST_STEPS];
-    steps timed = {.warm_up = WARM_UP_STEPS, .least = 1, .seconds = seconds, .times = times};
+    static double times[MAXIMUM_STEPS];
+    steps timed = {.warm_up = WARM_UP_STEPS, .minimum = 1, .seconds = seconds, .times = times};
     outcome result = {.ranks = 1};
     int64_t inputs = 0, classes = 0;
     char *layers = layers_of(sizes, &inputs, &classes);
@@ -166,14 +167,14 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
         complain();
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     result.middle = median(times, timed.count);
-    result.least = times[0];
+    result.minimum = times[0];
     if (ranks != NULL) {
         result.computing = ranks->computed / (double)(timed.count + WARM_UP_STEPS);
         result.waiting = ranks->waited / (double)(timed.count + WARM_UP_STEPS);
         result.rank = ranks->rank;
         result.ranks = ranks->count;
         result.operated = true;
-        result.near = ranks->near != NULL;
+        result.one_node = ranks->node != NULL;
         look_at_pieces(trainer, &result);
     }
     sgm_env_free(env);
@@ -184,17 +185,17 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
 
 static void print(const char *sizes, long long batch, int threads, const outcome *one)
 {
-    char how[32] = "near";
+    char how[32] = "one_node";
     size_t pieces = one->pieces > 0 ? one->pieces : 1;
-    if (!one->near)
+    if (!one->one_node)
         snprintf(how, sizeof how, "%zu bucket%s", pieces, pieces > 1 ? "s" : "");
     if (!one->operated)
         snprintf(how, sizeof how, "no operator");
     if (one->rank == 0)
-        printf("%s, batch %lld, %d rank%s of %d thread%s, %s: %.3f ms, least %.3f; computing %.3f, "
+        printf("%s, batch %lld, %d rank%s of %d thread%s, %s: %.3f ms, minimum %.3f; computing %.3f, "
                "waiting %.3f\n",
                sizes, batch, one->ranks, one->ranks > 1 ? "s" : "", threads, threads > 1 ? "s" : "", how,
-               one->middle * 1e3, one->least * 1e3, one->computing * 1e3, one->waiting * 1e3);
+               one->middle * 1e3, one->minimum * 1e3, one->computing * 1e3, one->waiting * 1e3);
 }
 
 /* --- the model --- */
@@ -255,7 +256,7 @@ int main(int argc, char **argv)
     print(sizes, batch, threads, &whole);
     if (whole.ranks < 2)
         return 0;
-    if (whole.near) {
+    if (whole.one_node) {
         whole = train(sizes, batch, threads, one_bucket, true, seconds);
         print(sizes, batch, threads, &whole);
     }

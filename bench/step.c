@@ -7,7 +7,7 @@
  * Prints the median of a step in microseconds, its 10th and 90th percentile, and the process's largest memory
  * in MB. With -m, for devices, which may be some steps behind, the first number is the mean of all steps.
  * Inputs are uniform random numbers, or with -v whole ones below VOCABULARY; targets random classes, in the
- * form that the cost wants; of as many records as fit a few minibatches. With -c gradients are clipped to
+ * form that the cost wants; of as many examples as fit a few minibatches. With -c gradients are clipped to
  * this norm. With -s 0 it only looks whether the network can be trained. Exit code 3: it cannot.
  */
 #include "steps.h"
@@ -18,11 +18,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#define LEAST_STEPS 5
+#define MINIMUM_STEPS 5
 #define WARM_UP_STEPS 5
-#define DEVICE_WARM_UP_STEPS 33       /* more than wait in a device's queue */
-#define MINIBATCHES 4                 /* of different data */
-#define MOST_ITERATIONS 1000000000000 /* never reached: note_step ends the run */
+#define DEVICE_WARM_UP_STEPS 33          /* more than wait in a device's queue */
+#define MINIBATCHES 4                    /* of different data */
+#define MAXIMUM_ITERATIONS 1000000000000 /* never reached: note_step ends the run */
 
 static void check(bool good)
 {
@@ -32,14 +32,14 @@ static void check(bool good)
     exit(1);
 }
 
-/* What the network wants to be fed, found by recording it for one record. */
+/* What the network wants to be fed, found by recording it for one example. */
 typedef struct wanted {
-    sgm_shape input, target; /* of one record */
-    int64_t classes;         /* of an answer */
+    sgm_shape input, target; /* of one example */
+    int64_t classes;         /* of the output */
     bool numbers;            /* targets are numbers of classes, rather than a share of each */
 } wanted;
 
-static sgm_shape of_record(sgm_graph *graph, sgm_value value)
+static sgm_shape of_example(sgm_graph *graph, sgm_value value)
 {
     sgm_shape shape = sgm_value_type(graph, value).shape;
     return sgm_shape_make(shape.rank - 1, shape.dims + 1);
@@ -60,33 +60,33 @@ static bool read_wanted(const char *notation, sgm_dtype precision, wanted *wants
                                                             .costs = true},
                                    &recording) == SGM_OK;
     if (good) {
-        sgm_shape answer = of_record(graph, recording.outputs[0].value);
-        wants->input = of_record(graph, recording.inputs[0].value);
-        wants->target = of_record(graph, recording.targets[0].value);
-        wants->classes = answer.dims[answer.rank - 1];
-        wants->numbers = wants->target.rank < answer.rank;
+        sgm_shape output = of_example(graph, recording.outputs[0].value);
+        wants->input = of_example(graph, recording.inputs[0].value);
+        wants->target = of_example(graph, recording.targets[0].value);
+        wants->classes = output.dims[output.rank - 1];
+        wants->numbers = wants->target.rank < output.rank;
     }
     sgm_graph_free(graph);
     sgm_network_free(network);
     return good;
 }
 
-static sgm_tensor *tensor_of(int64_t records, const sgm_shape *record)
+static sgm_tensor *tensor_of(int64_t examples, const sgm_shape *example)
 {
-    int64_t dims[SGM_MAX_RANK] = {records};
-    memcpy(dims + 1, record->dims, (size_t)record->rank * sizeof *dims);
-    sgm_shape shape = sgm_shape_make(record->rank + 1, dims);
+    int64_t dims[SGM_MAX_RANK] = {examples};
+    memcpy(dims + 1, example->dims, (size_t)example->rank * sizeof *dims);
+    sgm_shape shape = sgm_shape_make(example->rank + 1, dims);
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
     check(tensor != NULL);
     return tensor;
 }
 
-static sgm_dataset *random_data(int64_t records, const wanted *wants, int vocabulary)
+static sgm_dataset *random_data(int64_t examples, const wanted *wants, int vocabulary)
 {
-    sgm_tensor *x = tensor_of(records, &wants->input), *y = tensor_of(records, &wants->target);
+    sgm_tensor *x = tensor_of(examples, &wants->input), *y = tensor_of(examples, &wants->target);
     float *numbers = sgm_tensor_data(x), *targets = sgm_tensor_data(y);
-    int64_t inputs = records * sgm_shape_elements(&wants->input);
-    int64_t elements = records * sgm_shape_elements(&wants->target), classes = wants->classes;
+    int64_t inputs = examples * sgm_shape_elements(&wants->input);
+    int64_t elements = examples * sgm_shape_elements(&wants->target), classes = wants->classes;
     srand(1);
     for (int64_t i = 0; i < inputs; i++)
         numbers[i] = vocabulary > 0 ? (float)(rand() % vocabulary) : (float)rand() / (float)RAND_MAX;
@@ -179,9 +179,9 @@ int main(int argc, char **argv)
     if (c.seconds <= 0)
         return 0;
     steps timed = {.warm_up = c.mean ? DEVICE_WARM_UP_STEPS : WARM_UP_STEPS,
-                   .least = LEAST_STEPS,
+                   .minimum = MINIMUM_STEPS,
                    .seconds = c.seconds,
-                   .times = malloc(MOST_STEPS * sizeof(double))};
+                   .times = malloc(MAXIMUM_STEPS * sizeof(double))};
     sgm_env *env = sgm_env_create("bench", .seed = 1, .handler = c.handler, .threads = c.threads,
                                   .precision = c.precision);
     check(env != NULL);
@@ -192,7 +192,7 @@ int main(int argc, char **argv)
     sgm_trainer_optimiser(trainer, SGM_OPTIMISER(c.optimiser, .clip_norm = c.clip_norm));
     sgm_trainer_on_progress(trainer, note_step, &timed);
     check(timed.times != NULL &&
-          sgm_trainer_run(trainer, .iterations = MOST_ITERATIONS) == SGM_ERROR_INTERRUPTED);
+          sgm_trainer_run(trainer, .iterations = MAXIMUM_ITERATIONS) == SGM_ERROR_INTERRUPTED);
     double middle = median(timed.times, timed.count);
     double step = c.mean ? (timed.before - timed.began) / (double)timed.count : middle;
     printf("%.3f %.3f %.3f %.1f\n", step * 1e6, timed.times[timed.count / 10] * 1e6,

@@ -5,13 +5,13 @@
 #include "measure.h"
 #include <sigma/sigma.h>
 
-#define MOST_STEPS 200000
+#define MAXIMUM_STEPS 200000
 
 typedef struct steps {
     int64_t warm_up; /* iterations that do not count */
-    size_t least;    /* of those that do */
+    size_t minimum;  /* of those that do */
     double seconds;  /* from the warm-up on; then the run is stopped */
-    double *times;   /* MOST_STEPS of them */
+    double *times;   /* MAXIMUM_STEPS of them */
     size_t count;
     double began, before;
 } steps;
@@ -21,13 +21,14 @@ static inline bool note_step(void *user, const sgm_training_progress *progress)
 {
     steps *s = user;
     double moment = now();
-    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > s->warm_up && s->count < MOST_STEPS)
+    if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration > s->warm_up &&
+        s->count < MAXIMUM_STEPS)
         s->times[s->count++] = moment - s->before;
     if (progress->iteration == s->warm_up)
         s->began = moment;
     s->before = now();
-    return progress->iteration <= s->warm_up || s->count < s->least ||
-           (s->count < MOST_STEPS && moment - s->began < s->seconds);
+    return progress->iteration <= s->warm_up || s->count < s->minimum ||
+           (s->count < MAXIMUM_STEPS && moment - s->began < s->seconds);
 }
 
 #endif

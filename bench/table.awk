@@ -40,7 +40,7 @@ function print_text(    i, j, part, own) {
             own = j == 1
             printf "%-7s %-5s %-4s %-3s %-20s %-32s %6s %6s%% %6s %6s %7s  %s\n", own ? part[1] : "", own ? part[2] : "",
                 own ? short(part[3]) : "", own ? part[4] : "", field("program"),
-                field("step_us") " (" field("least_us") " to " field("most_us") ")", digits(field("ratio"), 3),
+                field("step_us") " (" field("minimum_us") " to " field("maximum_us") ")", digits(field("ratio"), 3),
                 sprintf("%.1f", 100 * field("share_of_peak")), sprintf("%.0f", field("peak_mb")),
                 sprintf("%.1f", field("memory_ratio")), field("library_mb"), field("setting")
         }
@@ -62,10 +62,10 @@ function print_sources(    count) {
 
 # Every PyTorch has columns, the newest (which comes first) one for its setting; FANN has a line below.
 function print_steps(    i, j, text, newest, others) {
-    text = "| network | with | threads | Sigma (least to most) | of peak | memory |"
+    text = "| network | with | threads | Sigma (minimum to maximum) | of peak | memory |"
     for (j = 2; j <= programs; j++)
         if (title[j] ~ /^PyTorch/) {
-            text = text " " title[j] " (least to most) | ratio | memory |" (newest ? "" : " setting |")
+            text = text " " title[j] " (minimum to maximum) | ratio | memory |" (newest ? "" : " setting |")
             newest = newest ? newest : j
         }
     print text
@@ -89,9 +89,9 @@ function print_steps(    i, j, text, newest, others) {
         print others "."
 }
 
-function span(    least, most, unit) {
+function span(    unit) {
     unit = field("step_us") + 0 >= 1000 ? 1000 : 1
-    return digits(field("step_us") / unit, 3) " (" digits(field("least_us") / unit, 3) " to " digits(field("most_us") / unit, 3) ") " \
+    return digits(field("step_us") / unit, 3) " (" digits(field("minimum_us") / unit, 3) " to " digits(field("maximum_us") / unit, 3) ") " \
         (unit == 1 ? "\302\265s" : "ms")
 }
 
@@ -109,7 +109,7 @@ function print_roofline(    i, j, work, moved, by_work, by_memory, ours, floor, 
     print "|---|---|---|---|---|---|---|---|---|---|---|"
     for (i = 1; i <= rows; i++) {
         $0 = line[i, 1]
-        work = field("mflop"); moved = field("least_mb_moved"); ours = field("step_us")
+        work = field("mflop"); moved = field("minimum_mb_moved"); ours = field("step_us")
         by_work = work / field("peak_gflops") * 1000
         by_memory = moved / field("cache_update_gbs") * 1000
         floor = by_work > by_memory ? by_work : by_memory

@@ -14,7 +14,7 @@ usage: bench/table.sh text|steps|roofline [RESULTS.jsonl ...]
 
   text      as bench.sh prints it
   steps     Markdown: each program's step beside ours
-  roofline  Markdown: the least time of each step by work and by memory, and what ours takes
+  roofline  Markdown: the minimum time of each step by work and by memory, and what ours takes
   accuracy  Markdown: the seconds to an accuracy that mnist.sh found last
   profile   where our time goes, as profile.sh found it last
   document  puts these where docs/performance.md has them

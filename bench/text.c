@@ -8,7 +8,7 @@
 #include <string.h>
 
 #define TIME 64
-#define MOST_BYTES (1 << 24)
+#define MAXIMUM_BYTES (1 << 24)
 
 static void check(bool good)
 {
@@ -21,10 +21,10 @@ static void check(bool good)
 /* Letters as numbers, in order of their bytes. */
 static float *read_text(const char *path, int64_t *length, int *letters)
 {
-    static unsigned char bytes[MOST_BYTES];
+    static unsigned char bytes[MAXIMUM_BYTES];
     static float number[256];
     FILE *file = fopen(path, "rb");
-    *length = file != NULL ? (int64_t)fread(bytes, 1, MOST_BYTES, file) : 0;
+    *length = file != NULL ? (int64_t)fread(bytes, 1, MAXIMUM_BYTES, file) : 0;
     if (*length < 100 * TIME) {
         fprintf(stderr, "text: '%s' cannot be read, or is too short\n", path);
         exit(1);
@@ -99,10 +99,11 @@ static sgm_trainer *make_trainer(sgm_env *env, const char *network, int letters,
     bool lstm = strcmp(network, "lstm") == 0;
     char notation[400];
     if (lstm)
-        snprintf(notation, sizeof notation,
-                 "input(%d) + embedding(%d, 128) + 2 * lstm(256, forget_bias=0) + dense(%d, each_step) "
-                 "+ softmax_cross_entropy",
-                 TIME, letters, letters);
+        snprintf(
+            notation, sizeof notation,
+            "input(%d) + embedding(%d, 128) + 2 * lstm(256, forget_bias=0) + dense(%d, time_distributed) "
+            "+ softmax_cross_entropy",
+            TIME, letters, letters);
     else
         snprintf(notation, sizeof notation,
                  "input(%d) + embedding(%d, 128, name=tokens) + positions + 4 * transformer(4, causal) "

@@ -40,22 +40,22 @@ def make_lstm(torch, letters):
             super().__init__()
             self.embedding = nn.Embedding(letters, 128)
             self.layers = nn.LSTM(128, 256, 2, batch_first=True)
-            self.answer = nn.Linear(256, letters)
+            self.head = nn.Linear(256, letters)
             for layer in range(2):  # of two biases that are added one is enough
                 bias = getattr(self.layers, "bias_hh_l%d" % layer)
                 nn.init.zeros_(bias)
                 bias.requires_grad_(False)
 
         def forward(self, x):
-            return self.answer(self.layers(self.embedding(x))[0])
+            return self.head(self.layers(self.embedding(x))[0])
 
     network = Network()
     names = {"1-embedding.weights": network.embedding.weight}
     for layer in range(2):
         for ours, theirs in (("weights", "weight_ih"), ("recurrent", "weight_hh"), ("biases", "bias_ih")):
             names["%d-lstm.%s" % (2 + layer, ours)] = getattr(network.layers, "%s_l%d" % (theirs, layer)).t()
-    names["4-dense.weights"] = network.answer.weight.t()
-    names["4-dense.biases"] = network.answer.bias
+    names["4-dense.weights"] = network.head.weight.t()
+    names["4-dense.biases"] = network.head.bias
     parameters = [p for p in network.parameters() if p.requires_grad]
     return network, names, torch.optim.Adam(parameters, lr=0.002), 32
 

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034 # what is set here is used where it is sourced
 # Sourced by the benchmarks: the networks whose training steps are measured. Each row has an id, NAME-OPTIMISER-PRECISION:
-# rows, and of each optimiser_of, batch_of, precision_of, megaflops_of and megabytes_of (the least work and traffic of a
+# rows, and of each optimiser_of, batch_of, precision_of, megaflops_of and megabytes_of (the minimum of work and traffic of a
 # step), notation_of (ours), model_of and sizes_of (bench_torch.py's), extra_of (more arguments of bench/step), with_fann, threads_of (where more would be no use).
 
 rows=()
@@ -12,7 +12,7 @@ declare -A threads_of
 # inputs but where the input is the data. Traffic, with 4 bytes a number: parameters are read forward and backward, read and
 # written by the update (which takes gradients from the cache), and so are two more numbers each with Adam; an output of a
 # layer is written and read forward, read backward, and its gradient written and read.
-workload() # name optimiser batch precisions megaflops parameters outputs-of-a-record model notation [arguments of step]
+workload() # name optimiser batch precisions megaflops parameters outputs-of-an-example model notation [arguments of step]
 {
     local precision id
     [ -n "${WORKLOADS:-}" ] && [[ " $WORKLOADS " != *" $1 "* ]] && return
@@ -61,10 +61,10 @@ threads_of[iris-sgd-float32]=1
 workload lenet sgd 64 "float32 bfloat16" 1427.079168 184586 28298 lenet \
     "input(28, 28) + convolution(32, 5, relu) + max_pooling(2) + convolution(64, 5, relu) + max_pooling(2) \
 + dense(128, relu) + dense(10) + softmax_cross_entropy"
-# At each of 64 steps: the embedding, gates, cell and output of two layers, the answer.
+# At each of 64 steps: the embedding, gates, cell and output of two layers, the logits.
 workload lstm sgd 32 float32 11478.761472 944577 208960 lstm \
-    "input(64) + embedding(65, 128) + lstm(256) + lstm(256) + dense(65, each_step) + softmax_cross_entropy" "-v 65"
-# At each of 64 places: the embedding, the last normalisation and the answer; in each of 4 blocks two normalisations,
+    "input(64) + embedding(65, 128) + lstm(256) + lstm(256) + dense(65, time_distributed) + softmax_cross_entropy" "-v 65"
+# At each of 64 places: the embedding, the last normalisation and the logits; in each of 4 blocks two normalisations,
 # queries, keys and values, 4 x 64 scores, what they give, two sums, and twice the 512 of the wide layer.
 workload gpt adamw 12 "float32 bfloat16" 3964.207104 809856 610368 gpt \
     "input(64) + embedding(65, 128, name=tokens) + positions + transformer(4, causal) + transformer(4, causal) \

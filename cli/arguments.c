@@ -144,10 +144,10 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = value;
         return true;
     }
-    int64_t *count = rule->target, most = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
-    if (!sgm__parse_int64(value, count) || *count < 1 || *count > most) {
+    int64_t *count = rule->target, maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
+    if (!sgm__parse_int64(value, count) || *count < 1 || *count > maximum) {
         *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
-                            (long long)most, value);
+                            (long long)maximum, value);
         return false;
     }
     return true;

@@ -3,7 +3,7 @@
 #define SGM_CLI_CLI_H
 
 #include "config.h"
-#include "training/asked.h"
+#include "training/signature.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
@@ -68,7 +68,7 @@ sgm_status train_new_folder(config *c);
 bool train_has_checkpoint(const config *c); /* in its folder */
 /* config.yaml in the folder of *c. */
 sgm_status train_save_config(config *c);
-/* Also checks that the network can take its records; `name` is training, validation or test. */
+/* Also checks that the network can take its examples; `name` is training, validation or test. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
 
 /* --- signals.c --- */
@@ -121,7 +121,7 @@ bool table_input_number(const data_config *data, int64_t element, const char *ce
 const char *table_input_texts(const data_config *data,
                               int64_t element); /* those that may stand there; or NULL */
 
-/* The sections that the network wants, with records of the shapes that it wants. Reads the beginning. data
+/* The fields that the network wants, with examples of the shapes that it wants. Reads the beginning. data
  * (NULL: not known): a tokenizer must have as many tokens as layers know. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
 /* The same of a tokenizer that was read from `file` (NULL: bytes, of which a text may use some). */
@@ -129,7 +129,7 @@ sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tok
 /* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
 /* What the network wants of a question. */
-sgm_status experiment_describe(const char *network, sgm__asked *asked);
+sgm_status experiment_describe(const char *network, sgm__signature *signature);
 
 /* --- saved.c: a checkpoint, or the folder of a run --- */
 typedef struct saved {

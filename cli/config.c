@@ -17,7 +17,8 @@
     }
 #define NUMBER(type, member, low, high, text)                                                                \
     {                                                                                                        \
-        .name = #member, .kind = OPTION_NUMBER, OF(type, member), .least = low, .most = high, .doc = text    \
+        .name = #member, .kind = OPTION_NUMBER, OF(type, member), .minimum = low, .maximum = high,           \
+        .doc = text                                                                                          \
     }
 
 static const option data_table[] = {
@@ -27,7 +28,7 @@ static const option data_table[] = {
      .check = check_dataset,
      .path_after = "text:",
      .doc = "a ready-made one (see 'sigma info'), or text:PATH"},
-    {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `sections`"},
+    {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `fields`"},
     {.name = "inputs",
      .kind = OPTION_PATH,
      OF(data_config, inputs),
@@ -44,26 +45,26 @@ static const option data_table[] = {
     {.name = "window",
      .kind = OPTION_INTEGER,
      OF(data_config, window),
-     .least = 1,
-     .most = 1 << 24,
-     .doc = "text: tokens of a record; 64 if not given"},
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: tokens of an example; 64 if not given"},
     {.name = "step",
      .kind = OPTION_INTEGER,
      OF(data_config, step),
-     .least = 1,
-     .most = 1 << 24,
-     .doc = "text: tokens from one record to the next; the window if not given"},
-    {.name = "lanes",
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: tokens from one example to the next; the window if not given"},
+    {.name = "streams",
      .kind = OPTION_INTEGER,
-     OF(data_config, lanes),
-     .least = 1,
-     .most = 1 << 24,
-     .doc = "text: parts that go on from minibatch to minibatch, of so many records; 1 if not given"},
+     OF(data_config, streams),
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: parts that go on from minibatch to minibatch, of so many examples; 1 if not given"},
     {.name = "skip_rows",
      .kind = OPTION_INTEGER,
      OF(data_config, skip_rows),
-     .least = 0,
-     .most = 1e6,
+     .minimum = 0,
+     .maximum = 1e6,
      .doc = "csv: header rows"},
     {.name = "separator",
      .kind = OPTION_TEXT,
@@ -77,11 +78,11 @@ static const option data_table[] = {
     {.name = "skip_ragged",
      .kind = OPTION_FLAG,
      OF(data_config, skip_ragged),
-     .standard = "false",
+     .default_value = "false",
      .doc = "csv: leave out rows with another number of columns"},
-    {.name = "sections",
+    {.name = "fields",
      .kind = OPTION_MAP,
-     OF(data_config, sections),
+     OF(data_config, fields),
      .check = check_columns,
      .doc = "csv: columns, such as {inputs: 0-3, targets: 4}"},
     {.name = "class_names",
@@ -97,19 +98,19 @@ static const option data_table[] = {
     {.name = "classes",
      .kind = OPTION_INTEGER,
      OF(data_config, classes),
-     .least = 2,
-     .most = 1e6,
+     .minimum = 2,
+     .maximum = 1e6,
      .doc = "targets are numbers of classes, so many"},
     {.name = "input_range",
      .kind = OPTION_LIST,
      OF(data_config, input_range),
      .check = check_range_number,
-     .doc = "[least, most] of the inputs, brought to 0 to 1"},
+     .doc = "[minimum, maximum] of the inputs, brought to 0 to 1"},
     {.name = "shuffled",
      .kind = OPTION_FLAG,
      OF(data_config, shuffled),
-     .standard = "false",
-     .doc = "files: all records in one random order (of the seed), before begin and share apply"},
+     .default_value = "false",
+     .doc = "files: all examples in one random order (of the seed), before begin and share apply"},
     NUMBER(data_config, begin, 0, 1, "leave so large a part out at the beginning of each block"),
     NUMBER(data_config, share, 1e-9, 1, "the part that is used"),
 };
@@ -189,16 +190,16 @@ static void list_defaults(const option *o, sgm__text *out)
     const sgm_setting *settings = sgm_optimiser_settings(&count);
     const sgm_setting *setting = sgm_setting_find(settings, count, o->name);
     for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++) {
-        double standard = default_of(type, setting);
+        double default_value = default_of(type, setting);
         bool told = false;
         for (size_t k = 0; k < i && (other = sgm_optimiser_type_at(k)) != NULL; k++)
-            told |= default_of(other, setting) == standard;
-        if (standard == 0 || told)
+            told |= default_of(other, setting) == default_value;
+        if (default_value == 0 || told)
             continue;
         for (size_t k = i; (other = sgm_optimiser_type_at(k)) != NULL; k++)
-            if (default_of(other, setting) == standard)
+            if (default_of(other, setting) == default_value)
                 sgm__text_append(out, "%s%s", k == i ? "; " : ", ", other->name);
-        sgm__text_append(out, " %.15g", standard);
+        sgm__text_append(out, " %.15g", default_value);
     }
 }
 
@@ -213,7 +214,7 @@ static const option optimiser_table[] = {
      .kind = OPTION_TEXT,
      OF(optimiser_config, type),
      .check = check_optimiser,
-     .standard = "adam",
+     .default_value = "adam",
      .doc = "how parameters are updated",
      .more = list_types},
     OPTIMISER(learning_rate),
@@ -253,10 +254,10 @@ static const option start_table[] = {
      OF(start_config, states),
      .check = sgm__pattern_check,
      .doc = "only those whose names match, [\"*.weights\"]"},
-    {.name = "relaxed",
+    {.name = "skip_mismatch",
      .kind = OPTION_FLAG,
-     OF(start_config, relaxed),
-     .standard = "false",
+     OF(start_config, skip_mismatch),
+     .default_value = "false",
      .doc = "take what fits and leave the rest, instead of refusing"},
     {.name = "names",
      .kind = OPTION_TEXT,
@@ -273,15 +274,15 @@ static const option operator_table[] = {
             "none"},
     SETTING(operator_config, workers, sgm_operator_settings),
     SETTING(operator_config, every, sgm_operator_settings),
-    {.name = "merger",
+    {.name = "reducer",
      .kind = OPTION_TEXT,
-     OF(operator_config, merger),
-     .check = check_merger,
+     OF(operator_config, reducer),
+     .check = check_reducer,
      .doc = "parameters: average (if not given), maximum or weighted(3, 8)"},
-    {.name = "mergers",
+    {.name = "reducers",
      .kind = OPTION_MAP,
-     OF(operator_config, mergers),
-     .check = check_merger,
+     OF(operator_config, reducers),
+     .check = check_reducer,
      .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"},
     {.name = "handlers",
      .kind = OPTION_SETTING,
@@ -356,7 +357,7 @@ const option config_table[] = {
      .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"},
     {.name = "operator",
      .kind = OPTION_GROUP,
-     OF(config, team),
+     OF(config, operator),
      .children = operator_table,
      .child_count = COUNT(operator_table),
      .doc = "several workers; a type or the keys below"},
@@ -406,27 +407,26 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
                         "%s: data.%s: expected one of dataset, csv, inputs, text beside %s; got none", name,
                         role, given);
     if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
-                               data->step != OPTION_UNSET || data->lanes != OPTION_UNSET))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and lanes are for text",
+                               data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
                         name, role);
     if (data->shuffled && (data->dataset != NULL || data->text != NULL))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
                         "where that makes sense",
                         name, role);
-    if (data->csv != NULL && text_map_get(&data->sections, "inputs") == NULL)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "%s: data.%s.sections: expected columns for inputs, such as {inputs: 0-3, targets: 4}", name,
-            role);
+    if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.fields: expected columns for inputs, such as {inputs: 0-3, targets: 4}",
+                        name, role);
     SGM_TRY(check_texts_of(name, role, data));
     if (data->input_range.count != 0 && data->input_range.count != 2)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "%s: data.%s.input_range: expected [least, most], got %zu numbers", name, role,
+                        "%s: data.%s.input_range: expected [minimum, maximum], got %zu numbers", name, role,
                         data->input_range.count);
-    if (data->sections.count > 8)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.sections: at most 8, got %zu", name, role,
-                        data->sections.count);
+    if (data->fields.count > 8)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most 8, got %zu", name, role,
+                        data->fields.count);
     return SGM_OK;
 }
 
@@ -451,7 +451,7 @@ static sgm_status check_whole(const config *c, const char *name)
     SGM_TRY(check_data(name, "training", &c->data.training));
     SGM_TRY(check_data(name, "validation", &c->data.validation));
     SGM_TRY(check_data(name, "test", &c->data.test));
-    SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->team));
+    SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->operator));
     SGM_TRY(
         check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
     SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
@@ -577,12 +577,12 @@ sgm_operator *config_operator(const operator_config *o)
                                     .bucket = given_or_0(o->bucket),
                                     .bfloat16 = o->bfloat16,
                                     .sharded = o->sharded};
-    if (o->merger != NULL || o->mergers.count > 0)
-        options.merger = o->merger != NULL ? sgm_merger_parse(o->merger) : sgm_average_merger();
-    for (size_t i = 0; i < o->mergers.count; i++)
-        if (sgm_merger_add(options.merger, o->mergers.keys[i], sgm_merger_parse(o->mergers.values[i])) !=
+    if (o->reducer != NULL || o->reducers.count > 0)
+        options.reducer = o->reducer != NULL ? sgm_reducer_parse(o->reducer) : sgm_average_reducer();
+    for (size_t i = 0; i < o->reducers.count; i++)
+        if (sgm_reducer_add(options.reducer, o->reducers.keys[i], sgm_reducer_parse(o->reducers.values[i])) !=
             SGM_OK) {
-            sgm_merger_free(options.merger);
+            sgm_reducer_free(options.reducer);
             return NULL;
         }
     return ranks       ? sgm_mpi_operator_create(&options)

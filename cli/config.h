@@ -11,11 +11,11 @@ typedef struct data_config {
     char *inputs, *targets; /* or files of arrays, */
     char *text;             /* or a text as tokens */
     char *tokenizer;
-    int64_t window, step, lanes;
+    int64_t window, step, streams;
     int64_t skip_rows;
     char *separator, *missing;
     bool skip_ragged;
-    text_map sections;
+    text_map fields;
     text_list class_names;
     text_map texts; /* by column */
     int64_t classes;
@@ -48,7 +48,7 @@ typedef struct data_group {
 typedef struct start_config {
     char *run; /* a folder or a checkpoint */
     text_list parts, states;
-    bool relaxed;
+    bool skip_mismatch;
     char *names;
 } start_config;
 
@@ -58,8 +58,8 @@ typedef struct operator_config {
     double timeout;
     bool bfloat16;
     bool sharded;
-    char *merger, *handlers;
-    text_map mergers;
+    char *reducer, *handlers;
+    text_map reducers;
 } operator_config;
 
 typedef struct config {
@@ -69,7 +69,7 @@ typedef struct config {
     text_map initialisers, modifiers;
     text_list freeze;
     text_list rules, hooks;
-    operator_config team; /* of workers; without a type: none */
+    operator_config operator; /* of workers; without a type: none */
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;

@@ -34,11 +34,11 @@ sgm_status check_initialiser(const char *value)
     return SGM_OK;
 }
 
-sgm_status check_merger(const char *value)
+sgm_status check_reducer(const char *value)
 {
-    sgm_merger *merger = sgm_merger_parse(value);
-    sgm_merger_free(merger);
-    return merger != NULL ? SGM_OK : sgm_last_status();
+    sgm_reducer *reducer = sgm_reducer_parse(value);
+    sgm_reducer_free(reducer);
+    return reducer != NULL ? SGM_OK : sgm_last_status();
 }
 
 sgm_status check_rule(const char *value)
@@ -128,7 +128,7 @@ sgm_status check_dataset(const char *value)
     if (strpbrk(value, "./") != NULL)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
-            "there is no dataset '%.60s'; of files: {csv: FILE, sections: {inputs: 0-3, targets: 4}}, "
+            "there is no dataset '%.60s'; of files: {csv: FILE, fields: {inputs: 0-3, targets: 4}}, "
             "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
             value);
     return fail_choice(value, names, count);
@@ -177,11 +177,11 @@ sgm_status check_columns(const char *value)
 /* Names of classes take one mapping, where there are some. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
 {
-    const size_t most = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;
+    const size_t maximum = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;
     if (data->texts.count > 0 && data->csv == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
-    if (data->texts.count > most)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most %zu, got %zu", name, role, most,
+    if (data->texts.count > maximum)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most %zu, got %zu", name, role, maximum,
                         data->texts.count);
     for (size_t i = 0; i < data->texts.count; i++)
         if (check_columns(data->texts.keys[i]) != SGM_OK)

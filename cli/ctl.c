@@ -47,7 +47,7 @@ typedef struct command_words {
     const char *name;
     const char *fields[2]; /* what the words behind it are called */
     size_t needed;
-    const char *standard; /* of the first word if it is not given */
+    const char *default_value; /* of the first word if it is not given */
 } command_words;
 
 static const command_words commands[] = {
@@ -110,22 +110,22 @@ static char *question(const char *const *words, size_t count, int64_t seconds, i
     const command_words *c = find_command(words[0], code);
     if (c == NULL)
         return NULL;
-    size_t most = c->fields[0] == NULL ? 0 : c->fields[1] == NULL ? 1 : 2;
-    if (count - 1 < c->needed || count - 1 > most) {
+    size_t maximum = c->fields[0] == NULL ? 0 : c->fields[1] == NULL ? 1 : 2;
+    if (count - 1 < c->needed || count - 1 > maximum) {
         bool few = count - 1 < c->needed;
-        size_t bound = few ? c->needed : most;
+        size_t bound = few ? c->needed : maximum;
         *code = usage_error("ctl", "%s takes %s%zu word%s, got %zu", c->name,
-                            c->needed == most ? ""
-                            : few             ? "at least "
-                                              : "at most ",
+                            c->needed == maximum ? ""
+                            : few                ? "at least "
+                                                 : "at most ",
                             bound, bound == 1 ? "" : "s", count - 1);
         return NULL;
     }
     json_t *line = json_object();
     json_object_set_new(line, "command", json_string(c->name));
     json_object_set_new(line, "within", json_integer(seconds));
-    if (count == 1 && c->standard != NULL)
-        json_object_set_new(line, c->fields[0], json_string(c->standard));
+    if (count == 1 && c->default_value != NULL)
+        json_object_set_new(line, c->fields[0], json_string(c->default_value));
     bool is_text = true;
     for (size_t i = 1; i < count; i++)
         is_text &= add_word(line, c->fields[i - 1], words[i]);
@@ -156,14 +156,14 @@ static int widest(const json_t *list, const char *key)
 
 static void print_entry(const json_t *entry, int width)
 {
-    const json_t *least = json_object_get(entry, "least"), *most = json_object_get(entry, "most"),
+    const json_t *minimum = json_object_get(entry, "minimum"), *maximum = json_object_get(entry, "maximum"),
                  *choices = json_object_get(entry, "choices");
     printf("%-*s %-8s %-4s %s", width, text_of(entry, "identifier"), text_of(entry, "kind"),
            json_is_true(json_object_get(entry, "settable")) ? "set" : "", text_of(entry, "doc"));
     if (json_object_get(entry, "unit") != NULL)
         printf(", %s", text_of(entry, "unit"));
-    if (json_is_number(least) && json_is_number(most))
-        printf(" (%.10g to %.10g)", json_number_value(least), json_number_value(most));
+    if (json_is_number(minimum) && json_is_number(maximum))
+        printf(" (%.10g to %.10g)", json_number_value(minimum), json_number_value(maximum));
     for (size_t i = 0; i < json_array_size(choices); i++)
         printf("%s%s", i > 0 ? ", " : ": ", json_string_value(json_array_get(choices, i)));
     putchar('\n');

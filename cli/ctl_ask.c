@@ -9,7 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MOST_ANSWER ((size_t)64 << 20)
+#define MAXIMUM_ANSWER ((size_t)64 << 20)
 #define LOOK_MILLISECONDS 100
 #define STOPPED_SECONDS 1.0 /* of silence, after which a process that is stopped is not waited for */
 #define GRACE_SECONDS 2.0   /* for the other side's own message that the time is over */
@@ -154,8 +154,8 @@ static sgm_status receive_line(const way *w, sgm__text *line)
             return SGM_ERROR_MEMORY;
         if (end != NULL)
             return SGM_OK;
-        if (line->length > MOST_ANSWER)
-            return sgm_fail(SGM_ERROR_FORMAT, "the answer has more than %zu bytes", MOST_ANSWER);
+        if (line->length > MAXIMUM_ANSWER)
+            return sgm_fail(SGM_ERROR_FORMAT, "the answer has more than %zu bytes", MAXIMUM_ANSWER);
     }
 }
 

@@ -1,42 +1,42 @@
-/* sigma data: records, sections and numbers of a dataset. */
+/* sigma data: examples, fields and numbers of a dataset. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define SHOWN_NUMBERS 10 /* of a record */
+#define SHOWN_NUMBERS 10 /* of an example */
 #define MAX_CLASSES 1000
 
 static const char usage_text[] =
     "Usage: sigma data NAME|FILE.yaml [--count N]\n\n"
-    "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: records,\n"
-    "sections with their shapes and ranges, how often each class is there, the first records, and how\n"
+    "Shows a ready-made dataset ('sigma info' lists them), or all data of a configuration: examples,\n"
+    "fields with their shapes and ranges, how often each class is there, the first examples, and how\n"
     "'augment' of the configuration changes them.\n\n"
-    "  --count N  so many records are shown (default 3)\n\n"
+    "  --count N  so many examples are shown (default 3)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-typedef struct section_summary {
+typedef struct field_summary {
     char name[32];
-    sgm_shape shape; /* of a record */
-    double least, most, sum;
+    sgm_shape shape; /* of an example */
+    double minimum, maximum, sum;
     int64_t numbers, bad; /* bad: not finite */
     int64_t *classes;     /* how often each; NULL: these are no classes */
     int64_t class_count;
-} section_summary;
+} field_summary;
 
 typedef struct summary {
-    int64_t records;
-    section_summary sections[SGM_MAX_SECTIONS];
-    int32_t section_count;
+    int64_t examples;
+    field_summary fields[SGM_MAX_FIELDS];
+    int32_t field_count;
 } summary;
 
-/* Vectors with one 1 and nothing else are classes; the first record that is not ends the counting. */
-static void count_class(section_summary *s, const double *record, int64_t size)
+/* Vectors with one 1 and nothing else are classes; the first example that is not ends the counting. */
+static void count_class(field_summary *s, const double *example, int64_t size)
 {
     int64_t found = -1;
     for (int64_t i = 0; i < size && s->classes != NULL; i++) {
-        bool one = record[i] == 1;
-        if ((!one && record[i] != 0) || (one && found >= 0)) {
+        bool one = example[i] == 1;
+        if ((!one && example[i] != 0) || (one && found >= 0)) {
             found = -1;
             break;
         }
@@ -53,13 +53,13 @@ static void count_class(section_summary *s, const double *record, int64_t size)
     }
 }
 
-static sgm_status begin_section(section_summary *s, const sgm_section *section)
+static sgm_status begin_field(field_summary *s, const sgm_field *field)
 {
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
-    snprintf(s->name, sizeof s->name, "%s", section->name);
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
+    snprintf(s->name, sizeof s->name, "%s", field->name);
     s->shape = sgm_shape_make(shape->rank - 1, shape->dims + 1);
-    s->least = INFINITY;
-    s->most = -INFINITY;
+    s->minimum = INFINITY;
+    s->maximum = -INFINITY;
     if (s->shape.rank == 1 && s->shape.dims[0] >= 2 && s->shape.dims[0] <= MAX_CLASSES) {
         s->class_count = s->shape.dims[0];
         s->classes = sgm__calloc((size_t)s->class_count, sizeof *s->classes);
@@ -68,7 +68,7 @@ static sgm_status begin_section(section_summary *s, const sgm_section *section)
     return SGM_OK;
 }
 
-static sgm_status add_section(section_summary *s, sgm_tensor *values)
+static sgm_status add_field(field_summary *s, sgm_tensor *values)
 {
     int64_t count = sgm_shape_elements(sgm_tensor_shape(values));
     int64_t size = sgm_shape_elements(&s->shape);
@@ -81,8 +81,8 @@ static sgm_status add_section(section_summary *s, sgm_tensor *values)
             s->bad++;
             continue;
         }
-        s->least = fmin(s->least, numbers[i]);
-        s->most = fmax(s->most, numbers[i]);
+        s->minimum = fmin(s->minimum, numbers[i]);
+        s->maximum = fmax(s->maximum, numbers[i]);
         s->sum += numbers[i];
         s->numbers++;
     }
@@ -94,26 +94,26 @@ static sgm_status add_section(section_summary *s, sgm_tensor *values)
 
 static sgm_status add_block(summary *all, const sgm_block *block)
 {
-    for (int32_t i = 0; i < block->section_count; i++) {
-        if (i == all->section_count) {
-            SGM_TRY(begin_section(&all->sections[i], &block->sections[i]));
-            all->section_count++;
+    for (int32_t i = 0; i < block->field_count; i++) {
+        if (i == all->field_count) {
+            SGM_TRY(begin_field(&all->fields[i], &block->fields[i]));
+            all->field_count++;
         }
-        SGM_TRY(add_section(&all->sections[i], block->sections[i].values));
+        SGM_TRY(add_field(&all->fields[i], block->fields[i].values));
     }
-    all->records += block->count;
+    all->examples += block->count;
     return SGM_OK;
 }
 
 static void print_summary(const summary *all)
 {
     char number[64], shape[128];
-    printf("  %s records\n", sgm_count_text(all->records, number, sizeof number));
-    for (int32_t i = 0; i < all->section_count; i++) {
-        const section_summary *s = &all->sections[i];
+    printf("  %s examples\n", sgm_count_text(all->examples, number, sizeof number));
+    for (int32_t i = 0; i < all->field_count; i++) {
+        const field_summary *s = &all->fields[i];
         printf("  %-10s %-14s", s->name, sgm_shape_text(&s->shape, shape, sizeof shape));
         if (s->numbers > 0)
-            printf(" from %.4g to %.4g, mean %.4g", s->least, s->most, s->sum / (double)s->numbers);
+            printf(" from %.4g to %.4g, mean %.4g", s->minimum, s->maximum, s->sum / (double)s->numbers);
         if (s->bad > 0)
             printf(", %s not finite", sgm_count_text(s->bad, number, sizeof number));
         printf("\n");
@@ -127,15 +127,16 @@ static void print_summary(const summary *all)
     }
 }
 
-/* --- the first records --- */
+/* --- the first examples --- */
 
-static void print_picture(const double *pixels, const sgm_shape *shape, double least, double most)
+static void print_picture(const double *pixels, const sgm_shape *shape, double minimum, double maximum)
 {
     static const char shades[] = " .:-=+*#%@";
     for (int64_t y = 0; y < shape->dims[0]; y++) {
         printf("      |");
         for (int64_t x = 0; x < shape->dims[1]; x++) {
-            double share = (pixels[y * shape->dims[1] + x] - least) / (most > least ? most - least : 1);
+            double share =
+                (pixels[y * shape->dims[1] + x] - minimum) / (maximum > minimum ? maximum - minimum : 1);
             int shade = isfinite(share) ? (int)(share * 9 + 0.5) : 0;
             shade = shade < 0 ? 0 : shade > 9 ? 9 : shade;
             putchar(shades[shade]);
@@ -145,9 +146,9 @@ static void print_picture(const double *pixels, const sgm_shape *shape, double l
     }
 }
 
-static sgm_status print_section(const section_summary *s, sgm_tensor *values, int64_t record)
+static sgm_status print_field(const field_summary *s, sgm_tensor *values, int64_t example)
 {
-    sgm_tensor *one = sgm_tensor_slice(values, 0, record, record + 1, 1);
+    sgm_tensor *one = sgm_tensor_slice(values, 0, example, example + 1, 1);
     int64_t size = sgm_shape_elements(&s->shape);
     double *numbers = one != NULL ? sgm__calloc((size_t)size, sizeof *numbers) : NULL;
     sgm_status status = numbers != NULL ? sgm_tensor_read(one, numbers, (size_t)size) : sgm__last_failure();
@@ -155,7 +156,7 @@ static sgm_status print_section(const section_summary *s, sgm_tensor *values, in
         printf("    %s:", s->name);
         if (s->shape.rank == 2 && s->shape.dims[0] <= 64 && s->shape.dims[1] <= 64) {
             printf("\n");
-            print_picture(numbers, &s->shape, s->least, s->most);
+            print_picture(numbers, &s->shape, s->minimum, s->maximum);
         } else {
             for (int64_t i = 0; i < size && i < SHOWN_NUMBERS; i++)
                 printf(" %.4g", numbers[i]);
@@ -167,7 +168,7 @@ static sgm_status print_section(const section_summary *s, sgm_tensor *values, in
     return status;
 }
 
-static sgm_status print_records(const summary *all, sgm_dataset *dataset, int64_t count)
+static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64_t count)
 {
     int64_t shown = 0;
     for (int64_t index = 0; shown < count; index++) {
@@ -177,9 +178,9 @@ static sgm_status print_records(const summary *all, sgm_dataset *dataset, int64_
             break;
         sgm_status status = SGM_OK;
         for (int64_t i = 0; i < block->count && shown < count && status == SGM_OK; i++, shown++) {
-            printf("  record %lld\n", (long long)shown);
-            for (int32_t k = 0; k < block->section_count && status == SGM_OK; k++)
-                status = print_section(&all->sections[k], block->sections[k].values, i);
+            printf("  example %lld\n", (long long)shown);
+            for (int32_t k = 0; k < block->field_count && status == SGM_OK; k++)
+                status = print_field(&all->fields[k], block->fields[k].values, i);
         }
         sgm_dataset_release(dataset, block);
         SGM_TRY(status);
@@ -200,7 +201,7 @@ static sgm_status summarise(summary *all, sgm_dataset *dataset)
     }
 }
 
-/* The same records as training would see them in its first epoch, if it took them in their order. */
+/* The same examples as training would see them in its first epoch, if it took them in their order. */
 static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int64_t count, const config *c)
 {
     const sgm_block *block = NULL;
@@ -210,9 +211,9 @@ static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int6
     if (status == SGM_OK)
         printf("training, augmented: %s\n", c->data.augment);
     for (int64_t i = 0; block != NULL && i < block->count && i < count && status == SGM_OK; i++) {
-        printf("  record %lld\n", (long long)i);
-        for (int32_t k = 0; k < block->section_count && status == SGM_OK; k++)
-            status = print_section(&all->sections[k], block->sections[k].values, i);
+        printf("  example %lld\n", (long long)i);
+        for (int32_t k = 0; k < block->field_count && status == SGM_OK; k++)
+            status = print_field(&all->fields[k], block->fields[k].values, i);
     }
     sgm_iterator_free(iterator);
     return status;
@@ -228,12 +229,12 @@ static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count, c
     if (status == SGM_OK) {
         printf("%s\n", title);
         print_summary(&all);
-        status = print_records(&all, dataset, count);
+        status = print_examples(&all, dataset, count);
     }
     if (status == SGM_OK && augmenting != NULL && augmenting->data.augment != NULL && count > 0)
         status = print_augmented(&all, dataset, count, augmenting);
-    for (int32_t i = 0; i < all.section_count; i++)
-        sgm__free(all.sections[i].classes);
+    for (int32_t i = 0; i < all.field_count; i++)
+        sgm__free(all.fields[i].classes);
     sgm_dataset_free(dataset);
     return status;
 }

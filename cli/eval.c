@@ -5,7 +5,7 @@
 #include <stdio.h>
 
 /* Without --metrics, more classes than this are only counted right or wrong. */
-#define MOST_CLASSES 30
+#define MAXIMUM_CLASSES 30
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
@@ -14,8 +14,8 @@ static const char usage_text[] =
     "area under the ROC curve and what was taken for what; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them; default: validation and test\n"
-    "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\": cost, top_k, uni_accuracy, confusion,\n"
-    "                  f1, roc_auc, regression, perplexity; none: only loss and accuracy\n"
+    "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\": cost, top_k, binary_accuracy,\n"
+    "                  confusion, f1, roc_auc, regression, perplexity; none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
@@ -43,7 +43,7 @@ static void print_json_tensor(const sgm_tensor *tensor)
 
 static bool is_heading(const char *name)
 {
-    return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "records") == 0;
+    return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "examples") == 0;
 }
 
 static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results)
@@ -54,7 +54,7 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
     print_json_number(metrics->loss);
     printf(", \"accuracy\": ");
     print_json_number(metrics->accuracy);
-    printf(", \"records\": %lld", (long long)metrics->records);
+    printf(", \"examples\": %lld", (long long)metrics->examples);
     for (size_t i = 0; i < results->count; i++) {
         const sgm_match *result = &results->items[i];
         if (is_heading(result->identifier))
@@ -87,7 +87,7 @@ static void print_class(const char *const *names, int64_t class)
         printf("%lld", (long long)class);
 }
 
-/* An answer of each record, or several. */
+/* A prediction for each example, or several. */
 static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what)
 {
     int64_t count = sgm_tensor_shape(mistakes)->dims[0];
@@ -97,7 +97,7 @@ static void print_mistakes(const sgm_tensor *mistakes, const char *const *names,
             numbers[j] = sgm_tensor_get(mistakes, (const int64_t[]){i, j});
         printf("%s %s %lld, ", i == 0 ? "  worst mistakes:" : ";", what, (long long)numbers[0]);
         print_class(names, (int64_t)numbers[1]);
-        printf(" taken for ");
+        printf(" predicted as ");
         print_class(names, (int64_t)numbers[2]);
         printf(" (%.3f)", numbers[3]);
     }
@@ -156,7 +156,7 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
         SGM_TRY(print_confusion(confusion, c));
     if (confusion != NULL && mistakes != NULL)
         print_mistakes(mistakes, class_names(c, sgm_tensor_shape(confusion)->dims[0]),
-                       total_of(confusion) == metrics->records ? "record" : "answer");
+                       total_of(confusion) == metrics->examples ? "example" : "prediction");
     return SGM_OK;
 }
 
@@ -166,8 +166,8 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
 static bool wants_report(sgm_dataset *dataset)
 {
     sgm_shape shape;
-    return sgm_dataset_section_shape(dataset, "targets", &shape) == SGM_OK &&
-           (shape.rank == 0 || shape.dims[shape.rank - 1] <= MOST_CLASSES);
+    return sgm_dataset_field_shape(dataset, "targets", &shape) == SGM_OK &&
+           (shape.rank == 0 || shape.dims[shape.rank - 1] <= MAXIMUM_CLASSES);
 }
 
 static sgm_status score(const saved *s, sgm_iterator *iterator, const char *wanted, sgm_metrics *metrics,
@@ -183,7 +183,7 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
     if (sgm_registry_get_number(results, "accuracy", &metrics->accuracy) != SGM_OK)
         metrics->accuracy = NAN;
     SGM_TRY(sgm_registry_get_number(results, "loss", &metrics->loss));
-    return sgm_registry_get_integer(results, "records", &metrics->records);
+    return sgm_registry_get_integer(results, "examples", &metrics->examples);
 }
 
 static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,

@@ -1,6 +1,6 @@
 /* From a configuration to datasets and trainers. */
 #include "cli.h"
-#include "network/again.h"
+#include "network/rerecord.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -25,15 +25,15 @@ sgm_reader *numpy_reader(const char *path)
     return reader;
 }
 
-static sgm_extractor *array_data(const char *path, const char *section)
+static sgm_extractor *array_data(const char *path, const char *field)
 {
     if (is_numpy(path))
-        return sgm_array_extractor(numpy_reader(path), .regions = {{.section = section}});
+        return sgm_array_extractor(numpy_reader(path), .regions = {{.field = field}});
     bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
     sgm_source *source = sgm_file_source(path);
     if (packed)
         source = sgm_compressed_source(source, NULL);
-    return sgm_array_extractor(sgm_idx_reader(source), .regions = {{.section = section}});
+    return sgm_array_extractor(sgm_idx_reader(source), .regions = {{.field = field}});
 }
 
 static sgm_extractor *extractor_of(const data_config *data)
@@ -49,11 +49,11 @@ static sgm_extractor *extractor_of(const data_config *data)
     int32_t classes =
         data->classes != OPTION_UNSET ? (int32_t)data->classes : (int32_t)data->class_names.count;
     if (classes > 0)
-        extractor = sgm_one_hot(extractor, .section = "targets", .classes = classes);
-    double least, most;
-    if (data->input_range.count == 2 && sgm__parse_double(data->input_range.items[0], &least) &&
-        sgm__parse_double(data->input_range.items[1], &most))
-        extractor = sgm_normalise(extractor, .section = "inputs", .input_min = least, .input_max = most);
+        extractor = sgm_one_hot(extractor, .field = "targets", .classes = classes);
+    double minimum, maximum;
+    if (data->input_range.count == 2 && sgm__parse_double(data->input_range.items[0], &minimum) &&
+        sgm__parse_double(data->input_range.items[1], &maximum))
+        extractor = sgm_normalise(extractor, .field = "inputs", .input_min = minimum, .input_max = maximum);
     return extractor;
 }
 
@@ -76,22 +76,22 @@ sgm_tokenizer *experiment_tokenizer(const data_config *data)
     return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
 }
 
-#define MOST_OF_TEXT ((size_t)1 << 30)
+#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
 
 static sgm_dataset *text_data(const data_config *data, const char *name)
 {
     char *text;
     size_t size;
     sgm_tokenizer *tokenizer = experiment_tokenizer(data);
-    if (tokenizer == NULL || sgm__file_read(data->text, MOST_OF_TEXT, &text, &size) != SGM_OK) {
+    if (tokenizer == NULL || sgm__file_read(data->text, MAXIMUM_OF_TEXT, &text, &size) != SGM_OK) {
         sgm_tokenizer_free(tokenizer);
         return NULL;
     }
     int64_t window = data->window != OPTION_UNSET ? data->window : 0;
     int64_t step = data->step != OPTION_UNSET ? data->step : 0;
-    int64_t lanes = data->lanes != OPTION_UNSET ? data->lanes : 0;
+    int64_t streams = data->streams != OPTION_UNSET ? data->streams : 0;
     sgm_dataset *dataset = sgm_dataset_tokens(name, tokenizer, text, size,
-                                              SGM_TOKENS(.window = window, .step = step, .lanes = lanes));
+                                              SGM_TOKENS(.window = window, .step = step, .streams = streams));
     if (dataset == NULL)
         sgm__fail_within("%s", data->text);
     sgm__free(text);
@@ -123,7 +123,7 @@ sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint6
         return dataset;
     double begin = isnan(data->begin) ? 0 : data->begin;
     sgm_dataset *part =
-        sgm_dataset_split_records(dataset, begin, isnan(data->share) ? 1 - begin : data->share);
+        sgm_dataset_split_examples(dataset, begin, isnan(data->share) ? 1 - begin : data->share);
     sgm_dataset_free(dataset);
     return part;
 }
@@ -150,8 +150,8 @@ sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
         sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
         sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
-    if (config_has_operator(&c->team))
-        sgm_trainer_operator(trainer, config_operator(&c->team));
+    if (config_has_operator(&c->operator))
+        sgm_trainer_operator(trainer, config_operator(&c->operator));
     return sgm_trainer_status(trainer);
 }
 
@@ -181,7 +181,7 @@ sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
 typedef struct recorded_network {
     sgm_network *network;
     sgm_graph *graph;
-    sgm_recording recording; /* of one record */
+    sgm_recording recording; /* of one example */
 } recorded_network;
 
 static void recorded_close(recorded_network *r)
@@ -203,7 +203,7 @@ static sgm_status recorded_open(recorded_network *r, const char *notation)
     return status;
 }
 
-static sgm_shape record_shape(const recorded_network *r, const sgm_named_value *value)
+static sgm_shape example_shape(const recorded_network *r, const sgm_named_value *value)
 {
     sgm_shape whole = sgm_value_type(r->graph, value->value).shape;
     return sgm_shape_make(whole.rank - 1, whole.dims + 1);
@@ -216,14 +216,14 @@ static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
            (there->rank == 1 && there->dims[0] == sgm_shape_elements(wanted));
 }
 
-static sgm_status check_sections(const recorded_network *r, const sgm_named_value *wanted, size_t count,
-                                 sgm_dataset *dataset)
+static sgm_status check_fields(const recorded_network *r, const sgm_named_value *wanted, size_t count,
+                               sgm_dataset *dataset)
 {
     for (size_t i = 0; i < count; i++) {
-        sgm_shape shape = record_shape(r, &wanted[i]), there;
-        SGM_TRY(sgm_dataset_section_shape(dataset, wanted[i].name, &there));
+        sgm_shape shape = example_shape(r, &wanted[i]), there;
+        SGM_TRY(sgm_dataset_field_shape(dataset, wanted[i].name, &there));
         if (!is_fit(&there, &shape))
-            return sgm__network_misfit(r->network, r->graph, wanted[i].name, &there, &shape);
+            return sgm__network_shape_mismatch(r->network, r->graph, wanted[i].name, &there, &shape);
     }
     return SGM_OK;
 }
@@ -231,21 +231,21 @@ static sgm_status check_sections(const recorded_network *r, const sgm_named_valu
 /* A tokenizer has as many tokens as the layers that read and say them; of bytes a text may use some. */
 static sgm_status check_tokens(const recorded_network *r, const sgm_tokenizer *tokenizer, const char *file)
 {
-    const char *section, *layer, *name = file != NULL ? file : "of bytes";
-    int64_t most, tokens = sgm_tokenizer_vocabulary(tokenizer);
-    for (size_t i = 0; sgm__network_index_at(r->network, i, &section, &layer, &most); i++) {
-        if (strcmp(section, "inputs") != 0 && strcmp(section, "targets") != 0)
+    const char *field, *layer, *name = file != NULL ? file : "of bytes";
+    int64_t maximum, tokens = sgm_tokenizer_vocabulary(tokenizer);
+    for (size_t i = 0; sgm__network_index_at(r->network, i, &field, &layer, &maximum); i++) {
+        if (strcmp(field, "inputs") != 0 && strcmp(field, "targets") != 0)
             continue;
-        if (tokens > most + 1 && file != NULL)
+        if (tokens > maximum + 1 && file != NULL)
             return sgm_fail(
                 SGM_ERROR_ARGUMENT,
                 "the tokenizer %s has %lld tokens, but layer '%s' knows %lld: both must be of one "
                 "size",
-                name, (long long)tokens, layer, (long long)most + 1);
-        if (tokens == most + 1)
+                name, (long long)tokens, layer, (long long)maximum + 1);
+        if (tokens == maximum + 1)
             continue;
         complain("warning: the tokenizer %s has %lld tokens, but layer '%s' knows %lld\n", name,
-                 (long long)tokens, layer, (long long)most + 1);
+                 (long long)tokens, layer, (long long)maximum + 1);
         break;
     }
     return SGM_OK;
@@ -274,19 +274,19 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
 {
     recorded_network r;
     SGM_TRY(recorded_open(&r, network));
-    sgm_status status = check_sections(&r, r.recording.inputs, r.recording.input_count, dataset);
+    sgm_status status = check_fields(&r, r.recording.inputs, r.recording.input_count, dataset);
     if (status == SGM_OK)
-        status = check_sections(&r, r.recording.targets, r.recording.target_count, dataset);
+        status = check_fields(&r, r.recording.targets, r.recording.target_count, dataset);
     if (status == SGM_OK && data != NULL && data->text != NULL)
         status = check_text(&r, data);
     recorded_close(&r);
     return status;
 }
 
-/* A class without a record in a block of one-hot targets; -1: there is none, or it cannot be told. */
+/* A class without an example in a block of one-hot targets; -1: there is none, or it cannot be told. */
 static int64_t missing_class(const sgm_block *block)
 {
-    sgm_tensor *targets = sgm_block_section(block, "targets");
+    sgm_tensor *targets = sgm_block_field(block, "targets");
     const sgm_shape *shape = targets != NULL ? sgm_tensor_shape(targets) : NULL;
     if (shape == NULL || shape->rank != 2)
         return -1;
@@ -314,17 +314,17 @@ void experiment_warn_sorted(const data_config *data, const char *name, sgm_datas
         return;
     int64_t missing = missing_class(block);
     if (missing >= 0)
-        complain("warning: data.%s: none of the %lld records is of class %lld; if the file is sorted, "
+        complain("warning: data.%s: none of the %lld examples is of class %lld; if the file is sorted, "
                  "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
                  name, (long long)block->count, (long long)missing);
     sgm_dataset_release(dataset, block);
 }
 
-sgm_status experiment_describe(const char *network, sgm__asked *asked)
+sgm_status experiment_describe(const char *network, sgm__signature *signature)
 {
     recorded_network r;
     SGM_TRY(recorded_open(&r, network));
-    sgm_status status = sgm__asked_find(r.network, r.graph, &r.recording, asked);
+    sgm_status status = sgm__signature_find(r.network, r.graph, &r.recording, signature);
     recorded_close(&r);
     return status;
 }

@@ -13,7 +13,7 @@ static const char usage_text[] =
     "               NAME_predict; the file says at its top how it is used\n"
     "  --onnx FILE.onnx  an ONNX model of opset 17, for other runtimes: parameters keep their names\n"
     "  --train      C: also NAME_train_step, which goes on training as the run did\n"
-    "  --batch N    records that one call takes (default: C: 1 for predict, the run's for train_step; ONNX: "
+    "  --batch N    examples that one call takes (default: C: 1 for predict, the run's for train_step; ONNX: "
     "any\n"
     "               number)\n"
     "  --name NAME  C: what all names in the file begin with; ONNX: of the graph (default: the file's "
@@ -23,11 +23,11 @@ static const char usage_text[] =
     "layouts\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-typedef struct wishes {
+typedef struct export_options {
     const char *path, *name, *names;
     bool train;
     int64_t batch; /* -1: not given */
-} wishes;
+} export_options;
 
 /* The file's name without its folder and its ending, as a name of C. */
 static char *name_of(const char *path)
@@ -43,7 +43,7 @@ static char *name_of(const char *path)
     return name;
 }
 
-static sgm_status export_c(const saved *s, const wishes *w)
+static sgm_status export_c(const saved *s, const export_options *w)
 {
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
     int64_t trains = w->batch > 0 ? w->batch : s->c.data.batch;
@@ -55,7 +55,7 @@ static sgm_status export_c(const saved *s, const wishes *w)
     return status;
 }
 
-static sgm_status export_onnx(const saved *s, const wishes *w)
+static sgm_status export_onnx(const saved *s, const export_options *w)
 {
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
     sgm_status status = SGM_ERROR_MEMORY;
@@ -65,7 +65,7 @@ static sgm_status export_onnx(const saved *s, const wishes *w)
     return status;
 }
 
-static sgm_status export_weights(const saved *s, const wishes *w)
+static sgm_status export_weights(const saved *s, const export_options *w)
 {
     if (!ends_with(w->path, ".npz") && !ends_with(w->path, ".safetensors"))
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must end in .npz or .safetensors", w->path);
@@ -75,7 +75,7 @@ static sgm_status export_weights(const saved *s, const wishes *w)
 /* What a network can be written as. */
 static const struct format {
     const char *option;
-    sgm_status (*write)(const saved *s, const wishes *w);
+    sgm_status (*write)(const saved *s, const export_options *w);
     bool trains;  /* takes --train */
     bool weights; /* takes --names, and no --batch and --name */
 } formats[] = {
@@ -85,7 +85,7 @@ static const struct format {
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
-static int export_to(const char *checkpoint, const struct format *format, const wishes *w)
+static int export_to(const char *checkpoint, const struct format *format, const export_options *w)
 {
     saved s;
     sgm_status status = saved_open(&s, checkpoint);
@@ -97,7 +97,7 @@ static int export_to(const char *checkpoint, const struct format *format, const 
 }
 
 /* NULL: the usage is wrong, and *code says so. */
-static const struct format *chosen(const char *const *paths, const arguments *a, wishes *w, int *code)
+static const struct format *chosen(const char *const *paths, const arguments *a, export_options *w, int *code)
 {
     const struct format *format = NULL;
     for (size_t i = 0; i < FORMAT_COUNT; i++) {
@@ -128,7 +128,7 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
 int export_run(int argc, char **argv)
 {
     const char *paths[FORMAT_COUNT] = {NULL};
-    wishes w = {.batch = -1};
+    export_options w = {.batch = -1};
     const argument_rule rules[] = {
         {formats[0].option, ARGUMENT_TEXT, &paths[0]}, {formats[1].option, ARGUMENT_TEXT, &paths[1]},
         {formats[2].option, ARGUMENT_TEXT, &paths[2]}, {"--train", ARGUMENT_FLAG, &w.train},

@@ -8,27 +8,27 @@
 #define ROWS 14
 
 static const char usage_text[] =
-    "Usage: sigma find-rate FILE.yaml|FOLDER [KEY=VALUE ...] [--least R] [--most R] [--iterations N]\n"
+    "Usage: sigma find-rate FILE.yaml|FOLDER [KEY=VALUE ...] [--minimum R] [--maximum R] [--iterations N]\n"
     "                       [--curve FILE]\n\n"
     "Trains what the file describes for a moment, with learning rates that rise, shows the loss over the\n"
     "rate, and proposes the rate at which it falls fastest. With the folder of a run it begins at that "
     "run's\n"
     "checkpoint. Nothing is trained by it, and the run is not changed.\n\n"
-    "  --least R       the first rate (default 1e-7)\n"
-    "  --most R        the last one (default 10), unless training diverges before\n"
+    "  --minimum R     the first rate (default 1e-7)\n"
+    "  --maximum R     the last one (default 10), unless training diverges before\n"
     "  --iterations N  steps from one to the other (default 100)\n"
     "  --curve FILE    a line of JSON for each step: iteration, rate, loss, smoothed (default with a "
     "folder:\n"
     "                  find-rate.jsonl in it)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-typedef struct find_rate_wish {
+typedef struct find_rate_options {
     const char *file; /* as it was given */
-    const char *least_text, *most_text, *curve;
+    const char *minimum_text, *maximum_text, *curve;
     int64_t iterations;
-    double least, most;                    /* 0: default */
+    double minimum, maximum;               /* 0: default */
     char *config, *checkpoint, *own_curve; /* of a folder; checkpoint NULL: none */
-} find_rate_wish;
+} find_rate_options;
 
 static bool read_rate(const char *name, const char *text, double *rate)
 {
@@ -40,28 +40,28 @@ static bool read_rate(const char *name, const char *text, double *rate)
     return false;
 }
 
-static sgm_status find_files(find_rate_wish *wish)
+static sgm_status find_files(find_rate_options *options)
 {
-    bool folder = is_folder(wish->file);
-    wish->config = folder ? sgm__format("%s/config.yaml", wish->file) : sgm__strdup(wish->file);
-    if (wish->config == NULL)
+    bool folder = is_folder(options->file);
+    options->config = folder ? sgm__format("%s/config.yaml", options->file) : sgm__strdup(options->file);
+    if (options->config == NULL)
         return sgm_last_status();
     if (!folder)
         return SGM_OK;
-    wish->own_curve = sgm__format("%s/find-rate.jsonl", wish->file);
-    wish->checkpoint = sgm__format("%s/checkpoint.safetensors", wish->file);
-    if (wish->own_curve == NULL || wish->checkpoint == NULL)
+    options->own_curve = sgm__format("%s/find-rate.jsonl", options->file);
+    options->checkpoint = sgm__format("%s/checkpoint.safetensors", options->file);
+    if (options->own_curve == NULL || options->checkpoint == NULL)
         return sgm_last_status();
-    if (!sgm__file_exists(wish->checkpoint)) {
-        sgm__free(wish->checkpoint);
-        wish->checkpoint = NULL;
+    if (!sgm__file_exists(options->checkpoint)) {
+        sgm__free(options->checkpoint);
+        options->checkpoint = NULL;
     }
-    if (wish->curve == NULL)
-        wish->curve = wish->own_curve;
+    if (options->curve == NULL)
+        options->curve = options->own_curve;
     return SGM_OK;
 }
 
-static void show(const find_rate_wish *wish, const sgm_rate_curve *curve)
+static void show(const find_rate_options *options, const sgm_rate_curve *curve)
 {
     char *text = sgm_rate_curve_text(curve, COLUMNS, ROWS);
     if (text != NULL)
@@ -80,31 +80,32 @@ static void show(const find_rate_wish *wish, const sgm_rate_curve *curve)
     else
         printf("the loss falls fastest at %.3g (O), and is lowest at %.3g; try:\n"
                "  sigma train %s optimiser.learning_rate=%.2g\n",
-               curve->proposed, curve->lowest, wish->file, curve->proposed);
-    if (wish->curve != NULL)
-        printf("curve: %s\n", wish->curve);
+               curve->proposed, curve->lowest, options->file, curve->proposed);
+    if (options->curve != NULL)
+        printf("curve: %s\n", options->curve);
 }
 
-static sgm_status find_with(const find_rate_wish *wish, const config *c, sgm_env *env, sgm_dataset *training)
+static sgm_status find_with(const find_rate_options *options, const config *c, sgm_env *env,
+                            sgm_dataset *training)
 {
     sgm_trainer *trainer = experiment_trainer(env, c);
     if (trainer == NULL)
         return sgm__last_failure();
     SGM_TRY(experiment_feed(trainer, c, training, NULL));
-    if (wish->checkpoint != NULL)
-        SGM_TRY(sgm_trainer_load(trainer, wish->checkpoint));
-    sgm_rate_curve *curve = sgm_learning_rate_finder(trainer, .least = wish->least, .most = wish->most,
-                                                     .iterations = wish->iterations);
+    if (options->checkpoint != NULL)
+        SGM_TRY(sgm_trainer_load(trainer, options->checkpoint));
+    sgm_rate_curve *curve = sgm_learning_rate_finder(
+        trainer, .minimum = options->minimum, .maximum = options->maximum, .iterations = options->iterations);
     if (curve == NULL)
         return sgm__last_failure();
-    sgm_status status = wish->curve != NULL ? sgm_rate_curve_save(curve, wish->curve) : SGM_OK;
+    sgm_status status = options->curve != NULL ? sgm_rate_curve_save(curve, options->curve) : SGM_OK;
     if (status == SGM_OK)
-        show(wish, curve);
+        show(options, curve);
     sgm_rate_curve_free(curve);
     return status;
 }
 
-static int find(const find_rate_wish *wish, const config *c)
+static int find(const find_rate_options *options, const config *c)
 {
     sgm_dataset *training = NULL;
     if (data_config_is_empty(&c->data.training))
@@ -112,32 +113,32 @@ static int find(const find_rate_wish *wish, const config *c)
     sgm_status status = train_open_data(c, &c->data.training, "training", &training);
     sgm_env *env = status == SGM_OK ? experiment_env(c) : NULL;
     if (status == SGM_OK)
-        status = env != NULL ? find_with(wish, c, env, training) : sgm__last_failure();
+        status = env != NULL ? find_with(options, c, env, training) : sgm__last_failure();
     int code = status == SGM_OK ? CLI_OK : report_error("find-rate", CLI_FAILED);
     sgm_env_free(env);
     sgm_dataset_free(training);
     return code;
 }
 
-static int find_in_file(find_rate_wish *wish, const arguments *a)
+static int find_in_file(find_rate_options *options, const arguments *a)
 {
     config c;
-    if (find_files(wish) != SGM_OK)
+    if (find_files(options) != SGM_OK)
         return report_error("find-rate", CLI_FAILED);
-    if (config_load(&c, wish->config, a->words + 1, a->word_count - 1) != SGM_OK)
+    if (config_load(&c, options->config, a->words + 1, a->word_count - 1) != SGM_OK)
         return report_error("find-rate", CLI_USAGE);
-    int code = find(wish, &c);
+    int code = find(options, &c);
     config_free(&c);
     return code;
 }
 
 int find_rate_run(int argc, char **argv)
 {
-    find_rate_wish wish = {0};
-    const argument_rule rules[] = {{"--least", ARGUMENT_TEXT, &wish.least_text},
-                                   {"--most", ARGUMENT_TEXT, &wish.most_text},
-                                   {"--iterations", ARGUMENT_COUNT, &wish.iterations},
-                                   {"--curve", ARGUMENT_TEXT, &wish.curve}};
+    find_rate_options options = {0};
+    const argument_rule rules[] = {{"--minimum", ARGUMENT_TEXT, &options.minimum_text},
+                                   {"--maximum", ARGUMENT_TEXT, &options.maximum_text},
+                                   {"--iterations", ARGUMENT_COUNT, &options.iterations},
+                                   {"--curve", ARGUMENT_TEXT, &options.curve}};
     arguments a = {.rules = rules, .rule_count = 4, .help = usage_text};
     int code = CLI_USAGE;
     if (arguments_read(&a, argc, argv, &code)) {
@@ -145,15 +146,15 @@ int find_rate_run(int argc, char **argv)
             code = usage_error("find-rate", "expected a file that describes what to train");
         } else {
             code = CLI_USAGE;
-            wish.file = a.words[0];
-            if (read_rate("--least", wish.least_text, &wish.least) &&
-                read_rate("--most", wish.most_text, &wish.most))
-                code = find_in_file(&wish, &a);
+            options.file = a.words[0];
+            if (read_rate("--minimum", options.minimum_text, &options.minimum) &&
+                read_rate("--maximum", options.maximum_text, &options.maximum))
+                code = find_in_file(&options, &a);
         }
     }
     arguments_free(&a);
-    sgm__free(wish.config);
-    sgm__free(wish.checkpoint);
-    sgm__free(wish.own_curve);
+    sgm__free(options.config);
+    sgm__free(options.checkpoint);
+    sgm__free(options.own_curve);
     return code;
 }

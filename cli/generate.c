@@ -1,4 +1,4 @@
-/* sigma generate: a trained network goes on with a text. */
+/* sigma generate: a trained network continues a text. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -121,9 +121,9 @@ static int generate(const char *checkpoint, generation *g)
 }
 
 /* False: the text is no number between the bounds. */
-static bool read_number(const char *text, double least, double most, double *number)
+static bool read_number(const char *text, double minimum, double maximum, double *number)
 {
-    return text == NULL || (sgm__parse_double(text, number) && *number > least && *number <= most);
+    return text == NULL || (sgm__parse_double(text, number) && *number > minimum && *number <= maximum);
 }
 
 int generate_run(int argc, char **argv)

@@ -139,17 +139,17 @@ static void print_hooks(void)
 static void print_augmentations(void)
 {
     const sgm_augmentation_type *type;
-    char least[32], most[32], standard[32];
+    char minimum[32], maximum[32], default_value[32];
     for (size_t i = 0; (type = sgm_augmentation_at(i)) != NULL; i++) {
         printf("%s%s: %s%s\n", i > 0 ? "\n" : "", type->name, type->doc,
                type->pictures ? "; of pictures" : "");
         for (size_t k = 0; k < type->argument_count; k++) {
             const sgm_option *o = &type->arguments[k];
             printf("  %-10s %s to %s%s%s, default %s: %s\n", o->name,
-                   sgm__number_text(o->least, least, sizeof least),
-                   sgm__number_text(o->most, most, sizeof most), o->unit != NULL ? " " : "",
-                   o->unit != NULL ? o->unit : "", sgm__number_text(o->standard, standard, sizeof standard),
-                   o->doc);
+                   sgm__number_text(o->minimum, minimum, sizeof minimum),
+                   sgm__number_text(o->maximum, maximum, sizeof maximum), o->unit != NULL ? " " : "",
+                   o->unit != NULL ? o->unit : "",
+                   sgm__number_text(o->default_value, default_value, sizeof default_value), o->doc);
         }
     }
 }

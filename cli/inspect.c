@@ -10,7 +10,7 @@ static const char usage_text[] =
     "Shows layers and parameters of a network, and what a training step takes.\n\n"
     "  --graph    also the training step as it was recorded: forward, gradients, update\n"
     "  --program  also the training step as it was compiled, with the place of each value\n"
-    "  --batch N  records of a minibatch (default: the configuration's)\n\n"
+    "  --batch N  examples of a minibatch (default: the configuration's)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 /* Adds the elements of each parameter, "LAYER.NAME", to those of its layer. */
@@ -86,14 +86,14 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
         const char *name, *doc;
         int64_t bytes;
     } rows[] = {
-        {"state", "parameters and the optimiser's memory", memory->state},
+        {"state", "parameters and the optimiser state", memory->state},
         {"constants", "values that never change", memory->constants},
         {"inputs", "a minibatch of data", memory->inputs},
         {"activations", "if each value had a place of its own", memory->activations},
         {"peak", "of activations, as they are placed", memory->arena},
     };
     char number[64];
-    printf("memory of a training step of %s records\n", sgm_count_text(batch, number, sizeof number));
+    printf("memory of a training step of %s examples\n", sgm_count_text(batch, number, sizeof number));
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         printf("  %-12s %12s  %s\n", rows[i].name,
                sgm_bytes_text((double)rows[i].bytes, number, sizeof number), rows[i].doc);
@@ -123,14 +123,14 @@ static sgm_status print_text(const char *title, char *text)
     return SGM_OK;
 }
 
-typedef struct wishes {
+typedef struct inspect_options {
     bool graph, program, threads; /* threads: nothing else */
     int64_t batch;                /* -1: the configuration's */
     const char *command;          /* which asks */
-} wishes;
+} inspect_options;
 
 static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, const config *c,
-                       const wishes *w)
+                       const inspect_options *w)
 {
     size_t count;
     SGM_TRY(sgm_trainer_prepare(trainer));
@@ -139,7 +139,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     SGM_TRY(sgm_trainer_memory(trainer, batch, &memory));
     if (w->threads) {
         char number[64];
-        printf("training step of %s records on %s\n", sgm_count_text(batch, number, sizeof number),
+        printf("training step of %s examples on %s\n", sgm_count_text(batch, number, sizeof number),
                sgm_handler_name(sgm_env_handler(env)));
         print_threads(&memory);
         return SGM_OK;
@@ -158,7 +158,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
 }
 
-static int inspect_file(const char *path, const wishes *w)
+static int inspect_file(const char *path, const inspect_options *w)
 {
     config c;
     if (config_load(&c, path, NULL, 0) != SGM_OK)
@@ -206,7 +206,7 @@ static int inspect_tensors(const char *path, const char *network, const char *wh
     return CLI_OK;
 }
 
-static int inspect_unknown(const char *path, const wishes *w)
+static int inspect_unknown(const char *path, const inspect_options *w)
 {
     char *checkpoint = saved_path(path), *why = sgm__strdup(sgm_last_error());
     char *notation = checkpoint != NULL ? sgm_checkpoint_network(checkpoint) : NULL;
@@ -227,7 +227,7 @@ static int inspect_unknown(const char *path, const wishes *w)
     return code;
 }
 
-static int inspect_checkpoint(const char *path, const wishes *w)
+static int inspect_checkpoint(const char *path, const inspect_options *w)
 {
     saved s;
     if (saved_open(&s, path) != SGM_OK)
@@ -239,7 +239,7 @@ static int inspect_checkpoint(const char *path, const wishes *w)
     return code;
 }
 
-static int inspect_any(const char *path, const wishes *w)
+static int inspect_any(const char *path, const inspect_options *w)
 {
     return ends_with(path, ".yaml") || ends_with(path, ".yml") ? inspect_file(path, w)
                                                                : inspect_checkpoint(path, w);
@@ -247,12 +247,12 @@ static int inspect_any(const char *path, const wishes *w)
 
 int inspect_threads(const char *path)
 {
-    return inspect_any(path, &(wishes){.threads = true, .batch = -1, .command = "info"});
+    return inspect_any(path, &(inspect_options){.threads = true, .batch = -1, .command = "info"});
 }
 
 int inspect_run(int argc, char **argv)
 {
-    wishes w = {.batch = -1, .command = "inspect"};
+    inspect_options w = {.batch = -1, .command = "inspect"};
     const argument_rule rules[] = {
         {"--graph", ARGUMENT_FLAG, &w.graph},
         {"--program", ARGUMENT_FLAG, &w.program},

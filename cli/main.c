@@ -16,9 +16,9 @@ static const subcommand commands[] = {
     {"eval", "measure a trained network on data", eval_run},
     {"predict", "ask a trained network", predict_run},
     {"export", "write a trained network for other programs", export_run},
-    {"serve", "let a trained network answer over HTTP", serve_run},
-    {"generate", "go on with a text, token after token", generate_run},
-    {"tokenize", "learn the tokens of a text", tokenize_run},
+    {"serve", "serve predictions of a trained network over HTTP", serve_run},
+    {"generate", "generate text, token by token", generate_run},
+    {"tokenize", "train a tokenizer on a text", tokenize_run},
     {"inspect", "show layers, parameters, memory, graph and program", inspect_run},
     {"data", "look at data", data_run},
     {"info", "show handlers, libraries and data on this machine", info_run},
@@ -55,8 +55,8 @@ static int run_command(int argc, char **argv)
 {
     const char *name = argv[1], *names[COMMAND_COUNT];
     if (strcmp(name, "help") == 0 && argc > 2 && strcmp(argv[2], "help") != 0) {
-        char wish[] = "--help";
-        return run_command(3, (char *[]){argv[0], argv[2], wish, NULL});
+        char argument[] = "--help";
+        return run_command(3, (char *[]){argv[0], argv[2], argument, NULL});
     }
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
         print_help();

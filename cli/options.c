@@ -34,22 +34,22 @@ option option_complete(const option *o)
     whole.kind = kinds[row->kind];
     whole.choices = row->choices;
     whole.unit = row->unit;
-    whole.least = row->least;
-    whole.most = row->most;
+    whole.minimum = row->minimum;
+    whole.maximum = row->maximum;
     whole.doc = row->doc;
     if (row->kind == SGM_KIND_BOOLEAN)
-        whole.standard = row->standard != 0 ? "true" : "false";
+        whole.default_value = row->default_value != 0 ? "true" : "false";
     else if (row->kind == SGM_KIND_TEXT)
-        whole.standard = row->standard_text;
-    else if (row->standard != 0 ||
-             (row->kind == SGM_KIND_INTEGER && row->least <= 0 && row->most > row->least))
-        snprintf(whole.standard_room, sizeof whole.standard_room, "%.15g", row->standard);
+        whole.default_value = row->default_text;
+    else if (row->default_value != 0 ||
+             (row->kind == SGM_KIND_INTEGER && row->minimum <= 0 && row->maximum > row->minimum))
+        snprintf(whole.default_room, sizeof whole.default_room, "%.15g", row->default_value);
     return whole;
 }
 
-const char *option_standard(const option *o)
+const char *option_default(const option *o)
 {
-    return o->standard_room[0] != '\0' ? o->standard_room : o->standard;
+    return o->default_room[0] != '\0' ? o->default_room : o->default_value;
 }
 
 static void *field(void *base, const option *o)
@@ -91,14 +91,16 @@ static char *expectation(const option *o, char *buffer, size_t size)
     static const char *const kinds[] = {"a text",         "a path",        "a whole number",
                                         "a number",       "true or false", "a list of texts",
                                         "a map of texts", "a map",         ""};
-    char least[32], most[32];
-    if (o->least == o->most)
+    char minimum[32], maximum[32];
+    if (o->minimum == o->maximum)
         snprintf(buffer, size, "%s", kinds[o->kind]);
-    else if (!isfinite(o->most))
-        snprintf(buffer, size, "%s from %s", kinds[o->kind], number_text(o->least, least, sizeof least));
+    else if (!isfinite(o->maximum))
+        snprintf(buffer, size, "%s from %s", kinds[o->kind],
+                 number_text(o->minimum, minimum, sizeof minimum));
     else
-        snprintf(buffer, size, "%s from %s to %s", kinds[o->kind], number_text(o->least, least, sizeof least),
-                 number_text(o->most, most, sizeof most));
+        snprintf(buffer, size, "%s from %s to %s", kinds[o->kind],
+                 number_text(o->minimum, minimum, sizeof minimum),
+                 number_text(o->maximum, maximum, sizeof maximum));
     return buffer;
 }
 
@@ -222,7 +224,7 @@ static sgm_status set_text(const option *o, char **field_text, const arrival *at
 
 static bool in_bounds(const option *o, double value)
 {
-    return isfinite(value) && (o->least == o->most || (value >= o->least && value <= o->most));
+    return isfinite(value) && (o->minimum == o->maximum || (value >= o->minimum && value <= o->maximum));
 }
 
 static sgm_status set_scalar(const option *o, void *base, const arrival *at, const yaml_node *node)
@@ -527,9 +529,9 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
             *(int64_t *)target = OPTION_UNSET;
         else if (o->kind == OPTION_NUMBER)
             *(double *)target = NAN;
-        if (option_standard(o) == NULL)
+        if (option_default(o) == NULL)
             continue;
-        char *value = sgm__strdup(option_standard(o));
+        char *value = sgm__strdup(option_default(o));
         if (value == NULL)
             return sgm_last_status();
         yaml_node node = {.kind = YAML_TEXT, .text = value, .plain = true};

@@ -36,8 +36,8 @@ typedef struct option {
     const char *setting;                           /* the name there; NULL: the same */
     const char *const *choices;                    /* of a text */
     const char *unit;
-    double least, most;   /* numbers; equal: no bounds */
-    const char *standard; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
+    double minimum, maximum;   /* numbers; equal: no bounds */
+    const char *default_value; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
     const char *doc;
     sgm_status (*check)(const char *value);               /* texts, items, values of maps */
     void (*more)(const struct option *o, sgm__text *out); /* adds to the words of the help */
@@ -45,10 +45,10 @@ typedef struct option {
     const char *path_after; /* a text that begins so goes on with a path, as OPTION_PATH has them */
     const struct option *children;
     size_t child_count;
-    char standard_room[32];
+    char default_room[32];
 } option;
 
-#define OPTION_ANY 1e15        /* a `most` from here on is not shown */
+#define OPTION_ANY 1e15        /* a `maximum` from here on is not shown */
 #define OPTION_UNSET INT64_MIN /* an integer that was not given */
 
 /* Where values come from, for messages and relative paths. */
@@ -60,7 +60,7 @@ typedef struct option_source {
 
 /* The option with what the library's row says filled in. */
 option option_complete(const option *o);
-const char *option_standard(const option *o); /* of a complete one; NULL: none */
+const char *option_default(const option *o); /* of a complete one; NULL: none */
 sgm_status options_set_defaults(const option *table, size_t count, void *base);
 /* Applies a map of a file. */
 sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,

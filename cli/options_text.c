@@ -32,7 +32,7 @@ static bool has_value(const option *given, const void *base)
             return true;
         for (size_t i = 1; i < o->child_count; i++) {
             const option child = option_complete(&o->children[i]);
-            if (option_standard(&child) == NULL && has_value(&child, value))
+            if (option_default(&child) == NULL && has_value(&child, value))
                 return true;
         }
         return false;
@@ -131,28 +131,28 @@ static char *value_text(const option *o, const void *base)
 }
 
 /* Of a single value: it is the option's default. */
-static bool is_standard(const option *o, const void *base)
+static bool is_default(const option *o, const void *base)
 {
-    const char *standard = option_standard(o);
+    const char *default_value = option_default(o);
     const void *value = field(base, o);
     char number[32] = "";
-    if (standard == NULL)
+    if (default_value == NULL)
         return false;
     if (o->kind == OPTION_FLAG)
-        return strcmp(standard, *(const bool *)value ? "true" : "false") == 0;
+        return strcmp(default_value, *(const bool *)value ? "true" : "false") == 0;
     if (o->kind == OPTION_INTEGER)
         snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)value);
     else if (o->kind == OPTION_NUMBER)
         snprintf(number, sizeof number, "%.15g", *(const double *)value);
     bool text = o->kind == OPTION_TEXT || o->kind == OPTION_PATH;
-    return strcmp(standard, text ? *(char *const *)value : number) == 0;
+    return strcmp(default_value, text ? *(char *const *)value : number) == 0;
 }
 
 const char *options_first_given(const option *table, size_t count, const void *base)
 {
     for (size_t i = 0; i < count; i++) {
         const option whole = option_complete(&table[i]);
-        if (has_value(&whole, base) && !is_standard(&whole, base))
+        if (has_value(&whole, base) && !is_default(&whole, base))
             return table[i].name;
     }
     return NULL;
@@ -233,12 +233,12 @@ static void help_option(const option *o, const char *name, sgm__text *lines)
     for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
         sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", o->choices[i]);
     const char *space = o->unit != NULL ? " " : "", *unit = o->unit != NULL ? o->unit : "";
-    if (o->least != o->most && o->most >= OPTION_ANY)
-        sgm__text_append(out, " [from %.15g%s%s]", o->least, space, unit);
-    else if (o->least != o->most)
-        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->least, o->most, space, unit);
-    if (option_standard(o) != NULL)
-        sgm__text_append(out, " (default %s)", option_standard(o));
+    if (o->minimum != o->maximum && o->maximum >= OPTION_ANY)
+        sgm__text_append(out, " [from %.15g%s%s]", o->minimum, space, unit);
+    else if (o->minimum != o->maximum)
+        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->minimum, o->maximum, space, unit);
+    if (option_default(o) != NULL)
+        sgm__text_append(out, " (default %s)", option_default(o));
     help_line(name, kinds[o->kind], text.data != NULL ? text.data : "", lines);
     sgm__text_free(&text);
 }

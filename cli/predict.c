@@ -1,44 +1,44 @@
-/* sigma predict: answers of a checkpoint, one line a record. */
+/* sigma predict: predictions of a checkpoint, one line an example. */
 #include "base/tensor_internal.h"
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define CHUNK 1000 /* records asked at once */
+#define CHUNK 1000 /* examples asked at once */
 #define MAX_STANDARD_INPUT ((size_t)1 << 30)
 
 static const char usage_text[] =
     "Usage: sigma predict CHECKPOINT|FOLDER (--data NAME [--count N] | FILE.npy | FILE.csv | -)\n"
     "                     [--lengths FILE] [--separator C] [--json]\n\n"
-    "Asks a trained network. Prints a line for each record: the class (from 0) and its probability where\n"
+    "Asks a trained network. Prints a line for each example: the class (from 0) and its probability where\n"
     "the network tells classes apart (of sequences the class of each step), the labels that\n"
     "the steps say where it has the cost ctc (the likeliest of each step, without repetitions and blanks),\n"
     "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
     "data of the run were; other scaling must have been done.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
-    "  FILE.npy       an array (records, ...)\n"
-    "  FILE.csv, -    one record a line, the elements of an input in order; a first line that is no\n"
+    "  FILE.npy       an array (examples, ...)\n"
+    "  FILE.csv, -    one example a line, the elements of an input in order; a first line that is no\n"
     "                 numbers is skipped; - is the standard input\n"
-    "  --count N      so many records at most\n"
-    "  --lengths FILE of a network whose input has lengths: how many steps of each record of the file "
+    "  --count N      so many examples at most\n"
+    "  --lengths FILE of a network whose input has lengths: how many steps of each example of the file "
     "count,\n"
-    "                 one a line or a .npy; all if not given. --data takes the section of the data\n"
+    "                 one a line or a .npy; all if not given. --data takes the field of the data\n"
     "  --separator C  of a table; a comma if not given\n"
     "  --json         one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
 typedef struct prediction {
     saved s;
-    sgm__asked asked;
-    bool json, wide;               /* answers are float64 */
-    int64_t elements, limit, done; /* of a record; records wanted (-1: all), printed */
-    double *lengths;               /* of the records of a file; NULL: all steps count */
+    sgm__signature signature;
+    bool json, wide;               /* outputs are float64 */
+    int64_t elements, limit, done; /* of an example; examples wanted (-1: all), printed */
+    double *lengths;               /* of the examples of a file; NULL: all steps count */
     int64_t length_count;
     int64_t classes;          /* of the last dimension of what the network gives */
     const data_config *table; /* that the run learnt from; NULL: it was none */
     bool scales;              /* inputs of files from this range to 0 to 1, as the run's own were */
-    double least, most;
+    double minimum, maximum;
 } prediction;
 
 static int64_t largest_of(const double *outputs, int64_t count)
@@ -68,12 +68,12 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     }
 }
 
-/* An answer: its numbers, how many steps of it count, and of ctc the labels (-1 behind the last). */
-typedef struct answer {
+/* A prediction: its numbers, how many steps of it count, and of ctc the labels (-1 behind the last). */
+typedef struct output_row {
     const double *outputs;
     int64_t count, steps;
     const int64_t *labels;
-} answer;
+} output_row;
 
 static const char *between(const prediction *p, int64_t i)
 {
@@ -81,7 +81,7 @@ static const char *between(const prediction *p, int64_t i)
 }
 
 /* The class of each step of a sequence. */
-static void print_steps(const prediction *p, const answer *a)
+static void print_steps(const prediction *p, const output_row *a)
 {
     fputs(p->json ? ", \"classes\": [" : "", stdout);
     for (int64_t i = 0; i < a->steps; i++)
@@ -89,7 +89,7 @@ static void print_steps(const prediction *p, const answer *a)
     fputs(p->json ? "]" : "\n", stdout);
 }
 
-static void print_labels(const prediction *p, const answer *a)
+static void print_labels(const prediction *p, const output_row *a)
 {
     fputs(p->json ? ", \"labels\": [" : "", stdout);
     for (int64_t i = 0; i < a->count / p->classes && a->labels[i] >= 0; i++)
@@ -97,7 +97,7 @@ static void print_labels(const prediction *p, const answer *a)
     fputs(p->json ? "]" : "\n", stdout);
 }
 
-static void print_answer(const prediction *p, const answer *a)
+static void print_row(const prediction *p, const output_row *a)
 {
     if (a->labels != NULL)
         print_labels(p, a);
@@ -107,13 +107,13 @@ static void print_answer(const prediction *p, const answer *a)
         print_class(p, a->outputs, a->count);
 }
 
-static void print_record(const prediction *p, const answer *a)
+static void print_example(const prediction *p, const output_row *a)
 {
-    bool tells = p->asked.classifies || a->labels != NULL;
+    bool tells = p->signature.classifies || a->labels != NULL;
     if (p->json) {
-        printf("{\"record\": %lld", (long long)p->done);
+        printf("{\"example\": %lld", (long long)p->done);
         if (tells)
-            print_answer(p, a);
+            print_row(p, a);
         printf(", \"outputs\": [");
         for (int64_t i = 0; i < a->count; i++) {
             fputs(i > 0 ? ", " : "", stdout);
@@ -121,7 +121,7 @@ static void print_record(const prediction *p, const answer *a)
         }
         printf("]}\n");
     } else if (tells) {
-        print_answer(p, a);
+        print_row(p, a);
     } else {
         for (int64_t i = 0; i < a->count; i++)
             printf("%s%.7g", i > 0 ? " " : "", isnan(a->outputs[i]) ? NAN : a->outputs[i]);
@@ -134,79 +134,79 @@ static bool is_done(const prediction *p)
     return p->limit >= 0 && p->done >= p->limit;
 }
 
-/* Prints answers up to the limit, and frees them; NULL: asking failed. */
-static sgm_status print_answers(prediction *p, sgm_tensor *answers, const double *lengths)
+/* Prints predictions up to the limit, and frees them; NULL: asking failed. */
+static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
 {
     sgm_tensor *labels = NULL;
-    if (answers == NULL)
+    if (outputs == NULL)
         return sgm__last_failure();
-    const sgm_shape *shape = sgm_tensor_shape(answers);
+    const sgm_shape *shape = sgm_tensor_shape(outputs);
     int64_t count = sgm_shape_elements(shape), each = count / shape->dims[0];
-    p->wide = sgm_tensor_dtype(answers) == SGM_FLOAT64;
+    p->wide = sgm_tensor_dtype(outputs) == SGM_FLOAT64;
     p->classes = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
     double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
     sgm_status status =
-        numbers != NULL ? sgm_tensor_read(answers, numbers, (size_t)count) : sgm__last_failure();
-    if (status == SGM_OK && p->asked.blank >= 0) {
-        labels = sgm__asked_labels(&p->asked, answers, lengths);
+        numbers != NULL ? sgm_tensor_read(outputs, numbers, (size_t)count) : sgm__last_failure();
+    if (status == SGM_OK && p->signature.blank >= 0) {
+        labels = sgm__signature_labels(&p->signature, outputs, lengths);
         status = labels != NULL ? SGM_OK : sgm__last_failure();
     }
     for (int64_t i = 0; i < shape->dims[0] && status == SGM_OK && !is_done(p); i++, p->done++) {
-        answer a = {.outputs = numbers + i * each, .count = each};
+        output_row a = {.outputs = numbers + i * each, .count = each};
         if (p->classes > 0)
-            a.steps = sgm__asked_steps(lengths, i, each / p->classes);
+            a.steps = sgm__signature_steps(lengths, i, each / p->classes);
         if (labels != NULL)
             a.labels = (const int64_t *)sgm_tensor_const_data(labels) + i * (each / p->classes);
-        print_record(p, &a);
+        print_example(p, &a);
     }
     sgm__free(numbers);
     sgm_tensor_free(labels);
-    sgm_tensor_free(answers);
+    sgm_tensor_free(outputs);
     return status;
 }
 
-/* Of the records of a file that come next. */
-static sgm_status lengths_of_file(const prediction *p, int64_t records, const double **lengths)
+/* Of the examples of a file that come next. */
+static sgm_status lengths_of_file(const prediction *p, int64_t examples, const double **lengths)
 {
     *lengths = NULL;
     if (p->lengths == NULL)
         return SGM_OK;
-    if (p->length_count - p->done < records)
-        return sgm_fail(SGM_ERROR_SHAPE, "--lengths: there are %lld lengths, and more records",
+    if (p->length_count - p->done < examples)
+        return sgm_fail(SGM_ERROR_SHAPE, "--lengths: there are %lld lengths, and more examples",
                         (long long)p->length_count);
     *lengths = p->lengths + p->done;
     return SGM_OK;
 }
 
-/* (records, anything of the right size); stops at the limit. lengths NULL: those of the file, if there are
+/* (examples, anything of the right size); stops at the limit. lengths NULL: those of the file, if there are
  * some. */
 static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths)
 {
-    const sgm_shape *input = &p->asked.record, *given = sgm_tensor_shape(values);
+    const sgm_shape *input = &p->signature.example, *given = sgm_tensor_shape(values);
     sgm_shape shape = {.rank = input->rank + 1};
-    int64_t records = given->rank > 0 ? given->dims[0] : 0;
-    if (records == 0)
+    int64_t examples = given->rank > 0 ? given->dims[0] : 0;
+    if (examples == 0)
         return SGM_OK;
-    if (sgm_shape_elements(given) / records != p->elements) {
+    if (sgm_shape_elements(given) / examples != p->elements) {
         char got[128], wanted[128];
-        sgm_shape record = sgm_shape_make(given->rank - 1, given->dims + 1);
-        return sgm_fail(SGM_ERROR_SHAPE, "expected records of the shape %s, as the network's input, got %s",
+        sgm_shape example = sgm_shape_make(given->rank - 1, given->dims + 1);
+        return sgm_fail(SGM_ERROR_SHAPE, "expected examples of the shape %s, as the network's input, got %s",
                         sgm_shape_text(input, wanted, sizeof wanted),
-                        sgm_shape_text(&record, got, sizeof got));
+                        sgm_shape_text(&example, got, sizeof got));
     }
     SGM_TRY(sgm__tensor_fits_float32(values, p->done));
-    if (p->limit >= 0 && records > p->limit - p->done)
-        records = p->limit - p->done;
+    if (p->limit >= 0 && examples > p->limit - p->done)
+        examples = p->limit - p->done;
     shape.dims[0] = given->dims[0];
     for (int32_t i = 0; i < input->rank; i++)
         shape.dims[i + 1] = input->dims[i];
     if (lengths == NULL)
-        SGM_TRY(lengths_of_file(p, records, &lengths));
+        SGM_TRY(lengths_of_file(p, examples, &lengths));
     sgm_tensor *shaped = sgm_tensor_reshape(values, &shape);
-    sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, records, 1) : NULL;
+    sgm_tensor *wanted = shaped != NULL ? sgm_tensor_slice(shaped, 0, 0, examples, 1) : NULL;
     sgm_status status =
         wanted != NULL
-            ? print_answers(p, sgm__asked_answer(&p->asked, p->s.trainer, wanted, lengths), lengths)
+            ? print_outputs(p, sgm__signature_predict(&p->signature, p->s.trainer, wanted, lengths), lengths)
             : sgm__last_failure();
     sgm_tensor_free(wanted);
     sgm_tensor_free(shaped);
@@ -216,21 +216,21 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
 /* Of several inputs the block has all. */
 static sgm_status ask_block(prediction *p, const sgm_block *block, const double *lengths)
 {
-    if (p->asked.inputs > 1)
-        return print_answers(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
-    sgm_tensor *inputs = sgm_block_section(block, p->asked.input);
+    if (p->signature.inputs > 1)
+        return print_outputs(p, sgm_trainer_predict_block(p->s.trainer, block, NULL), lengths);
+    sgm_tensor *inputs = sgm_block_field(block, p->signature.input);
     return inputs != NULL ? predict_chunk(p, inputs, lengths) : sgm__last_failure();
 }
 
 static sgm_status predict_block(prediction *p, const sgm_block *block)
 {
-    if (p->asked.lengths[0] == '\0')
+    if (p->signature.lengths[0] == '\0')
         return ask_block(p, block, NULL);
-    sgm_tensor *section = sgm_block_section(block, p->asked.lengths);
-    double *lengths = section != NULL ? sgm__calloc((size_t)block->count + 1, sizeof *lengths) : NULL;
+    sgm_tensor *field = sgm_block_field(block, p->signature.lengths);
+    double *lengths = field != NULL ? sgm__calloc((size_t)block->count + 1, sizeof *lengths) : NULL;
     if (lengths == NULL)
         return sgm__last_failure();
-    sgm_status status = sgm_tensor_read(section, lengths, (size_t)block->count);
+    sgm_status status = sgm_tensor_read(field, lengths, (size_t)block->count);
     if (status == SGM_OK)
         status = ask_block(p, block, lengths);
     sgm__free(lengths);
@@ -261,8 +261,8 @@ static void find_table(prediction *p)
     const data_config *training = &p->s.c.data.training;
     const text_list *range = &training->input_range;
     p->table = p->s.has_config && training->csv != NULL ? training : NULL;
-    p->scales = p->s.has_config && range->count == 2 && sgm__parse_double(range->items[0], &p->least) &&
-                sgm__parse_double(range->items[1], &p->most);
+    p->scales = p->s.has_config && range->count == 2 && sgm__parse_double(range->items[0], &p->minimum) &&
+                sgm__parse_double(range->items[1], &p->maximum);
 }
 
 static sgm_status predict_values(prediction *p, sgm_tensor *values)
@@ -275,20 +275,20 @@ static sgm_status predict_values(prediction *p, sgm_tensor *values)
     double *numbers = sgm_tensor_data(scaled);
     int64_t count = sgm_shape_elements(sgm_tensor_shape(scaled));
     for (int64_t i = 0; i < count; i++)
-        numbers[i] = (numbers[i] - p->least) / (p->most - p->least);
+        numbers[i] = (numbers[i] - p->minimum) / (p->maximum - p->minimum);
     sgm_status status = predict_chunk(p, scaled, NULL);
     sgm_tensor_free(scaled);
     return status;
 }
 
-static long long line_of(const sgm_records *rows, int64_t row)
+static long long line_of(const sgm_examples *rows, int64_t row)
 {
     return (long long)(rows->lines != NULL ? rows->lines[row] : rows->first_line + row);
 }
 
 /* What stands at `cell`, counted row after row, is no number that a network of float32 could be asked about,
  * as its training refuses it too. */
-static sgm_status fail_cell(const prediction *p, const sgm_records *rows, int64_t cell)
+static sgm_status fail_cell(const prediction *p, const sgm_examples *rows, int64_t cell)
 {
     int64_t column = cell % rows->columns;
     const char *text = rows->cells[cell], *texts = table_input_texts(p->table, column);
@@ -303,7 +303,7 @@ static sgm_status fail_cell(const prediction *p, const sgm_records *rows, int64_
 }
 
 /* Numbers of the rows from `first` on. */
-static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_t first, sgm_tensor **values)
+static sgm_status read_rows(const prediction *p, const sgm_examples *rows, int64_t first, sgm_tensor **values)
 {
     if (rows->columns != p->elements)
         return sgm_fail(SGM_ERROR_SHAPE,
@@ -329,8 +329,8 @@ static sgm_status read_rows(const prediction *p, const sgm_records *rows, int64_
     return SGM_OK;
 }
 
-/* A first row without a single number is a heading, if it has a cell for each number of a record. */
-static bool is_heading(const prediction *p, const sgm_records *rows)
+/* A first row without a single number is a heading, if it has a cell for each number of an example. */
+static bool is_heading(const prediction *p, const sgm_examples *rows)
 {
     double number;
     if (rows->columns != p->elements)
@@ -341,7 +341,7 @@ static bool is_heading(const prediction *p, const sgm_records *rows)
     return true;
 }
 
-static sgm_status predict_rows(prediction *p, const sgm_records *rows, int64_t first)
+static sgm_status predict_rows(prediction *p, const sgm_examples *rows, int64_t first)
 {
     sgm_tensor *values = NULL;
     if (first == rows->count)
@@ -354,22 +354,22 @@ static sgm_status predict_rows(prediction *p, const sgm_records *rows, int64_t f
 
 static sgm_status predict_reader(prediction *p, sgm_reader *reader)
 {
-    sgm_records records;
+    sgm_examples examples;
     if (reader == NULL)
         return sgm__last_failure();
     SGM_TRY(sgm_reader_prepare(reader));
     for (bool begin = true; !is_done(p); begin = false) {
-        SGM_TRY(sgm_reader_read(reader, CHUNK, &records));
+        SGM_TRY(sgm_reader_read(reader, CHUNK, &examples));
         sgm_status status = SGM_OK;
-        if (records.count == 0 && p->done > 0)
+        if (examples.count == 0 && p->done > 0)
             break;
-        if (records.count == 0)
+        if (examples.count == 0)
             status = sgm_fail(SGM_ERROR_FORMAT,
-                              begin ? "there are no records" : "there are no records behind the heading");
-        else if (records.values != NULL)
-            status = predict_values(p, records.values);
+                              begin ? "there are no examples" : "there are no examples behind the heading");
+        else if (examples.values != NULL)
+            status = predict_values(p, examples.values);
         else
-            status = predict_rows(p, &records, begin && is_heading(p, &records) ? 1 : 0);
+            status = predict_rows(p, &examples, begin && is_heading(p, &examples) ? 1 : 0);
         if (status != SGM_OK)
             return sgm__fail_within("%s", sgm_reader_name(reader));
     }
@@ -403,39 +403,39 @@ static sgm_reader *open_reader(const char *path, char separator, const char *mis
     return sgm_csv_reader(sgm_file_source(path), .separator = separator, .missing = missing);
 }
 
-static sgm_status add_lengths(prediction *p, const sgm_records *records)
+static sgm_status add_lengths(prediction *p, const sgm_examples *examples)
 {
-    double *longer = sgm__realloc(p->lengths, (size_t)(p->length_count + records->count) * sizeof *longer);
+    double *longer = sgm__realloc(p->lengths, (size_t)(p->length_count + examples->count) * sizeof *longer);
     if (longer == NULL)
         return SGM_ERROR_MEMORY;
     p->lengths = longer;
     double *to = longer + p->length_count;
-    if (records->values != NULL && sgm_shape_elements(sgm_tensor_shape(records->values)) != records->count)
-        return sgm_fail(SGM_ERROR_SHAPE, "expected one number for each record");
-    if (records->values != NULL)
-        SGM_TRY(sgm_tensor_read(records->values, to, (size_t)records->count));
-    for (int64_t i = 0; i < records->count && records->values == NULL; i++)
-        if (records->columns != 1 || records->cells[i] == NULL ||
-            !sgm__parse_double(records->cells[i], &to[i]))
+    if (examples->values != NULL && sgm_shape_elements(sgm_tensor_shape(examples->values)) != examples->count)
+        return sgm_fail(SGM_ERROR_SHAPE, "expected one number for each example");
+    if (examples->values != NULL)
+        SGM_TRY(sgm_tensor_read(examples->values, to, (size_t)examples->count));
+    for (int64_t i = 0; i < examples->count && examples->values == NULL; i++)
+        if (examples->columns != 1 || examples->cells[i] == NULL ||
+            !sgm__parse_double(examples->cells[i], &to[i]))
             return sgm_fail(SGM_ERROR_FORMAT,
-                            "line %lld: expected one number, how many steps of a record count",
-                            line_of(records, i));
-    p->length_count += records->count;
+                            "line %lld: expected one number, how many steps of an example count",
+                            line_of(examples, i));
+    p->length_count += examples->count;
     return SGM_OK;
 }
 
 static sgm_status read_lengths(prediction *p, const char *path)
 {
-    sgm_records records;
-    if (p->asked.lengths[0] == '\0')
+    sgm_examples examples;
+    if (p->signature.lengths[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "--lengths: the network's input has no lengths");
     sgm_reader *reader = open_reader(path, ',', NULL);
     sgm_status status = reader != NULL ? sgm_reader_prepare(reader) : sgm__last_failure();
     for (bool more = true; more && status == SGM_OK;) {
-        status = sgm_reader_read(reader, CHUNK, &records);
-        more = status == SGM_OK && records.count > 0;
+        status = sgm_reader_read(reader, CHUNK, &examples);
+        more = status == SGM_OK && examples.count > 0;
         if (more)
-            status = add_lengths(p, &records);
+            status = add_lengths(p, &examples);
     }
     sgm_reader_free(reader);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("--lengths %s", path);
@@ -443,7 +443,7 @@ static sgm_status read_lengths(prediction *p, const char *path)
 
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
-    if (sgm__asked_check_one(&p->asked) != SGM_OK)
+    if (sgm__signature_check_one(&p->signature) != SGM_OK)
         return sgm__fail_within("%s (--data NAME asks about data with all of them)", path);
     find_table(p);
     if (lengths != NULL)
@@ -459,9 +459,9 @@ static int predict(const char *checkpoint, const char *file, const char *data, p
 {
     sgm_status status = saved_open(&p->s, checkpoint);
     if (status == SGM_OK)
-        status = experiment_describe(p->s.network, &p->asked);
+        status = experiment_describe(p->s.network, &p->signature);
     if (status == SGM_OK) {
-        p->elements = sgm_shape_elements(&p->asked.record);
+        p->elements = sgm_shape_elements(&p->signature.example);
         status = data != NULL ? predict_dataset(p, data) : predict_file(p, file, lengths, separator);
     }
     int code = status == SGM_OK ? CLI_OK : report_error("predict", CLI_FAILED);
@@ -487,7 +487,7 @@ int predict_run(int argc, char **argv)
         else if (a.word_count != (data != NULL ? 1 : 2))
             code = usage_error("predict", "expected a checkpoint and --data NAME or a file");
         else if (data != NULL && lengths != NULL)
-            code = usage_error("predict", "--lengths is for files; --data has a section of them");
+            code = usage_error("predict", "--lengths is for files; --data has a field of them");
         else
             code = predict(a.words[0], data != NULL ? NULL : a.words[1], data, &p, lengths, separator[0]);
     }

@@ -146,9 +146,9 @@ static sgm_status load_start(sgm_trainer *trainer, const char *path, const start
         SGM_TRY(sgm_parts_parse(parts_text, &parts));
     sgm_status status = sgm_trainer_load_parts(
         trainer, path, .parts = parts, .states = start->states.count > 0 ? states : NULL,
-        .relaxed = start->relaxed, .left = left, .names = start->names);
-    if (status == SGM_ERROR_FORMAT && !start->relaxed)
-        return sgm__fail_within("start_from (with start_from.relaxed=true what fits would be taken)");
+        .skip_mismatch = start->skip_mismatch, .left = left, .names = start->names);
+    if (status == SGM_ERROR_FORMAT && !start->skip_mismatch)
+        return sgm__fail_within("start_from (with start_from.skip_mismatch=true what fits would be taken)");
     return status != SGM_OK ? sgm__fail_within("start_from") : SGM_OK;
 }
 

@@ -357,7 +357,8 @@ static sgm_status make_search(search_run_parts *p, bool resume)
                                   .trials = own->trials != OPTION_UNSET ? own->trials : 0,
                                   .seed = (uint64_t)(own->seed != OPTION_UNSET ? own->seed : c->seed),
                                   .factor = isnan(own->factor) ? 0 : own->factor,
-                                  .least_epochs = own->least_epochs != OPTION_UNSET ? own->least_epochs : 0,
+                                  .minimum_epochs =
+                                      own->minimum_epochs != OPTION_UNSET ? own->minimum_epochs : 0,
                                   .at_once = own->at_once,
                                   .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
                                   .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0,

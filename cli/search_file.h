@@ -7,7 +7,7 @@
 typedef struct search_config {
     char *method, *objective, *goal;
     text_map values; /* for the help only; they are read with their places */
-    int64_t trials, seed, least_epochs, at_once;
+    int64_t trials, seed, minimum_epochs, at_once;
     double factor;
 } search_config;
 

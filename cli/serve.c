@@ -6,13 +6,14 @@
 
 static const char usage_text[] =
     "Usage: sigma serve CHECKPOINT|FOLDER [--port PORT] [--token-file FILE]\n\n"
-    "Answers questions to a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
-    "  POST /api/predict  {\"input\": [RECORD, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
+    "Serves predictions of a trained network in JSON over HTTP, at this machine only, until Ctrl-C:\n\n"
+    "  POST /api/predict  {\"input\": [EXAMPLE, ...]} -> {\"output\": [...], \"class\": [...], \"label\": "
     "[...]}\n"
     "                     lengths: [N, ...] where the input has some; labels: [...] of a network with ctc\n"
     "  GET /api/model     shapes, layers, classes, precision\n"
     "  GET /              a page to try it\n\n"
-    "A record is a list of numbers, or of lists, of the network's input. Numbers are scaled by input_range\n"
+    "An example is a list of numbers, or of lists, of the network's input. Numbers are scaled by "
+    "input_range\n"
     "where the training data of the run were. It prints an address for one click, and a line for curl: both\n"
     "have the token without which nobody gets an answer.\n\n"
     "  --port PORT        another one than the first free one from 8080 on\n"
@@ -37,13 +38,13 @@ static char *read_token(const char *path)
 static void find_range(const saved *s, sgm__serve_options *options)
 {
     const text_list *range = &s->c.data.training.input_range;
-    options->scales = s->has_config && range->count == 2 &&
-                      sgm__parse_double(range->items[0], &options->least) &&
-                      sgm__parse_double(range->items[1], &options->most) && options->most != options->least;
+    options->scales =
+        s->has_config && range->count == 2 && sgm__parse_double(range->items[0], &options->minimum) &&
+        sgm__parse_double(range->items[1], &options->maximum) && options->maximum != options->minimum;
 }
 
-/* A record of zeros for a shell, inside double quotes. */
-static char *record_of_zeros(int64_t elements)
+/* An example of zeros for a shell, inside double quotes. */
+static char *example_of_zeros(int64_t elements)
 {
     sgm__text text = {0};
     if (elements > 32)
@@ -60,14 +61,14 @@ static int serve_until_signal(const sgm__serve_options *options)
     if (serve == NULL)
         return report_error("serve", CLI_FAILED);
     const char *url = sgm__serve_url(serve), *token = strstr(url, "token=");
-    char *record = record_of_zeros(sgm__serve_elements(serve));
+    char *example = example_of_zeros(sgm__serve_elements(serve));
     printf("serve: %s\n"
            "curl -H 'Authorization: Bearer %s' -H 'Content-Type: application/json'"
            " -d \"{\\\"input\\\": [[%s]]}\" http://127.0.0.1:%d/api/predict\n"
            "Ctrl-C ends it.\n",
-           url, token != NULL ? token + strlen("token=") : "TOKEN", record != NULL ? record : "0",
+           url, token != NULL ? token + strlen("token=") : "TOKEN", example != NULL ? example : "0",
            sgm__serve_port(serve));
-    sgm__free(record);
+    sgm__free(example);
     fflush(stdout);
     signals_wait();
     sgm__serve_stop(serve);

@@ -3,16 +3,16 @@
 
 #include <stdlib.h>
 
-#define MOST_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+#define MAXIMUM_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
 
 /* "0-3" or "4"; checked when it was read. */
-static sgm_columns columns_of(const char *section, const char *text)
+static sgm_columns columns_of(const char *field, const char *text)
 {
     char *end;
     int32_t first = (int32_t)strtol(text, &end, 10), last = first;
     if (*end == '-')
         last = (int32_t)strtol(end + 1, NULL, 10);
-    return (sgm_columns){.section = section, .first = first, .last = last};
+    return (sgm_columns){.field = field, .first = first, .last = last};
 }
 
 /* A word without the blanks around it, ended in place. */
@@ -28,13 +28,13 @@ static char *trimmed(char *word)
 
 char **table_split(const char *texts)
 {
-    size_t most = 1, length = strlen(texts), count = 0;
+    size_t maximum = 1, length = strlen(texts), count = 0;
     for (const char *c = texts; *c != '\0'; c++)
-        most += *c == ',';
-    char **words = sgm__alloc((most + 1) * sizeof *words + length + 1);
+        maximum += *c == ',';
+    char **words = sgm__alloc((maximum + 1) * sizeof *words + length + 1);
     if (words == NULL)
         return NULL;
-    char *rest = (char *)(words + most + 1), *word;
+    char *rest = (char *)(words + maximum + 1), *word;
     memcpy(rest, texts, length + 1);
     while ((word = strsep(&rest, ",")) != NULL)
         words[count++] = trimmed(word);
@@ -53,13 +53,13 @@ const char **table_class_names(const data_config *data)
 /* What stands for numbers: names of classes in the targets, and texts of other columns. */
 typedef struct mapped_texts {
     const char **classes;
-    char **lists[MOST_MAPPINGS];
+    char **lists[MAXIMUM_MAPPINGS];
 } mapped_texts;
 
 static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_value_mapping *mappings)
 {
     size_t count = 0;
-    const char *targets = text_map_get(&data->sections, "targets");
+    const char *targets = text_map_get(&data->fields, "targets");
     if (data->class_names.count > 0 && targets != NULL) {
         sgm_columns columns = columns_of("targets", targets);
         texts->classes = table_class_names(data);
@@ -67,7 +67,7 @@ static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_va
             return sgm__last_failure();
         mappings[count++] = (sgm_value_mapping){columns.first, columns.last, texts->classes, NULL};
     }
-    for (size_t i = 0; i < data->texts.count && count < MOST_MAPPINGS; i++) {
+    for (size_t i = 0; i < data->texts.count && count < MAXIMUM_MAPPINGS; i++) {
         sgm_columns columns = columns_of("", data->texts.keys[i]);
         texts->lists[i] = table_split(data->texts.values[i]);
         if (texts->lists[i] == NULL)
@@ -83,8 +83,8 @@ sgm_extractor *table_extractor(const data_config *data)
     sgm_csv_extractor_options options = {
         .struct_size = sizeof options, .has_missing = data->missing != NULL, .missing = 0};
     mapped_texts texts = {0};
-    for (size_t i = 0; i < data->sections.count; i++)
-        options.sections[i] = columns_of(data->sections.keys[i], data->sections.values[i]);
+    for (size_t i = 0; i < data->fields.count; i++)
+        options.fields[i] = columns_of(data->fields.keys[i], data->fields.values[i]);
     sgm_extractor *extractor = NULL;
     if (map_texts(data, &texts, options.mappings) == SGM_OK) {
         sgm_reader *reader = sgm_csv_reader(
@@ -93,7 +93,7 @@ sgm_extractor *table_extractor(const data_config *data)
             .skip_ragged = data->skip_ragged);
         extractor = sgm_csv_extractor_create(reader, &options);
     }
-    for (size_t i = 0; i < MOST_MAPPINGS; i++)
+    for (size_t i = 0; i < MAXIMUM_MAPPINGS; i++)
         sgm__free(texts.lists[i]);
     sgm__free(texts.classes);
     return extractor;
@@ -101,7 +101,7 @@ sgm_extractor *table_extractor(const data_config *data)
 
 const char *table_input_texts(const data_config *data, int64_t element)
 {
-    const char *inputs = data != NULL ? text_map_get(&data->sections, "inputs") : NULL;
+    const char *inputs = data != NULL ? text_map_get(&data->fields, "inputs") : NULL;
     for (size_t i = 0; inputs != NULL && i < data->texts.count; i++) {
         sgm_columns columns = columns_of("", data->texts.keys[i]);
         int64_t column = columns_of("inputs", inputs).first + element;

@@ -6,11 +6,11 @@
 
 void print_metrics(const char *name, const sgm_metrics *metrics)
 {
-    char records[64];
+    char examples[64];
     printf("%s: loss %.4f", name, isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
     if (!isnan(metrics->accuracy))
         printf(", accuracy %.2f %%", 100 * metrics->accuracy);
-    printf(" (%s records)\n", sgm_count_text(metrics->records, records, sizeof records));
+    printf(" (%s examples)\n", sgm_count_text(metrics->examples, examples, sizeof examples));
 }
 
 void print_json_number(double value)

@@ -1,9 +1,9 @@
-/* sigma tokenize: learns the tokens of a text. */
+/* sigma tokenize: trains a tokenizer on a text. */
 #include "cli.h"
 
 #include <stdio.h>
 
-#define MOST_OF_TEXT ((size_t)1 << 30)
+#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
 
 static const char usage_text[] =
     "Usage: sigma tokenize TEXT --output FILE [--vocabulary N]\n\n"
@@ -19,7 +19,7 @@ static sgm_status tokenize(const char *path, const char *output, int64_t vocabul
 {
     char *text;
     size_t size;
-    SGM_TRY(sgm__file_read(path, MOST_OF_TEXT, &text, &size));
+    SGM_TRY(sgm__file_read(path, MAXIMUM_OF_TEXT, &text, &size));
     sgm_tokenizer *tokenizer = sgm_tokenizer_learn(text, size, vocabulary);
     sgm_tensor *tokens = tokenizer != NULL ? sgm_tokenizer_encode(tokenizer, text, size) : NULL;
     sgm_status status = tokens != NULL ? sgm_tokenizer_save(tokenizer, output) : sgm__last_failure();

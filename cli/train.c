@@ -22,7 +22,7 @@ static const char usage_text[] =
     "Without a\n"
     "                 checkpoint it begins anew, and keeps metrics.jsonl as metrics-before-1.jsonl\n"
     "  --from RUN     begin with the parameters of another run, or of a checkpoint: start_from.run=RUN; the\n"
-    "                 keys start_from.parts, .states and .relaxed say what of it\n"
+    "                 keys start_from.parts, .states and .skip_mismatch say what of it\n"
     "  --quiet        results only, no progress\n"
     "  --no-keys      on a terminal, no keys that steer: space or p pauses and goes on, s steps (10s: ten),\n"
     "                 q stops, c turns the curve of the loss on or off, h tells of these\n"
@@ -319,7 +319,7 @@ static int tell_end(const run_parts *p, sgm_status status)
 static void warn_of_launcher(const config *c)
 {
     int processes = sgm__launched_processes();
-    if (processes > 1 && (c->team.type == NULL || strcmp(c->team.type, "mpi") != 0))
+    if (processes > 1 && (c->operator.type == NULL || strcmp(c->operator.type, "mpi") != 0))
         fprintf(
             stderr,
             "sigma train: warning: %d processes were started, but each trains by itself: operator=mpi makes "

@@ -2,7 +2,7 @@
  *
  *     autoencoder [EPOCHS]        (60 epochs take a second)
  *
- * The pictures are inputs and targets at once: two `input` layers may read the same section. Prints digits of
+ * The pictures are inputs and targets at once: two `input` layers may read the same field. Prints digits of
  * the test, above them as they were, below them as they came through. */
 #include <sigma/sigma.h>
 #include <stdio.h>
@@ -37,13 +37,13 @@ int main(int argc, char **argv)
 
     const sgm_block *block = NULL;
     sgm_metrics metrics = {0};
-    sgm_iterator *pictures = sgm_undivided(test);
+    sgm_iterator *pictures = sgm_full_batch(test);
     if (status == SGM_OK)
         status = sgm_trainer_evaluate(trainer, pictures, &metrics);
     if (status == SGM_OK)
         status = sgm_iterator_next(pictures, &block);
     if (status == SGM_OK) {
-        sgm_tensor *before = sgm_block_section(block, "inputs");
+        sgm_tensor *before = sgm_block_field(block, "inputs");
         sgm_tensor *after = sgm_trainer_predict(trainer, before, NULL);
         draw(before);
         printf("\n");

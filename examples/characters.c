@@ -8,19 +8,19 @@
 #include <string.h>
 
 #define TIME 32
-#define MOST_BYTES 200000
-static char text[MOST_BYTES + 1] =
+#define MAXIMUM_BYTES 200000
+static char text[MAXIMUM_BYTES + 1] =
     "row, row, row your boat, gently down the stream.\nmerrily, merrily, merrily, merrily, "
     "life is but a dream.\n";
 static int number_of[256], letter_of[256], letters;
 
-/* Records of TIME letters each, and the letters that come after them. */
+/* Examples of TIME letters each, and the letters that come after them. */
 static sgm_dataset *make_data(int64_t length)
 {
-    int64_t step = length > 4 * TIME * TIME ? TIME / 2 : 1, records = (length - TIME - 1) / step + 1;
-    sgm_shape shape = sgm_shape_of(records, TIME);
+    int64_t step = length > 4 * TIME * TIME ? TIME / 2 : 1, examples = (length - TIME - 1) / step + 1;
+    sgm_shape shape = sgm_shape_of(examples, TIME);
     sgm_tensor *now = sgm_tensor_create(SGM_FLOAT32, &shape), *next = sgm_tensor_create(SGM_FLOAT32, &shape);
-    for (int64_t i = 0; i < records && now != NULL && next != NULL; i++)
+    for (int64_t i = 0; i < examples && now != NULL && next != NULL; i++)
         for (int64_t t = 0; t < TIME; t++) {
             sgm_tensor_set(now, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t]]);
             sgm_tensor_set(next, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t + 1]]);
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
     if (argc > 1 && file == NULL)
         return fprintf(stderr, "characters: %s cannot be read\n", argv[1]), 1;
     if (file != NULL)
-        text[fread(text, 1, MOST_BYTES, file)] = '\0', fclose(file);
+        text[fread(text, 1, MAXIMUM_BYTES, file)] = '\0', fclose(file);
     int64_t length = (int64_t)strlen(text), epochs = argc > 2 ? atoi(argv[2]) : 20;
     if (length <= TIME)
         return fprintf(stderr, "characters: the text needs more than %d letters\n", TIME), 1;
@@ -76,7 +76,7 @@ int main(int argc, char **argv)
         }
     char network[200];
     snprintf(network, sizeof network,
-             "input(%d) + embedding(%d, 32) + lstm(96, forget_bias=1) + dense(%d, each_step)"
+             "input(%d) + embedding(%d, 32) + lstm(96, forget_bias=1) + dense(%d, time_distributed)"
              " + softmax_cross_entropy",
              TIME, letters, letters);
     sgm_dataset *data = make_data(length);

@@ -1,4 +1,5 @@
-/* A new operation, composed of others: its gradient and all handlers come for nothing. */
+/* A new operation, composed of others: its gradient and its kernels on all handlers are derived
+ * automatically. */
 #include <sigma/sigma.h>
 #include <stdio.h>
 
@@ -31,7 +32,7 @@ int main(void)
     sgm_metrics metrics = {0};
     sgm_status status = sgm_run(env, .epochs = 40);
     if (status == SGM_OK) {
-        sgm_iterator *all = sgm_undivided(iris);
+        sgm_iterator *all = sgm_full_batch(iris);
         status = sgm_trainer_evaluate(trainer, all, &metrics);
         sgm_iterator_free(all);
     }

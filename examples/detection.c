@@ -54,14 +54,14 @@ int main(int argc, char **argv)
     if (digits == NULL || sgm_dataset_fetch(digits, 0, &block) != SGM_OK)
         return fprintf(stderr, "detection: %s\n", sgm_last_error()), 1;
     for (int64_t i = 0; i < SCENES; i++)
-        paint(i, sgm_tensor_const_data(sgm_block_section(block, "inputs")),
-              sgm_tensor_const_data(sgm_block_section(block, "targets")));
+        paint(i, sgm_tensor_const_data(sgm_block_field(block, "inputs")),
+              sgm_tensor_const_data(sgm_block_field(block, "targets")));
     sgm_dataset_release(digits, block);
     sgm_dataset_free(digits);
-    sgm_shape pictures = sgm_shape_of(TRAINING, SIDE, SIDE), answers = sgm_shape_of(TRAINING, CELLS);
+    sgm_shape pictures = sgm_shape_of(TRAINING, SIDE, SIDE), predictions = sgm_shape_of(TRAINING, CELLS);
     sgm_shape others = sgm_shape_of(SCENES - TRAINING, SIDE, SIDE);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &pictures, scenes),
-                             sgm_tensor_from(SGM_FLOAT32, &answers, truth),
+                             sgm_tensor_from(SGM_FLOAT32, &predictions, truth),
                              sgm_tensor_from(SGM_FLOAT32, &others, scenes[TRAINING]), NULL};
     sgm_dataset *data = sgm_dataset_from("scenes", (const char *const[]){"inputs", "targets"}, tensors, 2);
     sgm_env *env = sgm_env_create("detection", .seed = 1);
@@ -71,14 +71,14 @@ int main(int argc, char **argv)
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .schedule = {.kind = SGM_COSINE}));
     if (sgm_run(env, .epochs = argc > 1 ? atoi(argv[1]) : 6) == SGM_OK)
         tensors[3] = sgm_trainer_predict(trainer, tensors[2], NULL);
-    const sgm_tensor *answer = tensors[3];
+    const sgm_tensor *prediction = tensors[3];
 
-    for (int i = 0; i < SIDE * SIDE && answer != NULL; i++)
+    for (int i = 0; i < SIDE * SIDE && prediction != NULL; i++)
         printf("%c%s", " .:-=+*#%@"[(int)(9.99F * scenes[TRAINING][i / SIDE][i % SIDE])],
                i % SIDE == SIDE - 1 ? "\n" : " ");
     double right = 0, seen = 0;
-    for (int64_t i = 0; i < (SCENES - TRAINING) * CELLS && answer != NULL; i++) {
-        const float *chances = (const float *)sgm_tensor_const_data(answer) + i * (NONE + 1);
+    for (int64_t i = 0; i < (SCENES - TRAINING) * CELLS && prediction != NULL; i++) {
+        const float *chances = (const float *)sgm_tensor_const_data(prediction) + i * (NONE + 1);
         int said = 0, class = (int)truth[TRAINING + i / CELLS][i % CELLS];
         for (int k = 1; k <= NONE; k++)
             said = chances[k] > chances[said] ? k : said;
@@ -87,7 +87,7 @@ int main(int argc, char **argv)
         if (i < CELLS && said != NONE)
             printf("it sees a %d around line %d, column %d\n", said, (int)i / 6 * 4 + 2, (int)i % 6 * 4 + 2);
     }
-    if (answer != NULL)
+    if (prediction != NULL)
         printf("%.0f %% of the digits in 200 new scenes are found in their cell\n", 100 * right / seen);
     else
         fprintf(stderr, "detection: %s\n", sgm_last_error());
@@ -95,5 +95,5 @@ int main(int argc, char **argv)
     sgm_dataset_free(data);
     for (int i = 0; i < 4; i++)
         sgm_tensor_free(tensors[i]);
-    return answer == NULL || right < 0.6 * seen;
+    return prediction == NULL || right < 0.6 * seen;
 }

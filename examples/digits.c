@@ -11,7 +11,7 @@ int main(void)
     sgm_trainer_network(trainer,
                         "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
     sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
-    sgm_trainer_add_data(trainer, "validation", sgm_undivided(test));
+    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(test));
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {.kind = SGM_COSINE}));
     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
     sgm_env_monitor(env, sgm_terminal_monitor());
@@ -20,11 +20,11 @@ int main(void)
     sgm_status status = sgm_run(env, .epochs = 60);
     if (status == SGM_OK) {
         sgm_metrics metrics;
-        sgm_iterator *records = sgm_undivided(test);
-        status = sgm_trainer_evaluate(trainer, records, &metrics);
+        sgm_iterator *examples = sgm_full_batch(test);
+        status = sgm_trainer_evaluate(trainer, examples, &metrics);
         if (status == SGM_OK)
             printf("test accuracy: %.1f %%\n", 100 * metrics.accuracy);
-        sgm_iterator_free(records);
+        sgm_iterator_free(examples);
     }
     if (status != SGM_OK)
         fprintf(stderr, "%s\n", sgm_last_error());

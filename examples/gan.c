@@ -14,7 +14,7 @@
 enum { DIGITS = 1500, DRAWN = 45 };
 static float numbers[(DIGITS + DRAWN) * 16];
 
-/* 2 x - x, where 2 x counts as a constant: its value is x, its slope -1. */
+/* 2 x - x, where 2 x counts as a constant: its value is x, its gradient -1. */
 static sgm_value against(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)call, (void)count;
@@ -57,8 +57,7 @@ int main(int argc, char **argv)
     if (digits == NULL || sgm_dataset_fetch(digits, 0, &block) != SGM_OK)
         return fprintf(stderr, "gan: %s\n", sgm_last_error()), 1;
     sgm_shape all = sgm_shape_of(DIGITS, 16), some = sgm_shape_of(DRAWN, 16);
-    sgm_tensor *real = sgm_block_section(block, "inputs"),
-               *noise = sgm_tensor_from(SGM_FLOAT32, &all, numbers),
+    sgm_tensor *real = sgm_block_field(block, "inputs"), *noise = sgm_tensor_from(SGM_FLOAT32, &all, numbers),
                *fresh = sgm_tensor_from(SGM_FLOAT32, &some, numbers + DIGITS * 16);
     sgm_dataset *pairs = sgm_dataset_from("pairs", (const char *const[]){"inputs", "noise"},
                                           (sgm_tensor *const[]){real, noise}, 2);

@@ -10,12 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_BYTES 200000
+#define MAXIMUM_BYTES 200000
 #define NETWORK                                                                                              \
     "input(32) + embedding(256, 48) + positions + 2 * transformer(4, causal) + layer_norm"                   \
-    " + dense(256, each_step) + softmax_cross_entropy"
+    " + dense(256, time_distributed) + softmax_cross_entropy"
 
-static char text[MOST_BYTES + 1] =
+static char text[MAXIMUM_BYTES + 1] =
     "the wheels on the bus go round and round, round and round, round and round.\n"
     "the wheels on the bus go round and round, all through the town.\n"
     "the wipers on the bus go swish, swish, swish, swish, swish, swish, swish, swish, swish.\n"
@@ -51,7 +51,7 @@ int main(int argc, char **argv)
     if (argc > 1 && file == NULL)
         return fprintf(stderr, "gpt: %s cannot be read\n", argv[1]), 1;
     if (file != NULL)
-        text[fread(text, 1, MOST_BYTES, file)] = '\0', fclose(file);
+        text[fread(text, 1, MAXIMUM_BYTES, file)] = '\0', fclose(file);
     size_t length = strlen(text);
     sgm_tokenizer *bytes = sgm_tokenizer_bytes();
     sgm_dataset *data = sgm_dataset_tokens("text", bytes, text, length,
@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         status = go_on(trainer, bytes, argc > 3 ? atof(argv[3]) : 0.5);
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_undivided(data);
+    sgm_iterator *all = sgm_full_batch(data);
     if (status == SGM_OK && (status = sgm_trainer_evaluate(trainer, all, &metrics)) == SGM_OK)
         printf("loss %.3f nats a letter, %.0f %% of the letters are foreseen\n", metrics.loss,
                100 * metrics.accuracy);

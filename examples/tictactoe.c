@@ -1,7 +1,7 @@
 /* Learns to play tic-tac-toe from perfect games, then plays against chance: tictactoe (a second)
- * Each position in which x is to move is a record: the board (1 x, -1 o, 0 free), and of each field the share
- * that it has of the best moves, which are found by playing all games to their end. The short way of calls: a
- * model. */
+ * Each position in which x is to move is an example: the board (1 x, -1 o, 0 free), and of each field the
+ * share that it has of the best moves, which are found by playing all games to their end. The short way of
+ * calls: a model. */
 #include <sigma/sigma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -50,13 +50,13 @@ static int best_move(sgm_model *model, sgm_tensor *board, const int *b)
 {
     for (int64_t i = 0; i < 9; i++)
         sgm_tensor_set(board, (const int64_t[]){0, i}, b[i]);
-    sgm_tensor *answer = sgm_model_predict(model, board);
-    const float *chances = answer != NULL ? sgm_tensor_const_data(answer) : boards[0];
+    sgm_tensor *prediction = sgm_model_predict(model, board);
+    const float *chances = prediction != NULL ? sgm_tensor_const_data(prediction) : boards[0];
     int best = 0;
     for (int i = 0; i < 9; i++)
         if (b[best] != 0 || (b[i] == 0 && chances[i] > chances[best]))
             best = i;
-    sgm_tensor_free(answer);
+    sgm_tensor_free(prediction);
     return best;
 }
 

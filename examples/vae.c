@@ -4,7 +4,7 @@
  *     vae [EPOCHS]        (150 epochs take some seconds)
  *
  * Two layers of our own: `latent` draws a place around the mean that the encoder gives, `divergence` is a
- * cost that pulls all places towards a normal distribution. Their gradients come for nothing. */
+ * cost that pulls all places towards a normal distribution. Their gradients are derived automatically. */
 #include <sigma/sigma.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,11 +30,11 @@ static sgm_value latent(sgm_layer_call *call, sgm_graph *graph, const sgm_value 
         sgm_multiply(graph, sgm_layer_random(call, graph, &shape), sgm_number(graph, 6.2831853));
     sgm_value radius = sgm_square_root(graph, sgm_multiply(graph, sgm_log(graph, u), sgm_number(graph, -2)));
     sgm_value normal = sgm_multiply(graph, radius, sgm_cos(graph, angle));
-    sgm_value deviation = sgm_exp(graph, sgm_multiply(graph, spread, sgm_number(graph, 0.5)));
-    return sgm_add(graph, mean, sgm_multiply(graph, deviation, normal));
+    sgm_value standard_deviation = sgm_exp(graph, sgm_multiply(graph, spread, sgm_number(graph, 0.5)));
+    return sgm_add(graph, mean, sgm_multiply(graph, standard_deviation, normal));
 }
 
-/* Sum of (exp(v) + m^2 - 1 - v) / 2 for each record; it counts little beside the pixels. */
+/* Sum of (exp(v) + m^2 - 1 - v) / 2 for each example; it counts little beside the pixels. */
 static sgm_value divergence(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)call, (void)count;
@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         }
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_undivided(digits);
+    sgm_iterator *all = sgm_full_batch(digits);
     if (drawn != NULL && (status = sgm_trainer_evaluate(trainer, all, &metrics)) == SGM_OK)
         printf("loss %.4f (0.073 if it draws the mean of all digits)\n", metrics.loss);
     else

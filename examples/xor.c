@@ -20,30 +20,30 @@ int main(void)
 
     /* A map: '#' where a xor b is likely, from (0, 0) at the lower left to (1, 1) at the upper right. */
     sgm_shape shape = sgm_shape_of(SIDE * SIDE, 2);
-    sgm_tensor *places = sgm_tensor_create(SGM_FLOAT32, &shape), *answer = NULL;
+    sgm_tensor *places = sgm_tensor_create(SGM_FLOAT32, &shape), *prediction = NULL;
     for (int64_t i = 0; i < SIDE * SIDE && places != NULL; i++) {
         int64_t across = i % SIDE, down = i / SIDE;
         sgm_tensor_set(places, (const int64_t[]){i, 0}, (double)across / (SIDE - 1));
         sgm_tensor_set(places, (const int64_t[]){i, 1}, 1 - (double)down / (SIDE - 1));
     }
     if (status == SGM_OK)
-        answer = sgm_trainer_predict(trainer, places, NULL);
-    for (int64_t i = 0; i < SIDE * SIDE && answer != NULL; i++) {
-        double likely = sgm_tensor_get(answer, (const int64_t[]){i, 1});
+        prediction = sgm_trainer_predict(trainer, places, NULL);
+    for (int64_t i = 0; i < SIDE * SIDE && prediction != NULL; i++) {
+        double likely = sgm_tensor_get(prediction, (const int64_t[]){i, 1});
         printf("%c%c%s", " .:-=+*#%@"[(int)(9.99 * likely)], " .:-=+*#%@"[(int)(9.99 * likely)],
                i % SIDE == SIDE - 1 ? "\n" : "");
     }
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_undivided(corners);
+    sgm_iterator *all = sgm_full_batch(corners);
     if (status == SGM_OK)
         status = sgm_trainer_evaluate(trainer, all, &metrics);
-    if (status == SGM_OK && answer != NULL)
+    if (status == SGM_OK && prediction != NULL)
         printf("loss %.4f, %.0f of 4 corners are right\n", metrics.loss, 4 * metrics.accuracy);
     else
         fprintf(stderr, "xor: %s\n", sgm_last_error());
     sgm_iterator_free(all);
-    sgm_tensor_free(answer);
+    sgm_tensor_free(prediction);
     sgm_tensor_free(places);
     sgm_env_free(env);
     sgm_dataset_free(corners);

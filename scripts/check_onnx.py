@@ -18,19 +18,19 @@ import onnx
 import onnxruntime
 
 TOLERANCE = 1e-5
-RECORDS = 12
+EXAMPLES = 12
 
-# name, network, shape of a record, numbers below (0: any values), classes, steps of a target (0: one)
+# name, network, shape of an example, numbers below (0: any values), classes, steps of a target (0: one)
 CASES = [
     ("mlp", "input(20) + dense(64, relu) + dropout(0.3) + dense(32, gelu) + dense(5) + softmax_cross_entropy",
      (20,), 0, 5, 0),
     ("cnn", "input(1, 16, 16) + convolution(8, 3, padding=1, activation=relu) + batch_norm + max_pooling(2)"
             " + convolution(12, 3, silu) + average_pooling(2) + dense(20, relu) + dense(10) + softmax_cross_entropy",
      (1, 16, 16), 0, 10, 0),
-    ("lstm", "input(12) + embedding(17, 8) + lstm(24) + lstm(24) + dense(17, each_step) + softmax_cross_entropy",
+    ("lstm", "input(12) + embedding(17, 8) + lstm(24) + lstm(24) + dense(17, time_distributed) + softmax_cross_entropy",
      (12,), 17, 17, 12),
     ("gpt", "input(16) + embedding(29, 32) + positions + 2 * (transformer(heads=4, causal)) + layer_norm"
-            " + dense(29, each_step) + softmax_cross_entropy",
+            " + dense(29, time_distributed) + softmax_cross_entropy",
      (16,), 29, 29, 16),
 ]
 
@@ -48,7 +48,7 @@ def make_data(shape, below, classes, steps, random):
     numpy.save("inputs.npy", inputs.astype(numpy.float32))
     shares = numpy.eye(classes, dtype=numpy.float32)[targets]
     numpy.save("targets.npy", targets.astype(numpy.float32) if steps else shares)
-    return inputs.astype(numpy.float32)[:RECORDS]
+    return inputs.astype(numpy.float32)[:EXAMPLES]
 
 
 def check(sigma, name, network, shape, below, classes, steps):
@@ -58,13 +58,13 @@ def check(sigma, name, network, shape, below, classes, steps):
                    "  batch: 16\nepochs: 2\nseed: 3\n")
     run(sigma, "train", f"{name}.yaml", "--quiet", "--folder", name)
     run(sigma, "export", "--onnx", f"{name}.onnx", name)
-    lines = run(sigma, "predict", name, "inputs.npy", "--count", str(RECORDS), "--json").splitlines()
+    lines = run(sigma, "predict", name, "inputs.npy", "--count", str(EXAMPLES), "--json").splitlines()
     onnx.checker.check_model(onnx.load(f"{name}.onnx"), full_check=True)
     session = onnxruntime.InferenceSession(f"{name}.onnx", providers=["CPUExecutionProvider"])
     source = session.get_inputs()[0]
     worst = 0.0
-    for records in (1, RECORDS):
-        answers = session.run(None, {source.name: inputs[:records]})[0].reshape(records, -1)
+    for examples in (1, EXAMPLES):
+        answers = session.run(None, {source.name: inputs[:examples]})[0].reshape(examples, -1)
         for line, answer in zip(lines, answers):
             expected = numpy.ravel(json.loads(line)["outputs"])
             worst = max(worst, float(numpy.max(numpy.abs(expected - answer))))

@@ -46,8 +46,8 @@ has_part tests && {
     SIGMA_TEST_JOBS=${SIGMA_TEST_JOBS:-4} "$source_dir/tests/run.sh" "$build" "$pattern" || failures+=(tests)
 }
 
-# Memory that the device has lent, in MiB.
-lent()
+# Memory that the device has allocated, in MiB.
+allocated()
 {
     nvidia-smi --query-gpu=memory.used --format=csv,noheader,nounits 2>/dev/null | head -n 1
 }
@@ -61,9 +61,9 @@ check_memory()
         >"$SIGMA_CACHE_DIR/step" &
     program=$!
     sleep $((seconds / 2))
-    before=$(lent)
+    before=$(allocated)
     sleep $((seconds / 2))
-    after=$(lent)
+    after=$(allocated)
     wait "$program" || failures+=("many steps")
     echo "a step takes $(cut -d ' ' -f 1 "$SIGMA_CACHE_DIR/step") us, so about $(awk -v seconds="$seconds" '{
         printf "%.0f", seconds * 1e6 / $1 }' "$SIGMA_CACHE_DIR/step") steps; MiB of the device in use: ${before:-?} halfway, ${after:-?} in the end"

@@ -106,9 +106,9 @@ function moveByKey(panel, event) {
     if (!step || columnCount() !== 12 || event.altKey || event.ctrlKey || event.metaKey) return;
     event.preventDefault();
     const { place } = panel, { panels } = activeTab();
-    const least = panel.kind?.least ?? { w: 2, h: 3 };
-    if (event.shiftKey) arrange(panels, place, { w: Math.max(least.w, place.w + step[0]),
-        h: Math.max(least.h, place.h + step[1]) });
+    const minimum = panel.kind?.minimum ?? { w: 2, h: 3 };
+    if (event.shiftKey) arrange(panels, place, { w: Math.max(minimum.w, place.w + step[0]),
+        h: Math.max(minimum.h, place.h + step[1]) });
     else arrange(panels, place, { x: place.x + step[0], y: step[1] > 0 ? belowNext(panels, place)
         : place.y + step[1] });
     arranged();
@@ -146,10 +146,10 @@ function startDrag(panel, event, what) {
         if (at === `${by.x} ${by.y}`) return;
         at = `${by.x} ${by.y}`;
         for (const [place, old] of others) Object.assign(place, old);
-        const least = panel.kind?.least ?? { w: 2, h: 3 };
+        const minimum = panel.kind?.minimum ?? { w: 2, h: 3 };
         arrange(places, panel.place, what === 'move' ? { x: before.x + by.x, y: before.y + by.y }
-            : { w: Math.max(least.w, Math.min(12 - before.x, before.w + by.x)),
-                h: Math.max(least.h, before.h + by.y) });
+            : { w: Math.max(minimum.w, Math.min(12 - before.x, before.w + by.x)),
+                h: Math.max(minimum.h, before.h + by.y) });
         for (const place of places) if (place !== panel.place) setPlace(panelOf(place, host).element, place, 12);
         setPlace(ghost, panel.place, 12);
         grid.style.height = `${Math.max(...places.map((place) => place.y + place.h)) * rowHeight}px`;

@@ -84,11 +84,11 @@ function textOf(entry, set) {
 }
 
 /* The range of the slider; null: none. */
-function rangeOf({ least, most, value, standard, kind }) {
+function rangeOf({ minimum, maximum, value, default: preset, kind }) {
     if (value === null || value === undefined) return null; /* the optimiser that runs does not have it */
-    const low = least ?? -Infinity, high = most ?? Infinity;
+    const low = minimum ?? -Infinity, high = maximum ?? Infinity;
     if (high - low <= endless) return { low, high, log: kind === 'integer' && high - low > 10000, open: false };
-    const middle = value > 0 ? value : standard > 0 ? standard : null;
+    const middle = value > 0 ? value : preset > 0 ? preset : null;
     if (middle === null || low < 0) return null;
     return { low: Math.max(low || 0, middle / 10 ** decades), high: Math.min(high, middle * 10 ** decades), log: true,
         open: true };

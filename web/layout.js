@@ -9,7 +9,7 @@ import { t } from './language.js';
 import { Panel, panelKind, panelKinds } from './panel.js';
 import { emit, state } from './store.js';
 
-const standardTabs = ['training', 'parameters', 'checkpoints', 'inspect', 'play', 'log'];
+const defaultTabs = ['training', 'settings', 'checkpoints', 'inspect', 'play', 'log'];
 const version = 1;
 
 export const layout = { tabs: [], active: 0, preset: false };
@@ -21,7 +21,7 @@ let key = 'sigma.layout', presetText = '';
 function checkedPlace(place, others) {
     const kind = panelKind(place?.kind);
     if (typeof place?.kind !== 'string') return null;
-    const whole = (value, least, most) => (Number.isFinite(value) ? Math.max(least, Math.min(most, Math.round(value)))
+    const whole = (value, low, high) => (Number.isFinite(value) ? Math.max(low, Math.min(high, Math.round(value)))
         : undefined);
     const w = whole(place.w, 1, 12) ?? kind?.size.w ?? 6, height = whole(place.h, 2, 60) ?? kind?.size.h ?? 8;
     const free = firstFree(others, w, height);
@@ -41,10 +41,10 @@ function checkedTab(tab) {
         ? tab.title : undefined, panels };
 }
 
-function standard() {
-    const tabs = new Map(standardTabs.map((name) => [name, []]));
+function defaults() {
+    const tabs = new Map(defaultTabs.map((name) => [name, []]));
     for (const kind of panelKinds())
-        for (const place of kind.standard ?? (kind.tab ? [{ tab: kind.tab, order: kind.order }] : [])) {
+        for (const place of kind.default ?? (kind.tab ? [{ tab: kind.tab, order: kind.order }] : [])) {
             if (!tabs.has(place.tab)) tabs.set(place.tab, []);
             tabs.get(place.tab).push({ kind: kind.kind, ...place });
         }
@@ -55,7 +55,7 @@ function standard() {
 
 function preset() {
     const tabs = state.session?.tabs;
-    return Array.isArray(tabs) && tabs.length > 0 ? tabs.map(checkedTab) : standard();
+    return Array.isArray(tabs) && tabs.length > 0 ? tabs.map(checkedTab) : defaults();
 }
 
 /* A kept arrangement counts as long as the program presets the same. */

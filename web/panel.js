@@ -12,7 +12,7 @@
  *         tab: 'inspect', order: 20,            // where it stands if the program presets no tabs ("tab.inspect" is a
  *                                               // text, too); without: only on "Add panel"
  *         size: { w: 6, h: 9 },                 // columns of 12, rows of 40 pixels
- *         least: { w: 3, h: 4 },
+ *         minimum: { w: 3, h: 4 },
  *         heights: { 6: 8, 1: 12 },             // optional: rows where the page is so narrow that it has 6 columns,
  *                                               // or 1
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
@@ -51,7 +51,7 @@ import { isPresent, on, state } from './store.js';
 const kinds = new Map();
 
 export function definePanel(kind, definition) {
-    kinds.set(kind, { kind, icon: 'chart', order: 100, size: { w: 6, h: 8 }, least: { w: 3, h: 3 }, options: {},
+    kinds.set(kind, { kind, icon: 'chart', order: 100, size: { w: 6, h: 8 }, minimum: { w: 3, h: 3 }, options: {},
         ...definition });
 }
 
@@ -107,8 +107,8 @@ export class Panel {
     }
 
     settingsButton() {
-        const button = iconButton('sliders', t('panel.settings'), () =>
-            popover(button, this.kind.settings(this), t('panel.settings')), { 'aria-haspopup': 'dialog' });
+        const button = iconButton('sliders', t('panel.options'), () =>
+            popover(button, this.kind.settings(this), t('panel.options')), { 'aria-haspopup': 'dialog' });
         this.settingsAnchor = button;
         return button;
     }

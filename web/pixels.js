@@ -1,7 +1,7 @@
 /* Small pictures of numbers on a canvas, one square a value. */
 import { colour } from './theme.js';
 
-/* Shape of an image in a record: (rows, columns), (channels, rows, columns), (rows, columns, channels), or a
+/* Shape of an image in an example: (rows, columns), (channels, rows, columns), (rows, columns, channels), or a
  * square number of values; null: it is none. */
 export function imageShape(shape) {
     const [a, b, c] = shape;
@@ -41,10 +41,10 @@ function fillPixels(canvas, { rows, columns }, mix) {
     context.putImageData(data, 0, 0);
 }
 
-/* From `least`, the ground, to `most`, the ink. */
-export function paint(canvas, values, image, least, most) {
-    const ink = rgb('ink'), span = most - least || 1;
-    fillPixels(canvas, image, (i) => [Math.min(1, Math.max(0, (values[i] - least) / span)), ink]);
+/* From `minimum`, the ground, to `maximum`, the ink. */
+export function paint(canvas, values, image, minimum, maximum) {
+    const ink = rgb('ink'), span = maximum - minimum || 1;
+    fillPixels(canvas, image, (i) => [Math.min(1, Math.max(0, (values[i] - minimum) / span)), ink]);
 }
 
 /* One colour for what is below zero and one for what is above, strong where it is far from it. */

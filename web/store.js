@@ -40,7 +40,7 @@ export function setSession(session) {
     emit('session', session);
     emit('trainers', state.trainers);
     if (isPresent(state.current)) return;
-    const shown = session.trainers.find((trainer) => !trainer.ghost && !trainer.gone);
+    const shown = session.trainers.find((trainer) => !trainer.unscheduled && !trainer.gone);
     if (shown || !state.trainers.has(state.current)) select((shown ?? session.trainers[0])?.name ?? null);
 }
 

@@ -3,8 +3,8 @@
  *   fann SIZES BATCH SECONDS batch|incremental
  *
  * A step is an epoch over one minibatch. FANN has neither relu nor softmax cross-entropy: what comes closest
- * is a clamped linear function and squared error of sigmoids. Its "incremental" learns after each record. One
- * thread. Prints the same four numbers as bench/step.c.
+ * is a clamped linear function and squared error of sigmoids. Its "incremental" learns after each example.
+ * One thread. Prints the same four numbers as bench/step.c.
  */
 #include "../measure.h"
 #include <floatfann.h>
@@ -12,15 +12,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_LAYERS 16
-#define MOST_STEPS 200000
-#define LEAST_STEPS 20
+#define MAXIMUM_LAYERS 16
+#define MAXIMUM_STEPS 200000
+#define MINIMUM_STEPS 20
 #define WARM_UP_STEPS 5
 
 static unsigned read_sizes(const char *text, unsigned *sizes)
 {
     unsigned count = 0;
-    for (char *end; count < MOST_LAYERS; text = end + 1) {
+    for (char *end; count < MAXIMUM_LAYERS; text = end + 1) {
         sizes[count++] = (unsigned)strtoul(text, &end, 10);
         if (*end != ',')
             break;
@@ -28,10 +28,10 @@ static unsigned read_sizes(const char *text, unsigned *sizes)
     return count;
 }
 
-static struct fann_train_data *random_data(unsigned records, unsigned inputs, unsigned classes)
+static struct fann_train_data *random_data(unsigned examples, unsigned inputs, unsigned classes)
 {
-    struct fann_train_data *data = fann_create_train(records, inputs, classes);
-    for (unsigned i = 0; data != NULL && i < records; i++) {
+    struct fann_train_data *data = fann_create_train(examples, inputs, classes);
+    for (unsigned i = 0; data != NULL && i < examples; i++) {
         for (unsigned j = 0; j < inputs; j++)
             data->input[i][j] = (float)rand() / (float)RAND_MAX;
         memset(data->output[i], 0, classes * sizeof *data->output[i]);
@@ -42,7 +42,7 @@ static struct fann_train_data *random_data(unsigned records, unsigned inputs, un
 
 int main(int argc, char **argv)
 {
-    unsigned sizes[MOST_LAYERS];
+    unsigned sizes[MAXIMUM_LAYERS];
     if (argc != 5) {
         fprintf(stderr, "usage: fann SIZES BATCH SECONDS batch|incremental\n");
         return 2;
@@ -52,7 +52,7 @@ int main(int argc, char **argv)
     struct fann *network = fann_create_standard_array(count, sizes);
     struct fann_train_data *data =
         random_data((unsigned)strtoul(argv[2], NULL, 10), sizes[0], sizes[count - 1]);
-    double *steps = malloc(MOST_STEPS * sizeof *steps);
+    double *steps = malloc(MAXIMUM_STEPS * sizeof *steps);
     if (network == NULL || data == NULL || steps == NULL)
         return 1;
     fann_set_learning_rate(network, 0.01f);
@@ -64,7 +64,7 @@ int main(int argc, char **argv)
         fann_train_epoch(network, data);
     size_t done = 0;
     for (double begin = now(), before = begin, moment;
-         done < LEAST_STEPS || (done < MOST_STEPS && before - begin < seconds); before = moment) {
+         done < MINIMUM_STEPS || (done < MAXIMUM_STEPS && before - begin < seconds); before = moment) {
         fann_train_epoch(network, data);
         moment = now();
         steps[done++] = moment - before;

@@ -3,7 +3,7 @@
  *     sgm_trainer_save(trainer, "all.safetensors");                      (everything, to go on exactly)
  *     sgm_trainer_save_parts(trainer, "model.safetensors", .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS);
  *     sgm_trainer_load_parts(trainer, "runs/old/checkpoint.safetensors", .parts = SGM_PART_PARAMETERS,
- *                            .relaxed = true);                           (another last layer)
+ *                            .skip_mismatch = true);                           (another last layer)
  *
  * Keeping is to name parts, discarding to leave them out: SGM_PART_EVERYTHING & ~SGM_PART_OPTIMISER. A file
  * of SGM_PART_NETWORK alone is an untrained network.
@@ -37,7 +37,7 @@ typedef struct sgm_part_options {
     const char *states;
     /* Loading: takes what fits by name, shape and type, and leaves the rest as it is, instead of refusing. A
      * failure then only if nothing fits. */
-    bool relaxed;
+    bool skip_mismatch;
     char **left; /* gets what was left so, as text: NULL if nothing was; free with sgm_string_free */
     /* Of parameters alone. "torch": names and layouts of PyTorch's state_dict(), of a module for each layer:
      * the one that is called as the layer is; if none is, modules and layers go together in their order

@@ -3,8 +3,8 @@
  *     sgm_dataset *iris = sgm_dataset_create("iris",
  *         .extractor = sgm_shuffle(sgm_one_hot(
  *             sgm_csv_extractor(sgm_csv_reader(sgm_file_source("iris.csv"), .skip_rows = 1),
- *                 .sections = {{"inputs", 0, 3}, {"targets", 4, 4}}),
- *             .section = "targets", .classes = 3)));
+ *                 .fields = {{"inputs", 0, 3}, {"targets", 4, 4}}),
+ *             .field = "targets", .classes = 3)));
  *     sgm_iterator *batches = sgm_minibatches(iris, .size = 10);
  *
  * A part that is given to another part belongs to it from then on, also when the call fails; so calls nest,
@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define SGM_MAX_SECTIONS 8
+#define SGM_MAX_FIELDS 8
 
 /* --- sources: named streams of bytes --- */
 typedef struct sgm_source sgm_source;
@@ -67,43 +67,43 @@ SGM_API sgm_status sgm_stream_read(sgm_stream *stream, void *buffer, size_t size
 SGM_API sgm_status sgm_stream_skip(sgm_stream *stream, uint64_t bytes);
 SGM_API void sgm_stream_close(sgm_stream *stream);
 
-/* --- readers: streams into records --- */
+/* --- readers: streams into examples --- */
 
-/* A run of records as read: either `values` (first dimension: records) or text cells (rows x columns). */
-typedef struct sgm_records {
+/* A run of examples as read: either `values` (first dimension: examples) or text cells (rows x columns). */
+typedef struct sgm_examples {
     int64_t count;
     sgm_tensor *values;       /* NULL for text */
     int32_t columns;          /* of text */
     const char *const *cells; /* count * columns, row by row; NULL entry: missing value */
     int64_t first_line;       /* line in the file of the first row, for messages */
     const int64_t *lines;     /* the same of every row; NULL: they follow one another */
-} sgm_records;
+} sgm_examples;
 
 /* What a reader written outside the library fills in. All functions run on one thread at a time. */
 typedef struct sgm_reader_type {
     const char *name;
     sgm_status (*prepare)(void *self); /* idempotent; NULL: nothing to do */
-    /* Up to `count` records from the current position on; fewer only at the end, then 0. They belong to the
+    /* Up to `count` examples from the current position on; fewer only at the end, then 0. They belong to the
      * reader and stay valid until its next call. */
-    sgm_status (*read)(void *self, int64_t count, sgm_records *records);
+    sgm_status (*read)(void *self, int64_t count, sgm_examples *examples);
     sgm_status (*rewind)(void *self);
     void (*free)(void *self);
 } sgm_reader_type;
 typedef struct sgm_reader sgm_reader;
 SGM_API sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const char *source_name);
 SGM_API sgm_status sgm_reader_prepare(sgm_reader *reader);
-SGM_API sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_records *records);
+SGM_API sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_examples *examples);
 SGM_API sgm_status sgm_reader_rewind(sgm_reader *reader);
 SGM_API const char *sgm_reader_name(const sgm_reader *reader); /* its source, for messages */
 SGM_API void sgm_reader_free(sgm_reader *reader);
 
-/* Records of a fixed size after a header that is skipped: uint8 (count, record_size). A part of a record at
- * the end is an error. */
-SGM_API sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t record_size);
+/* Examples of a fixed size after a header that is skipped: uint8 (count, example_size). A part of an example
+ * at the end is an error. */
+SGM_API sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t example_size);
 /* Windows of `length` characters as uint8 codes (count, length); each starts `stride` after the one before
  * (0: length). */
 SGM_API sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t stride);
-/* idx files as MNIST has them: every element type, records along the first dimension. */
+/* idx files as MNIST has them: every element type, examples along the first dimension. */
 SGM_API sgm_reader *sgm_idx_reader(sgm_source *source);
 /* .npy, or one array of an .npz (`array` NULL: it must have only one). Object arrays are refused. */
 SGM_API sgm_reader *sgm_npy_reader(sgm_source *source, const char *array);
@@ -122,37 +122,37 @@ typedef struct sgm_image_options {
     int width, height; /* every image is scaled (area average) to this size; default: of the first image */
     bool grey;         /* one channel instead of three */
 } sgm_image_options;
-/* PNG and JPEG files of FOLDER/CLASS/: text classes in alphabetical order; gives uint8 records
+/* PNG and JPEG files of FOLDER/CLASS/: text classes in alphabetical order; gives uint8 examples
  * (height * width * channels + 1), the class index (at most 256 classes) last. */
 #define sgm_image_reader(...) SGM_WITH_OPTIONS(sgm_image_reader_create, sgm_image_options, __VA_ARGS__)
 SGM_API sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options);
 /* Size of the images that an image reader gives: {height, width, channels}. Prepares it. */
 SGM_API sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape);
 
-/* --- blocks: named sections of tensors, records first --- */
-typedef struct sgm_section {
+/* --- blocks: named fields of tensors, examples first --- */
+typedef struct sgm_field {
     char name[32];
-    sgm_tensor *values; /* (records, ...) float32 */
-} sgm_section;
+    sgm_tensor *values; /* (examples, ...) float32 */
+} sgm_field;
 typedef struct sgm_block {
-    int64_t count; /* records */
-    int32_t section_count;
-    sgm_section sections[SGM_MAX_SECTIONS];
+    int64_t count; /* examples */
+    int32_t field_count;
+    sgm_field fields[SGM_MAX_FIELDS];
 } sgm_block;
 /* For extractors written outside the library; every block is made here. */
 SGM_API sgm_block *sgm_block_create(int64_t count);
-/* Takes the tensor, also on failure: float32, `count` records, of this block only, as preprocessors change
+/* Takes the tensor, also on failure: float32, `count` examples, of this block only, as preprocessors change
  * it. */
 SGM_API sgm_status sgm_block_add(sgm_block *block, const char *name, sgm_tensor *values);
-SGM_API sgm_tensor *sgm_block_section(const sgm_block *block,
-                                      const char *name); /* NULL (and error) if absent */
+SGM_API sgm_tensor *sgm_block_field(const sgm_block *block,
+                                    const char *name); /* NULL (and error) if absent */
 SGM_API void sgm_block_free(sgm_block *block);
 
-/* --- extractors: records into blocks; preprocessors are extractors around another one --- */
+/* --- extractors: examples into blocks; preprocessors are extractors around another one --- */
 typedef struct sgm_extractor sgm_extractor;
 typedef struct sgm_extractor_type {
     const char *name;
-    /* A block of up to `count` records, NULL in *block at the end. */
+    /* A block of up to `count` examples, NULL in *block at the end. */
     sgm_status (*extract)(void *self, sgm_extractor *parent, int64_t count, sgm_block **block);
     /* Adaptive preprocessors: learn from one block of the whole set (called for all blocks before the first
      * extract). */
@@ -171,9 +171,9 @@ SGM_API sgm_status sgm_extractor_extract(sgm_extractor *extractor, int64_t count
 SGM_API sgm_status sgm_extractor_rewind(sgm_extractor *extractor);
 SGM_API void sgm_extractor_free(sgm_extractor *extractor);
 
-/* Text columns first..last (inclusive) become a section (records, last - first + 1). */
+/* Text columns first..last (inclusive) become a field (examples, last - first + 1). */
 typedef struct sgm_columns {
-    const char *section;
+    const char *field;
     int32_t first, last;
 } sgm_columns;
 typedef struct sgm_value_mapping {
@@ -183,7 +183,7 @@ typedef struct sgm_value_mapping {
 } sgm_value_mapping;
 typedef struct sgm_csv_extractor_options {
     size_t struct_size;
-    sgm_columns sections[16]; /* a section named twice is joined in order */
+    sgm_columns fields[16]; /* a field named twice is joined in order */
     sgm_value_mapping mappings[8];
     double missing; /* what a missing cell becomes; default: an error. Set has_missing too. */
     bool has_missing;
@@ -192,42 +192,41 @@ typedef struct sgm_csv_extractor_options {
     SGM_WITH_OPTIONS(sgm_csv_extractor_create, sgm_csv_extractor_options, __VA_ARGS__)
 SGM_API sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options);
 
-/* A region of an array record: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
- * record. Regions of the same section are joined flat, in order. */
+/* A region of an array example: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
+ * example. Regions of the same field are joined flat, in order. */
 typedef struct sgm_region {
-    const char *section;
+    const char *field;
     sgm_shape begin, end;
-    sgm_shape shape; /* of one record in the section; rank 0: as the region is */
-    int64_t offset; /* takes the region from the record this many further on (next-character targets); records
-                     * at the end of the source that have none are left out */
+    sgm_shape shape; /* of one example in the field; rank 0: as the region is */
+    int64_t offset;  /* takes the region from the example this many further on (next-character targets);
+                      * examples  at the end of the source that have none are left out */
 } sgm_region;
 typedef struct sgm_array_extractor_options {
     size_t struct_size;
-    sgm_region regions[SGM_MAX_SECTIONS];
+    sgm_region regions[SGM_MAX_FIELDS];
 } sgm_array_extractor_options;
 #define sgm_array_extractor(...)                                                                             \
     SGM_WITH_OPTIONS(sgm_array_extractor_create, sgm_array_extractor_options, __VA_ARGS__)
 SGM_API sgm_extractor *sgm_array_extractor_create(sgm_reader *reader,
                                                   const sgm_array_extractor_options *options);
-/* Sections of several extractors side by side (images and labels); a name twice is an error. */
+/* Fields of several extractors side by side (images and labels); a name twice is an error. */
 SGM_API sgm_extractor *sgm_merge_extractor(sgm_extractor *first, sgm_extractor *second);
 
 typedef struct sgm_preprocess_options {
     size_t struct_size;
-    const char *section;           /* default: all sections */
+    const char *field;             /* default: all fields */
     double input_min, input_max;   /* normalise */
     double output_min, output_max; /* normalise; both 0: 0 to 1 */
     int32_t classes;               /* one-hot: values 0 .. classes-1 */
     const double *values;          /* one-hot: these `classes` values instead */
-    int32_t axes[SGM_MAX_RANK];    /* permute: of a record, without the batch; `axis_count` entries */
+    int32_t axes[SGM_MAX_RANK];    /* permute: of an example, without the batch; `axis_count` entries */
     int32_t axis_count;
     uint64_t seed;  /* shuffle */
     bool per_block; /* adaptive: learn for each block by itself instead of over the whole set */
 } sgm_preprocess_options;
 #define sgm_normalise(...) SGM_WITH_OPTIONS(sgm_normalise_create, sgm_preprocess_options, __VA_ARGS__)
 #define sgm_one_hot(...) SGM_WITH_OPTIONS(sgm_one_hot_create, sgm_preprocess_options, __VA_ARGS__)
-#define sgm_permute_section(...)                                                                             \
-    SGM_WITH_OPTIONS(sgm_permute_section_create, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_permute_field(...) SGM_WITH_OPTIONS(sgm_permute_field_create, sgm_preprocess_options, __VA_ARGS__)
 #define sgm_shuffle(...) SGM_WITH_OPTIONS(sgm_shuffle_create, sgm_preprocess_options, __VA_ARGS__)
 #define sgm_adaptive_normalise(...)                                                                          \
     SGM_WITH_OPTIONS(sgm_adaptive_normalise_create, sgm_preprocess_options, __VA_ARGS__)
@@ -235,20 +234,21 @@ typedef struct sgm_preprocess_options {
     SGM_WITH_OPTIONS(sgm_adaptive_per_index_create, sgm_preprocess_options, __VA_ARGS__)
 /* input_min..input_max to output_min..output_max, linear. */
 SGM_API sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-/* (records, 1) or (records) to (records, classes), (records, n) to (records, n, classes); an unknown value is
- * an error that names it. */
+/* (examples, 1) or (examples) to (examples, classes), (examples, n) to (examples, n, classes); an unknown
+ * value is an error that names it. */
 SGM_API sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-SGM_API sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor,
-                                                  const sgm_preprocess_options *options);
-/* Mixes the records of a block; all sections keep their alignment. */
+SGM_API sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor,
+                                                const sgm_preprocess_options *options);
+/* Mixes the examples of a block; all fields keep their alignment. */
 SGM_API sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-/* Like normalise, with the range learnt from the data; per index: one range for each element of a record. */
+/* Like normalise, with the range learnt from the data; per index: one range for each element of an example.
+ */
 SGM_API sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor,
                                                      const sgm_preprocess_options *options);
 SGM_API sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor,
                                                      const sgm_preprocess_options *options);
-/* Own range for chosen indices of a record: `ranges` are `count` triples index, minimum, maximum. */
-SGM_API sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *section,
+/* Own range for chosen indices of an example: `ranges` are `count` triples index, minimum, maximum. */
+SGM_API sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *field,
                                                       const double *ranges, size_t count, double output_min,
                                                       double output_max);
 
@@ -257,7 +257,7 @@ typedef struct sgm_dataset sgm_dataset;
 typedef struct sgm_dataset_options {
     size_t struct_size;
     sgm_extractor *extractor;
-    int64_t block_size;   /* records; default: what fits in 32 MB, 65536 at most; -1: all in one block */
+    int64_t block_size;   /* examples; default: what fits in 32 MB, 65536 at most; -1: all in one block */
     int64_t memory_limit; /* bytes of blocks kept; default: a quarter of free memory, 128 MB at most */
     /* Folder for extracted blocks, so that going back needs no second extraction; NULL: none. What is read in
      * a shuffled order and does not fit in memory_limit wants one: without it the source is read again and
@@ -266,12 +266,12 @@ typedef struct sgm_dataset_options {
 } sgm_dataset_options;
 #define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_options, sgm_dataset_options, __VA_ARGS__)
 SGM_API sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options);
-/* From memory: `count` sections of equal record count; the tensors are copied as float32. */
-SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections,
-                                      sgm_tensor *const *tensors, size_t count);
-/* Views: records [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
+/* From memory: `count` fields of equal example count; the tensors are copied as float32. */
+SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
+                                      size_t count);
+/* Views: examples [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
  * `begin` on before `end` (-1: all). A view keeps its base alive. */
-SGM_API sgm_dataset *sgm_dataset_split_records(sgm_dataset *dataset, double begin, double share);
+SGM_API sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share);
 SGM_API sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64_t end,
                                               int64_t interval);
 SGM_API sgm_dataset *sgm_dataset_retain(sgm_dataset *dataset);
@@ -286,32 +286,32 @@ SGM_API const char *const *sgm_dataset_class_names(const sgm_dataset *dataset);
  */
 SGM_API sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block);
 SGM_API void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block);
-/* Number of records in all; reads the whole set once if it must. */
-SGM_API sgm_status sgm_dataset_records(sgm_dataset *dataset, int64_t *records);
-/* Shape of one record of a section. */
-SGM_API sgm_status sgm_dataset_section_shape(sgm_dataset *dataset, const char *section, sgm_shape *shape);
+/* Number of examples in all; reads the whole set once if it must. */
+SGM_API sgm_status sgm_dataset_examples(sgm_dataset *dataset, int64_t *examples);
+/* Shape of one example of a field. */
+SGM_API sgm_status sgm_dataset_field_shape(sgm_dataset *dataset, const char *field, sgm_shape *shape);
 /* State of adaptive preprocessors (see sgm_extractor_type), learnt now if it was not yet. `numbers` NULL:
  * only *count; else *count is the room on entry. Setting it drops the blocks that were extracted with another
  * one. */
 SGM_API sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *count);
 SGM_API sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count);
 
-/* Ready-made, sections "inputs" and "targets" (one-hot). Names: iris, digits, digits-test, mnist, mnist-test,
+/* Ready-made, fields "inputs" and "targets" (one-hot). Names: iris, digits, digits-test, mnist, mnist-test,
  * xor, and, wdbc, tictactoe, or text:PATH (windows of characters, one-hot over 256, and the next ones).
- * digits: the first 1,500 of the records in a fixed shuffled order are for training, 297 are the test.
+ * digits: the first 1,500 of the examples in a fixed shuffled order are for training, 297 are the test.
  * Unknown names: an error with the nearest. */
 SGM_API sgm_dataset *sgm_dataset_open(const char *name);
 SGM_API const char *const *sgm_dataset_names(size_t *count);
 
-/* The tokens of a text in windows: sections "inputs" and "targets", (window) each, the targets one token on.
+/* The tokens of a text in windows: fields "inputs" and "targets", (window) each, the targets one token on.
  */
 typedef struct sgm_token_options {
     size_t struct_size;
-    int64_t window; /* tokens of a record; default 64 */
-    int64_t step;   /* tokens from one record's beginning to the next's; default: the window */
-    int64_t
-        lanes; /* the text in so many parts of equal length, whose first records come first, then their second
-                * ones, ...: minibatches of so many records, not shuffled, go on with each other; default 1 */
+    int64_t window;  /* tokens of an example; default 64 */
+    int64_t step;    /* tokens from one example's beginning to the next's; default: the window */
+    int64_t streams; /* the text in so many parts of equal length, whose first examples come first, then their
+                      * second ones, ...: minibatches of so many examples, not shuffled, go on with each
+                      * other; default 1 */
 } sgm_token_options;
 #define SGM_TOKENS(...) SGM_OPTIONS(sgm_token_options, __VA_ARGS__)
 /* Takes nothing, and keeps the tokens in memory. Options: SGM_TOKENS(.window = 32), or NULL. */
@@ -322,21 +322,21 @@ SGM_API sgm_dataset *sgm_dataset_tokens(const char *name, const sgm_tokenizer *t
 typedef struct sgm_iterator sgm_iterator;
 typedef struct sgm_iterator_options {
     size_t struct_size;
-    int64_t size;     /* minibatch: records, default 32; the last of an epoch may be smaller */
+    int64_t size;     /* minibatch: examples, default 32; the last of an epoch may be smaller */
     uint64_t seed;    /* of the order; the order is a function of seed and epoch only */
     bool no_shuffle;  /* minibatch: in the order of the dataset */
     bool drop_last;   /* minibatch: leave a smaller last one out */
     bool no_prefetch; /* do not read the next block, nor augment, on threads of their own */
-    /* Changes of the records, "rotate(10) + shift(2) + mixup(0.2)": see below. For training data. */
+    /* Changes of the examples, "rotate(10) + shift(2) + mixup(0.2)": see below. For training data. */
     const char *augment;
     int64_t prefetch_threads; /* that augment the next minibatches, default 1, at most 64 */
 } sgm_iterator_options;
-/* Minibatches: a shuffled order of blocks, and of records in a block. */
+/* Minibatches: a shuffled order of blocks, and of examples in a block. */
 #define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_create, sgm_iterator_options, __VA_ARGS__)
 SGM_API sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset,
                                              const sgm_iterator_options *options); /* retains */
-SGM_API sgm_iterator *sgm_undivided(sgm_dataset *dataset);                         /* whole blocks in order */
-SGM_API sgm_iterator *sgm_unified(sgm_dataset *dataset); /* all blocks joined, once an epoch */
+SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset);                        /* whole blocks in order */
+SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset); /* all blocks joined, once an epoch */
 /* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one.
  * The batch belongs to the iterator and is valid until its next call. After the first epoch no memory is
  * allocated for batches of known size. */
@@ -359,22 +359,22 @@ SGM_API void sgm_iterator_free(sgm_iterator *iterator);
 /* Members of sgm_iterator_options. */
 SGM_API const sgm_setting *sgm_iterator_settings(size_t *count);
 /* "minibatch_size", "shuffle" or "drop_last" of minibatches (others are read only): what is set counts from
- * the next epoch on, so that an epoch has each record once; before its first batch, from this one on.
+ * the next epoch on, so that an epoch has each example once; before its first batch, from this one on.
  * sgm_iterator_get gives what was set last, sgm_iterator_batches the number of the epoch at hand. */
 SGM_API sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content);
 SGM_API sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_content *content);
 
-/* --- augmentation: records of training data, changed a little and differently in each epoch ---
+/* --- augmentation: examples of training data, changed a little and differently in each epoch ---
  *
- * "rotate(10) + shift(2) + mixup(0.2)": the steps are done in the order in which they stand, on the section
- * "inputs" of each minibatch, before it is given; mixup also mixes the other sections. None changes a shape.
- * What is drawn is a function of the iterator's seed, the epoch, the record's place in its order, and the
+ * "rotate(10) + shift(2) + mixup(0.2)": the steps are done in the order in which they stand, on the field
+ * "inputs" of each minibatch, before it is given; mixup also mixes the other fields. None changes a shape.
+ * What is drawn is a function of the iterator's seed, the epoch, the example's place in its order, and the
  * step's place in the text, and of nothing else: not of threads, and not of where a run was interrupted. */
 #define SGM_MAX_AUGMENTATIONS 16 /* steps in a text */
 /* What a step can be: a row of the library's table. */
 typedef struct sgm_augmentation_type {
     const char *name, *doc;
-    bool pictures;               /* wants records of the shape (height, width) or (channels, height, width) */
+    bool pictures; /* wants examples of the shape (height, width) or (channels, height, width) */
     const sgm_option *arguments; /* numbers, in the order in which they may stand without their names */
     size_t argument_count;
 } sgm_augmentation_type;

@@ -60,18 +60,18 @@ SGM_API sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *options);
 
 /* --- weights, gradients, updates in numbers ---
  * For each tensor that matches the identifiers (separated by spaces; "network.layers.*.weights"), without its
- * values that are not finite: shared.PREFIX_mean, _deviation (of the population), _minimum, _maximum, _norm
- * (L2), _zeros (share), _not_finite (number), and _histogram (float64 (bins): counts); PREFIX is the
- * identifier with
+ * values that are not finite: shared.PREFIX_mean, _standard_deviation (of the population), _minimum,
+ * _maximum, _norm (L2), _zeros (share), _not_finite (number), and _histogram (float64 (bins): counts); PREFIX
+ * is the identifier with
  * '_' for dots. For optimiser.gradients.X and optimiser.updates.X also _ratio: the norm over that of the
  * parameter network.layers.X. A run with a folder gets a line for each tensor in its histograms.jsonl. */
 typedef struct sgm_statistics_options {
     size_t struct_size;
     /* Equal parts between least and most; the last includes most. Default 20, at most 1000. */
     int64_t bins;
-    /* Values beyond count in the outer bins. Equal: the least and the largest value of the tensor, or 0.5
+    /* Values beyond count in the outer bins. Equal: the smallest and the largest value of the tensor, or 0.5
      * around it when all are equal. */
-    double least, most;
+    double minimum, maximum;
     bool no_file;
     sgm_criteria *only_if; /* taken over */
 } sgm_statistics_options;
@@ -82,7 +82,7 @@ SGM_API sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step w
                                         const sgm_statistics_options *options);
 
 /* --- how fast it goes ---
- * Over the newest `span` iterations: shared.time_throughput_records and _iterations (a second of running
+ * Over the newest `span` iterations: shared.time_throughput_examples and _iterations (a second of running
  * time), _waiting (share of it that went by until the data gave a minibatch) and _waited (how many iterations
  * waited for longer than a tenth of their time). Time spent in hooks and measuring counts as running. */
 typedef struct sgm_throughput_options {
@@ -123,7 +123,7 @@ SGM_API sgm_hook *sgm_progress_reporter_create(sgm_time_step when, const sgm_val
     sgm_running_time_reporter_create(when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
 SGM_API sgm_hook *sgm_running_time_reporter_create(sgm_time_step when,
                                                    const sgm_value_reporter_options *options);
-/* "optimiser.cost_total = 0.25 (mean of 100)": of a number at each iteration since the last report. */
+/* "optimiser.loss = 0.25 (mean of 100)": of a number at each iteration since the last report. */
 #define sgm_mean_reporter(identifier, ...) SGM_MEAN_REPORTER(identifier, __VA_ARGS__, )
 #define SGM_MEAN_REPORTER(identifier, when, ...)                                                             \
     sgm_mean_reporter_create(identifier, when, SGM_OPTIONS(sgm_value_reporter_options, __VA_ARGS__))
@@ -137,19 +137,19 @@ SGM_API sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step
 SGM_API sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when);
 
 /* --- what the network sees ---
- * Looks for an input that a frozen copy of the network takes for what is wanted: gradient descent (Adam) on
- * the input from Gaussian noise, until the cost is below desired_cost. Results: shared.NAME_input (the input,
- * without a first dimension), shared.NAME_cost, shared.NAME_found (a boolean). The network has one input and
- * one target. */
+ * Looks for an input that a inference copy of the network takes for what is wanted: gradient descent (Adam)
+ * on the input from Gaussian noise, until the cost is below desired_cost. Results: shared.NAME_input (the
+ * input, without a first dimension), shared.NAME_cost, shared.NAME_found (a boolean). The network has one
+ * input and one target. */
 typedef struct sgm_target_options {
     size_t struct_size;
     const char *name;    /* default "target_" and the class */
-    sgm_tensor *targets; /* retained: wanted instead of one class; as many elements as a record's targets */
+    sgm_tensor *targets; /* retained: wanted instead of one class; as many elements as an example's targets */
     double desired_cost; /* default 0.06 */
     double rate;         /* of the descent; default 0.05 */
-    double deviation;    /* of the start; default 0.01 */
-    int64_t steps;       /* of an attempt; default 1024 */
-    int64_t attempts;    /* default 2; the best one counts if none succeeds */
+    double standard_deviation; /* of the start; default 0.01 */
+    int64_t steps;             /* of an attempt; default 1024 */
+    int64_t attempts;          /* default 2; the best one counts if none succeeds */
 } sgm_target_options;
 #define sgm_target_maximiser(wanted_class, ...) SGM_TARGET_MAXIMISER(wanted_class, __VA_ARGS__, )
 #define SGM_TARGET_MAXIMISER(wanted_class, when, ...)                                                        \
@@ -157,7 +157,7 @@ typedef struct sgm_target_options {
 SGM_API sgm_hook *sgm_target_maximiser_create(int64_t wanted_class, sgm_time_step when,
                                               const sgm_target_options *options);
 /* A tensor of rank 1 to 3 (with up to 4 channels, of which the mean counts) as lines of text, each value two
- * characters from ' ' (the least) to '@' (the largest); free with sgm_string_free. */
+ * characters from ' ' (the smallest) to '@' (the largest); free with sgm_string_free. */
 SGM_API char *sgm_tensor_art(const sgm_tensor *tensor);
 /* Reports tensors as such text: shared.target_3_input. */
 #define sgm_art_reporter(identifier, ...) SGM_ART_REPORTER(identifier, __VA_ARGS__, )
@@ -166,7 +166,7 @@ SGM_API char *sgm_tensor_art(const sgm_tensor *tensor);
 SGM_API sgm_hook *sgm_art_reporter_create(const char *identifier, sgm_time_step when,
                                           const sgm_value_reporter_options *options);
 /* In the background, with copies of the parameters: the first output of the network (in the notation of the
- * trainer's) for the sections of `block` (copied), handed to `receive`, whose tensor is only lent. */
+ * trainer's) for the fields of `block` (copied), handed to `receive`, whose tensor stays the trainer's. */
 typedef void (*sgm_pass_function)(void *user, int64_t iteration, sgm_tensor *output);
 SGM_API sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive,
                                    void *user, sgm_time_step when);
@@ -183,15 +183,15 @@ SGM_API sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when);
 
 /* --- which learning rate? (Smith, 2015) ---
  * Trains from where the trainer stands with rates that rise geometrically, and then puts everything back as
- * it was: parameters, the optimiser's memory, random numbers, the place in the data. (A trainer that was not
+ * it was: parameters, the optimiser state, random numbers, the place in the data. (A trainer that was not
  * prepared is prepared then.) Ends early when the smoothed loss is beyond `divergence` times the lowest one,
  * or a loss is no number. */
 typedef struct sgm_rate_finder_options {
     size_t struct_size;
-    double least, most; /* default 1e-7 and 10 */
-    int64_t iterations; /* default 100, at least 10, at most 100000 */
-    double smoothing;   /* of the mean that fades: weight of the past; default 0.9, below 1; negative: none */
-    double divergence;  /* default 4 */
+    double minimum, maximum; /* default 1e-7 and 10 */
+    int64_t iterations;      /* default 100, at least 10, at most 100000 */
+    double smoothing;  /* of the mean that fades: weight of the past; default 0.9, below 1; negative: none */
+    double divergence; /* default 4 */
 } sgm_rate_finder_options;
 typedef struct sgm_rate_point {
     double rate, loss, smoothed;

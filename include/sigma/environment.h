@@ -57,7 +57,7 @@ SGM_API sgm_registry *sgm_env_registry(sgm_env *env);
 SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
 /* A trainer that sgm_run does not run, but prepares: for predictions and evaluations, with parameters that
  * come from a checkpoint or from another trainer. Everything else is as with other trainers. */
-SGM_API sgm_trainer *sgm_ghost_trainer_create(sgm_env *env, const char *name);
+SGM_API sgm_trainer *sgm_unscheduled_trainer_create(sgm_env *env, const char *name);
 
 /* Frees a trainer and takes it from the registry. SGM_ERROR_STATE while it or the environment runs, and for
  * the trainer of a model, which goes with its environment. */
@@ -65,8 +65,8 @@ SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);
 
 SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
 
-/* What sgm_run does first, without running: parameters of all trainers, ghosts too, are initialised, and
- * monitors begin. */
+/* What sgm_run does first, without running: parameters of all trainers, unscheduled ones too, are
+ * initialised, and monitors begin. */
 SGM_API sgm_status sgm_env_prepare(sgm_env *env);
 
 /* Runs all trainers with these options: one on this thread, several side by side, each on a thread of its own

@@ -20,8 +20,9 @@ extern "C" {
 typedef struct sgm_export_c_options {
     size_t struct_size;
     const char *name; /* what all names begin with: letters, digits and _; default "model" */
-    int64_t batch;    /* records that one call of predict takes; default 1 */
-    int64_t train; /* records of one call of train_step; default 0: there is none, and weights are constant */
+    int64_t batch;    /* examples that one call of predict takes; default 1 */
+    int64_t
+        train; /* examples of one call of train_step; default 0: there is none, and weights are constant */
 } sgm_export_c_options;
 /* Writes the network with the parameters of now, through a temporary file. With `train` also a function that
  * does what a step of the trainer does: forward, gradients, the optimiser's update, with the same random
@@ -38,12 +39,12 @@ SGM_API sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path,
 typedef struct sgm_export_onnx_options {
     size_t struct_size;
     const char *name; /* of the graph in the file; default: the trainer's */
-    int64_t batch;    /* records in a prediction; default 0: any number */
+    int64_t batch;    /* examples in a prediction; default 0: any number */
 } sgm_export_onnx_options;
 /* Writes what the network predicts as an ONNX model of opset 17: inputs and outputs under their names,
  * parameters as initialisers under theirs ("2-dense.weights"). Networks in bfloat16 are written in float32.
  * An error names the operation that ONNX does not have, and its layer, or what depends on the number of
- * records in a way that needs `batch`. */
+ * examples in a way that needs `batch`. */
 SGM_API sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path,
                                         const sgm_export_onnx_options *options);
 #define sgm_export_onnx(...) SGM_EXPORT_ONNX(__VA_ARGS__, )

@@ -4,9 +4,9 @@
  *     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape);
  *     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, &weights);
  *     sgm_value cost = sgm_mean(graph, sgm_square(graph, sgm_matmul(graph, x, w)));
- *     sgm_value slope;
- *     sgm_gradients(graph, cost, &w, 1, &slope);
- *     sgm_assign(graph, w, sgm_subtract(graph, w, sgm_multiply(graph, sgm_number(graph, 0.1), slope)));
+ *     sgm_value gradient;
+ *     sgm_gradients(graph, cost, &w, 1, &gradient);
+ *     sgm_assign(graph, w, sgm_subtract(graph, w, sgm_multiply(graph, sgm_number(graph, 0.1), gradient)));
  *     sgm_output(graph, "cost", cost);
  *
  * An instruction has one result, and value i is instruction i's. A failed call returns a value that is
@@ -82,7 +82,7 @@ SGM_API void sgm_output(sgm_graph *graph, const char *name, sgm_value value);
 SGM_API void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value);
 
 /* --- autodiff --- */
-/* Records d`cost`/d`with_respect_to[i]` for `count` values into `gradients`; cost is one number of a float
+/* Examples d`cost`/d`with_respect_to[i]` for `count` values into `gradients`; cost is one number of a float
  * type. What cost does not depend on gets zeros. Gradients are values like any other: they have gradients
  * too. */
 SGM_API sgm_status sgm_gradients(sgm_graph *graph, sgm_value cost, const sgm_value *with_respect_to,

@@ -79,7 +79,7 @@ SGM_API sgm_status sgm_session_state_type(const sgm_session *session, const char
 /* The program for a graph: compiled now, or found by the graph's structure if one was before. All states must
  * be defined. Programs stay until the session is freed. */
 SGM_API sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph);
-/* Copies (and converts) into an input. The shape is the input's, or one of as many elements for each record.
+/* Copies (and converts) into an input. The shape is the input's, or one of as many elements for each example.
  * It stays fed until fed again. */
 SGM_API sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *input,
                                     const sgm_tensor *value);

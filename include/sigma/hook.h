@@ -3,12 +3,12 @@
  *     static sgm_status print_cost(void *self, sgm_hook_call *call)
  *     {
  *         double cost;
- *         if (sgm_hook_number(call, "optimiser.cost_total", &cost) == SGM_OK)
+ *         if (sgm_hook_number(call, "optimiser.loss", &cost) == SGM_OK)
  *             printf("%lld: %g\n", (long long)call->iteration, cost);
  *         return SGM_OK;
  *     }
  *     static const sgm_hook_type printer = {.api = SGM_HOOK_API, .name = "printer", .invoke = print_cost};
- *     static const char *const wanted[] = {"optimiser.cost_total", NULL};
+ *     static const char *const wanted[] = {"optimiser.loss", NULL};
  *     sgm_trainer_hook(trainer, sgm_hook_create(&printer, NULL, .when = sgm_every(100, SGM_ITERATION),
  *                                               .reads = wanted));
  *
@@ -126,7 +126,7 @@ typedef struct sgm_attached_hook {
 } sgm_attached_hook;
 SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
 
-/* For invoke(): values by identifier ("optimiser.cost_total"); one that is not there is SGM_ERROR_NOT_FOUND.
+/* For invoke(): values by identifier ("optimiser.loss"); one that is not there is SGM_ERROR_NOT_FOUND.
  */
 SGM_API sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value);
 SGM_API sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content);

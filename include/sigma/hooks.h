@@ -92,7 +92,7 @@ SGM_API sgm_hook *sgm_rule_hook(const char *text);
  *     early_stopper(validation.accuracy, patience=5)
  *     at epoch 3 save("epoch-{epoch}")
  *     after 10 iterations set optimiser.learning_rate *= 0.5
- *     local every 1 epoch accumulator(optimiser.cost_total, mean=true)
+ *     local every 1 epoch accumulator(optimiser.loss, mean=true)
  *
  * `[local] [STEP] NAME(VALUE, ARGUMENT=VALUE, ...) [if CRITERIA]`: STEP is as in sgm_time_step_parse, without
  * it the hook's own; CRITERIA as in sgm_criteria_parse; `local`, also in front of a rule, does what

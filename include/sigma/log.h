@@ -38,14 +38,14 @@ SGM_API void sgm_log_message(sgm_log_level level, const char *source, const char
 typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *source, const char *message);
 /* Replaces the sink that is there from the beginning; `log` NULL: stderr. A line there is "10:07:40.123
  * warning data: ...", in colour on a terminal unless NO_COLOR is set. */
-SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least);
+SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum);
 
 typedef struct sgm_log_sink sgm_log_sink;
 /* One more sink; until sgm_log_end. NULL: out of memory, or no function. */
-SGM_API sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level least);
+SGM_API sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level minimum);
 typedef struct sgm_log_file_options {
     size_t struct_size;
-    sgm_log_level level; /* the least; default SGM_LOG_DEBUG: all */
+    sgm_log_level level; /* the lowest; default SGM_LOG_DEBUG: all */
     int64_t bytes;       /* a file that would grow over this many is rotated; default 15,000,000; -1: never */
     int files; /* old ones kept: PATH.1 (the newest), PATH.2 ...; default 5; -1: none; at most 999 */
 } sgm_log_file_options;
@@ -56,7 +56,7 @@ typedef struct sgm_log_file_options {
 #define sgm_log_to_file(...) SGM_WITH_OPTIONS(sgm_log_to_file_options, sgm_log_file_options, __VA_ARGS__)
 SGM_API sgm_log_sink *sgm_log_to_file_options(const char *path, const sgm_log_file_options *options);
 /* Another level; `sink` NULL: for the one that is there from the beginning. */
-SGM_API void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level least);
+SGM_API void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum);
 /* Ends and frees a sink; it gets nothing any more once this has returned. NULL: nothing happens. */
 SGM_API void sgm_log_end(sgm_log_sink *sink);
 

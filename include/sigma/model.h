@@ -3,7 +3,7 @@
  *     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 10, .activation = "relu"),
  *                                       sgm_dense(.size = 3), sgm_softmax_cross_entropy());
  *     sgm_model_train(model, features, labels, .epochs = 50);
- *     sgm_tensor *answer = sgm_model_predict(model, samples);
+ *     sgm_tensor *prediction = sgm_model_predict(model, samples);
  */
 #ifndef SIGMA_MODEL_H
 #define SIGMA_MODEL_H
@@ -24,16 +24,16 @@ SGM_API sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, siz
 typedef struct sgm_model_options {
     size_t struct_size;
     int64_t epochs;           /* default 10; training again goes on */
-    int64_t batch;            /* records of a minibatch, default 32 */
+    int64_t batch;            /* examples of a minibatch, default 32 */
     sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
 } sgm_model_options;
-/* features: (records, ...), labels: (records, ...). */
+/* features: (examples, ...), labels: (examples, ...). */
 #define sgm_model_train(model, features, ...) SGM_MODEL_TRAIN(model, features, __VA_ARGS__, )
 #define SGM_MODEL_TRAIN(model, features, labels, ...)                                                        \
     sgm_model_train_options(model, features, labels, SGM_OPTIONS(sgm_model_options, __VA_ARGS__))
 SGM_API sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                            const sgm_model_options *options);
-/* (records, ...): a new tensor. */
+/* (examples, ...): a new tensor. */
 SGM_API sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples);
 SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                       sgm_metrics *metrics);

@@ -87,7 +87,7 @@ SGM_API sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_
 /* --- files for TensorBoard, which the training needs nothing of ---
  *
  * FOLDER/TRAINER/events.out.tfevents.*: scalars over iterations (loss, accuracy, validation and what metrics
- * measured at the end of epochs; loss of the minibatch, learning rate and records per second also within
+ * measured at the end of epochs; loss of the minibatch, learning rate and examples per second also within
  * them), and histograms of the parameters of up to a million numbers at the end of epochs, so rarely that
  * they take less than a fiftieth of the time. A file that cannot be written is told of in the log, and the
  * training goes on. */

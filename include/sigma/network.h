@@ -54,15 +54,15 @@ SGM_API sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count)
 typedef struct sgm_layer_options {
     size_t struct_size;
     const char *name;
-    int64_t shape[SGM_MAX_RANK]; /* input, reshape: of one record, ends at the first 0 */
+    int64_t shape[SGM_MAX_RANK]; /* input, reshape: of one example, ends at the first 0 */
     int64_t size; /* dense, embedding, rnn, gru, lstm; convolutions: channels; poolings: the window's */
     const char *activation; /* dense, elementwise, activation, rnn: any operation with that flag; default:
                              * none, of rnn: tanh */
     bool no_bias;           /* dense, rnn, gru, lstm */
     double rate;            /* dropout: share of values set to 0; the others are scaled by 1 / (1 - rate) */
-    const char *targets;    /* costs: section of the data; default "targets" */
+    const char *targets;    /* costs: field of the data; default "targets" */
     double importance;      /* costs: factor in the total; default 1 */
-    bool each_step;         /* dense: acts on the last dimension of each record, which is not flattened */
+    bool time_distributed;  /* dense: acts on the last dimension of each example, which is not flattened */
     int64_t vocabulary;     /* embedding: how many numbers there are */
     bool sparse;            /* embedding: only rows that were used are updated */
     /* softmax_cross_entropy, negative_log_likelihood: targets are numbers of classes, or a share for each */
@@ -76,19 +76,19 @@ typedef struct sgm_layer_options {
     double label_smoothing;      /* softmax_cross_entropy: share of the targets that goes to all classes */
     const double *class_weights; /* softmax_cross_entropy: a factor for each class; they are copied */
     size_t class_weight_count;
-    double focus, balance; /* focal: default 2 and 0.25; softmax_cross_entropy: focus alone, default 0 */
-    double bend;           /* huber: where the square ends; default 1 */
-    double margin;         /* hinge, multi_class_hinge, triplet; default 1 */
-    bool squared;          /* hinge, multi_class_hinge, triplet */
-    bool channels;     /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
-    int64_t factor[2]; /* upsampling: of height and width; the second 0: as the first */
+    double gamma, alpha; /* focal: default 2 and 0.25; softmax_cross_entropy: gamma alone, default 0 */
+    double delta;        /* huber: where the square ends; default 1 */
+    double margin;       /* hinge, multi_class_hinge, triplet; default 1 */
+    bool squared;        /* hinge, multi_class_hinge, triplet */
+    bool channels;       /* prelu: a slope for each; glu, swiglu, geglu: they are halved, not the features */
+    int64_t factor[2];   /* upsampling: of height and width; the second 0: as the first */
     bool bilinear, linear; /* upsampling, upsampling_1d */
-    const char *lengths;   /* input: the section of the data that tells how many steps of each record count */
-    int64_t labels;        /* ctc: the most labels of a record; blank: the class between them, default 0 */
+    const char *lengths;   /* input: the field of the data that tells how many steps of each example count */
+    int64_t labels;        /* ctc: the most labels of an example; blank: the class between them, default 0 */
     int64_t blank;
-    bool skip;     /* ctc: records with too few steps for their labels cost nothing */
-    bool steps;    /* global poolings: over the steps of a sequence */
-    int64_t lanes; /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
+    bool skip;       /* ctc: examples with too few steps for their labels cost nothing */
+    bool steps;      /* global poolings: over the steps of a sequence */
+    int64_t streams; /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
 } sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...) SGM_OPTIONS(sgm_layer_options, __VA_ARGS__)
 /* Any registered layer by its name; an option that is set and that the layer does not have is an error. */
@@ -170,14 +170,14 @@ typedef struct sgm_named_value {
 
 typedef struct sgm_recording_options {
     size_t struct_size;
-    int64_t batch;      /* records; at least 1 */
+    int64_t batch;      /* examples; at least 1 */
     sgm_dtype dtype;    /* float32, float64, or bfloat16: mixed precision. Then states and inputs of the graph
                          * are    float32 and layers see them cast to bfloat16; costs and outputs are float32 */
     bool training;      /* dropout acts, costs are recorded */
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
     const char *prefix; /* of the parameters' names as states; default "" (the averaged ones: "average.") */
-    bool part; /* the records are a part of a minibatch, which several workers share: sgm_layer_is_part */
+    bool part; /* the examples are a part of a minibatch, which several workers share: sgm_layer_is_part */
     bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
                 * what they need in states of their own, zeros at first. Not while training; layers
                 * that look ahead refuse */
@@ -185,8 +185,7 @@ typedef struct sgm_recording_options {
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */
 typedef struct sgm_recording {
-    const sgm_named_value *inputs,
-        *targets; /* sections of the data, as inputs of the graph of the same name */
+    const sgm_named_value *inputs, *targets; /* fields of the data, as inputs of the graph of the same name */
     size_t input_count, target_count;
     /* Predictions, named after the layers that make them: first those that costs judge (as probabilities for
      * softmax_cross_entropy and binary_cross_entropy), then output layers, then values where the text ends.
@@ -201,23 +200,23 @@ typedef struct sgm_recording {
     const sgm_parameter *parameters;
     size_t parameter_count;
     bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */
-    sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each record count, int64
-                        * (batch); nothing: all do */
+    sgm_value lengths; /* of the first output, if it is a sequence: how many steps of each example count,
+                        * int64 (batch); nothing: all do */
     int64_t places;    /* of a recording of steps: how many of them it can take; 0: any number */
     bool random;       /* uses the states "random.seed" and "random.step" (int64, rank 0) */
 } sgm_recording;
 SGM_API sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph,
                                       const sgm_recording_options *options, sgm_recording *recording);
-/* True if a layer wants to be recorded again at each iteration. */
+/* True if a layer wants to be re-recorded at each iteration. */
 SGM_API bool sgm_network_is_dynamic(const sgm_network *network);
 
 /* --- layers from outside the library --- */
 #define SGM_LAYER_API 1
 typedef enum sgm_layer_flags {
-    SGM_LAYER_COST = 1,    /* inputs: prediction; its value is one number for each record or one in all */
-    SGM_LAYER_DYNAMIC = 2, /* is recorded again at each iteration, and what comes behind it if it differs */
-    SGM_LAYER_JOIN = 4,    /* arguments are branches */
-    SGM_LAYER_CLASSIFIES = 8, /* a cost of classes: the largest output is the answer */
+    SGM_LAYER_COST = 1,       /* inputs: prediction; its value is one number for each example or one in all */
+    SGM_LAYER_DYNAMIC = 2,    /* is re-recorded at each iteration, and what comes behind it if it differs */
+    SGM_LAYER_JOIN = 4,       /* arguments are branches */
+    SGM_LAYER_CLASSIFIES = 8, /* a cost of classes: the largest output is the prediction */
     SGM_LAYER_SUM = 16        /* a cost that is a sum over the minibatch, where others are means */
 } sgm_layer_flags;
 
@@ -236,8 +235,8 @@ typedef struct sgm_argument {
     const char *name;
     sgm_argument_kind kind;
     bool required;
-    double least, most, standard; /* numbers: bounds (equal: none) and default */
-    const char *standard_text;
+    double minimum, maximum, default_value; /* numbers: bounds (equal: none) and default */
+    const char *default_text;
     const char *doc;
     bool live; /* integers, numbers, flags: may change between two recordings, as no parameter's shape does */
 } sgm_argument;
@@ -276,23 +275,23 @@ SGM_API uint64_t sgm_layer_iteration(const sgm_layer_call *call);
 SGM_API sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                                       const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                                       const char *initialiser);
-/* A section of the data as an input, shape (batch, record...). */
-SGM_API sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
-                                    const sgm_shape *record);
-/* How many steps of each record of the input (batch, steps, ...) count, int64 (batch); nothing: all do. What
+/* A field of the data as an input, shape (batch, example...). */
+SGM_API sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *field,
+                                  const sgm_shape *example);
+/* How many steps of each example of the input (batch, steps, ...) count, int64 (batch); nothing: all do. What
  * a layer gives has the same lengths if it has as many steps. */
 SGM_API sgm_value sgm_layer_lengths(const sgm_layer_call *call);
 /* True: what comes in is one step of sequences, the next one at each run. */
 SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
 /* For a cost: it is a mean over so many steps or other things of the minibatch, one number of a float type;
- * without this call over its records. Workers that share a minibatch weight their parts so. It may depend on
+ * without this call over its examples. Workers that share a minibatch weight their parts so. It may depend on
  * parameters: its gradients count. */
 SGM_API void sgm_layer_count(sgm_layer_call *call, sgm_value count);
-/* True: the records are a part of a minibatch, which several workers share. What a layer computes from
- * several records together (statistics, a comparison) then needs the others': it sums over the workers or
+/* True: the examples are a part of a minibatch, which several workers share. What a layer computes from
+ * several examples together (statistics, a comparison) then needs the others': it sums over the workers or
  * fails. */
 SGM_API bool sgm_layer_is_part(const sgm_layer_call *call);
-/* Of a part: the share of the minibatch's records that it has, one number in the layer's type. */
+/* Of a part: the share of the minibatch's examples that it has, one number in the layer's type. */
 SGM_API sgm_value sgm_layer_share(sgm_layer_call *call, sgm_graph *graph);
 /* Of a part: the sum of `x` over all workers, which record it alike, in the same type; else `x`. */
 SGM_API sgm_value sgm_layer_all_reduce(sgm_layer_call *call, sgm_graph *graph, sgm_value x);

@@ -3,7 +3,7 @@
  *     sgm_onnx *model = sgm_onnx_load("digits.onnx");
  *     sgm_onnx_set(model, "pixels", images);
  *     sgm_onnx_run(model);
- *     sgm_tensor *answer = sgm_onnx_get(model, "probabilities");
+ *     sgm_tensor *output = sgm_onnx_get(model, "probabilities");
  *
  *     sgm_onnx_export("mine.onnx", graph, session);       (a network: sgm_export_onnx of sigma/export.h)
  *
@@ -61,7 +61,7 @@ SGM_API sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t ba
 typedef struct sgm_onnx_export_options {
     size_t struct_size;
     const char *name; /* of the graph in the file; default "sigma" */
-    /* The same graph recorded with another number of records: dimensions that differ are left open in the
+    /* The same graph recorded with another number of examples: dimensions that differ are left open in the
      * file, as "batch". Default NULL: all are fixed. */
     const sgm_graph *other;
 } sgm_onnx_export_options;

@@ -31,7 +31,7 @@ extern "C" {
     X(erf, "Gauss error function")                                                                           \
     X(sigmoid, "1 / (1 + exp(-x))")                                                                          \
     X(gelu, "x times the normal distribution function of x (Hendrycks and Gimpel, 2016)")                    \
-    X(gelu_slope, "the derivative of gelu")                                                                  \
+    X(gelu_gradient, "the derivative of gelu")                                                               \
     X(floor, "largest integer not above x")                                                                  \
     X(copy, "x itself, in memory of its own")                                                                \
     X(stop_gradient, "x, through which no gradient flows")                                                   \
@@ -65,7 +65,7 @@ extern "C" {
     X(gelu_tanh, "gelu with tanh in place of erf: the approximation of the same paper")                      \
     X(silu, "x * sigmoid(x), also called swish (Elfwing et al., 2017)")                                      \
     X(mish, "x * tanh(softplus(x)) (Misra, 2019)")                                                           \
-    X(selu, "elu at the scale that keeps mean 0 and deviation 1 (Klambauer et al., 2017)")                   \
+    X(selu, "elu at the scale that keeps mean 0 and standard deviation 1 (Klambauer et al., 2017)")          \
     X(relu6, "min(max(x, 0), 6)")                                                                            \
     X(hard_sigmoid, "min(max(x / 6 + 1 / 2, 0), 1)")                                                         \
     X(hard_silu, "x * hard_sigmoid(x), also called hard swish (Howard et al., 2019)")                        \
@@ -85,7 +85,7 @@ SGM_BINARY_LIST(SGM_BINARY_FUNCTION)
 /* a where `condition` (bool), else b. */
 SGM_API sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_value b);
 SGM_API sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype);
-SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double least, double most);
+SGM_API sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double minimum, double maximum);
 
 /* --- reductions over `count` axes (0 axes: all); `keep` leaves them as dimensions of 1 --- */
 SGM_API sgm_value sgm_reduce_sum(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
@@ -100,8 +100,8 @@ SGM_API sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *
 /* Of the population: divided by n. */
 SGM_API sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
                                       bool keep);
-SGM_API sgm_value sgm_reduce_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
-                                       bool keep);
+SGM_API sgm_value sgm_reduce_standard_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes,
+                                                int32_t count, bool keep);
 SGM_API sgm_value sgm_sum(sgm_graph *graph, sgm_value x); /* of all elements */
 SGM_API sgm_value sgm_mean(sgm_graph *graph, sgm_value x);
 /* Position (int64) of the first largest or smallest element along an axis, which goes away. */
@@ -174,24 +174,24 @@ typedef struct sgm_window_options {
     int64_t before[2], after[2]; /* zeros around the data; poolings: nothing, which no maximum sees */
     int64_t dilation[2];         /* elements from one place of the window to the next; default 1 */
     int64_t groups;              /* convolutions: of channels that do not see each other; default 1 */
-    bool leave_padding;          /* averages: of the data alone, not of the padding's zeros */
+    bool exclude_padding;        /* averages: of the data alone, not of the padding's zeros */
 } sgm_window_options;
 #define SGM_WINDOW(...) SGM_OPTIONS(sgm_window_options, __VA_ARGS__)
 /* weights: (filters, channels / groups, [height,] width); biases: (filters,), or nothing. The kernel is not
- * turned round. Its gradients are operations of their own, "convolution_input_gradient" (gradient, weights)
+ * flipped. Its gradients are operations of their own, "convolution_input_gradient" (gradient, weights)
  * and "convolution_weights_gradient" (x, gradient). */
 SGM_API sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value biases,
                                   const sgm_window_options *options);
 /* convolution's gradient by its input, as an operation: weights are (channels of x, filters / groups, ...).
- * Where several sizes would give x, the result is the smallest, and larger by `more` (one number for each
- * axis, less than the stride; NULL: 0). */
+ * Where several sizes would give x, the result is the smallest, and larger by `output_padding` (one number
+ * for each axis, less than the stride; NULL: 0). */
 SGM_API sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value weights,
-                                             sgm_value biases, const int64_t *more,
+                                             sgm_value biases, const int64_t *output_padding,
                                              const sgm_window_options *options);
 /* The largest element; NaN if there is one. Of equal ones the first (of several NaN the last) gets the
  * gradient, as in PyTorch. The stride is 1 unless given. */
 SGM_API sgm_value sgm_max_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options);
-/* The mean; padding counts as zeros unless leave_padding. No dilation. */
+/* The mean; padding counts as zeros unless exclude_padding. No dilation. */
 SGM_API sgm_value sgm_average_pooling(sgm_graph *graph, sgm_value x, const sgm_window_options *options);
 
 /* --- random numbers: Philox4x32-10, so the same seed and step give the same numbers on every handler --- */
@@ -218,8 +218,8 @@ SGM_API sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value k
  * the keys and of the values, head by head, to (..., time, features). */
 SGM_API sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal);
 /* -log of the probability that the steps of x (batch, time, classes), whose softmax is taken, say the labels
- * (batch, most; int64), each in one step or more, with or without steps of the class `blank` between them
- * (Graves et al., 2006: connectionist temporal classification): (batch). A record's labels end before the
+ * (batch, longest; int64), each in one step or more, with or without steps of the class `blank` between them
+ * (Graves et al., 2006: connectionist temporal classification): (batch). An example's labels end before the
  * first that is negative or the blank; its steps after `lengths` (batch; int64) do not count. What is no
  * class, and too few steps for the labels, is an error at run time; with `skip` too few steps cost nothing.
  */

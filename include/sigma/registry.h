@@ -1,7 +1,7 @@
 /* The registry: everything that may be watched or changed has a name here.
  *
- *     static const sgm_option rate = {.name = "learning_rate", .kind = SGM_KIND_NUMBER, .most = 1e6,
- *                                     .standard = 0.01, .live = true, .doc = "size of a step"};
+ *     static const sgm_option rate = {.name = "learning_rate", .kind = SGM_KIND_NUMBER, .maximum = 1e6,
+ *                                     .default_value = 0.01, .live = true, .doc = "size of a step"};
  *     sgm_registry *optimiser = sgm_registry_create();
  *     sgm_registry_tag(optimiser, "optimiser");
  *     sgm_registry_define(optimiser, &rate);
@@ -67,10 +67,10 @@ SGM_API sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_conten
 typedef struct sgm_option {
     const char *name; /* snake_case */
     sgm_kind kind;
-    const char *unit;   /* "seconds", "records"; NULL: none */
-    double least, most; /* integers and numbers; equal: no bounds */
-    double standard;    /* default of booleans, integers, numbers */
-    const char *standard_text;
+    const char *unit;        /* "seconds", "examples"; NULL: none */
+    double minimum, maximum; /* integers and numbers; equal: no bounds */
+    double default_value;    /* default of booleans, integers, numbers */
+    const char *default_text;
     const char *const *choices; /* of a text, NULL at the end; NULL: any text */
     bool read_only;             /* for everyone but its owner (sgm_registry_set_own) */
     bool live;                  /* may be changed while training runs, from the next iteration on */

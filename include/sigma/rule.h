@@ -2,7 +2,7 @@
  *
  *     if validation.accuracy stalls 5 epochs then stop
  *     every 1 epoch if validation.accuracy reaches maximum then save "best"
- *     if optimiser.cost_total increases 3 times then set optimiser.learning_rate *= 0.5 and save "before"
+ *     if optimiser.loss increases 3 times then set optimiser.learning_rate *= 0.5 and save "before"
  *     after 10 epochs stop "long enough"
  *
  * A rule is a time step, criteria and actions: `[STEP] [if CRITERIA then] ACTION [and ACTION ...]`, with a

@@ -28,7 +28,7 @@ extern "C" {
 #endif
 
 #define SGM_SEARCH_VALUES 32
-#define SGM_SEARCH_MOST_TRIALS 10000
+#define SGM_SEARCH_MAXIMUM_TRIALS 10000
 
 typedef enum sgm_search_method {
     SGM_SEARCH_GRID,   /* every combination; the last value changes fastest */
@@ -120,13 +120,13 @@ typedef struct sgm_search_options {
     const char
         *objective; /* a number of the trainer's registry after its last epoch; default "validation.loss" */
     sgm_search_goal goal;
-    int64_t trials;       /* random, halving: default 20, but halving over choices only: all combinations */
-    uint64_t seed;        /* of what is drawn; trial n is a function of it and n */
-    double factor;        /* halving: from 2; default 3 */
-    int64_t least_epochs; /* halving: of the first rung at least; default 1 */
-    int64_t at_once;      /* trials side by side; default 1 */
-    int64_t epochs;       /* of a whole training, which schedules refer to also in earlier rungs */
-    int64_t iterations;   /* not for halving */
+    int64_t trials;         /* random, halving: default 20, but halving over choices only: all combinations */
+    uint64_t seed;          /* of what is drawn; trial n is a function of it and n */
+    double factor;          /* halving: from 2; default 3 */
+    int64_t minimum_epochs; /* halving: of the first rung at least; default 1 */
+    int64_t at_once;        /* trials side by side; default 1 */
+    int64_t epochs;         /* of a whole training, which schedules refer to also in earlier rungs */
+    int64_t iterations;     /* not for halving */
     int64_t checkpoint_every;
     const char *folder; /* of the search; must be given */
     bool resume;        /* go on with what the folder has, if anything; what was searched must be the same */

@@ -1,4 +1,4 @@
-/* Texts as sequences of numbers: tokenizers, drawing the next token, what the answers of CTC say. */
+/* Texts as sequences of numbers: tokenizers, drawing the next token, what the outputs of CTC say. */
 #ifndef SIGMA_TEXT_H
 #define SIGMA_TEXT_H
 
@@ -51,10 +51,10 @@ SGM_API int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, 
 
 /* --- CTC --- */
 /* What the steps of a network with the cost `ctc` say: the likeliest class of each step, of equal neighbours
- * one, without the class `blank` (Graves et al., 2006, best path). `answers`: (batch, time, classes);
- * `lengths`: how many steps of each record count, or NULL for all. (batch, time) of int64, which the caller
- * frees, -1 behind a record's last label; NULL on failure. */
-SGM_API sgm_tensor *sgm_ctc_decode(const sgm_tensor *answers, const int64_t *lengths, int64_t blank);
+ * one, without the class `blank` (Graves et al., 2006, best path). `outputs`: (batch, time, classes);
+ * `lengths`: how many steps of each example count, or NULL for all. (batch, time) of int64, which the caller
+ * frees, -1 behind an example's last label; NULL on failure. */
+SGM_API sgm_tensor *sgm_ctc_decode(const sgm_tensor *outputs, const int64_t *lengths, int64_t blank);
 
 #ifdef __cplusplus
 }

@@ -2,7 +2,7 @@
  *
  *     sgm_trainer_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
  *     sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32));
- *     sgm_trainer_add_data(trainer, "validation", sgm_undivided(held_out));
+ *     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(held_out));
  *     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001,
  *                                             .schedule = {.kind = SGM_COSINE, .period = 20}));
  *     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
@@ -187,14 +187,14 @@ SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
  * `workers` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
-SGM_API sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *workers);
+SGM_API sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel);
 
-/* A mean over records since the epoch began (training) or over a whole iterator (validation). */
+/* A mean over examples since the epoch began (training) or over a whole iterator (validation). */
 typedef struct sgm_metrics {
     double loss;
-    double accuracy; /* share of records whose largest output is at their largest target; NaN where that means
-                        nothing */
-    int64_t records;
+    double accuracy; /* share of examples whose largest output is at their largest target; NaN where that
+                        means nothing */
+    int64_t examples;
 } sgm_metrics;
 typedef struct sgm_named_metrics {
     const char *name;
@@ -226,7 +226,7 @@ typedef struct sgm_training_progress {
     size_t validation_count;
     double learning_rate;
     double seconds;      /* since the run began, without those paused */
-    double rate;         /* records per second */
+    double rate;         /* examples per second */
     double seconds_left; /* negative: unknown */
     bool interrupted;    /* STOP: by a signal or by a callback */
     const char *reason;  /* STOP: why a hook or a command ended the run; PAUSE: the hook that wanted it, and
@@ -304,9 +304,9 @@ SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **l
 /* Initialises parameters (unless they are) without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);
-/* Output `name` (NULL: the first) for `inputs`: (records, ...) of the first input. A new tensor. */
+/* Output `name` (NULL: the first) for `inputs`: (examples, ...) of the first input. A new tensor. */
 SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output);
-/* The same for networks of several inputs: the block's sections are fed by their names. */
+/* The same for networks of several inputs: the block's fields are fed by their names. */
 SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block,
                                               const char *output);
 /* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */

@@ -13,7 +13,7 @@ extern "C" {
 SGM_API char *sgm_duration_text(double seconds, char *buffer, size_t size);
 /* "0:12", "3:07", "1:02:03": for what is drawn again and again */
 SGM_API char *sgm_clock_text(double seconds, char *buffer, size_t size);
-/* "12.4 records/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more */
+/* "12.4 examples/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more */
 SGM_API char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size);
 /* "12,345" */
 SGM_API char *sgm_count_text(int64_t number, char *buffer, size_t size);

@@ -155,25 +155,25 @@ static void set_epilogue(shape *key, const sgm_device_product *p)
 /* Where a, b, c, d and the bias are. False: cuBLASLt cannot see the product so. */
 static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_place **places)
 {
-    sgm_device_product turned = *p;
+    sgm_device_product transposed = *p;
     const sgm_device_matrix *matrices[3] = {&p->right, &p->left, &p->result};
     memset(key, 0, sizeof *key);
     if (p->rows <= 0 || p->columns <= 0 || p->depth <= 0 || p->batch <= 0 || p->batch > INT32_MAX)
         return false;
     if (!lies_in_rows(&p->result, p->rows, p->columns, &key->leading[D])) {
-        turned.rows = p->columns;
-        turned.columns = p->rows;
-        turned.left = flipped(p->right);
-        turned.right = flipped(p->left);
-        turned.result = flipped(p->result);
+        transposed.rows = p->columns;
+        transposed.columns = p->rows;
+        transposed.left = flipped(p->right);
+        transposed.right = flipped(p->left);
+        transposed.result = flipped(p->result);
         matrices[A] = &p->left;
         matrices[B] = &p->right;
         if (p->has_bias || /* it adds one to each of its rows, which are ours now */
-            !lies_in_rows(&turned.result, turned.rows, turned.columns, &key->leading[D]))
+            !lies_in_rows(&transposed.result, transposed.rows, transposed.columns, &key->leading[D]))
             return false;
     }
-    key->rows = turned.columns;
-    key->columns = turned.rows;
+    key->rows = transposed.columns;
+    key->columns = transposed.rows;
     key->depth = p->depth;
     key->batch = p->batch;
     for (int i = 0; i < 3; i++) {
@@ -187,8 +187,8 @@ static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_p
     set_epilogue(key, p);
     /* Of a bias, algorithms want more than they say. */
     return (!p->has_bias || key->aligned[BIAS] >= 16) && (p->batch == 1 || p->result.batch > 0) &&
-           set_types(key, p) && set_operand(key, A, &turned.right, p->depth, turned.columns) &&
-           set_operand(key, B, &turned.left, turned.rows, p->depth);
+           set_types(key, p) && set_operand(key, A, &transposed.right, p->depth, transposed.columns) &&
+           set_operand(key, B, &transposed.left, transposed.rows, p->depth);
 }
 
 /* --- what is known about a shape --- */

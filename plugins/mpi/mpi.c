@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_WORKS 256
+#define MAXIMUM_WORKS 256
 #define REST 20e-6         /* seconds between two looks: messages go on only while somebody looks */
 #define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
 /* While ranks open, the program's own messages may be there, too. */
@@ -24,8 +24,8 @@ enum { TAG_CALL = 23171, TAG_HERE = 23172 };
 typedef struct group {
     MPI_Comm works, apart, calls; /* the last one for who asks whom */
     int rank, size;
-    MPI_Request requests[MOST_WORKS];
-    bool used[MOST_WORKS];
+    MPI_Request requests[MAXIMUM_WORKS];
+    bool used[MAXIMUM_WORKS];
     char (*places)[SGM_COMMUNICATOR_NAME];
     bool *here; /* answered the call of now */
     double looked;
@@ -224,12 +224,12 @@ static sgm_communicator_result start_work(group *l, const sgm_communicator_work 
     int32_t free_one = 0;
     MPI_Datatype type = types[work->type].type;
     MPI_Op sum = work->type == SGM_COMMUNICATOR_BFLOAT16 ? sum_bfloat16 : MPI_SUM;
-    while (free_one < MOST_WORKS && l->used[free_one])
+    while (free_one < MAXIMUM_WORKS && l->used[free_one])
         free_one++;
-    if (free_one == MOST_WORKS || work->count > INT_MAX) {
+    if (free_one == MAXIMUM_WORKS || work->count > INT_MAX) {
         snprintf(message, SGM_COMMUNICATOR_MESSAGE,
                  "too much at once: %llu elements, at most %d works are under way",
-                 (unsigned long long)work->count, MOST_WORKS);
+                 (unsigned long long)work->count, MAXIMUM_WORKS);
         return SGM_COMMUNICATOR_FAILED;
     }
     int count = (int)work->count;
@@ -371,7 +371,7 @@ static sgm_communicator_result test(void *self, int32_t ticket, double seconds, 
 static void release(group *l)
 {
     MPI_Comm *const all[] = {&l->calls, &l->apart, &l->works};
-    for (int i = 0; i < MOST_WORKS; i++)
+    for (int i = 0; i < MAXIMUM_WORKS; i++)
         failed |= l->used[i]; /* somebody did not come: do not wait for all at the end either */
     for (int i = 0; i < 3 && !failed; i++)
         if (*all[i] != MPI_COMM_NULL && *all[i] != MPI_COMM_WORLD)

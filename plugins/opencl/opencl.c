@@ -9,10 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define MOST_PLATFORMS 16
-#define MOST_DEVICES 64
-#define LEAST_LOCAL 16384   /* bytes of a group's memory, */
-#define LEAST_GROUP 64      /* and its work-items: kernels count on that */
+#define MAXIMUM_PLATFORMS 16
+#define MAXIMUM_DEVICES 64
+#define MINIMUM_LOCAL 16384 /* bytes of a group's memory, */
+#define MINIMUM_GROUP 64    /* and its work-items: kernels count on that */
 #define TOGETHER 32         /* launches that are handed to the device at once */
 #define NO_PLATFORM (-1001) /* of the loader: CL_PLATFORM_NOT_FOUND_KHR */
 
@@ -47,11 +47,11 @@ static int rank_of(cl_device_type type)
 
 static void add_devices(cl_platform_id platform, int rank, cl_device_id *devices, uint32_t *count)
 {
-    cl_device_id found[MOST_DEVICES];
+    cl_device_id found[MAXIMUM_DEVICES];
     cl_uint found_count = 0;
-    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, found, &found_count) != CL_SUCCESS)
+    if (clGetDeviceIDs(platform, CL_DEVICE_TYPE_ALL, MAXIMUM_DEVICES, found, &found_count) != CL_SUCCESS)
         return; /* a platform without devices says so by an error */
-    for (cl_uint i = 0; i < found_count && i < MOST_DEVICES && *count < MOST_DEVICES; i++) {
+    for (cl_uint i = 0; i < found_count && i < MAXIMUM_DEVICES && *count < MAXIMUM_DEVICES; i++) {
         cl_device_type type = 0;
         if (clGetDeviceInfo(found[i], CL_DEVICE_TYPE, sizeof type, &type, NULL) == CL_SUCCESS &&
             rank_of(type) == rank)
@@ -61,10 +61,10 @@ static void add_devices(cl_platform_id platform, int rank, cl_device_id *devices
 
 static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, char *message)
 {
-    cl_platform_id platforms[MOST_PLATFORMS];
+    cl_platform_id platforms[MAXIMUM_PLATFORMS];
     cl_uint platform_count = 0;
     *count = 0;
-    cl_int error = clGetPlatformIDs(MOST_PLATFORMS, platforms, &platform_count);
+    cl_int error = clGetPlatformIDs(MAXIMUM_PLATFORMS, platforms, &platform_count);
     if (error == NO_PLATFORM || (error == CL_SUCCESS && platform_count == 0))
         return opencl_fail(SGM_DEVICE_ABSENT, message,
                            "no OpenCL driver is installed: see the vendor of the graphics card, or Debian's "
@@ -74,7 +74,7 @@ static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, ch
                            "the OpenCL drivers cannot be listed: %s (OpenCL error %d)", opencl_text(error),
                            (int)error);
     for (int rank = 0; rank < 4; rank++)
-        for (cl_uint i = 0; i < platform_count && i < MOST_PLATFORMS; i++)
+        for (cl_uint i = 0; i < platform_count && i < MAXIMUM_PLATFORMS; i++)
             add_devices(platforms[i], rank, devices, count);
     if (*count == 0)
         return opencl_fail(SGM_DEVICE_ABSENT, message,
@@ -84,7 +84,7 @@ static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, ch
 
 static sgm_device_result count_devices(uint32_t *count, char *message)
 {
-    cl_device_id devices[MOST_DEVICES];
+    cl_device_id devices[MAXIMUM_DEVICES];
     return find_devices(devices, count, message);
 }
 
@@ -175,11 +175,11 @@ static sgm_device_result check(cl_device_id id, const sgm_device_info *info, cha
                            "device '%s' comes without a compiler, which is needed", info->name);
     if (number_of(id, CL_DEVICE_ENDIAN_LITTLE) == 0)
         return opencl_fail(SGM_DEVICE_ABSENT, message, "device '%s' stores the high byte first", info->name);
-    if (info->local < LEAST_LOCAL || info->group < LEAST_GROUP)
+    if (info->local < MINIMUM_LOCAL || info->group < MINIMUM_GROUP)
         return opencl_fail(
             SGM_DEVICE_ABSENT, message,
             "device '%s' has groups of %u work-items with %u bytes; %u with %u bytes are needed", info->name,
-            info->group, info->local, (unsigned)LEAST_GROUP, (unsigned)LEAST_LOCAL);
+            info->group, info->local, (unsigned)MINIMUM_GROUP, (unsigned)MINIMUM_LOCAL);
     return SGM_DEVICE_OK;
 }
 
@@ -214,7 +214,7 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
 
 static sgm_device_result open_device(uint32_t number, void **self, sgm_device_info *info, char *message)
 {
-    cl_device_id devices[MOST_DEVICES];
+    cl_device_id devices[MAXIMUM_DEVICES];
     uint32_t count;
     sgm_device_result result = find_devices(devices, &count, message);
     if (result != SGM_DEVICE_OK)

@@ -15,10 +15,10 @@
 sgm_status sgm__fail_memory(size_t size);
 /* Puts "where: " before the newest message, so that outer layers can name the object; returns the status. */
 sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
-/* The newest failure is about a record of a minibatch, from 0: outer layers, which know where minibatches
+/* The newest failure is about an example of a minibatch, from 0: outer layers, which know where minibatches
  * come from, can name it. Kept by sgm__fail_within; -1: about none, or none was named. */
-sgm_status sgm__fail_record(int64_t record);
-int64_t sgm__failed_record(void);
+sgm_status sgm__fail_example(int64_t example);
+int64_t sgm__failed_example(void);
 /* What fails returns no SGM_OK. The compiler and the analyser would have to look into another file for that.
  */
 static inline sgm_status sgm__failed(sgm_status status)
@@ -30,7 +30,7 @@ static inline sgm_status sgm__failed(sgm_status status)
 #define sgm_fail(...) sgm__failed(sgm_fail(__VA_ARGS__))
 #define sgm__fail_memory(size) sgm__failed(sgm__fail_memory(size))
 #define sgm__fail_within(...) sgm__failed(sgm__fail_within(__VA_ARGS__))
-#define sgm__fail_record(record) sgm__failed(sgm__fail_record(record))
+#define sgm__fail_example(example) sgm__failed(sgm__fail_example(example))
 /* The status of a call that gave NULL. */
 static inline sgm_status sgm__last_failure(void)
 {

@@ -7,7 +7,7 @@
 
 static _Thread_local char last_message[MESSAGE_SIZE];
 static _Thread_local sgm_status last_status = SGM_OK;
-static _Thread_local int64_t blamed_record = -1;
+static _Thread_local int64_t blamed_example = -1;
 
 /* Ends a message that was cut off with "...", without leaving half a UTF-8 character behind. */
 static void mark_truncation(char *message, size_t size)
@@ -56,7 +56,7 @@ void sgm_clear_error(void)
 {
     last_message[0] = '\0';
     last_status = SGM_OK;
-    blamed_record = -1;
+    blamed_example = -1;
 }
 
 sgm_status(sgm_fail)(sgm_status status, const char *format, ...)
@@ -66,19 +66,19 @@ sgm_status(sgm_fail)(sgm_status status, const char *format, ...)
     set_message(format, arguments);
     va_end(arguments);
     last_status = status != SGM_OK ? status : SGM_ERROR_STATE;
-    blamed_record = -1;
+    blamed_example = -1;
     return last_status;
 }
 
-sgm_status(sgm__fail_record)(int64_t record)
+sgm_status(sgm__fail_example)(int64_t example)
 {
-    blamed_record = record;
+    blamed_example = example;
     return last_status;
 }
 
-int64_t sgm__failed_record(void)
+int64_t sgm__failed_example(void)
 {
-    return blamed_record;
+    return blamed_example;
 }
 
 sgm_status(sgm__fail_memory)(size_t size)
@@ -97,8 +97,8 @@ sgm_status(sgm__fail_within)(const char *format, ...)
         where[0] = '\0';
     else if ((size_t)length >= sizeof where)
         mark_truncation(where, sizeof where);
-    int64_t record = blamed_record;
+    int64_t example = blamed_example;
     sgm_status status = sgm_fail(last_status, "%s: %s", where, last_message);
-    blamed_record = record;
+    blamed_example = example;
     return status;
 }

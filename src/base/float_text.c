@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_DIGITS 9 /* tell all numbers of float32 from each other */
+#define MAXIMUM_DIGITS 9 /* tell all numbers of float32 from each other */
 #define LARGEST_PLAIN 16
 #define SMALLEST_PLAIN (-5)
 
@@ -29,7 +29,7 @@ static double shifted(double value, int power)
 /* `count` digits, the first of which stands for 10^exponent. */
 static char *write_digits(char *to, int64_t digits, int count, int exponent)
 {
-    char text[MOST_DIGITS + 2] = "";
+    char text[MAXIMUM_DIGITS + 2] = "";
     for (int i = count; i-- > 0; digits /= 10)
         text[i] = (char)('0' + digits % 10);
     bool plain = exponent >= SMALLEST_PLAIN && exponent < LARGEST_PLAIN;
@@ -66,7 +66,7 @@ char *sgm__float_text(float number, char *buffer, size_t size)
     int exponent = (int)floor(log10(value));
     /* most have more than six */
     int first = nearest((float)value, 6, exponent) == 0 ? 7 : 1;
-    for (int count = first; count <= MOST_DIGITS; count++) {
+    for (int count = first; count <= MAXIMUM_DIGITS; count++) {
         double digits = nearest((float)value, count, exponent);
         int power = count - 1 - exponent;
         if (digits == 0)

@@ -41,11 +41,11 @@ sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level)
 
 size_t sgm__log_end_line(char *line, size_t length, const sgm__log_entry *entry)
 {
-    const size_t most = SGM__LOG_LINE - 6; /* a line break with its spaces, or the end */
+    const size_t maximum = SGM__LOG_LINE - 6; /* a line break with its spaces, or the end */
     int source =
         entry->source[0] != '\0' ? snprintf(line + length, SGM__LOG_LINE / 4, "%.200s: ", entry->source) : 0;
     length += source > 0 ? (size_t)source : 0;
-    for (const char *c = entry->message; *c != '\0' && length < most; c++) {
+    for (const char *c = entry->message; *c != '\0' && length < maximum; c++) {
         if (*c == '\n') {
             memcpy(line + length, "\n    ", 5);
             length += 5;
@@ -110,9 +110,9 @@ static void free_sink(sgm_log_sink *sink)
 /* --- the sinks --- */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-static function_sink standard = {.base = {.least = SGM_LOG_WARNING, .write = write_to_stderr}};
-static sgm_log_sink *sinks = &standard.base;
-static atomic_int least_level;
+static function_sink default_sink = {.base = {.minimum = SGM_LOG_WARNING, .write = write_to_stderr}};
+static sgm_log_sink *sinks = &default_sink.base;
+static atomic_int minimum_level;
 /* Set while this thread calls sinks: what they make the library log is dropped, and the lock is held. */
 static _Thread_local bool logging;
 
@@ -128,26 +128,26 @@ static void unlock_sinks(void)
         pthread_mutex_unlock(&mutex);
 }
 
-static void update_least_level(void)
+static void update_minimum_level(void)
 {
-    sgm_log_level least = SGM_LOG_NONE;
+    sgm_log_level minimum = SGM_LOG_NONE;
     for (const sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next)
-        if (!sink->ended && sink->least < least)
-            least = sink->least;
-    atomic_store(&least_level, (int)least);
+        if (!sink->ended && sink->minimum < minimum)
+            minimum = sink->minimum;
+    atomic_store(&minimum_level, (int)minimum);
 }
 
 static void add_sink(sgm_log_sink *sink)
 {
     sink->next = sinks;
     sinks = sink;
-    update_least_level();
+    update_minimum_level();
 }
 
 static void write_to_all(const sgm__log_entry *entry)
 {
     for (sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next)
-        if (!sink->ended && entry->level >= sink->least)
+        if (!sink->ended && entry->level >= sink->minimum)
             sink->write(sink, entry);
 }
 
@@ -175,7 +175,7 @@ static void remove_ended(void)
             place = &sink->next;
         }
     }
-    update_least_level();
+    update_minimum_level();
 }
 
 static void deliver(sgm_log_level level, const char *source, const char *message)
@@ -224,8 +224,8 @@ static void configure(void)
     const char *level = getenv("SIGMA_LOG"), *path = getenv("SIGMA_LOG_FILE");
     char message[160];
     pthread_atfork(before_fork, after_fork, after_fork); /* a child must not inherit a lock that is held */
-    bool wrong = level != NULL && level[0] != '\0' && !find_level(level, &standard.base.least);
-    update_least_level();
+    bool wrong = level != NULL && level[0] != '\0' && !find_level(level, &default_sink.base.minimum);
+    update_minimum_level();
     if (wrong) {
         snprintf(message, sizeof message, "SIGMA_LOG is '%.40s'; expected debug, info, warning, error or off",
                  level);
@@ -242,7 +242,7 @@ void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_l
     if (logging || level < SGM_LOG_DEBUG || level >= SGM_LOG_NONE)
         return;
     pthread_once(&configured, configure);
-    if ((int)level < atomic_load_explicit(&least_level, memory_order_relaxed))
+    if ((int)level < atomic_load_explicit(&minimum_level, memory_order_relaxed))
         return;
     char message[SGM__LOG_MESSAGE];
     int length = vsnprintf(message, sizeof message, format, arguments);
@@ -261,19 +261,19 @@ void sgm_log_message(sgm_log_level level, const char *source, const char *format
     va_end(arguments);
 }
 
-void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level least)
+void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
     lock_sinks();
-    standard.base.write = log != NULL ? call_function : write_to_stderr;
-    standard.base.least = least;
-    standard.function = log;
-    standard.user = user;
-    update_least_level();
+    default_sink.base.write = log != NULL ? call_function : write_to_stderr;
+    default_sink.base.minimum = minimum;
+    default_sink.function = log;
+    default_sink.user = user;
+    update_minimum_level();
     unlock_sinks();
 }
 
-sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level least)
+sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
     if (log == NULL) {
@@ -283,7 +283,7 @@ sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level least)
     function_sink *self = sgm__calloc(1, sizeof *self);
     if (self == NULL)
         return NULL;
-    self->base = (sgm_log_sink){.least = least, .write = call_function, .close = free_sink};
+    self->base = (sgm_log_sink){.minimum = minimum, .write = call_function, .close = free_sink};
     self->function = log;
     self->user = user;
     lock_sinks();
@@ -327,12 +327,12 @@ sgm_log_sink *sgm_log_to_file_options(const char *path, const sgm_log_file_optio
     return sink;
 }
 
-void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level least)
+void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
     lock_sinks();
-    (sink != NULL ? sink : &standard.base)->least = least;
-    update_least_level();
+    (sink != NULL ? sink : &default_sink.base)->minimum = minimum;
+    update_minimum_level();
     unlock_sinks();
 }
 

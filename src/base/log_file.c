@@ -14,7 +14,7 @@
 
 #define DEFAULT_BYTES 15000000
 #define DEFAULT_FILES 5
-#define MOST_ATTEMPTS 100 /* to get hold of a file that others rotate all the time */
+#define MAXIMUM_ATTEMPTS 100 /* to get hold of a file that others rotate all the time */
 
 typedef struct file_sink {
     sgm_log_sink base;
@@ -53,7 +53,7 @@ static bool open_file(file_sink *self)
 /* Locks the file that has the name now. File systems without locks do without. */
 static bool lock_current(file_sink *self, struct stat *info)
 {
-    for (int attempt = 0; attempt < MOST_ATTEMPTS; attempt++) {
+    for (int attempt = 0; attempt < MAXIMUM_ATTEMPTS; attempt++) {
         struct stat named;
         if ((self->descriptor < 0 || self->process != getpid()) && !open_file(self))
             return false;
@@ -168,7 +168,7 @@ static int set_path(file_sink *self, const char *path)
 int sgm__log_file_open(void *memory, const char *path, const sgm_log_file_options *options)
 {
     file_sink *self = memory;
-    self->base = (sgm_log_sink){.least = options->level, .write = write_to_file, .close = close_sink};
+    self->base = (sgm_log_sink){.minimum = options->level, .write = write_to_file, .close = close_sink};
     self->bytes = options->bytes != 0 ? options->bytes : DEFAULT_BYTES;
     self->files = options->files == 0 ? DEFAULT_FILES : options->files > 0 ? options->files : 0;
     self->descriptor = -1;

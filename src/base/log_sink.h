@@ -19,7 +19,7 @@ typedef struct sgm__log_entry {
 /* First member of every sink. All functions are called under the logger's lock. */
 struct sgm_log_sink {
     sgm_log_sink *next;
-    sgm_log_level least;
+    sgm_log_level minimum;
     void (*write)(sgm_log_sink *self, const sgm__log_entry *entry);
     void (*close)(sgm_log_sink *self); /* frees the sink; NULL: it stays */
     bool ended;                        /* by its own function, while it was called */

@@ -432,7 +432,7 @@ sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first)
     int64_t each = i < count ? count / tensor->shape.dims[0] : 1;
     if (i < count)
         status = sgm_fail(SGM_ERROR_NUMERIC,
-                          "record %lld, element %lld (both from 0): %.15g is too large for float32",
+                          "example %lld, element %lld (both from 0): %.15g is too large for float32",
                           (long long)(first + i / each), (long long)(i % each), numbers[i]);
     sgm_tensor_free(packed);
     return status;

@@ -92,9 +92,9 @@ static int64_t int64_from_double(double value)
     return (int64_t)value;
 }
 
-static int64_t clamp(int64_t value, int64_t least, int64_t most)
+static int64_t clamp(int64_t value, int64_t minimum, int64_t maximum)
 {
-    return value < least ? least : value > most ? most : value;
+    return value < minimum ? minimum : value > maximum ? maximum : value;
 }
 
 static int32_t int32_from_int64(int64_t value)

@@ -32,7 +32,7 @@ void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *tar
                        const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
                        const int64_t *source_strides);
 
-/* Of records (count, ...), numbered from `first` on: fails at a finite float64 that float32 makes infinite.
+/* Of examples (count, ...), numbered from `first` on: fails at a finite float64 that float32 makes infinite.
  */
 sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first);
 

@@ -5,7 +5,7 @@
 
 #define EDGE 3 /* how many items stay at both ends of a shortened axis */
 #define LINE_LENGTH 75
-#define MOST_DIGITS 8
+#define MAXIMUM_DIGITS 8
 
 typedef struct printer {
     const sgm_tensor *tensor;
@@ -44,18 +44,18 @@ static bool reads_back(const printer *p, double value)
     return memcmp(stored, read, sgm_dtype_size(dtype)) == 0;
 }
 
-/* The fewest digits after the point that tell `value` from its neighbours, at most MOST_DIGITS; also writes
- * it. */
+/* The fewest digits after the point that tell `value` from its neighbours, at most MAXIMUM_DIGITS; also
+ * writes it. */
 static int write_shortest(printer *p, double value)
 {
     int digits = 0;
-    for (; digits <= MOST_DIGITS; digits++) {
+    for (; digits <= MAXIMUM_DIGITS; digits++) {
         write_digits(p, value, digits);
         if (reads_back(p, value))
             return digits;
     }
     /* What was cut off may have left zeros at the end: 0.30000000000000004 is written as 0.3. */
-    for (digits = MOST_DIGITS; !p->scientific && !p->element.failed && digits > 0; digits--) {
+    for (digits = MAXIMUM_DIGITS; !p->scientific && !p->element.failed && digits > 0; digits--) {
         if (p->element.data[p->element.length - 1] != '0')
             break;
         p->element.data[--p->element.length] = '\0';

@@ -116,7 +116,7 @@ void sgm_string_free(char *text)
 size_t sgm__utf8_length(const unsigned char *text)
 {
     static const struct {
-        unsigned char first, last, least, most; /* of the first byte; of the second */
+        unsigned char first, last, minimum, maximum; /* of the first byte; of the second */
         size_t length;
     } forms[] = {{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
                  {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
@@ -124,7 +124,7 @@ size_t sgm__utf8_length(const unsigned char *text)
     for (size_t i = 0; i < sizeof forms / sizeof forms[0]; i++) {
         if (text[0] < forms[i].first || text[0] > forms[i].last)
             continue;
-        if (text[1] < forms[i].least || text[1] > forms[i].most)
+        if (text[1] < forms[i].minimum || text[1] > forms[i].maximum)
             return 0;
         for (size_t k = 2; k < forms[i].length; k++)
             if (text[k] < 0x80 || text[k] > 0xbf)
@@ -273,15 +273,15 @@ const char *sgm__nearest(const char *name, const char *const *names, size_t coun
     if (length == 0 || length > LONGEST_NAME)
         return NULL;
     /* A third of the name may differ: beyond that a suggestion would be a guess. */
-    size_t least = length / 3 + (length < 3 ? 2 : 1);
+    size_t minimum = length / 3 + (length < 3 ? 2 : 1);
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {
         size_t other = names[i] ? strlen(names[i]) : 0;
         if (other == 0 || other > LONGEST_NAME)
             continue;
         size_t distance = edit_distance(name, length, names[i], other);
-        if (distance < least) {
-            least = distance;
+        if (distance < minimum) {
+            minimum = distance;
             nearest = names[i];
         }
     }
@@ -290,11 +290,11 @@ const char *sgm__nearest(const char *name, const char *const *names, size_t coun
 
 char **sgm__words(const char *text, size_t *count)
 {
-    size_t length = text != NULL ? strlen(text) : 0, found = 0, most = length / 2 + 2;
-    char **words = sgm__alloc(most * sizeof(char *) + length + 1);
+    size_t length = text != NULL ? strlen(text) : 0, found = 0, maximum = length / 2 + 2;
+    char **words = sgm__alloc(maximum * sizeof(char *) + length + 1);
     if (words == NULL)
         return NULL;
-    char *rest = (char *)(words + most), *word;
+    char *rest = (char *)(words + maximum), *word;
     memcpy(rest, text != NULL ? text : "", length + 1);
     while ((word = strtok_r(rest, " \t\n", &rest)) != NULL)
         words[found++] = word;

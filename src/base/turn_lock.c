@@ -5,7 +5,7 @@
 #include <string.h>
 #include <time.h>
 
-#define MOST_HELD 16 /* by one thread; beyond, nothing is let go of */
+#define MAXIMUM_HELD 16 /* by one thread; beyond, nothing is let go of */
 #define LOOK_NANOSECONDS 20000000
 
 typedef struct held_lock {
@@ -13,7 +13,7 @@ typedef struct held_lock {
     int depth;
 } held_lock;
 
-static _Thread_local held_lock held[MOST_HELD];
+static _Thread_local held_lock held[MAXIMUM_HELD];
 static _Thread_local size_t held_count;
 static _Thread_local int busy;
 
@@ -118,7 +118,7 @@ static void come_back(void)
 
 static void give_way(sgm__turn_lock *wanted)
 {
-    held_lock all[MOST_HELD + 1];
+    held_lock all[MAXIMUM_HELD + 1];
     memcpy(all, held, sizeof held);
     all[held_count] = (held_lock){wanted, 1};
     leave_held();
@@ -144,7 +144,7 @@ static void was_taken(sgm__turn_lock *lock)
     held_lock *known = find_held(lock);
     if (known != NULL)
         known->depth++;
-    else if (held_count < MOST_HELD)
+    else if (held_count < MAXIMUM_HELD)
         held[held_count++] = (held_lock){lock, 1};
     atomic_fetch_add_explicit(&lock->turns, 1, memory_order_relaxed);
     sgm__busy_begin();

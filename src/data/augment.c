@@ -5,19 +5,19 @@
 
 #include <math.h>
 
-#define MOST_ARGUMENTS 3
+#define MAXIMUM_ARGUMENTS 3
 
 /* --- the steps: each draws what it needs, the same number of times whatever comes out --- */
 
 typedef struct drawing {
     const double *arguments; /* as in its row */
-    sgm__random random;      /* of this step and record */
+    sgm__random random;      /* of this step and example */
 } drawing;
 
-/* Whole numbers from -most to most. */
-static int64_t draw_around(sgm__random *random, double most)
+/* Whole numbers from -maximum to maximum. */
+static int64_t draw_around(sgm__random *random, double maximum)
 {
-    return (int64_t)sgm__random_below(random, 2 * (uint64_t)most + 1) - (int64_t)most;
+    return (int64_t)sgm__random_below(random, 2 * (uint64_t)maximum + 1) - (int64_t)maximum;
 }
 
 static void crop(drawing *d, const sgm__picture *picture)
@@ -68,28 +68,29 @@ static void noise(drawing *d, float *numbers, int64_t count)
 
 #define NUMBER(id, low, high, usual, words)                                                                  \
     {                                                                                                        \
-        .name = id, .kind = SGM_KIND_NUMBER, .least = low, .most = high, .standard = usual, .doc = words     \
+        .name = id, .kind = SGM_KIND_NUMBER, .minimum = low, .maximum = high, .default_value = usual,        \
+        .doc = words                                                                                         \
     }
 #define WHOLE(id, low, high, usual, words)                                                                   \
     {                                                                                                        \
-        .name = id, .kind = SGM_KIND_INTEGER, .unit = "pixels", .least = low, .most = high,                  \
-        .standard = usual, .doc = words                                                                      \
+        .name = id, .kind = SGM_KIND_INTEGER, .unit = "pixels", .minimum = low, .maximum = high,             \
+        .default_value = usual, .doc = words                                                                 \
     }
 #define FILL NUMBER("fill", -1e30, 1e30, 0, "what comes in from outside")
 
 static const sgm_option crop_arguments[] = {
-    NUMBER("least", 0.01, 1, 0.8, "height and width of the smallest part, as a share of the whole"),
+    NUMBER("minimum", 0.01, 1, 0.8, "height and width of the smallest part, as a share of the whole"),
 };
 static const sgm_option flip_arguments[] = {
     NUMBER("horizontal", 0, 1, 0.5, "how often left and right are exchanged"),
     NUMBER("vertical", 0, 1, 0, "how often top and bottom are"),
 };
 static const sgm_option shift_arguments[] = {
-    WHOLE("most", 0, 1e6, 2, "up or down, and to the left or to the right"),
+    WHOLE("maximum", 0, 1e6, 2, "up or down, and to the left or to the right"),
     FILL,
 };
 static const sgm_option rotate_arguments[] = {
-    NUMBER("most", 0, 180, 10, "degrees to either side"),
+    NUMBER("maximum", 0, 180, 10, "degrees to either side"),
     FILL,
 };
 static const sgm_option cutout_arguments[] = {
@@ -97,7 +98,7 @@ static const sgm_option cutout_arguments[] = {
     NUMBER("fill", -1e30, 1e30, 0, "what is put in its place"),
 };
 static const sgm_option noise_arguments[] = {
-    NUMBER("deviation", 0, 1e30, 0.1, "of a normal distribution"),
+    NUMBER("standard_deviation", 0, 1e30, 0.1, "of a normal distribution"),
 };
 static const sgm_option mixup_arguments[] = {
     NUMBER("alpha", 0.01, 4, 0.2, "shares are Beta(alpha, alpha): near 0 and 1 if it is small"),
@@ -122,7 +123,7 @@ static const augmentation_kind kinds[] = {
     {KIND(rotate, .pictures = true, .doc = "turns the picture around its middle"), .picture = rotate},
     {KIND(cutout, .pictures = true, .doc = "puts a square over a part of the picture"), .picture = cutout},
     {KIND(noise, .doc = "adds a random number to each number"), .numbers = noise},
-    {KIND(mixup, .doc = "mixes each record, and its targets, with another one of the minibatch")},
+    {KIND(mixup, .doc = "mixes each example, and its targets, with another one of the minibatch")},
 };
 #define KIND_COUNT (sizeof kinds / sizeof *kinds)
 
@@ -135,7 +136,7 @@ const sgm_augmentation_type *sgm_augmentation_at(size_t index)
 
 typedef struct augmentation_step {
     const augmentation_kind *kind;
-    double arguments[MOST_ARGUMENTS];
+    double arguments[MAXIMUM_ARGUMENTS];
 } augmentation_step;
 
 struct sgm__augmentation {
@@ -186,9 +187,9 @@ static sgm_status parse_step(const char *text, augmentation_step *step)
     if (step->kind == NULL)
         return sgm_last_status();
     const sgm_augmentation_type *type = &step->kind->type;
-    sgm__call_field fields[MOST_ARGUMENTS];
+    sgm__call_field fields[MAXIMUM_ARGUMENTS];
     for (size_t i = 0; i < type->argument_count; i++) {
-        step->arguments[i] = type->arguments[i].standard;
+        step->arguments[i] = type->arguments[i].default_value;
         fields[i] = (sgm__call_field){type->arguments[i].name, &step->arguments[i]};
     }
     SGM_TRY(sgm__call_parse(text, fields, type->argument_count, 0));
@@ -263,62 +264,62 @@ static bool mixes(const augmentation_kind *kind)
     return kind->picture == NULL && kind->numbers == NULL;
 }
 
-static size_t record_elements(const sgm_section *section)
+static size_t example_elements(const sgm_field *field)
 {
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     return (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
 }
 
 static sgm_status fits_mixing(const sgm_block *block)
 {
-    for (int32_t i = 0; i < block->section_count; i++)
-        if (strcmp(block->sections[i].name, "inputs") != 0 && record_elements(&block->sections[i]) == 1)
+    for (int32_t i = 0; i < block->field_count; i++)
+        if (strcmp(block->fields[i].name, "inputs") != 0 && example_elements(&block->fields[i]) == 1)
             return sgm_fail(SGM_ERROR_SHAPE,
-                            "mixup: section \"%s\" has one number a record, and numbers of classes cannot be "
+                            "mixup: field \"%s\" has one number an example, and numbers of classes cannot be "
                             "mixed; shares can: sgm_one_hot, or 'classes' of the data in a file",
-                            block->sections[i].name);
+                            block->fields[i].name);
     return SGM_OK;
 }
 
 sgm_status sgm__augmentation_fits(const sgm__augmentation *chain, sgm_block *block, size_t *scratch)
 {
-    const sgm_section *inputs = sgm__block_find(block, "inputs");
+    const sgm_field *inputs = sgm__block_find(block, "inputs");
     if (inputs == NULL)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "augment: the data has no section \"inputs\" to change");
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "augment: the data has no field \"inputs\" to change");
     const sgm_shape *shape = sgm_tensor_shape(inputs->values);
     char text[128];
-    *scratch = record_elements(inputs);
+    *scratch = example_elements(inputs);
     for (size_t i = 0; i < chain->count; i++) {
         const augmentation_kind *kind = chain->steps[i].kind;
         if (kind->type.pictures && shape->rank != 3 && shape->rank != 4)
             return sgm_fail(SGM_ERROR_SHAPE,
                             "augment: %s wants pictures, (height, width) or (channels, height, width), but "
-                            "\"inputs\" are %s with the records in front",
+                            "\"inputs\" are %s with the examples in front",
                             kind->type.name, sgm_shape_text(shape, text, sizeof text));
         if (!mixes(kind))
             continue;
         if (fits_mixing(block) != SGM_OK)
             return sgm__fail_within("augment");
-        for (int32_t s = 0; s < block->section_count; s++) {
-            size_t all = (size_t)sgm_shape_elements(sgm_tensor_shape(block->sections[s].values));
+        for (int32_t s = 0; s < block->field_count; s++) {
+            size_t all = (size_t)sgm_shape_elements(sgm_tensor_shape(block->fields[s].values));
             *scratch = all > *scratch ? all : *scratch;
         }
     }
     return SGM_OK;
 }
 
-/* A step's own numbers for a record. */
-static sgm__random random_of(uint64_t seed, int64_t record, size_t step)
+/* A step's own numbers for an example. */
+static sgm__random random_of(uint64_t seed, int64_t example, size_t step)
 {
-    return sgm__random_make(seed, (uint64_t)record * SGM_MAX_AUGMENTATIONS + step);
+    return sgm__random_make(seed, (uint64_t)example * SGM_MAX_AUGMENTATIONS + step);
 }
 
-static void change_records(const augmentation_step *step, size_t place, const sgm_section *inputs,
-                           int64_t count, uint64_t seed, int64_t first, float *scratch)
+static void change_examples(const augmentation_step *step, size_t place, const sgm_field *inputs,
+                            int64_t count, uint64_t seed, int64_t first, float *scratch)
 {
     const sgm_shape *shape = sgm_tensor_shape(inputs->values);
     int32_t rank = shape->rank;
-    size_t elements = record_elements(inputs);
+    size_t elements = example_elements(inputs);
     sgm__picture picture = {.scratch = scratch, .channels = 1};
     if (step->kind->type.pictures) {
         picture.channels = rank == 4 ? shape->dims[1] : 1;
@@ -346,18 +347,18 @@ double sgm__random_beta(sgm__random *random, double alpha)
     }
 }
 
-/* Zhang et al.: mixup: beyond empirical risk minimization, ICLR 2018. The partner is the record `distance`
+/* Zhang et al.: mixup: beyond empirical risk minimization, ICLR 2018. The partner is the example `distance`
  * further on, around the end; each pair has a share of its own. */
-static void mix_records(const augmentation_step *step, size_t place, const sgm_block *block, int64_t count,
-                        uint64_t seed, int64_t first, float *scratch)
+static void mix_examples(const augmentation_step *step, size_t place, const sgm_block *block, int64_t count,
+                         uint64_t seed, int64_t first, float *scratch)
 {
     sgm__random random = random_of(seed, first, place);
     if (count < 2)
         return;
     int64_t distance = 1 + (int64_t)sgm__random_below(&random, (uint64_t)count - 1);
-    for (int32_t s = 0; s < block->section_count; s++) {
-        float *values = sgm_tensor_data(block->sections[s].values);
-        size_t elements = record_elements(&block->sections[s]);
+    for (int32_t s = 0; s < block->field_count; s++) {
+        float *values = sgm_tensor_data(block->fields[s].values);
+        size_t elements = example_elements(&block->fields[s]);
         memcpy(scratch, values, (size_t)count * elements * sizeof *values);
         for (int64_t i = 0; i < count; i++, values += elements) {
             random = random_of(seed, first + i, place);
@@ -373,12 +374,12 @@ static void mix_records(const augmentation_step *step, size_t place, const sgm_b
 void sgm__augmentation_apply(const sgm__augmentation *chain, sgm_block *block, int64_t count, uint64_t seed,
                              int64_t first, float *scratch)
 {
-    const sgm_section *inputs = sgm__block_find(block, "inputs");
+    const sgm_field *inputs = sgm__block_find(block, "inputs");
     for (size_t i = 0; i < chain->count && inputs != NULL; i++) {
         const augmentation_step *step = &chain->steps[i];
         if (mixes(step->kind))
-            mix_records(step, i, block, count, seed, first, scratch);
+            mix_examples(step, i, block, count, seed, first, scratch);
         else
-            change_records(step, i, inputs, count, seed, first, scratch);
+            change_examples(step, i, inputs, count, seed, first, scratch);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "data/dataset.h"
 
-/* --- pictures (augment_picture.c): one record, (channels, height, width), changed where it lies --- */
+/* --- pictures (augment_picture.c): one example, (channels, height, width), changed where it lies --- */
 
 typedef struct sgm__picture {
     float *pixels;
@@ -31,21 +31,21 @@ sgm__augmentation *sgm__augmentation_parse(const char *text);
 void sgm__augmentation_free(sgm__augmentation *chain);
 /* Whether blocks like this one can be augmented; *scratch becomes the numbers of room that it takes. */
 sgm_status sgm__augmentation_fits(const sgm__augmentation *chain, sgm_block *block, size_t *scratch);
-/* Changes the first `count` records of a block that fits. `first` is the number of its first record in the
+/* Changes the first `count` examples of a block that fits. `first` is the number of its first example in the
  * epoch, `seed` the epoch's. */
 void sgm__augmentation_apply(const sgm__augmentation *chain, sgm_block *block, int64_t count, uint64_t seed,
                              int64_t first, float *scratch);
 /* From 0 to 1, density symmetric around 1/2: Beta(alpha, alpha). */
 double sgm__random_beta(sgm__random *random, double alpha);
 
-/* --- minibatches that threads augment while others are in use (ahead.c) --- */
+/* --- minibatches that threads augment while others are in use (augmentation_ring.c) --- */
 
 typedef struct sgm__ahead sgm__ahead;
 /* A minibatch on its way. */
 typedef struct sgm__ahead_slot {
     sgm_block *full, *rest; /* as an iterator has them; they stay from use to use */
     float *scratch;
-    int64_t count; /* records; below those of `full`: `rest` is the minibatch */
+    int64_t count; /* examples; below those of `full`: `rest` is the minibatch */
     int64_t first;
     uint64_t seed;
     int stage;

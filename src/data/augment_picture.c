@@ -102,8 +102,8 @@ void sgm__picture_rotate(const sgm__picture *picture, double degrees, float fill
 
 static double limited(double value, int64_t size)
 {
-    double most = (double)(size - 1);
-    return value < 0 ? 0 : value > most ? most : value;
+    double maximum = (double)(size - 1);
+    return value < 0 ? 0 : value > maximum ? maximum : value;
 }
 
 void sgm__picture_crop(const sgm__picture *picture, double share, double top, double left)

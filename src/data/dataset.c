@@ -3,41 +3,41 @@
 #include "data/dataset_internal.h"
 #include "data/source.h"
 
-#define MOST_RECORDS 65536
+#define MAXIMUM_EXAMPLES 65536
 #define BLOCK_BYTES ((size_t)32 << 20)
 
 /* --- layout --- */
 
 static void learn_layout(sgm__layout *layout, const sgm_block *block)
 {
-    layout->section_count = block->section_count;
-    layout->record_bytes = sgm__block_bytes(block) / (size_t)block->count;
-    for (int32_t i = 0; i < block->section_count; i++) {
-        memcpy(layout->names[i], block->sections[i].name, SGM__SECTION_NAME);
-        layout->records[i] = sgm__record_shape(block->sections[i].values);
+    layout->field_count = block->field_count;
+    layout->example_bytes = sgm__block_bytes(block) / (size_t)block->count;
+    for (int32_t i = 0; i < block->field_count; i++) {
+        memcpy(layout->names[i], block->fields[i].name, SGM__FIELD_NAME);
+        layout->examples[i] = sgm__example_shape(block->fields[i].values);
     }
 }
 
-/* Makes all sections contiguous, and sees to it that they are those of the blocks before. */
+/* Makes all fields contiguous, and sees to it that they are those of the blocks before. */
 static sgm_status settle_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
 {
     const sgm__layout *layout = &dataset->layout;
-    if (layout->section_count > 0 && layout->section_count != block->section_count)
-        return sgm_fail(SGM_ERROR_FORMAT, "block %lld has %d sections, those before have %d",
-                        (long long)index, (int)block->section_count, (int)layout->section_count);
-    for (int32_t i = 0; i < block->section_count; i++) {
-        sgm_section *section = &block->sections[i];
+    if (layout->field_count > 0 && layout->field_count != block->field_count)
+        return sgm_fail(SGM_ERROR_FORMAT, "block %lld has %d fields, those before have %d", (long long)index,
+                        (int)block->field_count, (int)layout->field_count);
+    for (int32_t i = 0; i < block->field_count; i++) {
+        sgm_field *field = &block->fields[i];
         float *values;
-        SGM_TRY(sgm__section_values(section, &values));
-        sgm_shape record = sgm__record_shape(section->values);
-        if (layout->section_count > 0 && (strcmp(layout->names[i], section->name) != 0 ||
-                                          !sgm_shape_equal(&layout->records[i], &record))) {
+        SGM_TRY(sgm__field_values(field, &values));
+        sgm_shape example = sgm__example_shape(field->values);
+        if (layout->field_count > 0 && (strcmp(layout->names[i], field->name) != 0 ||
+                                        !sgm_shape_equal(&layout->examples[i], &example))) {
             char now[128], before[128];
             return sgm_fail(
                 SGM_ERROR_FORMAT,
-                "block %lld has records %s in section \"%s\", where those before have %s in \"%s\"",
-                (long long)index, sgm_shape_text(&record, now, sizeof now), section->name,
-                sgm_shape_text(&layout->records[i], before, sizeof before), layout->names[i]);
+                "block %lld has examples %s in field \"%s\", where those before have %s in \"%s\"",
+                (long long)index, sgm_shape_text(&example, now, sizeof now), field->name,
+                sgm_shape_text(&layout->examples[i], before, sizeof before), layout->names[i]);
         }
     }
     return SGM_OK;
@@ -93,7 +93,7 @@ static void insert(sgm_dataset *dataset, sgm_block *block, int64_t index)
 
 /* --- extraction, by the one thread that is busy --- */
 
-/* The first block's record says how many of its kind make a block. */
+/* The first block's example says how many of its kind make a block. */
 static sgm_status choose_block_size(sgm_dataset *dataset)
 {
     SGM_TRY(sgm__extractor_fit(dataset->extractor, dataset->block_size));
@@ -104,13 +104,13 @@ static sgm_status choose_block_size(sgm_dataset *dataset)
     size_t bytes = probe ? sgm__block_bytes(probe) / (size_t)probe->count : 1;
     sgm_block_free(probe);
     SGM_TRY(sgm_extractor_rewind(dataset->extractor));
-    dataset->block_size = sgm__records_in(BLOCK_BYTES, bytes, MOST_RECORDS);
+    dataset->block_size = sgm__examples_in(BLOCK_BYTES, bytes, MAXIMUM_EXAMPLES);
     return SGM_OK;
 }
 
 static size_t expected_bytes(const sgm_dataset *dataset)
 {
-    size_t bytes = dataset->layout.record_bytes;
+    size_t bytes = dataset->layout.example_bytes;
     if (bytes == 0)
         return BLOCK_BYTES;
     return dataset->block_size > (int64_t)(dataset->limit / bytes) ? dataset->limit
@@ -118,16 +118,16 @@ static size_t expected_bytes(const sgm_dataset *dataset)
 }
 
 /* A slot for block `index`, which has just been read for the first time. */
-static sgm_status add_slot(sgm_dataset *dataset, int64_t index, int64_t records)
+static sgm_status add_slot(sgm_dataset *dataset, int64_t index, int64_t examples)
 {
     if (index < (int64_t)dataset->slot_count)
-        return dataset->slots[index].records == records
+        return dataset->slots[index].examples == examples
                    ? SGM_OK
-                   : sgm_fail(SGM_ERROR_FORMAT,
-                              "block %lld has %lld records, but %lld when it was read before",
-                              (long long)index, (long long)records, (long long)dataset->slots[index].records);
+                   : sgm_fail(
+                         SGM_ERROR_FORMAT, "block %lld has %lld examples, but %lld when it was read before",
+                         (long long)index, (long long)examples, (long long)dataset->slots[index].examples);
     SGM_TRY(sgm__reserve(&dataset->slots, &dataset->slot_capacity, (size_t)index + 1, sizeof(sgm__slot)));
-    dataset->slots[index] = (sgm__slot){.records = records, .disk = -1};
+    dataset->slots[index] = (sgm__slot){.examples = examples, .disk = -1};
     dataset->slot_count = (size_t)index + 1;
     return SGM_OK;
 }
@@ -143,7 +143,7 @@ static void note_end(sgm_dataset *dataset)
 static sgm_status register_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
 {
     SGM_TRY(settle_block(dataset, block, index));
-    if (dataset->layout.section_count == 0)
+    if (dataset->layout.field_count == 0)
         learn_layout(&dataset->layout, block);
     pthread_mutex_lock(&dataset->mutex);
     sgm_status status = add_slot(dataset, index, block->count);
@@ -178,14 +178,14 @@ static sgm_status extract_next(sgm_dataset *dataset, sgm_block **block)
 
 static sgm_status skip_next(sgm_dataset *dataset)
 {
-    int64_t records;
-    SGM_TRY(sgm__extractor_skip(dataset->extractor, dataset->block_size, &records));
-    if (records == 0) {
+    int64_t examples;
+    SGM_TRY(sgm__extractor_skip(dataset->extractor, dataset->block_size, &examples));
+    if (examples == 0) {
         note_end(dataset);
         return SGM_OK;
     }
     pthread_mutex_lock(&dataset->mutex);
-    sgm_status status = add_slot(dataset, dataset->position, records);
+    sgm_status status = add_slot(dataset, dataset->position, examples);
     pthread_mutex_unlock(&dataset->mutex);
     if (status == SGM_OK)
         dataset->position++;
@@ -201,7 +201,7 @@ static sgm_status pass_next(sgm_dataset *dataset)
     bool there = slot && (slot->block || slot->disk >= 0);
     bool room = dataset->bytes + expected_bytes(dataset) <= dataset->limit;
     pthread_mutex_unlock(&dataset->mutex);
-    if (there || (!room && !dataset->cache && dataset->layout.section_count > 0))
+    if (there || (!room && !dataset->cache && dataset->layout.field_count > 0))
         return skip_next(dataset);
     int64_t index = dataset->position;
     sgm_block *block;
@@ -267,12 +267,12 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
     pthread_mutex_lock(&dataset->mutex);
     bool seen = index < (int64_t)dataset->slot_count;
     sgm__slot slot = seen ? dataset->slots[index] : (sgm__slot){.disk = -1};
-    make_room(dataset, seen && dataset->layout.record_bytes > 0
-                           ? (size_t)slot.records * dataset->layout.record_bytes
+    make_room(dataset, seen && dataset->layout.example_bytes > 0
+                           ? (size_t)slot.examples * dataset->layout.example_bytes
                            : expected_bytes(dataset));
     pthread_mutex_unlock(&dataset->mutex);
     if (slot.disk >= 0)
-        return sgm__cache_read(dataset, slot.disk, slot.records, block);
+        return sgm__cache_read(dataset, slot.disk, slot.examples, block);
     sgm__extraction_begin(dataset->name);
     sgm_status status = extract(dataset, index, block);
     sgm__extraction_end(status);
@@ -368,7 +368,7 @@ void sgm__run_release(sgm__run *run)
     *run = (sgm__run){0};
 }
 
-/* Reads on until the block has been seen; its records are then known even if it is not kept. */
+/* Reads on until the block has been seen; its examples are then known even if it is not kept. */
 static sgm_status see_block(sgm_dataset *dataset, int64_t index)
 {
     sgm_status status = SGM_OK;
@@ -390,15 +390,15 @@ static sgm_status see_block(sgm_dataset *dataset, int64_t index)
     return status;
 }
 
-sgm_status sgm__dataset_block_records(sgm_dataset *dataset, int64_t index, int64_t *records)
+sgm_status sgm__dataset_block_examples(sgm_dataset *dataset, int64_t index, int64_t *examples)
 {
-    *records = 0;
+    *examples = 0;
     if (dataset->kind != SGM__BLOCKS)
-        return sgm__view_block_records(dataset, index, records);
+        return sgm__view_block_examples(dataset, index, examples);
     SGM_TRY(see_block(dataset, index));
     pthread_mutex_lock(&dataset->mutex);
     if (index < (int64_t)dataset->slot_count)
-        *records = dataset->slots[index].records;
+        *examples = dataset->slots[index].examples;
     pthread_mutex_unlock(&dataset->mutex);
     return SGM_OK;
 }
@@ -407,72 +407,72 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
 {
     if (dataset->kind != SGM__BLOCKS)
         return sgm__view_number(dataset, index, row, number);
-    int64_t records;
+    int64_t examples;
     *number = row;
-    for (int64_t i = 0; i < index; i++, *number += records)
-        SGM_TRY(sgm__dataset_block_records(dataset, i, &records));
+    for (int64_t i = 0; i < index; i++, *number += examples)
+        SGM_TRY(sgm__dataset_block_examples(dataset, i, &examples));
     return SGM_OK;
 }
 
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count)
 {
     if (dataset->kind != SGM__BLOCKS)
-        return dataset->kind == SGM__VIEW_RECORDS && sgm__dataset_ends_at(dataset->base, count);
+        return dataset->kind == SGM__VIEW_EXAMPLES && sgm__dataset_ends_at(dataset->base, count);
     pthread_mutex_lock(&dataset->mutex);
     bool ends = dataset->ended && (int64_t)dataset->slot_count <= count;
     pthread_mutex_unlock(&dataset->mutex);
     return ends;
 }
 
-sgm_status sgm_dataset_records(sgm_dataset *dataset, int64_t *records)
+sgm_status sgm_dataset_examples(sgm_dataset *dataset, int64_t *examples)
 {
-    if (!dataset || !records)
-        return sgm__missing_part("sgm_dataset_records: a dataset and a place for the number");
+    if (!dataset || !examples)
+        return sgm__missing_part("sgm_dataset_examples: a dataset and a place for the number");
     int64_t sum = 0, count = 1;
     for (int64_t i = 0; count > 0; i++) {
-        SGM_TRY(sgm__dataset_block_records(dataset, i, &count));
+        SGM_TRY(sgm__dataset_block_examples(dataset, i, &count));
         sum += count;
     }
-    *records = sum;
+    *examples = sum;
     return SGM_OK;
 }
 
 /* --- from memory --- */
 
-static sgm_block *copy_sections(const char *const *sections, sgm_tensor *const *tensors, size_t count)
+static sgm_block *copy_fields(const char *const *fields, sgm_tensor *const *tensors, size_t count)
 {
     sgm_block *block = NULL;
     for (size_t i = 0; i < count; i++) {
-        if (!sections[i] || !tensors[i] || sgm_tensor_shape(tensors[i])->rank < 1) {
+        if (!fields[i] || !tensors[i] || sgm_tensor_shape(tensors[i])->rank < 1) {
             sgm_fail(SGM_ERROR_ARGUMENT,
-                     "section %zu needs a name and a tensor with records as first dimension", i);
+                     "field %zu needs a name and a tensor with examples as first dimension", i);
             break;
         }
         if (!block)
             block = sgm_block_create(sgm_tensor_shape(tensors[i])->dims[0]);
         sgm_tensor *values = block ? sgm_tensor_cast(tensors[i], SGM_FLOAT32) : NULL;
-        if (!values || sgm_block_add(block, sections[i], values) != SGM_OK)
+        if (!values || sgm_block_add(block, fields[i], values) != SGM_OK)
             break;
         if (i + 1 == count)
             return block;
     }
     if (count == 0)
-        sgm_fail(SGM_ERROR_ARGUMENT, "a dataset needs at least one section");
+        sgm_fail(SGM_ERROR_ARGUMENT, "a dataset needs at least one field");
     sgm_block_free(block);
     return NULL;
 }
 
-sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections, sgm_tensor *const *tensors,
+sgm_dataset *sgm_dataset_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
                               size_t count)
 {
-    if (count > 0 && (!sections || !tensors)) {
+    if (count > 0 && (!fields || !tensors)) {
         sgm__missing_part("sgm_dataset_from: lists of names and tensors");
         return NULL;
     }
     sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);
     if (!made)
         return NULL;
-    sgm_block *block = copy_sections(sections, tensors, count);
+    sgm_block *block = copy_fields(fields, tensors, count);
     if (!block || add_slot(made, 0, block->count) != SGM_OK) {
         sgm__fail_within("dataset \"%s\"", made->name);
         sgm_block_free(block);
@@ -487,19 +487,19 @@ sgm_dataset *sgm_dataset_from(const char *name, const char *const *sections, sgm
 
 /* --- what is known of a dataset --- */
 
-sgm_status sgm_dataset_section_shape(sgm_dataset *dataset, const char *section, sgm_shape *shape)
+sgm_status sgm_dataset_field_shape(sgm_dataset *dataset, const char *field, sgm_shape *shape)
 {
-    if (!dataset || !section || !shape)
-        return sgm__missing_part("sgm_dataset_section_shape: a dataset, a section and a place for the shape");
+    if (!dataset || !field || !shape)
+        return sgm__missing_part("sgm_dataset_field_shape: a dataset, a field and a place for the shape");
     while (dataset->base)
         dataset = dataset->base;
     sgm__run run;
     SGM_TRY(sgm__dataset_fetch_run(dataset, 0, &run));
     if (!run.block)
-        return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no records", dataset->name);
-    const sgm_tensor *values = sgm_block_section(run.block, section);
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no examples", dataset->name);
+    const sgm_tensor *values = sgm_block_field(run.block, field);
     if (values)
-        *shape = sgm__record_shape(values);
+        *shape = sgm__example_shape(values);
     sgm__run_release(&run);
     return values ? SGM_OK : sgm__fail_within("dataset \"%s\"", dataset->name);
 }

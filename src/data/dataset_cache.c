@@ -53,8 +53,8 @@ static sgm_status read_all(int file, char *bytes, size_t length, int64_t where)
 static bool write_block(const sgm_dataset *dataset, const sgm_block *block)
 {
     int64_t where = dataset->disk_end;
-    for (int32_t i = 0; i < block->section_count; i++) {
-        const sgm_tensor *values = block->sections[i].values;
+    for (int32_t i = 0; i < block->field_count; i++) {
+        const sgm_tensor *values = block->fields[i].values;
         size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(values)) * sizeof(float);
         if (!write_all(dataset->disk, sgm_tensor_const_data(values), bytes, where))
             return false;
@@ -79,9 +79,9 @@ void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *whe
     dataset->disk_end += (int64_t)sgm__block_bytes(block);
 }
 
-static sgm_status read_section(const sgm_dataset *dataset, int32_t index, int64_t *where, sgm_block *block)
+static sgm_status read_field(const sgm_dataset *dataset, int32_t index, int64_t *where, sgm_block *block)
 {
-    sgm_shape shape = sgm__records_shape(block->count, &dataset->layout.records[index]);
+    sgm_shape shape = sgm__examples_shape(block->count, &dataset->layout.examples[index]);
     sgm_tensor *values = sgm_tensor_create(SGM_FLOAT32, &shape);
     if (!values)
         return sgm_last_status();
@@ -94,13 +94,13 @@ static sgm_status read_section(const sgm_dataset *dataset, int32_t index, int64_
     return status;
 }
 
-sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t records, sgm_block **block)
+sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t examples, sgm_block **block)
 {
-    *block = sgm_block_create(records);
+    *block = sgm_block_create(examples);
     if (!*block)
         return sgm_last_status();
-    for (int32_t i = 0; i < dataset->layout.section_count; i++) {
-        sgm_status status = read_section(dataset, i, &where, *block);
+    for (int32_t i = 0; i < dataset->layout.field_count; i++) {
+        sgm_status status = read_field(dataset, i, &where, *block);
         if (status != SGM_OK) {
             sgm_block_free(*block);
             *block = NULL;

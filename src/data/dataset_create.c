@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#define MOST_BYTES ((size_t)128 << 20) /* of blocks that are kept, unless the program asks for more */
+#define MAXIMUM_BYTES ((size_t)128 << 20) /* of blocks that are kept, unless the program asks for more */
 
 sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind)
 {
@@ -96,8 +96,8 @@ const char *const *sgm_dataset_class_names(const sgm_dataset *dataset)
 static size_t default_limit(void)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
-    if (pages <= 0 || size <= 0 || (size_t)pages / 4 > MOST_BYTES / (size_t)size)
-        return MOST_BYTES;
+    if (pages <= 0 || size <= 0 || (size_t)pages / 4 > MAXIMUM_BYTES / (size_t)size)
+        return MAXIMUM_BYTES;
     return (size_t)pages / 4 * (size_t)size;
 }
 

@@ -9,19 +9,19 @@
 /* What is known of one block. */
 typedef struct sgm__slot {
     sgm__block *block; /* NULL: not in memory */
-    int64_t records;
+    int64_t examples;
     int64_t disk; /* where it lies in the cache file, -1: not there */
 } sgm__slot;
 
-/* Sections are the same in all blocks. */
+/* Fields are the same in all blocks. */
 typedef struct sgm__layout {
-    int32_t section_count; /* 0: not known yet */
-    char names[SGM_MAX_SECTIONS][SGM__SECTION_NAME];
-    sgm_shape records[SGM_MAX_SECTIONS]; /* shape of one record */
-    size_t record_bytes;                 /* of all sections */
+    int32_t field_count; /* 0: not known yet */
+    char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
+    sgm_shape examples[SGM_MAX_FIELDS]; /* shape of one example */
+    size_t example_bytes;               /* of all fields */
 } sgm__layout;
 
-typedef enum sgm__dataset_kind { SGM__BLOCKS, SGM__VIEW_RECORDS, SGM__VIEW_BLOCKS } sgm__dataset_kind;
+typedef enum sgm__dataset_kind { SGM__BLOCKS, SGM__VIEW_EXAMPLES, SGM__VIEW_BLOCKS } sgm__dataset_kind;
 
 struct sgm_dataset {
     sgm__dataset_kind kind;
@@ -34,7 +34,7 @@ struct sgm_dataset {
     sgm_dataset *base;
     double begin, share;
     int64_t first, end, interval;
-    /* a view of records: which of its base's blocks are not empty in it, as far as it was asked for */
+    /* a view of examples: which of its base's blocks are not empty in it, as far as it was asked for */
     int64_t *mapped;
     size_t mapped_count, mapped_capacity;
     int64_t mapped_until; /* the next block of the base to look at */
@@ -63,11 +63,11 @@ struct sgm_dataset {
 /* Writes a block behind the others; *where is -1 if the disk would not take it, which is logged and no error.
  */
 void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where);
-sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t records, sgm_block **block);
+sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t examples, sgm_block **block);
 
 /* --- dataset_view.c --- */
 sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run);
-sgm_status sgm__view_block_records(sgm_dataset *view, int64_t index, int64_t *records);
+sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *examples);
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
 
 /* --- dataset_create.c --- */

@@ -1,10 +1,10 @@
-/* Views: a share of the records of each block, or some of the blocks. And blocks lent out as they are or in
- * part. */
+/* Views: a share of the examples of each block, or some of the blocks. And blocks handed out as they are or
+ * in part. */
 #include "data/dataset_internal.h"
 
 #include <math.h>
 
-/* --- which records a share is --- */
+/* --- which examples a share is --- */
 
 /* Adjacent shares meet: a place is rounded in the same way whether it is a begin or an end, with a little
  * more than the error of adding fractions. */
@@ -20,17 +20,17 @@ static void share_of(const sgm_dataset *view, int64_t count, int64_t *begin, int
     *end = place(view->begin + view->share, count);
 }
 
-/* The base's block that is block `index` of a view of records; blocks whose share is empty are left out.
+/* The base's block that is block `index` of a view of examples; blocks whose share is empty are left out.
  * *block -1: past the last one. Under the view's mutex. */
-static sgm_status map_records(sgm_dataset *view, int64_t index, int64_t *block)
+static sgm_status map_examples(sgm_dataset *view, int64_t index, int64_t *block)
 {
     *block = -1;
     while ((int64_t)view->mapped_count <= index) {
-        int64_t records, begin, end;
-        SGM_TRY(sgm__dataset_block_records(view->base, view->mapped_until, &records));
-        if (records == 0)
+        int64_t examples, begin, end;
+        SGM_TRY(sgm__dataset_block_examples(view->base, view->mapped_until, &examples));
+        if (examples == 0)
             return SGM_OK;
-        share_of(view, records, &begin, &end);
+        share_of(view, examples, &begin, &end);
         if (begin < end) {
             SGM_TRY(sgm__reserve(&view->mapped, &view->mapped_capacity, view->mapped_count + 1,
                                  sizeof *view->mapped));
@@ -52,7 +52,7 @@ static sgm_status map_index(sgm_dataset *view, int64_t index, int64_t *block)
         return SGM_OK;
     }
     pthread_mutex_lock(&view->mutex);
-    sgm_status status = map_records(view, index, block);
+    sgm_status status = map_examples(view, index, block);
     pthread_mutex_unlock(&view->mutex);
     return status;
 }
@@ -64,7 +64,7 @@ sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run)
     if (block < 0)
         return SGM_OK;
     SGM_TRY(sgm__dataset_fetch_run(view->base, block, run));
-    if (run->block && view->kind == SGM__VIEW_RECORDS) {
+    if (run->block && view->kind == SGM__VIEW_EXAMPLES) {
         share_of(view, run->end - run->begin, &begin, &end);
         run->end = run->begin + end;
         run->begin += begin;
@@ -72,30 +72,30 @@ sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run)
     return SGM_OK;
 }
 
-sgm_status sgm__view_block_records(sgm_dataset *view, int64_t index, int64_t *records)
+sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *examples)
 {
     int64_t block, begin, end;
     SGM_TRY(map_index(view, index, &block));
     if (block < 0)
         return SGM_OK;
-    SGM_TRY(sgm__dataset_block_records(view->base, block, records));
-    if (view->kind == SGM__VIEW_RECORDS) {
-        share_of(view, *records, &begin, &end);
-        *records = end - begin;
+    SGM_TRY(sgm__dataset_block_examples(view->base, block, examples));
+    if (view->kind == SGM__VIEW_EXAMPLES) {
+        share_of(view, *examples, &begin, &end);
+        *examples = end - begin;
     }
     return SGM_OK;
 }
 
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number)
 {
-    int64_t block, records, begin = 0, end;
+    int64_t block, examples, begin = 0, end;
     SGM_TRY(map_index(view, index, &block));
     if (block < 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no block %lld", view->name,
                         (long long)index);
-    if (view->kind == SGM__VIEW_RECORDS) {
-        SGM_TRY(sgm__dataset_block_records(view->base, block, &records));
-        share_of(view, records, &begin, &end);
+    if (view->kind == SGM__VIEW_EXAMPLES) {
+        SGM_TRY(sgm__dataset_block_examples(view->base, block, &examples));
+        share_of(view, examples, &begin, &end);
     }
     return sgm__dataset_number(view->base, block, begin + row, number);
 }
@@ -110,20 +110,21 @@ static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)
     return view;
 }
 
-sgm_dataset *sgm_dataset_split_records(sgm_dataset *dataset, double begin, double share)
+sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share)
 {
     if (!dataset) {
-        sgm__missing_part("sgm_dataset_split_records: a dataset");
+        sgm__missing_part("sgm_dataset_split_examples: a dataset");
         return NULL;
     }
     if (!(begin >= 0 && share > 0 && begin + share <= 1 + 1e-9)) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "a share of %g of the records, from %g on, would end at %g: it has to be above 0 and to end "
-                 "at 1 or before",
-                 share, begin, begin + share);
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "a share of %g of the examples, from %g on, would end at %g: it has to be above 0 and to end "
+            "at 1 or before",
+            share, begin, begin + share);
         return NULL;
     }
-    sgm_dataset *view = create_view(dataset, SGM__VIEW_RECORDS);
+    sgm_dataset *view = create_view(dataset, SGM__VIEW_EXAMPLES);
     if (view) {
         view->begin = begin;
         view->share = share;
@@ -154,15 +155,15 @@ sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64
     return view;
 }
 
-/* --- lending --- */
+/* --- handing out --- */
 
 static sgm_block *part_of(const sgm__run *run)
 {
     sgm_block *part = sgm_block_create(run->end - run->begin);
-    for (int32_t i = 0; part && i < run->block->section_count; i++) {
-        const sgm_section *section = &run->block->sections[i];
-        sgm_tensor *values = sgm_tensor_slice(section->values, 0, run->begin, run->end, 1);
-        if (!values || sgm_block_add(part, section->name, values) != SGM_OK) {
+    for (int32_t i = 0; part && i < run->block->field_count; i++) {
+        const sgm_field *field = &run->block->fields[i];
+        sgm_tensor *values = sgm_tensor_slice(field->values, 0, run->begin, run->end, 1);
+        if (!values || sgm_block_add(part, field->name, values) != SGM_OK) {
             sgm_block_free(part);
             part = NULL;
         }

@@ -4,7 +4,7 @@
 /* Read from a reader, or learnt from, at once. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 #define FIRST_CHUNK 64
-#define MOST_RECORDS 65536
+#define MAXIMUM_EXAMPLES 65536
 
 typedef enum { NOT_FITTED, FITTED, FIT_FAILED } fit_state;
 
@@ -91,7 +91,7 @@ sgm_status sgm_extractor_extract(sgm_extractor *extractor, int64_t count, sgm_bl
     if (!extractor)
         return sgm__missing_part("sgm_extractor_extract: an extractor");
     if (count < 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: a block needs at least one record, got %lld",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: a block needs at least one example, got %lld",
                         extractor->type.name, (long long)count);
     SGM_TRY(sgm__extractor_fit(extractor, count));
     return extract(extractor, count, block);
@@ -108,7 +108,8 @@ static sgm_status fit_all(sgm_extractor *extractor, int64_t count)
         if (!block)
             return sgm_extractor_rewind(extractor->parts.parent);
         if (count <= 0)
-            size = sgm__records_in(CHUNK_BYTES, sgm__block_bytes(block) / (size_t)block->count, MOST_RECORDS);
+            size = sgm__examples_in(CHUNK_BYTES, sgm__block_bytes(block) / (size_t)block->count,
+                                    MAXIMUM_EXAMPLES);
         sgm_status status = extractor->type.fit(extractor->parts.self, block);
         sgm_block_free(block);
         SGM_TRY(status);
@@ -145,7 +146,7 @@ sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t 
         if (parts->second)
             SGM_TRY(sgm__extractor_skip(parts->second, count, &others));
         if (others != *skipped)
-            return sgm_fail(SGM_ERROR_FORMAT, "%s: one part has %lld records where the other one has %lld",
+            return sgm_fail(SGM_ERROR_FORMAT, "%s: one part has %lld examples where the other one has %lld",
                             extractor->type.name, (long long)*skipped, (long long)others);
         if (parts->passed_over && *skipped > 0)
             parts->passed_over(parts->self);
@@ -225,40 +226,40 @@ sgm_status sgm__extractor_set_state(sgm_extractor *extractor, const double *numb
 
 /* --- readers in small pieces --- */
 
-static size_t record_bytes(const sgm_records *records)
+static size_t example_bytes(const sgm_examples *examples)
 {
-    if (!records->values) /* a guess: a pointer and a short text for each cell */
-        return (size_t)records->columns * (sizeof(char *) + 8);
-    sgm_shape record = sgm__record_shape(records->values);
-    return (size_t)sgm_shape_elements(&record) * sgm_dtype_size(sgm_tensor_dtype(records->values));
+    if (!examples->values) /* a guess: a pointer and a short text for each cell */
+        return (size_t)examples->columns * (sizeof(char *) + 8);
+    sgm_shape example = sgm__example_shape(examples->values);
+    return (size_t)sgm_shape_elements(&example) * sgm_dtype_size(sgm_tensor_dtype(examples->values));
 }
 
-static sgm_status check_records(const sgm__chunks *chunks, const sgm_records *records)
+static sgm_status check_examples(const sgm__chunks *chunks, const sgm_examples *examples)
 {
-    bool good = records->count > 0;
-    if (records->values) {
-        const sgm_shape *shape = sgm_tensor_shape(records->values);
-        good = good && shape->rank >= 1 && shape->dims[0] == records->count;
+    bool good = examples->count > 0;
+    if (examples->values) {
+        const sgm_shape *shape = sgm_tensor_shape(examples->values);
+        good = good && shape->rank >= 1 && shape->dims[0] == examples->count;
     } else {
-        good = good && records->columns > 0 && records->cells;
+        good = good && examples->columns > 0 && examples->cells;
     }
     return good ? SGM_OK
-                : sgm_fail(SGM_ERROR_FORMAT, "%s: the reader says %lld records, but gave other ones",
-                           sgm_reader_name(chunks->reader), (long long)records->count);
+                : sgm_fail(SGM_ERROR_FORMAT, "%s: the reader says %lld examples, but gave other ones",
+                           sgm_reader_name(chunks->reader), (long long)examples->count);
 }
 
-sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_records *records)
+sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_examples *examples)
 {
     if (chunks->size == 0) {
         SGM_TRY(sgm_reader_prepare(chunks->reader));
         chunks->size = FIRST_CHUNK;
     }
-    *records = (sgm_records){0};
-    SGM_TRY(sgm_reader_read(chunks->reader, count < chunks->size ? count : chunks->size, records));
-    if (records->count == 0)
+    *examples = (sgm_examples){0};
+    SGM_TRY(sgm_reader_read(chunks->reader, count < chunks->size ? count : chunks->size, examples));
+    if (examples->count == 0)
         return SGM_OK;
-    SGM_TRY(check_records(chunks, records));
-    chunks->size = sgm__records_in(CHUNK_BYTES, record_bytes(records), MOST_RECORDS);
+    SGM_TRY(check_examples(chunks, examples));
+    chunks->size = sgm__examples_in(CHUNK_BYTES, example_bytes(examples), MAXIMUM_EXAMPLES);
     return SGM_OK;
 }
 
@@ -271,11 +272,11 @@ sgm_status sgm__chunks_skip(sgm__chunks *chunks, int64_t count, int64_t *skipped
 {
     *skipped = 0;
     while (*skipped < count) {
-        sgm_records records;
-        SGM_TRY(sgm__chunks_read(chunks, count - *skipped, &records));
-        if (records.count == 0)
+        sgm_examples examples;
+        SGM_TRY(sgm__chunks_read(chunks, count - *skipped, &examples));
+        if (examples.count == 0)
             break;
-        *skipped += records.count;
+        *skipped += examples.count;
     }
     return SGM_OK;
 }

@@ -1,50 +1,50 @@
-/* Regions of array records into sections, also from records further on; and extractors side by side. */
+/* Regions of array examples into fields, also from examples further on; and extractors side by side. */
 #include "base/tensor_internal.h"
 #include "data/dataset.h"
 
 typedef struct region {
-    int32_t section;
+    int32_t field;
     bool whole;
     sgm_shape begin, end;
-    sgm_shape dims;  /* of the region; known with the first record, as all below */
+    sgm_shape dims;  /* of the region; known with the first example, as all below */
     size_t elements; /* of the region */
-    size_t column;   /* where it goes in a record of its section */
+    size_t column;   /* where it goes in an example of its field */
     int64_t offset;
 } region;
 
 typedef struct array_extractor {
     sgm__chunks chunks;
-    int32_t region_count, section_count;
-    region regions[SGM_MAX_SECTIONS];
-    char names[SGM_MAX_SECTIONS][SGM__SECTION_NAME];
-    sgm_shape shapes[SGM_MAX_SECTIONS]; /* of a record in the section, as asked for at first */
-    size_t elements[SGM_MAX_SECTIONS];
+    int32_t region_count, field_count;
+    region regions[SGM_MAX_FIELDS];
+    char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
+    sgm_shape shapes[SGM_MAX_FIELDS]; /* of an example in the field, as asked for at first */
+    size_t elements[SGM_MAX_FIELDS];
     int64_t farthest; /* largest offset */
     bool resolved;
-    sgm_shape record;
-    sgm_tensor *held; /* records that were read, but whose block has not begun yet */
-    int64_t given;    /* records before those */
+    sgm_shape example;
+    sgm_tensor *held; /* examples that were read, but whose block has not begun yet */
+    int64_t given;    /* examples before those */
 } array_extractor;
 
 /* --- options --- */
 
 static sgm_status add_region(array_extractor *self, const sgm_region *given)
 {
-    char name[SGM__SECTION_NAME];
-    SGM_TRY(sgm__section_name(name, given->section, "sgm_array_extractor"));
+    char name[SGM__FIELD_NAME];
+    SGM_TRY(sgm__field_name(name, given->field, "sgm_array_extractor"));
     if (given->offset < 0 || given->offset > INT32_MAX)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "sgm_array_extractor: section \"%s\": an offset of %lld; it counts records forward",
+                        "sgm_array_extractor: field \"%s\": an offset of %lld; it counts examples forward",
                         name, (long long)given->offset);
-    int32_t section = 0;
-    while (section < self->section_count && strcmp(self->names[section], name) != 0)
-        section++;
-    if (section == self->section_count) {
-        memcpy(self->names[section], name, sizeof name);
-        self->shapes[section] = given->shape;
-        self->section_count++;
+    int32_t field = 0;
+    while (field < self->field_count && strcmp(self->names[field], name) != 0)
+        field++;
+    if (field == self->field_count) {
+        memcpy(self->names[field], name, sizeof name);
+        self->shapes[field] = given->shape;
+        self->field_count++;
     }
-    self->regions[self->region_count++] = (region){.section = section,
+    self->regions[self->region_count++] = (region){.field = field,
                                                    .whole = given->begin.rank == 0 && given->end.rank == 0,
                                                    .begin = given->begin,
                                                    .end = given->end,
@@ -56,95 +56,95 @@ static sgm_status add_region(array_extractor *self, const sgm_region *given)
 
 static sgm_status configure(array_extractor *self, const sgm_array_extractor_options *options)
 {
-    for (size_t i = 0; i < SGM_MAX_SECTIONS && options->regions[i].section; i++)
+    for (size_t i = 0; i < SGM_MAX_FIELDS && options->regions[i].field; i++)
         SGM_TRY(add_region(self, &options->regions[i]));
     if (self->region_count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "sgm_array_extractor: no regions; say which part of a record is what");
+                        "sgm_array_extractor: no regions; say which part of an example is what");
     return SGM_OK;
 }
 
-/* --- what the options mean for records of this shape --- */
+/* --- what the options mean for examples of this shape --- */
 
 static sgm_status resolve_region(const array_extractor *self, region *part)
 {
-    const char *name = self->names[part->section];
-    const sgm_shape *record = &self->record;
+    const char *name = self->names[part->field];
+    const sgm_shape *example = &self->example;
     char begin[128], end[128], shape[128];
-    part->dims = *record;
-    bool inside = part->whole || (part->begin.rank == record->rank && part->end.rank == record->rank);
-    for (int32_t i = 0; inside && !part->whole && i < record->rank; i++) {
+    part->dims = *example;
+    bool inside = part->whole || (part->begin.rank == example->rank && part->end.rank == example->rank);
+    for (int32_t i = 0; inside && !part->whole && i < example->rank; i++) {
         inside = part->begin.dims[i] >= 0 && part->begin.dims[i] < part->end.dims[i] &&
-                 part->end.dims[i] <= record->dims[i];
+                 part->end.dims[i] <= example->dims[i];
         part->dims.dims[i] = part->end.dims[i] - part->begin.dims[i];
     }
     if (!inside)
         return sgm_fail(
-            SGM_ERROR_SHAPE, "section \"%s\": the region %s to %s lies outside records of shape %s", name,
+            SGM_ERROR_SHAPE, "field \"%s\": the region %s to %s lies outside examples of shape %s", name,
             sgm_shape_text(&part->begin, begin, sizeof begin), sgm_shape_text(&part->end, end, sizeof end),
-            sgm_shape_text(record, shape, sizeof shape));
+            sgm_shape_text(example, shape, sizeof shape));
     int64_t elements = sgm_shape_elements(&part->dims);
     if (elements < 1)
-        return sgm_fail(SGM_ERROR_SHAPE, "section \"%s\": records of shape %s have no elements", name,
-                        sgm_shape_text(record, shape, sizeof shape));
+        return sgm_fail(SGM_ERROR_SHAPE, "field \"%s\": examples of shape %s have no elements", name,
+                        sgm_shape_text(example, shape, sizeof shape));
     part->elements = (size_t)elements;
     return SGM_OK;
 }
 
-static sgm_status resolve_section(array_extractor *self, int32_t section)
+static sgm_status resolve_field(array_extractor *self, int32_t field)
 {
     const region *only = NULL;
     int32_t parts = 0;
     for (int32_t i = 0; i < self->region_count; i++) {
-        if (self->regions[i].section == section) {
-            self->regions[i].column = self->elements[section];
-            self->elements[section] += self->regions[i].elements;
+        if (self->regions[i].field == field) {
+            self->regions[i].column = self->elements[field];
+            self->elements[field] += self->regions[i].elements;
             only = &self->regions[i];
             parts++;
         }
     }
-    sgm_shape *shape = &self->shapes[section];
+    sgm_shape *shape = &self->shapes[field];
     if (shape->rank == 0)
-        *shape = parts == 1 ? only->dims : sgm_shape_of((int64_t)self->elements[section]);
-    if (sgm_shape_elements(shape) != (int64_t)self->elements[section]) {
+        *shape = parts == 1 ? only->dims : sgm_shape_of((int64_t)self->elements[field]);
+    if (sgm_shape_elements(shape) != (int64_t)self->elements[field]) {
         char text[128];
-        return sgm_fail(
-            SGM_ERROR_SHAPE, "section \"%s\": its regions have %zu elements, which do not fit shape %s",
-            self->names[section], self->elements[section], sgm_shape_text(shape, text, sizeof text));
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "field \"%s\": its regions have %zu elements, which do not fit shape %s",
+                        self->names[field], self->elements[field], sgm_shape_text(shape, text, sizeof text));
     }
     return SGM_OK;
 }
 
-/* Every chunk must have records of the shape that the first one had. */
-static sgm_status resolve(array_extractor *self, const sgm_records *records)
+/* Every chunk must have examples of the shape that the first one had. */
+static sgm_status resolve(array_extractor *self, const sgm_examples *examples)
 {
-    if (!records->values)
+    if (!examples->values)
         return sgm_fail(SGM_ERROR_TYPE, "expected arrays, but the reader gives text; use sgm_csv_extractor");
-    sgm_shape record = sgm__record_shape(records->values);
+    sgm_shape example = sgm__example_shape(examples->values);
     if (self->resolved) {
         char now[128], before[128];
-        return sgm_shape_equal(&record, &self->record)
+        return sgm_shape_equal(&example, &self->example)
                    ? SGM_OK
-                   : sgm_fail(SGM_ERROR_SHAPE, "records of shape %s follow records of shape %s",
-                              sgm_shape_text(&record, now, sizeof now),
-                              sgm_shape_text(&self->record, before, sizeof before));
+                   : sgm_fail(SGM_ERROR_SHAPE, "examples of shape %s follow examples of shape %s",
+                              sgm_shape_text(&example, now, sizeof now),
+                              sgm_shape_text(&self->example, before, sizeof before));
     }
-    self->record = record;
+    self->example = example;
     for (int32_t i = 0; i < self->region_count; i++)
         SGM_TRY(resolve_region(self, &self->regions[i]));
     memset(self->elements, 0, sizeof self->elements);
-    for (int32_t i = 0; i < self->section_count; i++)
-        SGM_TRY(resolve_section(self, i));
+    for (int32_t i = 0; i < self->field_count; i++)
+        SGM_TRY(resolve_field(self, i));
     self->resolved = true;
     return SGM_OK;
 }
 
 /* --- extraction --- */
 
-/* The region of records [first, first + count) as a view. */
-static sgm_tensor *region_view(const region *part, sgm_tensor *records, int64_t first, int64_t count)
+/* The region of examples [first, first + count) as a view. */
+static sgm_tensor *region_view(const region *part, sgm_tensor *examples, int64_t first, int64_t count)
 {
-    sgm_tensor *seen = sgm_tensor_slice(records, 0, first, first + count, 1);
+    sgm_tensor *seen = sgm_tensor_slice(examples, 0, first, first + count, 1);
     for (int32_t i = 0; seen && !part->whole && i < part->dims.rank; i++) {
         sgm_tensor *narrower = sgm_tensor_slice(seen, i + 1, part->begin.dims[i], part->end.dims[i], 1);
         sgm_tensor_free(seen);
@@ -159,7 +159,7 @@ static void copy_rows(const float *from, float *to, int64_t count, size_t elemen
         memcpy(to + (size_t)i * stride, from + (size_t)i * elements, elements * sizeof *to);
 }
 
-/* The whole of a section's records, without a step between: false when it takes more than that. */
+/* The whole of a field's examples, without a step between: false when it takes more than that. */
 static bool copy_whole(const sgm_tensor *seen, size_t count, float *target)
 {
     if (!sgm_tensor_is_contiguous(seen))
@@ -176,17 +176,17 @@ static bool copy_whole(const sgm_tensor *seen, size_t count, float *target)
     return true;
 }
 
-static sgm_status copy_region(const array_extractor *self, const region *part, sgm_tensor *records,
+static sgm_status copy_region(const array_extractor *self, const region *part, sgm_tensor *examples,
                               int64_t count, float *target)
 {
-    sgm_tensor *seen = region_view(part, records, part->offset, count);
+    sgm_tensor *seen = region_view(part, examples, part->offset, count);
     if (!seen)
         return sgm_last_status();
-    size_t stride = self->elements[part->section];
+    size_t stride = self->elements[part->field];
     sgm_status status = sgm__tensor_fits_float32(seen, self->given + part->offset);
     if (status != SGM_OK)
-        status = sgm__fail_within("%s: section \"%s\"", sgm_reader_name(self->chunks.reader),
-                                  self->names[part->section]);
+        status = sgm__fail_within("%s: field \"%s\"", sgm_reader_name(self->chunks.reader),
+                                  self->names[part->field]);
     else if (stride != part->elements || !copy_whole(seen, (size_t)count * stride, target)) {
         sgm_tensor *values = sgm_tensor_cast(seen, SGM_FLOAT32);
         if (values)
@@ -199,23 +199,23 @@ static sgm_status copy_region(const array_extractor *self, const region *part, s
     return status;
 }
 
-static sgm_status append(const array_extractor *self, sgm_tensor *records, int64_t count,
+static sgm_status append(const array_extractor *self, sgm_tensor *examples, int64_t count,
                          sgm__builder *builder)
 {
-    for (int32_t i = builder->section_count; i < self->section_count; i++)
-        SGM_TRY(sgm__builder_add_section(builder, self->names[i], &self->shapes[i]));
+    for (int32_t i = builder->field_count; i < self->field_count; i++)
+        SGM_TRY(sgm__builder_add_field(builder, self->names[i], &self->shapes[i]));
     SGM_TRY(sgm__builder_reserve(builder, count));
     for (int32_t i = 0; i < self->region_count; i++) {
         const region *part = &self->regions[i];
-        SGM_TRY(copy_region(self, part, records, count, sgm__builder_end(builder, part->section)));
+        SGM_TRY(copy_region(self, part, examples, count, sgm__builder_end(builder, part->field)));
     }
     builder->count += count;
     return SGM_OK;
 }
 
-static int64_t length(const sgm_tensor *records)
+static int64_t length(const sgm_tensor *examples)
 {
-    return records ? sgm_tensor_shape(records)->dims[0] : 0;
+    return examples ? sgm_tensor_shape(examples)->dims[0] : 0;
 }
 
 /* What is held and what came in, as one. */
@@ -240,36 +240,36 @@ static sgm_tensor *join(sgm_tensor *held, sgm_tensor *values)
     return all;
 }
 
-/* Keeps a copy of the records from `first` on: the reader's own are gone at its next call. */
-static sgm_status hold(array_extractor *self, sgm_tensor *records, int64_t first)
+/* Keeps a copy of the examples from `first` on: the reader's own are gone at its next call. */
+static sgm_status hold(array_extractor *self, sgm_tensor *examples, int64_t first)
 {
     sgm_tensor_free(self->held);
     self->held = NULL;
-    if (first == length(records))
+    if (first == length(examples))
         return SGM_OK;
-    sgm_tensor *rest = sgm_tensor_slice(records, 0, first, length(records), 1);
+    sgm_tensor *rest = sgm_tensor_slice(examples, 0, first, length(examples), 1);
     self->held = sgm_tensor_copy(rest);
     sgm_tensor_free(rest);
     return self->held ? SGM_OK : sgm_last_status();
 }
 
-/* One chunk: as many records as have all that their regions reach for. *done 0: the end, or not enough yet.
+/* One chunk: as many examples as have all that their regions reach for. *done 0: the end, or not enough yet.
  */
 static sgm_status take(array_extractor *self, int64_t count, sgm__builder *builder, int64_t *done,
                        bool *ended)
 {
-    sgm_records records;
+    sgm_examples examples;
     int64_t lacking = self->farthest - length(self->held);
     if (count > INT64_MAX - self->farthest)
         count = INT64_MAX - self->farthest;
     *done = 0;
-    SGM_TRY(sgm__chunks_read(&self->chunks, count + lacking, &records));
-    *ended = records.count == 0;
+    SGM_TRY(sgm__chunks_read(&self->chunks, count + lacking, &examples));
+    *ended = examples.count == 0;
     if (*ended)
         return SGM_OK;
-    if (resolve(self, &records) != SGM_OK)
+    if (resolve(self, &examples) != SGM_OK)
         return sgm__fail_within("%s", sgm_reader_name(self->chunks.reader));
-    sgm_tensor *all = join(self->held, records.values);
+    sgm_tensor *all = join(self->held, examples.values);
     if (!all)
         return sgm_last_status();
     int64_t whole = length(all) - self->farthest;
@@ -361,16 +361,16 @@ sgm_extractor *sgm_array_extractor_create(sgm_reader *reader, const sgm_array_ex
 static sgm_status merge_into(sgm_block *block, sgm_block *other)
 {
     if (!block != !other)
-        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has ended, the other one has %lld more records",
+        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has ended, the other one has %lld more examples",
                         (long long)(block ? block : other)->count);
     if (!block)
         return SGM_OK;
     if (block->count != other->count)
-        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has %lld records where the other one has %lld",
+        return sgm_fail(SGM_ERROR_FORMAT, "merge: one part has %lld examples where the other one has %lld",
                         (long long)block->count, (long long)other->count);
-    for (int32_t i = 0; i < other->section_count; i++) {
-        sgm_section *section = &other->sections[i];
-        SGM_TRY(sgm_block_add(block, section->name, sgm_tensor_retain(section->values)));
+    for (int32_t i = 0; i < other->field_count; i++) {
+        sgm_field *field = &other->fields[i];
+        SGM_TRY(sgm_block_add(block, field->name, sgm_tensor_retain(field->values)));
     }
     return SGM_OK;
 }

@@ -1,13 +1,13 @@
-/* Text cells into sections: columns by number, texts to numbers by mappings. */
+/* Text cells into fields: columns by number, texts to numbers by mappings. */
 #include "data/dataset.h"
 
 #include <math.h>
 
-#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.sections) / sizeof(sgm_columns))
+#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.fields) / sizeof(sgm_columns))
 #define MAX_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
 
 typedef struct columns {
-    int32_t section, first, last;
+    int32_t field, first, last;
 } columns;
 
 typedef struct mapping {
@@ -21,9 +21,9 @@ typedef struct csv_extractor {
     sgm__chunks chunks;
     size_t group_count;
     columns groups[MAX_GROUPS];
-    int32_t section_count;
-    char names[SGM_MAX_SECTIONS][SGM__SECTION_NAME];
-    int32_t widths[SGM_MAX_SECTIONS];
+    int32_t field_count;
+    char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
+    int32_t widths[SGM_MAX_FIELDS];
     int32_t last_column; /* highest that is used */
     size_t mapping_count;
     mapping mappings[MAX_MAPPINGS];
@@ -35,25 +35,25 @@ typedef struct csv_extractor {
 
 static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
 {
-    char name[SGM__SECTION_NAME];
-    SGM_TRY(sgm__section_name(name, group->section, "sgm_csv_extractor"));
+    char name[SGM__FIELD_NAME];
+    SGM_TRY(sgm__field_name(name, group->field, "sgm_csv_extractor"));
     if (group->first < 0 || group->last < group->first)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "section \"%s\": columns %d to %d are no range from 0 on", name,
+        return sgm_fail(SGM_ERROR_ARGUMENT, "field \"%s\": columns %d to %d are no range from 0 on", name,
                         (int)group->first, (int)group->last);
-    int32_t section = 0;
-    while (section < self->section_count && strcmp(self->names[section], name) != 0)
-        section++;
-    if (section == SGM_MAX_SECTIONS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a block has at most %d sections", SGM_MAX_SECTIONS);
-    if (section == self->section_count) {
-        memcpy(self->names[section], name, sizeof name);
-        self->section_count++;
+    int32_t field = 0;
+    while (field < self->field_count && strcmp(self->names[field], name) != 0)
+        field++;
+    if (field == SGM_MAX_FIELDS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a block has at most %d fields", SGM_MAX_FIELDS);
+    if (field == self->field_count) {
+        memcpy(self->names[field], name, sizeof name);
+        self->field_count++;
     }
     int32_t width = group->last - group->first;
-    if (width >= INT32_MAX - self->widths[section])
-        return sgm_fail(SGM_ERROR_ARGUMENT, "section \"%s\" has too many columns", name);
-    self->widths[section] += width + 1;
-    self->groups[self->group_count++] = (columns){section, group->first, group->last};
+    if (width >= INT32_MAX - self->widths[field])
+        return sgm_fail(SGM_ERROR_ARGUMENT, "field \"%s\" has too many columns", name);
+    self->widths[field] += width + 1;
+    self->groups[self->group_count++] = (columns){field, group->first, group->last};
     if (group->last > self->last_column)
         self->last_column = group->last;
     return SGM_OK;
@@ -90,10 +90,10 @@ static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options
 {
     self->has_missing = options->has_missing;
     self->missing = options->missing;
-    for (size_t i = 0; i < MAX_GROUPS && options->sections[i].section; i++)
-        SGM_TRY(add_group(self, &options->sections[i]));
+    for (size_t i = 0; i < MAX_GROUPS && options->fields[i].field; i++)
+        SGM_TRY(add_group(self, &options->fields[i]));
     if (self->group_count == 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "no sections; say which columns are what");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "no fields; say which columns are what");
     for (size_t i = 0; i < MAX_MAPPINGS && options->mappings[i].values; i++)
         SGM_TRY(add_mapping(self, &options->mappings[i]));
     return SGM_OK;
@@ -152,57 +152,57 @@ static sgm_status convert(const csv_extractor *self, const char *cell, const map
     return SGM_OK;
 }
 
-static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_records *records,
+static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_examples *examples,
                              float *target)
 {
-    int32_t width = self->widths[group->section];
+    int32_t width = self->widths[group->field];
     for (int32_t column = group->first; column <= group->last; column++, target++) {
         const mapping *known = mapping_of(self, column);
-        for (int64_t row = 0; row < records->count; row++) {
-            const char *cell = records->cells[row * records->columns + column];
+        for (int64_t row = 0; row < examples->count; row++) {
+            const char *cell = examples->cells[row * examples->columns + column];
             if (convert(self, cell, known, &target[row * width]) != SGM_OK)
                 return sgm__fail_within(
                     "%s: line %lld, column %d (from 0)", sgm_reader_name(self->chunks.reader),
-                    (long long)(records->lines ? records->lines[row] : records->first_line + row),
+                    (long long)(examples->lines ? examples->lines[row] : examples->first_line + row),
                     (int)column);
         }
     }
     return SGM_OK;
 }
 
-static sgm_status append(const csv_extractor *self, const sgm_records *records, sgm__builder *builder)
+static sgm_status append(const csv_extractor *self, const sgm_examples *examples, sgm__builder *builder)
 {
-    if (records->values)
+    if (examples->values)
         return sgm_fail(SGM_ERROR_TYPE,
                         "%s: expected text, but the reader gives arrays; use sgm_array_extractor",
                         sgm_reader_name(self->chunks.reader));
-    if (self->last_column >= records->columns)
+    if (self->last_column >= examples->columns)
         return sgm_fail(SGM_ERROR_FORMAT, "%s: column %d is asked for, but there are %d (the first is 0)",
-                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)records->columns);
-    SGM_TRY(sgm__builder_reserve(builder, records->count));
-    int32_t done[SGM_MAX_SECTIONS] = {0};
+                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)examples->columns);
+    SGM_TRY(sgm__builder_reserve(builder, examples->count));
+    int32_t done[SGM_MAX_FIELDS] = {0};
     for (size_t i = 0; i < self->group_count; i++) {
         const columns *group = &self->groups[i];
-        float *target = sgm__builder_end(builder, group->section) + done[group->section];
-        SGM_TRY(fill_group(self, group, records, target));
-        done[group->section] += group->last - group->first + 1;
+        float *target = sgm__builder_end(builder, group->field) + done[group->field];
+        SGM_TRY(fill_group(self, group, examples, target));
+        done[group->field] += group->last - group->first + 1;
     }
-    builder->count += records->count;
+    builder->count += examples->count;
     return SGM_OK;
 }
 
 static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
 {
-    for (int32_t i = 0; i < self->section_count; i++) {
-        sgm_shape record = sgm_shape_of(self->widths[i]);
-        SGM_TRY(sgm__builder_add_section(builder, self->names[i], &record));
+    for (int32_t i = 0; i < self->field_count; i++) {
+        sgm_shape example = sgm_shape_of(self->widths[i]);
+        SGM_TRY(sgm__builder_add_field(builder, self->names[i], &example));
     }
     while (builder->count < count) {
-        sgm_records records;
-        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &records));
-        if (records.count == 0)
+        sgm_examples examples;
+        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &examples));
+        if (examples.count == 0)
             break;
-        SGM_TRY(append(self, &records, builder));
+        SGM_TRY(append(self, &examples, builder));
     }
     return SGM_OK;
 }

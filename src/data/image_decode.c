@@ -14,9 +14,9 @@
 #include <jerror.h>
 
 #define LARGEST_SIDE 32768
-#define MOST_PIXELS ((uint64_t)1 << 26)
-#define MOST_SCANS 100                /* of a progressive JPEG: each is a pass over the whole image */
-#define MOST_JPEG_MEMORY (512L << 20) /* the coefficients of MOST_PIXELS, about */
+#define MAXIMUM_PIXELS ((uint64_t)1 << 26)
+#define MAXIMUM_SCANS 100                /* of a progressive JPEG: each is a pass over the whole image */
+#define MAXIMUM_JPEG_MEMORY (512L << 20) /* the coefficients of MAXIMUM_PIXELS, about */
 
 /* Averages the pixels that a target pixel covers. A source pixel is `target` units wide and a target pixel
  * `source` units, so that all overlaps are whole numbers. */
@@ -104,12 +104,12 @@ static void add_row(scaler *s, const unsigned char *pixels)
 static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
 {
     if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE ||
-        width * height > MOST_PIXELS)
+        width * height > MAXIMUM_PIXELS)
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,
             "%s: images up to %d pixels on a side and %llu in all were expected, %llu x %llu came; make it "
             "smaller",
-            d->path, LARGEST_SIDE, (unsigned long long)MOST_PIXELS, (unsigned long long)width,
+            d->path, LARGEST_SIDE, (unsigned long long)MAXIMUM_PIXELS, (unsigned long long)width,
             (unsigned long long)height);
     if (*d->width == 0)
         *d->width = (int32_t)width, *d->height = (int32_t)height;
@@ -244,7 +244,7 @@ static void jpeg_message(j_common_ptr jpeg, int level)
 static void jpeg_count_scans(j_common_ptr jpeg)
 {
     const decoder *d = jpeg->client_data;
-    if (jpeg->is_decompressor && d->jpeg.input_scan_number > MOST_SCANS)
+    if (jpeg->is_decompressor && d->jpeg.input_scan_number > MAXIMUM_SCANS)
         jpeg_fail_text(jpeg->client_data, "it has more than 100 scans");
 }
 
@@ -256,7 +256,7 @@ static sgm_status read_jpeg_rows(decoder *d)
     jpeg->client_data = d;
     jpeg->progress = &d->jpeg_progress;
     jpeg->progress->progress_monitor = jpeg_count_scans;
-    jpeg->mem->max_memory_to_use = MOST_JPEG_MEMORY;
+    jpeg->mem->max_memory_to_use = MAXIMUM_JPEG_MEMORY;
     jpeg_stdio_src(jpeg, d->file);
     jpeg_read_header(jpeg, TRUE);
     SGM_TRY(begin_image(d, jpeg->image_width, jpeg->image_height));

@@ -9,17 +9,17 @@
 static const sgm_setting settings[] = {
     {.option = {.name = "minibatch_size",
                 .kind = SGM_KIND_INTEGER,
-                .unit = "records",
-                .least = 1,
-                .most = 1e7,
-                .standard = 32,
+                .unit = "examples",
+                .minimum = 1,
+                .maximum = 1e7,
+                .default_value = 32,
                 .live = true,
                 .doc = "size of a minibatch",
                 .effect = "from the next epoch on"},
      SGM_MEMBER(sgm_iterator_options, size)},
     {.option = {.name = "shuffle",
                 .kind = SGM_KIND_BOOLEAN,
-                .standard = true,
+                .default_value = true,
                 .live = true,
                 .doc = "another order in each epoch",
                 .effect = "from the next epoch on"},
@@ -35,13 +35,13 @@ static const sgm_setting settings[] = {
     {.option = {.name = "augment",
                 .kind = SGM_KIND_TEXT,
                 .read_only = true,
-                .doc = "changes of the records that are learnt from, \"rotate(10) + shift(2)\""},
+                .doc = "changes of the examples that are learnt from, \"rotate(10) + shift(2)\""},
      SGM_MEMBER(sgm_iterator_options, augment)},
     {.option = {.name = "prefetch_threads",
                 .kind = SGM_KIND_INTEGER,
-                .least = 1,
-                .most = 64,
-                .standard = 1,
+                .minimum = 1,
+                .maximum = 64,
+                .default_value = 1,
                 .read_only = true,
                 .doc = "threads that augment the next minibatches"},
      SGM_MEMBER(sgm_iterator_options, prefetch_threads)},
@@ -134,13 +134,13 @@ sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
     if (iterator->counted)
         return SGM_OK;
     int64_t count = 0, sum = 0;
-    for (int64_t records;; count++, sum += records) {
-        SGM_TRY(sgm__dataset_block_records(iterator->dataset, count, &records));
-        if (records == 0)
+    for (int64_t examples;; count++, sum += examples) {
+        SGM_TRY(sgm__dataset_block_examples(iterator->dataset, count, &examples));
+        if (examples == 0)
             break;
     }
     iterator->block_count = count;
-    iterator->record_count = sum;
+    iterator->example_count = sum;
     iterator->counted = true;
     return SGM_OK;
 }
@@ -207,7 +207,7 @@ static sgm_status join_blocks(sgm_iterator *iterator)
     return status;
 }
 
-static sgm_status next_unified(sgm_iterator *iterator, const sgm_block **batch)
+static sgm_status next_by_block(sgm_iterator *iterator, const sgm_block **batch)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
     if (iterator->block_count == 0 || iterator->state.batches > 0)
@@ -237,8 +237,8 @@ static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
             take_wanted(iterator);
         return sgm__iterator_next_minibatch(iterator, batch);
     }
-    return iterator->kind == SGM__UNDIVIDED ? hold_block(iterator, iterator->state.batches, batch)
-                                            : next_unified(iterator, batch);
+    return iterator->kind == SGM__FULL_BATCH ? hold_block(iterator, iterator->state.batches, batch)
+                                             : next_by_block(iterator, batch);
 }
 
 sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
@@ -266,10 +266,10 @@ static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
     if (iterator->kind == SGM__MINIBATCHES)
-        *batches = iterator->record_count / iterator->size +
-                   (!iterator->drop_last && iterator->record_count % iterator->size != 0);
+        *batches = iterator->example_count / iterator->size +
+                   (!iterator->drop_last && iterator->example_count % iterator->size != 0);
     else
-        *batches = iterator->kind == SGM__UNDIVIDED ? iterator->block_count : iterator->block_count > 0;
+        *batches = iterator->kind == SGM__FULL_BATCH ? iterator->block_count : iterator->block_count > 0;
     return SGM_OK;
 }
 
@@ -358,7 +358,7 @@ static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
     made->dataset = sgm_dataset_retain(dataset);
     made->wanted = *options;
     if (made->wanted.size == 0)
-        made->wanted.size = (int64_t)settings[0].option.standard;
+        made->wanted.size = (int64_t)settings[0].option.default_value;
     made->wanted.no_shuffle |= kind != SGM__MINIBATCHES;
     made->size = made->wanted.size;
     made->parts = 1;
@@ -381,14 +381,14 @@ sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_op
     return create(dataset, SGM__MINIBATCHES, &copy);
 }
 
-sgm_iterator *sgm_undivided(sgm_dataset *dataset)
+sgm_iterator *sgm_full_batch(sgm_dataset *dataset)
 {
-    return create(dataset, SGM__UNDIVIDED, &(sgm_iterator_options){0});
+    return create(dataset, SGM__FULL_BATCH, &(sgm_iterator_options){0});
 }
 
-sgm_iterator *sgm_unified(sgm_dataset *dataset)
+sgm_iterator *sgm_by_block(sgm_dataset *dataset)
 {
-    return create(dataset, SGM__UNIFIED, &(sgm_iterator_options){0});
+    return create(dataset, SGM__BY_BLOCK, &(sgm_iterator_options){0});
 }
 
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator)
@@ -406,7 +406,7 @@ bool sgm__iterator_shuffles(const sgm_iterator *iterator)
     return iterator && iterator->shuffle;
 }
 
-/* What augments may mix records of the whole minibatch, so that all of it is made. */
+/* What augments may mix examples of the whole minibatch, so that all of it is made. */
 void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts)
 {
     if (iterator->kind != SGM__MINIBATCHES || iterator->ahead ||

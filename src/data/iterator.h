@@ -7,7 +7,7 @@
 
 #define SGM__NO_EPOCH (-1)
 
-typedef enum sgm__iterator_kind { SGM__MINIBATCHES, SGM__UNDIVIDED, SGM__UNIFIED } sgm__iterator_kind;
+typedef enum sgm__iterator_kind { SGM__MINIBATCHES, SGM__FULL_BATCH, SGM__BY_BLOCK } sgm__iterator_kind;
 
 struct sgm_iterator {
     sgm__iterator_kind kind;
@@ -21,17 +21,17 @@ struct sgm_iterator {
 
     /* the blocks, as far as they had to be counted */
     bool counted;
-    int64_t block_count, record_count;
+    int64_t block_count, example_count;
 
     /* where it stands; unplaced after a failure and a change of state */
     bool placed;
     int64_t *order; /* of blocks, when shuffled; that of `order_epoch` */
     int64_t order_epoch;
     int64_t place; /* in the order */
-    int64_t used;  /* records of the block there */
+    int64_t used;  /* examples of the block there */
 
     sgm__run run;  /* the block at hand; its block NULL: none */
-    int64_t *rows; /* the order of its records, when shuffled */
+    int64_t *rows; /* the order of its examples, when shuffled */
     size_t rows_capacity;
     bool no_thread; /* there is none to be had */
     sgm__prefetch *prefetch;
@@ -44,9 +44,9 @@ struct sgm_iterator {
     sgm__ahead *ahead;      /* instead of these, when batches are augmented */
     int64_t filled;         /* batches of this epoch that were filled, given or not */
     bool all_filled;        /* there are no more in this epoch */
-    const sgm_block *held;  /* undivided, unified: a block of the dataset's */
+    const sgm_block *held;  /* full batch, by block: a block of the dataset's */
     int64_t held_index;
-    sgm_block *joined; /* unified: several blocks as one */
+    sgm_block *joined; /* by block: several blocks as one */
 };
 
 /* --- iterator.c --- */

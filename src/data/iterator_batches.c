@@ -1,9 +1,9 @@
-/* Minibatches: the order of blocks and records, and the copies that are given. */
+/* Minibatches: the order of blocks and examples, and the copies that are given. */
 #include "data/iterator.h"
 
 /* --- the order of minibatches --- */
 
-/* Streams of random numbers: for each epoch one for the blocks, then one for the records of each block. */
+/* Streams of random numbers: for each epoch one for the blocks, then one for the examples of each block. */
 static sgm__random random_of(const sgm_iterator *iterator, int64_t part)
 {
     sgm__random epoch = sgm__random_make(iterator->seed, (uint64_t)iterator->state.epoch);
@@ -35,7 +35,7 @@ static int64_t block_at(const sgm_iterator *iterator, int64_t place)
     return place < iterator->block_count ? iterator->order[place] : -1;
 }
 
-/* The order of the records of a block. */
+/* The order of the examples of a block. */
 static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *rows, int64_t count)
 {
     sgm__random random = random_of(iterator, block + 1);
@@ -74,16 +74,16 @@ static sgm_status find_place(sgm_iterator *iterator)
     if (__builtin_mul_overflow(iterator->state.batches, iterator->size, &left))
         left = INT64_MAX;
     while (left > 0) {
-        int64_t index = block_at(iterator, iterator->place), records = 0;
+        int64_t index = block_at(iterator, iterator->place), examples = 0;
         if (index >= 0)
-            SGM_TRY(sgm__dataset_block_records(iterator->dataset, index, &records));
-        if (records == 0)
+            SGM_TRY(sgm__dataset_block_examples(iterator->dataset, index, &examples));
+        if (examples == 0)
             break;
-        if (left < records) {
+        if (left < examples) {
             iterator->used = left;
             break;
         }
-        left -= records;
+        left -= examples;
         iterator->place++;
     }
     iterator->placed = true;
@@ -97,11 +97,11 @@ static sgm_status find_place(sgm_iterator *iterator)
 static sgm_block *make_batch(const sgm_block *like, int64_t count)
 {
     sgm_block *batch = sgm_block_create(count);
-    for (int32_t i = 0; batch && i < like->section_count; i++) {
-        sgm_shape shape = *sgm_tensor_shape(like->sections[i].values);
+    for (int32_t i = 0; batch && i < like->field_count; i++) {
+        sgm_shape shape = *sgm_tensor_shape(like->fields[i].values);
         shape.dims[0] = count;
         sgm_tensor *values = sgm_tensor_create(SGM_FLOAT32, &shape);
-        if (!values || sgm_block_add(batch, like->sections[i].name, values) != SGM_OK) {
+        if (!values || sgm_block_add(batch, like->fields[i].name, values) != SGM_OK) {
             sgm_block_free(batch);
             batch = NULL;
         }
@@ -109,7 +109,7 @@ static sgm_block *make_batch(const sgm_block *like, int64_t count)
     return batch;
 }
 
-/* *rest becomes the first `count` records of a full batch; it stays where it has as many already. */
+/* *rest becomes the first `count` examples of a full batch; it stays where it has as many already. */
 static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **rest)
 {
     if (*rest && (*rest)->count == count)
@@ -118,10 +118,10 @@ static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **res
     *rest = sgm_block_create(count);
     if (!*rest)
         return sgm_last_status();
-    for (int32_t i = 0; i < full->section_count; i++) {
-        const sgm_section *section = &full->sections[i];
-        sgm_tensor *front = sgm_tensor_slice(section->values, 0, 0, count, 1);
-        sgm_status status = front ? sgm_block_add(*rest, section->name, front) : sgm_last_status();
+    for (int32_t i = 0; i < full->field_count; i++) {
+        const sgm_field *field = &full->fields[i];
+        sgm_tensor *front = sgm_tensor_slice(field->values, 0, 0, count, 1);
+        sgm_status status = front ? sgm_block_add(*rest, field->name, front) : sgm_last_status();
         if (status != SGM_OK) {
             sgm_block_free(*rest);
             *rest = NULL;
@@ -131,8 +131,8 @@ static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **res
     return SGM_OK;
 }
 
-/* A record of few numbers is over before a call would be: two pieces of fixed size that overlap. */
-static inline void copy_record(float *to, const float *from, size_t elements)
+/* An example of few numbers is over before a call would be: two pieces of fixed size that overlap. */
+static inline void copy_example(float *to, const float *from, size_t elements)
 {
     if (elements > 16 || elements < 2) {
         memcpy(to, from, elements * sizeof *to);
@@ -148,7 +148,7 @@ static inline void copy_record(float *to, const float *from, size_t elements)
     }
 }
 
-/* Copies the next `count` records of the block at hand, which are those from `got` on of the minibatch: as
+/* Copies the next `count` examples of the block at hand, which are those from `got` on of the minibatch: as
  * far as they are wanted. */
 static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, int64_t count)
 {
@@ -160,10 +160,10 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
     if (count <= 0)
         return;
     got = first - given->first;
-    for (int32_t s = 0; s < full->section_count; s++) {
-        sgm_tensor *target = full->sections[s].values;
+    for (int32_t s = 0; s < full->field_count; s++) {
+        sgm_tensor *target = full->fields[s].values;
         size_t elements = (size_t)(sgm_shape_elements(sgm_tensor_shape(target)) / full->count);
-        const float *from = (const float *)sgm_tensor_const_data(run->block->sections[s].values) +
+        const float *from = (const float *)sgm_tensor_const_data(run->block->fields[s].values) +
                             (size_t)run->begin * elements;
         float *to = (float *)sgm_tensor_data(target) + (size_t)got * elements;
         if (!iterator->shuffle) {
@@ -171,19 +171,19 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
             continue;
         }
         for (int64_t i = 0; i < count; i++, to += elements)
-            copy_record(to, from + (size_t)iterator->rows[used + i] * elements, elements);
+            copy_example(to, from + (size_t)iterator->rows[used + i] * elements, elements);
     }
 }
 
 /* Room for the largest part of a minibatch. */
-static int64_t room_for(const sgm_iterator *iterator, int64_t records)
+static int64_t room_for(const sgm_iterator *iterator, int64_t examples)
 {
-    int64_t least = iterator->parts < records ? iterator->parts : records,
-            each = records / iterator->parts + 1;
-    return iterator->parts == 1 ? records : least > each ? least : each;
+    int64_t minimum = iterator->parts < examples ? iterator->parts : examples,
+            each = examples / iterator->parts + 1;
+    return iterator->parts == 1 ? examples : minimum > each ? minimum : each;
 }
 
-/* Which part of the next minibatch is wanted: all of one that has fewer records than there are parts. */
+/* Which part of the next minibatch is wanted: all of one that has fewer examples than there are parts. */
 static sgm_status choose_part(sgm_iterator *iterator)
 {
     int64_t whole = iterator->size, parts = iterator->parts, part = iterator->part;
@@ -193,7 +193,7 @@ static sgm_status choose_part(sgm_iterator *iterator)
     if (parts == 1 || iterator->skips)
         return SGM_OK;
     SGM_TRY(sgm__iterator_count_blocks(iterator));
-    int64_t left = iterator->record_count - iterator->state.batches * iterator->size;
+    int64_t left = iterator->example_count - iterator->state.batches * iterator->size;
     whole = left < whole ? left : whole;
     iterator->given = (sgm__given_part){.count = whole, .whole = whole};
     if (whole >= parts) {
@@ -213,20 +213,20 @@ static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *
         if (!iterator->run.block)
             break;
         if (!*full) {
-            bool all = iterator->counted && iterator->record_count < iterator->size;
-            int64_t most = all ? iterator->record_count : iterator->size;
-            *full = make_batch(iterator->run.block, room_for(iterator, most));
+            bool all = iterator->counted && iterator->example_count < iterator->size;
+            int64_t maximum = all ? iterator->example_count : iterator->size;
+            *full = make_batch(iterator->run.block, room_for(iterator, maximum));
             if (!*full)
                 return sgm_last_status();
         }
-        int64_t records = iterator->run.end - iterator->run.begin;
-        int64_t count = records - iterator->used, room = iterator->size - *got;
+        int64_t examples = iterator->run.end - iterator->run.begin;
+        int64_t count = examples - iterator->used, room = iterator->size - *got;
         if (count > room)
             count = room;
         gather(iterator, *full, *got, count);
         *got += count;
         iterator->used += count;
-        if (iterator->used == records)
+        if (iterator->used == examples)
             close_block(iterator);
     }
     return SGM_OK;
@@ -326,36 +326,36 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
     return SGM_OK;
 }
 
-/* --- where a record came from --- */
+/* --- where an example came from --- */
 
-/* The block, and the row in it, of record `record` of the newest minibatch. */
-static sgm_status find_record(sgm_iterator *iterator, int64_t record, int64_t *block, int64_t *row)
+/* The block, and the row in it, of example `example` of the newest minibatch. */
+static sgm_status find_example(sgm_iterator *iterator, int64_t example, int64_t *block, int64_t *row)
 {
     bool cut = iterator->kind == SGM__MINIBATCHES && !iterator->ahead && iterator->parts > 1;
-    int64_t batches = iterator->state.batches - 1, records = 0;
-    *block = iterator->kind == SGM__UNDIVIDED ? batches : 0;
-    *row = record + (cut ? iterator->given.first : 0);
-    if (iterator->kind == SGM__UNDIVIDED)
+    int64_t batches = iterator->state.batches - 1, examples = 0;
+    *block = iterator->kind == SGM__FULL_BATCH ? batches : 0;
+    *row = example + (cut ? iterator->given.first : 0);
+    if (iterator->kind == SGM__FULL_BATCH)
         return SGM_OK;
     if (iterator->kind == SGM__MINIBATCHES)
         *row += batches * iterator->size;
-    for (int64_t place = 0;; place++, *row -= records) {
+    for (int64_t place = 0;; place++, *row -= examples) {
         *block = iterator->kind == SGM__MINIBATCHES ? block_at(iterator, place) : place;
-        records = 0;
+        examples = 0;
         if (*block >= 0)
-            SGM_TRY(sgm__dataset_block_records(iterator->dataset, *block, &records));
-        if (*row < records)
+            SGM_TRY(sgm__dataset_block_examples(iterator->dataset, *block, &examples));
+        if (*row < examples)
             break;
-        if (records == 0)
+        if (examples == 0)
             return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" ends before",
                             sgm_dataset_name(iterator->dataset));
     }
     if (!iterator->shuffle)
         return SGM_OK;
-    int64_t *rows = sgm__calloc((size_t)records, sizeof *rows);
+    int64_t *rows = sgm__calloc((size_t)examples, sizeof *rows);
     if (!rows)
         return SGM_ERROR_MEMORY;
-    permute_rows(iterator, *block, rows, records);
+    permute_rows(iterator, *block, rows, examples);
     *row = rows[*row];
     sgm__free(rows);
     return SGM_OK;
@@ -363,13 +363,13 @@ static sgm_status find_record(sgm_iterator *iterator, int64_t record, int64_t *b
 
 sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status)
 {
-    int64_t record = sgm__failed_record(), block, row, number;
-    char *message = record >= 0 && iterator->state.batches > 0 ? sgm__strdup(sgm_last_error()) : NULL;
+    int64_t example = sgm__failed_example(), block, row, number;
+    char *message = example >= 0 && iterator->state.batches > 0 ? sgm__strdup(sgm_last_error()) : NULL;
     if (!message)
         return status;
-    bool found = find_record(iterator, record, &block, &row) == SGM_OK &&
+    bool found = find_example(iterator, example, &block, &row) == SGM_OK &&
                  sgm__dataset_number(iterator->dataset, block, row, &number) == SGM_OK;
-    status = found ? sgm_fail(status, "dataset \"%s\", record %lld (from 0): %s",
+    status = found ? sgm_fail(status, "dataset \"%s\", example %lld (from 0): %s",
                               sgm_dataset_name(iterator->dataset), (long long)number, message)
                    : sgm_fail(status, "%s", message);
     sgm__free(message);

@@ -5,28 +5,27 @@
 
 /* --- what they share --- */
 
-sgm_status sgm__preprocess_sections(sgm_block *block, const char *name, sgm__section_change change,
-                                    void *user)
+sgm_status sgm__preprocess_fields(sgm_block *block, const char *name, sgm__field_change change, void *user)
 {
     if (!*name) {
-        for (int32_t i = 0; i < block->section_count; i++)
-            SGM_TRY(change(user, &block->sections[i], i));
+        for (int32_t i = 0; i < block->field_count; i++)
+            SGM_TRY(change(user, &block->fields[i], i));
         return SGM_OK;
     }
-    sgm_section *section = sgm__block_find(block, name);
-    if (section)
-        return change(user, section, 0);
-    sgm_block_section(block, name); /* for its message */
+    sgm_field *field = sgm__block_find(block, name);
+    if (field)
+        return change(user, field, 0);
+    sgm_block_field(block, name); /* for its message */
     return SGM_ERROR_NOT_FOUND;
 }
 
 /* Puts other values in place; NULL (a failed allocation) is passed on. */
-static sgm_status replace(sgm_section *section, sgm_tensor *values)
+static sgm_status replace(sgm_field *field, sgm_tensor *values)
 {
     if (!values)
         return sgm_last_status();
-    sgm_tensor_free(section->values);
-    section->values = values;
+    sgm_tensor_free(field->values);
+    field->values = values;
     return SGM_OK;
 }
 
@@ -66,11 +65,11 @@ sgm_extractor *sgm__preprocess_create(const sgm__preprocess_parts *parts)
                                                          .passed_over = parts->passed_over});
 }
 
-/* All of these are plain structs that begin with their section's name. */
-static void *make_self(sgm_extractor *parent, size_t size, const char *section, const char *who)
+/* All of these are plain structs that begin with their field's name. */
+static void *make_self(sgm_extractor *parent, size_t size, const char *field, const char *who)
 {
     char *self = sgm__calloc(1, size);
-    if (self && section && sgm__section_name(self, section, who) != SGM_OK) {
+    if (self && field && sgm__field_name(self, field, who) != SGM_OK) {
         sgm__free(self);
         self = NULL;
     }
@@ -86,33 +85,33 @@ static sgm_extractor *refuse(sgm_extractor *parent, void *self)
     return NULL;
 }
 
-static sgm_status change_block(sgm_extractor *parent, int64_t count, sgm_block **block, const char *section,
-                               sgm__section_change change, void *user)
+static sgm_status change_block(sgm_extractor *parent, int64_t count, sgm_block **block, const char *field,
+                               sgm__field_change change, void *user)
 {
     SGM_TRY(sgm_extractor_extract(parent, count, block));
-    return *block ? sgm__preprocess_sections(*block, section, change, user) : SGM_OK;
+    return *block ? sgm__preprocess_fields(*block, field, change, user) : SGM_OK;
 }
 
 /* --- normalise --- */
 
 typedef struct normalise {
-    char section[SGM__SECTION_NAME];
+    char field[SGM__FIELD_NAME];
     sgm__range range;
 } normalise;
 
-static sgm_status normalise_section(void *user, sgm_section *section, int32_t index)
+static sgm_status normalise_field(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
     const normalise *self = user;
     float *values;
-    SGM_TRY(sgm__section_values(section, &values));
-    sgm__range_apply(values, sgm_shape_elements(sgm_tensor_shape(section->values)), 1, &self->range);
+    SGM_TRY(sgm__field_values(field, &values));
+    sgm__range_apply(values, sgm_shape_elements(sgm_tensor_shape(field->values)), 1, &self->range);
     return SGM_OK;
 }
 
 static sgm_status normalise_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
-    return change_block(parent, count, block, ((normalise *)self)->section, normalise_section, self);
+    return change_block(parent, count, block, ((normalise *)self)->field, normalise_field, self);
 }
 
 sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
@@ -122,7 +121,7 @@ sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preproce
     sgm_preprocess_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
         return refuse(extractor, NULL);
-    normalise *self = make_self(extractor, sizeof *self, copy.section, type.name);
+    normalise *self = make_self(extractor, sizeof *self, copy.field, type.name);
     if (!self)
         return NULL;
     if (!(copy.input_max > copy.input_min) || !isfinite(copy.input_max - copy.input_min)) {
@@ -139,7 +138,7 @@ sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preproce
 /* --- one-hot --- */
 
 typedef struct one_hot {
-    char section[SGM__SECTION_NAME];
+    char field[SGM__FIELD_NAME];
     int32_t classes;
     bool listed;     /* classes have the values below, else 0 to classes - 1 */
     double values[]; /* `classes` entries */
@@ -155,31 +154,31 @@ static int32_t class_of(const one_hot *self, float value)
     return -1;
 }
 
-/* (records, ..., 1) becomes (records, ..., classes), anything else gets a dimension more. */
+/* (examples, ..., 1) becomes (examples, ..., classes), anything else gets a dimension more. */
 static sgm_tensor *one_hot_target(const one_hot *self, const sgm_tensor *values)
 {
     sgm_shape shape = *sgm_tensor_shape(values);
     if (shape.rank < 2 || shape.dims[shape.rank - 1] != 1)
         shape.rank++;
     if (shape.rank > SGM_MAX_RANK) {
-        sgm_fail(SGM_ERROR_SHAPE, "one-hot: the section has %d dimensions already", SGM_MAX_RANK);
+        sgm_fail(SGM_ERROR_SHAPE, "one-hot: the field has %d dimensions already", SGM_MAX_RANK);
         return NULL;
     }
     shape.dims[shape.rank - 1] = self->classes;
     return sgm_tensor_create(SGM_FLOAT32, &shape);
 }
 
-static sgm_status one_hot_section(void *user, sgm_section *section, int32_t index)
+static sgm_status one_hot_field(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
     const one_hot *self = user;
     float *values;
-    SGM_TRY(sgm__section_values(section, &values));
-    sgm_tensor *encoded = one_hot_target(self, section->values);
+    SGM_TRY(sgm__field_values(field, &values));
+    sgm_tensor *encoded = one_hot_target(self, field->values);
     if (!encoded)
         return sgm_last_status();
     float *target = sgm_tensor_data(encoded);
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     int64_t count = sgm_shape_elements(shape);
     for (int64_t i = 0; i < count; i++) {
         int32_t class = class_of(self, values[i]);
@@ -187,18 +186,18 @@ static sgm_status one_hot_section(void *user, sgm_section *section, int32_t inde
             sgm_tensor_free(encoded);
             return sgm_fail(
                 SGM_ERROR_FORMAT,
-                "one-hot: section \"%s\", record %lld of its block: %g is none of the %d classes%s",
-                section->name, (long long)(i / (count / shape->dims[0])), (double)values[i],
-                (int)self->classes, self->listed ? "" : ", which are counted from 0");
+                "one-hot: field \"%s\", example %lld of its block: %g is none of the %d classes%s",
+                field->name, (long long)(i / (count / shape->dims[0])), (double)values[i], (int)self->classes,
+                self->listed ? "" : ", which are counted from 0");
         }
         target[i * self->classes + class] = 1;
     }
-    return replace(section, encoded);
+    return replace(field, encoded);
 }
 
 static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
-    return change_block(parent, count, block, ((one_hot *)self)->section, one_hot_section, self);
+    return change_block(parent, count, block, ((one_hot *)self)->field, one_hot_field, self);
 }
 
 sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
@@ -212,7 +211,7 @@ sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess
         return refuse(extractor, NULL);
     }
     size_t listed = copy.values ? (size_t)copy.classes : 0;
-    one_hot *self = make_self(extractor, sizeof *self + listed * sizeof(double), copy.section, type.name);
+    one_hot *self = make_self(extractor, sizeof *self + listed * sizeof(double), copy.field, type.name);
     if (!self)
         return NULL;
     self->classes = copy.classes;
@@ -225,40 +224,40 @@ sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess
 /* --- permute --- */
 
 typedef struct permute {
-    char section[SGM__SECTION_NAME];
+    char field[SGM__FIELD_NAME];
     int32_t axis_count;
     int32_t axes[SGM_MAX_RANK]; /* with the batch, which stays first */
 } permute;
 
-static sgm_status permute_values(void *user, sgm_section *section, int32_t index)
+static sgm_status permute_values(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
     const permute *self = user;
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     if (shape->rank != self->axis_count + 1) {
         char text[128];
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "permute: section \"%s\" has shape %s, which %d axes and the records do not fit",
-                        section->name, sgm_shape_text(shape, text, sizeof text), (int)self->axis_count);
+                        "permute: field \"%s\" has shape %s, which %d axes and the examples do not fit",
+                        field->name, sgm_shape_text(shape, text, sizeof text), (int)self->axis_count);
     }
-    sgm_tensor *seen = sgm_tensor_permute(section->values, self->axes);
+    sgm_tensor *seen = sgm_tensor_permute(field->values, self->axes);
     sgm_tensor *copy = sgm_tensor_copy(seen);
     sgm_tensor_free(seen);
-    return replace(section, copy);
+    return replace(field, copy);
 }
 
 static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
-    return change_block(parent, count, block, ((permute *)self)->section, permute_values, self);
+    return change_block(parent, count, block, ((permute *)self)->field, permute_values, self);
 }
 
-sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "permute", .extract = permute_extract, .free = sgm__free};
     sgm_preprocess_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
         return refuse(extractor, NULL);
-    permute *self = make_self(extractor, sizeof *self, copy.section, type.name);
+    permute *self = make_self(extractor, sizeof *self, copy.field, type.name);
     if (!self)
         return NULL;
     self->axis_count = copy.axis_count;
@@ -283,19 +282,19 @@ sgm_extractor *sgm_permute_section_create(sgm_extractor *extractor, const sgm_pr
 /* --- shuffle --- */
 
 typedef struct shuffle {
-    char section[SGM__SECTION_NAME]; /* unused: a block is mixed as a whole, or its sections would not fit
+    char field[SGM__FIELD_NAME]; /* unused: a block is mixed as a whole, or its fields would not fit
                                         together */
     uint64_t seed;
     uint64_t blocks; /* gone by since the start; each has an order of its own */
 } shuffle;
 
-static sgm_status shuffle_section(void *user, sgm_section *section, int32_t index)
+static sgm_status shuffle_field(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
     const int64_t *order = user;
     float *values;
-    SGM_TRY(sgm__section_values(section, &values));
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    SGM_TRY(sgm__field_values(field, &values));
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     sgm_tensor *mixed = sgm_tensor_create(SGM_FLOAT32, shape);
     if (!mixed)
         return sgm_last_status();
@@ -304,7 +303,7 @@ static sgm_status shuffle_section(void *user, sgm_section *section, int32_t inde
     for (int64_t i = 0; i < shape->dims[0]; i++)
         memcpy(target + (size_t)i * elements, values + (size_t)order[i] * elements,
                elements * sizeof *target);
-    return replace(section, mixed);
+    return replace(field, mixed);
 }
 
 static sgm_status shuffle_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
@@ -318,7 +317,7 @@ static sgm_status shuffle_extract(void *pointer, sgm_extractor *parent, int64_t 
         return SGM_ERROR_MEMORY;
     sgm__random random = sgm__random_make(self->seed, self->blocks++);
     sgm__permutation(&random, order, (*block)->count);
-    sgm_status status = sgm__preprocess_sections(*block, "", shuffle_section, order);
+    sgm_status status = sgm__preprocess_fields(*block, "", shuffle_field, order);
     sgm__free(order);
     return status;
 }
@@ -340,8 +339,8 @@ sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess
     sgm_preprocess_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
         return refuse(extractor, NULL);
-    if (copy.section) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "shuffle: mixes all sections of a block alike; leave out .section");
+    if (copy.field) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "shuffle: mixes all fields of a block alike; leave out .field");
         return refuse(extractor, NULL);
     }
     shuffle *self = make_self(extractor, sizeof *self, NULL, type.name);
@@ -358,26 +357,26 @@ sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess
 /* --- a range for chosen indices --- */
 
 typedef struct per_index {
-    char section[SGM__SECTION_NAME];
+    char field[SGM__FIELD_NAME];
     size_t count;
     double output_min, output_max;
     double triples[]; /* index, minimum, maximum */
 } per_index;
 
-static sgm_status per_index_section(void *user, sgm_section *section, int32_t position)
+static sgm_status per_index_field(void *user, sgm_field *field, int32_t position)
 {
     (void)position;
     const per_index *self = user;
     float *values;
-    SGM_TRY(sgm__section_values(section, &values));
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    SGM_TRY(sgm__field_values(field, &values));
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     size_t elements = (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
     for (size_t i = 0; i < self->count; i++) {
         const double *triple = &self->triples[3 * i];
         if (triple[0] >= (double)elements)
             return sgm_fail(SGM_ERROR_SHAPE,
-                            "per index: section \"%s\" has %zu elements a record, no index %.0f",
-                            section->name, elements, triple[0]);
+                            "per index: field \"%s\" has %zu elements an example, no index %.0f", field->name,
+                            elements, triple[0]);
         sgm__range range = {triple[1], triple[2], self->output_min, self->output_max};
         sgm__range_apply(values + (size_t)triple[0], shape->dims[0], elements, &range);
     }
@@ -386,7 +385,7 @@ static sgm_status per_index_section(void *user, sgm_section *section, int32_t po
 
 static sgm_status per_index_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
-    return change_block(parent, count, block, ((per_index *)self)->section, per_index_section, self);
+    return change_block(parent, count, block, ((per_index *)self)->field, per_index_field, self);
 }
 
 static sgm_status check_triples(const double *ranges, size_t count)
@@ -403,7 +402,7 @@ static sgm_status check_triples(const double *ranges, size_t count)
     return SGM_OK;
 }
 
-sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *section,
+sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *field,
                                               const double *ranges, size_t count, double output_min,
                                               double output_max)
 {
@@ -415,7 +414,7 @@ sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const ch
         return refuse(extractor, NULL);
     }
     size_t bytes = 3 * count * sizeof *ranges;
-    per_index *self = make_self(extractor, sizeof *self + bytes, section, type.name);
+    per_index *self = make_self(extractor, sizeof *self + bytes, field, type.name);
     if (!self)
         return NULL;
     self->count = count;

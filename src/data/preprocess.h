@@ -4,11 +4,10 @@
 
 #include "data/dataset.h"
 
-/* Changes one section; `index` counts the sections that are changed in this block. */
-typedef sgm_status (*sgm__section_change)(void *user, sgm_section *section, int32_t index);
-/* Calls `change` for the section of that name, or for all when the name is "". */
-sgm_status sgm__preprocess_sections(sgm_block *block, const char *name, sgm__section_change change,
-                                    void *user);
+/* Changes one field; `index` counts the fields that are changed in this block. */
+typedef sgm_status (*sgm__field_change)(void *user, sgm_field *field, int32_t index);
+/* Calls `change` for the field of that name, or for all when the name is "". */
+sgm_status sgm__preprocess_fields(sgm_block *block, const char *name, sgm__field_change change, void *user);
 
 typedef struct sgm__range {
     double input_min, input_max, output_min, output_max;

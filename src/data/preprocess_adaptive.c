@@ -1,28 +1,28 @@
-/* Preprocessors that learn their range from the data: one for a section, or one for each element of its
- * records. */
+/* Preprocessors that learn their range from the data: one for a field, or one for each element of its
+ * examples. */
 #include "data/preprocess.h"
 
 #include <math.h>
 
 typedef struct learnt {
-    size_t elements; /* 0: nothing yet; 1, or as many as a record has */
+    size_t elements; /* 0: nothing yet; 1, or as many as an example has */
     double *ranges;  /* pairs minimum, maximum */
 } learnt;
 
 typedef struct adaptive {
-    char section[SGM__SECTION_NAME];
+    char field[SGM__FIELD_NAME];
     bool per_index;
     sgm__range output;
-    int32_t section_count; /* that something is known of */
-    learnt sections[SGM_MAX_SECTIONS];
+    int32_t field_count; /* that something is known of */
+    learnt fields[SGM_MAX_FIELDS];
 } adaptive;
 
 static void forget(adaptive *self)
 {
-    for (int32_t i = 0; i < SGM_MAX_SECTIONS; i++)
-        sgm__free(self->sections[i].ranges);
-    memset(self->sections, 0, sizeof self->sections);
-    self->section_count = 0;
+    for (int32_t i = 0; i < SGM_MAX_FIELDS; i++)
+        sgm__free(self->fields[i].ranges);
+    memset(self->fields, 0, sizeof self->fields);
+    self->field_count = 0;
 }
 
 static void adaptive_free(void *self)
@@ -44,32 +44,32 @@ static sgm_status start(learnt *known, size_t elements)
     return SGM_OK;
 }
 
-/* How many ranges the section has, after checking that it is as many as before. */
-static sgm_status count_ranges(const adaptive *self, const sgm_section *section, const learnt *known,
+/* How many ranges the field has, after checking that it is as many as before. */
+static sgm_status count_ranges(const adaptive *self, const sgm_field *field, const learnt *known,
                                size_t *elements)
 {
-    const sgm_shape *shape = sgm_tensor_shape(section->values);
+    const sgm_shape *shape = sgm_tensor_shape(field->values);
     *elements = self->per_index ? (size_t)(sgm_shape_elements(shape) / shape->dims[0]) : 1;
     if (known->elements != 0 && known->elements != *elements)
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "section \"%s\" has %zu elements a record, but %zu ranges were learnt", section->name,
+                        "field \"%s\" has %zu elements an example, but %zu ranges were learnt", field->name,
                         *elements, known->elements);
     return SGM_OK;
 }
 
-static sgm_status learn(void *user, sgm_section *section, int32_t index)
+static sgm_status learn(void *user, sgm_field *field, int32_t index)
 {
     adaptive *self = user;
-    learnt *known = &self->sections[index];
+    learnt *known = &self->fields[index];
     size_t elements;
     float *values;
-    SGM_TRY(sgm__section_values(section, &values));
-    SGM_TRY(count_ranges(self, section, known, &elements));
+    SGM_TRY(sgm__field_values(field, &values));
+    SGM_TRY(count_ranges(self, field, known, &elements));
     if (known->elements == 0)
         SGM_TRY(start(known, elements));
-    if (index >= self->section_count)
-        self->section_count = index + 1;
-    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(section->values));
+    if (index >= self->field_count)
+        self->field_count = index + 1;
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(field->values));
     for (size_t i = 0; i < count; i += elements) {
         for (size_t k = 0; k < elements; k++) {
             double value = values[i + k], *range = &known->ranges[2 * k];
@@ -80,17 +80,17 @@ static sgm_status learn(void *user, sgm_section *section, int32_t index)
     return SGM_OK;
 }
 
-static sgm_status apply(void *user, sgm_section *section, int32_t index)
+static sgm_status apply(void *user, sgm_field *field, int32_t index)
 {
     const adaptive *self = user;
-    const learnt *known = &self->sections[index];
+    const learnt *known = &self->fields[index];
     size_t elements;
     float *values;
-    if (index >= self->section_count)
-        return sgm_fail(SGM_ERROR_STATE, "section \"%s\": no range was learnt for it", section->name);
-    SGM_TRY(sgm__section_values(section, &values));
-    SGM_TRY(count_ranges(self, section, known, &elements));
-    int64_t count = sgm_shape_elements(sgm_tensor_shape(section->values)) / (int64_t)elements;
+    if (index >= self->field_count)
+        return sgm_fail(SGM_ERROR_STATE, "field \"%s\": no range was learnt for it", field->name);
+    SGM_TRY(sgm__field_values(field, &values));
+    SGM_TRY(count_ranges(self, field, known, &elements));
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(field->values)) / (int64_t)elements;
     for (size_t k = 0; k < elements; k++) {
         sgm__range range = self->output;
         range.input_min = known->ranges[2 * k];
@@ -103,14 +103,13 @@ static sgm_status apply(void *user, sgm_section *section, int32_t index)
 static sgm_status adaptive_fit(void *pointer, const sgm_block *block)
 {
     adaptive *self = pointer;
-    sgm_block seen =
-        *block; /* its sections may be made contiguous, which changes this copy's pointers only */
+    sgm_block seen = *block; /* its fields may be made contiguous, which changes this copy's pointers only */
     sgm_status status = SGM_OK;
-    for (int32_t i = 0; i < seen.section_count; i++)
-        sgm_tensor_retain(seen.sections[i].values);
-    status = sgm__preprocess_sections(&seen, self->section, learn, self);
-    for (int32_t i = 0; i < seen.section_count; i++)
-        sgm_tensor_free(seen.sections[i].values);
+    for (int32_t i = 0; i < seen.field_count; i++)
+        sgm_tensor_retain(seen.fields[i].values);
+    status = sgm__preprocess_fields(&seen, self->field, learn, self);
+    for (int32_t i = 0; i < seen.field_count; i++)
+        sgm_tensor_free(seen.fields[i].values);
     return status;
 }
 
@@ -118,7 +117,7 @@ static sgm_status adaptive_extract(void *pointer, sgm_extractor *parent, int64_t
 {
     adaptive *self = pointer;
     SGM_TRY(sgm_extractor_extract(parent, count, block));
-    return *block ? sgm__preprocess_sections(*block, self->section, apply, self) : SGM_OK;
+    return *block ? sgm__preprocess_fields(*block, self->field, apply, self) : SGM_OK;
 }
 
 static sgm_status per_block_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
@@ -128,18 +127,18 @@ static sgm_status per_block_extract(void *pointer, sgm_extractor *parent, int64_
     if (!*block)
         return SGM_OK;
     forget(self);
-    SGM_TRY(sgm__preprocess_sections(*block, self->section, learn, self));
-    return sgm__preprocess_sections(*block, self->section, apply, self);
+    SGM_TRY(sgm__preprocess_fields(*block, self->field, learn, self));
+    return sgm__preprocess_fields(*block, self->field, apply, self);
 }
 
-/* --- state: for each section the number of ranges, then their pairs --- */
+/* --- state: for each field the number of ranges, then their pairs --- */
 
 static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *count)
 {
     const adaptive *self = pointer;
     size_t used = 0;
-    for (int32_t i = 0; i < self->section_count; i++) {
-        const learnt *known = &self->sections[i];
+    for (int32_t i = 0; i < self->field_count; i++) {
+        const learnt *known = &self->fields[i];
         if (numbers) {
             numbers[used] = (double)known->elements;
             memcpy(numbers + used + 1, known->ranges, 2 * known->elements * sizeof *numbers);
@@ -150,19 +149,19 @@ static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *cou
     return SGM_OK;
 }
 
-static sgm_status read_section(adaptive *self, const double *numbers, size_t count, size_t *used)
+static sgm_status read_field(adaptive *self, const double *numbers, size_t count, size_t *used)
 {
     double elements = numbers[*used];
-    size_t most = (count - *used - 1) / 2;
-    if (!(elements >= 1 && elements <= (double)most) || elements != floor(elements) ||
-        (!self->per_index && elements != 1) || self->section_count == SGM_MAX_SECTIONS)
+    size_t maximum = (count - *used - 1) / 2;
+    if (!(elements >= 1 && elements <= (double)maximum) || elements != floor(elements) ||
+        (!self->per_index && elements != 1) || self->field_count == SGM_MAX_FIELDS)
         return sgm_fail(SGM_ERROR_FORMAT,
                         "learnt ranges: number %zu of %zu is %g, no number of ranges that fits", *used, count,
                         elements);
-    learnt *known = &self->sections[self->section_count];
+    learnt *known = &self->fields[self->field_count];
     SGM_TRY(start(known, (size_t)elements));
     memcpy(known->ranges, numbers + *used + 1, 2 * known->elements * sizeof *numbers);
-    self->section_count++;
+    self->field_count++;
     *used += 1 + 2 * known->elements;
     return SGM_OK;
 }
@@ -173,14 +172,14 @@ static sgm_status adaptive_set_state(void *pointer, const double *numbers, size_
     adaptive other = {.per_index = self->per_index};
     sgm_status status = SGM_OK;
     for (size_t used = 0; used < count && status == SGM_OK;)
-        status = read_section(&other, numbers, count, &used);
+        status = read_field(&other, numbers, count, &used);
     if (status != SGM_OK) {
         forget(&other);
         return status;
     }
     forget(self);
-    memcpy(self->sections, other.sections, sizeof self->sections);
-    self->section_count = other.section_count;
+    memcpy(self->fields, other.fields, sizeof self->fields);
+    self->field_count = other.field_count;
     return SGM_OK;
 }
 
@@ -197,7 +196,7 @@ static sgm_extractor *create(sgm_extractor *extractor, const sgm_preprocess_opti
     sgm_preprocess_options copy;
     adaptive *self = sgm__calloc(1, sizeof *self);
     if (!self || sgm__options_read(&copy, sizeof copy, options, over_all.name) != SGM_OK ||
-        (copy.section && sgm__section_name(self->section, copy.section, over_all.name) != SGM_OK) ||
+        (copy.field && sgm__field_name(self->field, copy.field, over_all.name) != SGM_OK) ||
         sgm__preprocess_range(&copy, over_all.name, &self->output) != SGM_OK) {
         sgm_extractor_free(extractor);
         sgm__free(self);

@@ -40,42 +40,42 @@ sgm_status sgm_reader_prepare(sgm_reader *reader)
 }
 
 /* Readers come from outside too: what they give is checked. */
-static sgm_status check_records(const sgm_reader *reader, int64_t asked, const sgm_records *records)
+static sgm_status check_examples(const sgm_reader *reader, int64_t asked, const sgm_examples *examples)
 {
-    if (records->count < 0 || records->count > asked)
+    if (examples->count < 0 || examples->count > asked)
         return sgm_fail(SGM_ERROR_FORMAT,
-                        "%s: the reader '%s' gave %lld records, up to %lld were asked for; correct it",
+                        "%s: the reader '%s' gave %lld examples, up to %lld were asked for; correct it",
                         reader->name, reader->type.name != NULL ? reader->type.name : "?",
-                        (long long)records->count, (long long)asked);
-    bool is_right = records->count == 0;
-    if (!is_right && records->values != NULL) {
-        const sgm_shape *shape = sgm_tensor_shape(records->values);
-        is_right = records->cells == NULL && shape->rank > 0 && shape->dims[0] == records->count;
+                        (long long)examples->count, (long long)asked);
+    bool is_right = examples->count == 0;
+    if (!is_right && examples->values != NULL) {
+        const sgm_shape *shape = sgm_tensor_shape(examples->values);
+        is_right = examples->cells == NULL && shape->rank > 0 && shape->dims[0] == examples->count;
     } else if (!is_right) {
-        is_right = records->cells != NULL && records->columns > 0;
+        is_right = examples->cells != NULL && examples->columns > 0;
     }
     if (is_right)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: the reader '%s' must give either values, records first, or text cells; correct it",
+                    "%s: the reader '%s' must give either values, examples first, or text cells; correct it",
                     reader->name, reader->type.name != NULL ? reader->type.name : "?");
 }
 
-sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_records *records)
+sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_examples *examples)
 {
-    memset(records, 0, sizeof *records);
+    memset(examples, 0, sizeof *examples);
     SGM_TRY(sgm_reader_prepare(reader));
     if (count <= 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: at least one record must be asked for, %lld were",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: at least one example must be asked for, %lld were",
                         reader->name, (long long)count);
     if (reader->has_failed) /* its position is unknown */
         return sgm_fail(SGM_ERROR_STATE, "%s: reading failed before; rewind the reader first", reader->name);
-    sgm_status status = reader->type.read(reader->self, count, records);
+    sgm_status status = reader->type.read(reader->self, count, examples);
     if (status == SGM_OK)
-        status = check_records(reader, count, records);
+        status = check_examples(reader, count, examples);
     if (status != SGM_OK) {
         reader->has_failed = true;
-        memset(records, 0, sizeof *records);
+        memset(examples, 0, sizeof *examples);
     }
     return status;
 }
@@ -105,7 +105,7 @@ void sgm_reader_free(sgm_reader *reader)
 }
 
 void *sgm__reader_self(sgm_reader *reader,
-                       sgm_status (*read)(void *self, int64_t count, sgm_records *records))
+                       sgm_status (*read)(void *self, int64_t count, sgm_examples *examples))
 {
     return reader != NULL && reader->type.read == read ? reader->self : NULL;
 }
@@ -141,7 +141,7 @@ sgm_status sgm__input_fill(sgm__input *input)
     return sgm_stream_read(input->stream, input->buffer, INPUT_SIZE, &input->end);
 }
 
-/* --- memory for records --- */
+/* --- memory for examples --- */
 
 #define FIRST_CHUNK ((size_t)1 << 20)
 
@@ -180,11 +180,11 @@ sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count,
     return SGM_OK;
 }
 
-sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *record,
-                              sgm_records *records)
+sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *example,
+                              sgm_examples *examples)
 {
-    sgm_shape shape = {.rank = record->rank + 1, .dims = {count}};
-    memcpy(shape.dims + 1, record->dims, (size_t)record->rank * sizeof *record->dims);
+    sgm_shape shape = {.rank = example->rank + 1, .dims = {count}};
+    memcpy(shape.dims + 1, example->dims, (size_t)example->rank * sizeof *example->dims);
     if (bytes->tensor != NULL && !sgm_shape_equal(sgm_tensor_shape(bytes->tensor), &shape)) {
         sgm_tensor_free(bytes->tensor);
         bytes->tensor = NULL;
@@ -193,8 +193,8 @@ sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count,
         bytes->tensor = sgm_tensor_wrap(dtype, &shape, bytes->data, NULL, NULL);
     if (bytes->tensor == NULL)
         return sgm_last_status();
-    records->count = count;
-    records->values = bytes->tensor;
+    examples->count = count;
+    examples->values = bytes->tensor;
     return SGM_OK;
 }
 
@@ -209,7 +209,7 @@ void sgm__bytes_free(sgm__bytes *bytes)
 typedef struct byte_reader {
     sgm_source *source;
     sgm_stream *stream;
-    int64_t header_size, record_size;
+    int64_t header_size, example_size;
     sgm__bytes bytes;
 } byte_reader;
 
@@ -223,23 +223,23 @@ static sgm_status byte_rewind(void *self)
     return sgm_stream_skip(reader->stream, (uint64_t)reader->header_size);
 }
 
-static sgm_status byte_read(void *self, int64_t count, sgm_records *records)
+static sgm_status byte_read(void *self, int64_t count, sgm_examples *examples)
 {
     byte_reader *reader = self;
     int64_t whole;
-    SGM_TRY(sgm__bytes_read(&reader->bytes, reader->stream, count, (uint64_t)reader->record_size, &whole));
-    uint64_t rest = reader->bytes.length % (uint64_t)reader->record_size;
+    SGM_TRY(sgm__bytes_read(&reader->bytes, reader->stream, count, (uint64_t)reader->example_size, &whole));
+    uint64_t rest = reader->bytes.length % (uint64_t)reader->example_size;
     if (rest > 0)
         return sgm_fail(
             SGM_ERROR_FORMAT,
-            "%s: records of %lld bytes were expected, but the last one, at byte %llu, has %llu; check the "
-            "sizes of header and record, or get the file again",
-            reader->stream->name, (long long)reader->record_size,
+            "%s: examples of %lld bytes were expected, but the last one, at byte %llu, has %llu; check the "
+            "sizes of header and example, or get the file again",
+            reader->stream->name, (long long)reader->example_size,
             (unsigned long long)(reader->stream->position - rest), (unsigned long long)rest);
     if (whole == 0)
         return SGM_OK;
-    sgm_shape record = sgm_shape_of(reader->record_size);
-    return sgm__bytes_publish(&reader->bytes, SGM_UINT8, whole, &record, records);
+    sgm_shape example = sgm_shape_of(reader->example_size);
+    return sgm__bytes_publish(&reader->bytes, SGM_UINT8, whole, &example, examples);
 }
 
 static void byte_free(void *self)
@@ -251,17 +251,17 @@ static void byte_free(void *self)
     sgm__free(reader);
 }
 
-sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t record_size)
+sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t example_size)
 {
     static const sgm_reader_type type = {"bytes", byte_rewind, byte_read, byte_rewind, byte_free};
     byte_reader *self = NULL;
     if (source == NULL)
         sgm__fail_missing("source");
-    else if (header_size < 0 || record_size <= 0)
+    else if (header_size < 0 || example_size <= 0)
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "%s: a header of at least 0 and records of at least 1 byte were expected, %lld and "
+                 "%s: a header of at least 0 and examples of at least 1 byte were expected, %lld and "
                  "%lld came",
-                 source->name, (long long)header_size, (long long)record_size);
+                 source->name, (long long)header_size, (long long)example_size);
     else
         self = sgm__calloc(1, sizeof *self);
     if (self == NULL) {
@@ -270,7 +270,7 @@ sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t rec
     }
     self->source = source;
     self->header_size = header_size;
-    self->record_size = record_size;
+    self->example_size = example_size;
     return sgm_reader_create(&type, self, source->name);
 }
 
@@ -338,7 +338,7 @@ static sgm_status next_window(character_reader *reader)
     return SGM_OK;
 }
 
-static sgm_status character_read(void *self, int64_t count, sgm_records *records)
+static sgm_status character_read(void *self, int64_t count, sgm_examples *examples)
 {
     character_reader *reader = self;
     int64_t done = 0;
@@ -354,8 +354,8 @@ static sgm_status character_read(void *self, int64_t count, sgm_records *records
     }
     if (done == 0)
         return SGM_OK;
-    sgm_shape record = sgm_shape_of(reader->length);
-    return sgm__bytes_publish(&reader->bytes, SGM_UINT8, done, &record, records);
+    sgm_shape example = sgm_shape_of(reader->length);
+    return sgm__bytes_publish(&reader->bytes, SGM_UINT8, done, &example, examples);
 }
 
 static void character_free(void *self)

@@ -1,4 +1,4 @@
-/* What the readers share: buffered input, memory for records. Internal to the data pipeline. */
+/* What the readers share: buffered input, memory for examples. Internal to the data pipeline. */
 #ifndef SGM_DATA_READER_H
 #define SGM_DATA_READER_H
 
@@ -18,7 +18,7 @@ void sgm__input_close(sgm__input *input);
 /* Refills an empty buffer; afterwards it is empty only at the end. */
 sgm_status sgm__input_fill(sgm__input *input);
 
-/* Bytes for a run of records, which grow with what really arrives, not with what a file promises. */
+/* Bytes for a run of examples, which grow with what really arrives, not with what a file promises. */
 typedef struct sgm__bytes {
     unsigned char *data;
     size_t length, capacity;
@@ -26,17 +26,17 @@ typedef struct sgm__bytes {
 } sgm__bytes;
 /* Makes room for `more` bytes behind the present ones. */
 sgm_status sgm__bytes_reserve(sgm__bytes *bytes, size_t more);
-/* Replaces the content by up to `count` records of `size` bytes each from the stream; *whole is set to the
- * number of whole records that came; bytes->length tells whether a part of one follows. */
+/* Replaces the content by up to `count` examples of `size` bytes each from the stream; *whole is set to the
+ * number of whole examples that came; bytes->length tells whether a part of one follows. */
 sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count, uint64_t size,
                            int64_t *whole);
-/* Makes a tensor (count, dims of `record`) around the bytes, which stay the buffer's, and puts it into
- * `records`. */
-sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *record,
-                              sgm_records *records);
+/* Makes a tensor (count, dims of `example`) around the bytes, which stay the buffer's, and puts it into
+ * `examples`. */
+sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *example,
+                              sgm_examples *examples);
 void sgm__bytes_free(sgm__bytes *bytes);
 
-/* State shared by the readers of fixed-size records. Elements are stored in the file as `type` says. */
+/* State shared by the readers of fixed-size examples. Elements are stored in the file as `type` says. */
 typedef struct sgm__element {
     sgm_dtype dtype; /* what they become */
     uint8_t size;    /* in the file */
@@ -47,22 +47,22 @@ typedef struct sgm__array_input {
     sgm_source *source;
     sgm_stream *stream; /* NULL before prepare and after the end of an aborted rewind */
     sgm__element element;
-    int64_t count, next;  /* records in all; the next one */
-    sgm_shape record;     /* of one */
-    uint64_t record_size; /* bytes in the file */
-    uint64_t data_offset; /* where the first record begins */
+    int64_t count, next;   /* examples in all; the next one */
+    sgm_shape example;     /* of one */
+    uint64_t example_size; /* bytes in the file */
+    uint64_t data_offset;  /* where the first example begins */
     sgm__bytes raw, values;
 } sgm__array_input;
-/* Checks the shape of a whole array (records first) and sets count, record, record_size; `format` for
+/* Checks the shape of a whole array (examples first) and sets count, example, example_size; `format` for
  * messages. */
 sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, const sgm_shape *shape);
-/* Records from the present position on; checks at the end that nothing follows. */
-sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_records *records);
+/* Examples from the present position on; checks at the end that nothing follows. */
+sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_examples *examples);
 void sgm__array_free(sgm__array_input *array);
 
 /* The `self` of a reader of this type (recognised by its read function), NULL for another type. */
 void *sgm__reader_self(sgm_reader *reader,
-                       sgm_status (*read)(void *self, int64_t count, sgm_records *records));
+                       sgm_status (*read)(void *self, int64_t count, sgm_examples *examples));
 
 /* Decodes one image file as uint8 rows, scaled by area average to width x height; both 0: its own size is
  * kept and written there. `channels` is 1 or 3. Appends height * width * channels bytes. */

@@ -9,16 +9,17 @@ sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, con
     if (shape->rank == 0)
         return sgm_fail(
             SGM_ERROR_FORMAT,
-            "%s: the %s array has no dimension, at least one (the records) was expected; save it with one",
+            "%s: the %s array has no dimension, at least one (the examples) was expected; save it with one",
             name, format);
     array->count = shape->dims[0];
     array->next = 0;
-    array->record = sgm_shape_make(shape->rank - 1, shape->dims + 1);
-    int64_t elements = sgm_shape_elements(&array->record);
-    if (elements <= 0 || __builtin_mul_overflow((uint64_t)elements, array->element.size, &array->record_size))
+    array->example = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    int64_t elements = sgm_shape_elements(&array->example);
+    if (elements <= 0 ||
+        __builtin_mul_overflow((uint64_t)elements, array->element.size, &array->example_size))
         return sgm_fail(
             SGM_ERROR_FORMAT,
-            "%s: the %s header gives the shape %s, whose records are empty or too large for any memory; "
+            "%s: the %s header gives the shape %s, whose examples are empty or too large for any memory; "
             "the file is damaged, or of another format",
             name, format, sgm_shape_text(shape, text, sizeof text));
     array->data_offset = array->stream->position;
@@ -45,7 +46,7 @@ static uint64_t load(const unsigned char *bytes, uint8_t size, bool swapped)
     }
 }
 
-/* Same size in the file and in memory: at most the bytes of each are turned around. */
+/* Same size in the file and in memory: at most the bytes of each are swapped. */
 static void convert_in_place(unsigned char *data, size_t elements, const sgm__element *element)
 {
     size_t size = element->size;
@@ -85,32 +86,32 @@ static sgm_status check_range(const sgm__array_input *array, size_t elements)
         if (load(array->raw.data + i * 8, 8, array->element.swapped) > INT64_MAX)
             return sgm_fail(
                 SGM_ERROR_UNSUPPORTED,
-                "%s: record %lld has an unsigned number above 9223372036854775807, which fits no type here; "
+                "%s: example %lld has an unsigned number above 9223372036854775807, which fits no type here; "
                 "save the array as float64",
-                array->stream->name, (long long)(array->next + (int64_t)(i * 8 / array->record_size)));
+                array->stream->name, (long long)(array->next + (int64_t)(i * 8 / array->example_size)));
     return SGM_OK;
 }
 
-static sgm_status convert(sgm__array_input *array, int64_t count, sgm_records *records)
+static sgm_status convert(sgm__array_input *array, int64_t count, sgm_examples *examples)
 {
     const sgm__element *element = &array->element;
-    size_t elements = (size_t)count * (size_t)(array->record_size / element->size);
+    size_t elements = (size_t)count * (size_t)(array->example_size / element->size);
     size_t width = sgm_dtype_size(element->dtype), size;
     if (element->kind == 'u' && element->size == 8)
         SGM_TRY(check_range(array, elements));
     if (width == element->size) {
         convert_in_place(array->raw.data, elements, element);
-        return sgm__bytes_publish(&array->raw, element->dtype, count, &array->record, records);
+        return sgm__bytes_publish(&array->raw, element->dtype, count, &array->example, examples);
     }
     if (sgm__mul_overflows(elements, width, &size))
         return sgm__fail_memory(SIZE_MAX);
     array->values.length = 0;
     SGM_TRY(sgm__bytes_reserve(&array->values, size));
     widen(array->raw.data, array->values.data, elements, element);
-    return sgm__bytes_publish(&array->values, element->dtype, count, &array->record, records);
+    return sgm__bytes_publish(&array->values, element->dtype, count, &array->example, examples);
 }
 
-/* Bytes behind the last record mean that the header does not describe this file. */
+/* Bytes behind the last example mean that the header does not describe this file. */
 static sgm_status check_end(const sgm__array_input *array)
 {
     char byte;
@@ -119,27 +120,27 @@ static sgm_status check_end(const sgm__array_input *array)
     if (got == 0)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_FORMAT,
-                    "%s: %lld records were expected, but the file goes on at byte %llu; it is damaged, or "
+                    "%s: %lld examples were expected, but the file goes on at byte %llu; it is damaged, or "
                     "holds more than "
                     "one array: save one array in a file",
                     array->stream->name, (long long)array->count,
                     (unsigned long long)(array->stream->position - 1));
 }
 
-sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_records *records)
+sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_examples *examples)
 {
     int64_t left = array->count - array->next, wanted = count < left ? count : left, whole = 0;
     if (wanted > 0)
-        SGM_TRY(sgm__bytes_read(&array->raw, array->stream, wanted, array->record_size, &whole));
+        SGM_TRY(sgm__bytes_read(&array->raw, array->stream, wanted, array->example_size, &whole));
     if (whole < wanted)
         return sgm_fail(
             SGM_ERROR_FORMAT,
-            "%s: the header promises %lld records of %llu bytes, but the file ends in record %lld, at byte "
+            "%s: the header promises %lld examples of %llu bytes, but the file ends in example %lld, at byte "
             "%llu; it is incomplete: get it again",
-            array->stream->name, (long long)array->count, (unsigned long long)array->record_size,
+            array->stream->name, (long long)array->count, (unsigned long long)array->example_size,
             (long long)(array->next + whole), (unsigned long long)array->stream->position);
     if (whole > 0)
-        SGM_TRY(convert(array, whole, records));
+        SGM_TRY(convert(array, whole, examples));
     array->next += whole;
     return array->next == array->count ? check_end(array) : SGM_OK;
 }

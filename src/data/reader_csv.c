@@ -2,7 +2,7 @@
 #include "data/reader.h"
 
 #define LONGEST_ROW ((size_t)16 << 20) /* a quote that is never closed must not swallow a huge file */
-#define MOST_LOGGED 10
+#define MAXIMUM_LOGGED 10
 #define NO_TEXT SIZE_MAX /* start of a missing cell */
 
 typedef struct csv_reader {
@@ -236,11 +236,11 @@ static sgm_status reject_row(csv_reader *self, int64_t columns)
             "skip_ragged to leave such rows out",
             self->input.stream->name, (long long)self->row_line, (long long)self->columns,
             (long long)self->columns_line, (long long)columns);
-    if (self->ragged++ < MOST_LOGGED)
+    if (self->ragged++ < MAXIMUM_LOGGED)
         sgm__log(SGM_LOG_WARNING, "data", "%s: line %lld has %lld columns instead of %lld and is left out%s",
                  self->input.stream->name, (long long)self->row_line, (long long)columns,
                  (long long)self->columns,
-                 self->ragged == MOST_LOGGED ? "; further ones are not reported" : "");
+                 self->ragged == MAXIMUM_LOGGED ? "; further ones are not reported" : "");
     self->text_length = self->row_text;
     self->start_count = self->row_starts;
     return SGM_OK;
@@ -268,7 +268,7 @@ static sgm_status read_row(csv_reader *self, bool *has_row)
     }
 }
 
-static sgm_status csv_read(void *user, int64_t count, sgm_records *records)
+static sgm_status csv_read(void *user, int64_t count, sgm_examples *examples)
 {
     csv_reader *self = user;
     int64_t rows = 0;
@@ -286,11 +286,11 @@ static sgm_status csv_read(void *user, int64_t count, sgm_records *records)
     SGM_TRY(sgm__reserve(&self->cells, &self->cell_capacity, self->start_count, sizeof *self->cells));
     for (size_t i = 0; i < self->start_count; i++)
         self->cells[i] = self->starts[i] == NO_TEXT ? NULL : self->text + self->starts[i];
-    records->count = rows;
-    records->columns = (int32_t)self->columns;
-    records->cells = self->cells;
-    records->first_line = self->lines[0];
-    records->lines = self->lines;
+    examples->count = rows;
+    examples->columns = (int32_t)self->columns;
+    examples->cells = self->cells;
+    examples->first_line = self->lines[0];
+    examples->lines = self->lines;
     return SGM_OK;
 }
 

@@ -52,9 +52,9 @@ static sgm_status idx_rewind(void *user)
     return sgm__array_set_shape(self, "idx", &shape);
 }
 
-static sgm_status idx_read(void *user, int64_t count, sgm_records *records)
+static sgm_status idx_read(void *user, int64_t count, sgm_examples *examples)
 {
-    return sgm__array_read(user, count, records);
+    return sgm__array_read(user, count, examples);
 }
 
 static void idx_free(void *user)

@@ -1,5 +1,5 @@
 /* Folders of images: FOLDER/CLASS/IMAGE. The images of the classes alternate, in proportion to their numbers,
- * so that every stretch of the records has them all. */
+ * so that every stretch of the examples has them all. */
 #include "data/reader.h"
 #include <dirent.h>
 #include <errno.h>
@@ -7,7 +7,7 @@
 #include <strings.h>
 #include <sys/stat.h>
 
-#define MOST_CLASSES 256
+#define MAXIMUM_CLASSES 256
 #define LARGEST_SIZE 32768
 
 typedef struct image_file {
@@ -101,11 +101,11 @@ static sgm_status add_classes(image_reader *self, struct dirent **entries, int c
         if (path == NULL)
             return SGM_ERROR_MEMORY;
         sgm_status status = SGM_OK;
-        if (is_folder(path) && classes == MOST_CLASSES)
+        if (is_folder(path) && classes == MAXIMUM_CLASSES)
             status = sgm_fail(SGM_ERROR_UNSUPPORTED,
                               "%s: at most %d classes (folders) were expected, '%s' is one more; "
                               "join some",
-                              self->folder, MOST_CLASSES, entries[i]->d_name);
+                              self->folder, MAXIMUM_CLASSES, entries[i]->d_name);
         else if (is_folder(path))
             status = add_class(self, path, (uint8_t)classes++);
         sgm__free(path);
@@ -157,7 +157,7 @@ static sgm_status image_prepare(void *user)
     return sgm__image_decode(self->files[0].path, &self->width, &self->height, self->channels, &self->bytes);
 }
 
-static sgm_status image_read(void *user, int64_t count, sgm_records *records)
+static sgm_status image_read(void *user, int64_t count, sgm_examples *examples)
 {
     image_reader *self = user;
     int64_t done = 0;
@@ -169,8 +169,8 @@ static sgm_status image_read(void *user, int64_t count, sgm_records *records)
     }
     if (done == 0)
         return SGM_OK;
-    sgm_shape record = sgm_shape_of((int64_t)self->width * self->height * self->channels + 1);
-    return sgm__bytes_publish(&self->bytes, SGM_UINT8, done, &record, records);
+    sgm_shape example = sgm_shape_of((int64_t)self->width * self->height * self->channels + 1);
+    return sgm__bytes_publish(&self->bytes, SGM_UINT8, done, &example, examples);
 }
 
 static sgm_status image_rewind(void *user)

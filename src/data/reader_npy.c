@@ -69,11 +69,11 @@ static sgm_status interpret(npy_reader *self, const char *text)
     SGM_TRY(set_element(&self->input.element, name, &header));
     SGM_TRY(sgm__array_set_shape(&self->input, "npy", &header.shape));
     if (header.is_fortran && header.shape.rank > 1)
-        return sgm_fail(
-            SGM_ERROR_UNSUPPORTED,
-            "%s: an array in C order was expected, this one is in Fortran order, so that its records are not "
-            "in one piece; save numpy.ascontiguousarray(a)",
-            name);
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s: an array in C order was expected, this one is in Fortran order, so that its "
+                        "examples are not "
+                        "in one piece; save numpy.ascontiguousarray(a)",
+                        name);
     return SGM_OK;
 }
 
@@ -148,9 +148,9 @@ static sgm_status npy_rewind(void *user)
     return read_header(self);
 }
 
-static sgm_status npy_read(void *user, int64_t count, sgm_records *records)
+static sgm_status npy_read(void *user, int64_t count, sgm_examples *examples)
 {
-    return sgm__array_read(&((npy_reader *)user)->input, count, records);
+    return sgm__array_read(&((npy_reader *)user)->input, count, examples);
 }
 
 static void npy_free(void *user)

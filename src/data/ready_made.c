@@ -15,9 +15,9 @@
 static sgm_dataset *open_iris(const char *name)
 {
     sgm_reader *reader = sgm_csv_reader(sgm_known_source("iris.csv", NULL, NULL), .skip_rows = 1);
-    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 3}, {"targets", 4, 4}});
-    sgm_extractor *scaled = sgm_adaptive_per_index(table, .section = "inputs");
-    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 3);
+    sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 3}, {"targets", 4, 4}});
+    sgm_extractor *scaled = sgm_adaptive_per_index(table, .field = "inputs");
+    sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 3);
     return sgm_dataset_create(name, .extractor = sgm_shuffle(encoded, .seed = ORDER_SEED),
                               .block_size = ONE_BLOCK);
 }
@@ -25,9 +25,9 @@ static sgm_dataset *open_iris(const char *name)
 static sgm_dataset *open_wdbc(const char *name)
 {
     sgm_reader *reader = sgm_csv_reader(sgm_known_source("wdbc.csv.gz", NULL, NULL), .skip_rows = 1);
-    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 29}, {"targets", 30, 30}});
-    sgm_extractor *scaled = sgm_adaptive_per_index(table, .section = "inputs");
-    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 2);
+    sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 29}, {"targets", 30, 30}});
+    sgm_extractor *scaled = sgm_adaptive_per_index(table, .field = "inputs");
+    sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 2);
     return sgm_dataset_create(name, .extractor = sgm_shuffle(encoded, .seed = ORDER_SEED),
                               .block_size = ONE_BLOCK);
 }
@@ -39,7 +39,7 @@ static sgm_status image_extract(void *self, sgm_extractor *parent, int64_t count
     SGM_TRY(sgm_extractor_extract(parent, count, block));
     if (!*block)
         return SGM_OK;
-    sgm_section *inputs = sgm__block_find(*block, "inputs");
+    sgm_field *inputs = sgm__block_find(*block, "inputs");
     sgm_shape shape = sgm_shape_of((*block)->count, 8, 8);
     sgm_tensor *images = inputs ? sgm_tensor_reshape(inputs->values, &shape) : NULL;
     if (!images)
@@ -53,9 +53,9 @@ static sgm_dataset *open_digits(const char *name)
 {
     static const sgm_extractor_type images = {.name = "8x8 images", .extract = image_extract};
     sgm_reader *reader = sgm_csv_reader(sgm_known_source("digits.csv.gz", NULL, NULL), .separator = ',');
-    sgm_extractor *table = sgm_csv_extractor(reader, .sections = {{"inputs", 0, 63}, {"targets", 64, 64}});
-    sgm_extractor *scaled = sgm_normalise(table, .section = "inputs", .input_max = 16);
-    sgm_extractor *encoded = sgm_one_hot(scaled, .section = "targets", .classes = 10);
+    sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 63}, {"targets", 64, 64}});
+    sgm_extractor *scaled = sgm_normalise(table, .field = "inputs", .input_max = 16);
+    sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 10);
     if (!encoded)
         return NULL;
     sgm_extractor *shaped = sgm_extractor_create(&images, NULL, encoded, NULL);
@@ -64,7 +64,7 @@ static sgm_dataset *open_digits(const char *name)
     const double share = (double)DIGITS_TRAINING / DIGITS;
     bool test = strcmp(name, "digits") != 0;
     sgm_dataset *part =
-        all ? sgm_dataset_split_records(all, test ? share : 0, test ? 1 - share : share) : NULL;
+        all ? sgm_dataset_split_examples(all, test ? share : 0, test ? 1 - share : share) : NULL;
     sgm_dataset_free(all); /* the part keeps it */
     return part;
 }
@@ -89,26 +89,26 @@ static sgm_dataset *open_mnist(const char *name)
     const mnist_file *images = files[strcmp(name, "mnist") != 0], *labels = images + 1;
     sgm_extractor *pixels =
         sgm_array_extractor(sgm_idx_reader(sgm_known_source(images->name, images->url, images->sha256)),
-                            .regions = {{.section = "inputs"}});
+                            .regions = {{.field = "inputs"}});
     sgm_extractor *classes =
         sgm_array_extractor(sgm_idx_reader(sgm_known_source(labels->name, labels->url, labels->sha256)),
-                            .regions = {{.section = "targets"}});
-    sgm_extractor *scaled = sgm_normalise(pixels, .section = "inputs", .input_max = 255);
-    sgm_extractor *encoded = sgm_one_hot(classes, .section = "targets", .classes = 10);
+                            .regions = {{.field = "targets"}});
+    sgm_extractor *scaled = sgm_normalise(pixels, .field = "inputs", .input_max = 255);
+    sgm_extractor *encoded = sgm_one_hot(classes, .field = "targets", .classes = 10);
     return sgm_dataset_create(name, .extractor = sgm_merge_extractor(scaled, encoded),
                               .block_size = ONE_BLOCK);
 }
 
 /* --- made here --- */
 
-static sgm_dataset *from_values(const char *name, int64_t records, int64_t inputs, int64_t targets,
+static sgm_dataset *from_values(const char *name, int64_t examples, int64_t inputs, int64_t targets,
                                 const float *input_values, const float *target_values)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    sgm_shape input_shape = sgm_shape_of(records, inputs), target_shape = sgm_shape_of(records, targets);
+    static const char *const fields[] = {"inputs", "targets"};
+    sgm_shape input_shape = sgm_shape_of(examples, inputs), target_shape = sgm_shape_of(examples, targets);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &input_shape, input_values),
                              sgm_tensor_from(SGM_FLOAT32, &target_shape, target_values)};
-    sgm_dataset *made = tensors[0] && tensors[1] ? sgm_dataset_from(name, sections, tensors, 2) : NULL;
+    sgm_dataset *made = tensors[0] && tensors[1] ? sgm_dataset_from(name, fields, tensors, 2) : NULL;
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return made;

@@ -46,10 +46,10 @@ static sgm_status check(const double *chances, int64_t count, const sgm_sample_o
  * to. */
 static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options *o, double *sum)
 {
-    double power = o->temperature > 0 ? 1 / o->temperature : 1, most = list[0].chance, all = 0;
+    double power = o->temperature > 0 ? 1 / o->temperature : 1, maximum = list[0].chance, all = 0;
     int64_t kept = o->greedy ? 1 : o->top_k > 0 && o->top_k < count ? o->top_k : count;
     for (int64_t i = 0; i < kept; i++)
-        all += list[i].chance = pow(list[i].chance / most, power);
+        all += list[i].chance = pow(list[i].chance / maximum, power);
     double wanted = o->top_p > 0 ? o->top_p * all : all;
     *sum = 0;
     for (int64_t i = 0; i < kept; i++) {

@@ -184,10 +184,10 @@ typedef struct file_stream {
 static sgm_status file_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     const file_stream *self = (const file_stream *)stream;
-    const size_t most = (size_t)1 << 30; /* more at once is cut by the kernel anyway */
+    const size_t maximum = (size_t)1 << 30; /* more at once is cut by the kernel anyway */
     ssize_t count;
     do
-        count = read(self->descriptor, buffer, size < most ? size : most);
+        count = read(self->descriptor, buffer, size < maximum ? size : maximum);
     while (count < 0 && errno == EINTR);
     if (count < 0)
         return sgm_fail(SGM_ERROR_FILE, "%s: cannot be read at byte %llu: %s", stream->name,

@@ -10,7 +10,7 @@
 
 #define BLOCK_SIZE 65536
 #define TAR_RECORD 512
-#define MOST_LISTED 8 /* names of members in a message */
+#define MAXIMUM_LISTED 8 /* names of members in a message */
 
 typedef struct archive_stream {
     sgm_stream base;
@@ -103,9 +103,9 @@ static sgm_status find_member(archive_stream *self, const char *member, sgm__tex
         const char *name = entry_name(entry);
         if (member == NULL || strcmp(name, member) == 0)
             return SGM_OK;
-        if (passed++ < MOST_LISTED)
+        if (passed++ < MAXIMUM_LISTED)
             sgm__text_append(seen, "%s%s", passed > 1 ? ", " : "", name);
-        else if (passed == MOST_LISTED + 1)
+        else if (passed == MAXIMUM_LISTED + 1)
             sgm__text_append(seen, ", ...");
     }
     if (member == NULL && archive_format(self->archive) == ARCHIVE_FORMAT_EMPTY) {
@@ -128,9 +128,9 @@ static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
             continue;
         if (count++ == 0 && (*only = sgm__strdup(entry_name(entry))) == NULL)
             return SGM_ERROR_MEMORY;
-        if (count <= MOST_LISTED)
+        if (count <= MAXIMUM_LISTED)
             sgm__text_append(seen, "%s%s", count > 1 ? ", " : "", entry_name(entry));
-        else if (count == MOST_LISTED + 1)
+        else if (count == MAXIMUM_LISTED + 1)
             sgm__text_append(seen, ", ...");
     }
     if (result != ARCHIVE_EOF)

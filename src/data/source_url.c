@@ -22,7 +22,7 @@
 #define DEFAULT_TIMEOUT 16 /* seconds */
 #define FIRST_WAIT 0.5     /* seconds before the first retry, then twice as long each time ... */
 #define LONGEST_WAIT 8.0   /* ... up to this */
-#define MOST_REDIRECTS 8L
+#define MAXIMUM_REDIRECTS 8L
 #define DIGEST_TEXT_SIZE (2 * SHA256_DIGEST_SIZE + 1)
 
 typedef struct url_source {
@@ -96,7 +96,7 @@ static CURL *create_handle(const url_source *self)
     curl_easy_setopt(curl, CURLOPT_URL, self->base.name);
     curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
     curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 1L);
-    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, MOST_REDIRECTS);
+    curl_easy_setopt(curl, CURLOPT_MAXREDIRS, MAXIMUM_REDIRECTS);
 #if LIBCURL_VERSION_NUM >= 0x075500
     curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
     curl_easy_setopt(curl, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");

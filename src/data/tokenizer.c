@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #define HEADING "sigma-bpe 1"
-#define MOST_OF_FILE ((size_t)64 << 20)
+#define MAXIMUM_OF_FILE ((size_t)64 << 20)
 
 /* --- pairs --- */
 
@@ -95,7 +95,7 @@ sgm_status sgm__tokenizer_add(sgm_tokenizer *tokenizer, int32_t left, int32_t ri
     size_t merges = (size_t)(tokenizer->vocabulary - SGM__BYTES);
     int32_t size = size_of(tokenizer, left) + size_of(tokenizer, right);
     if (size > SGM__MAX_PIECE)
-        return sgm_fail(SGM_ERROR_FORMAT, "token %lld would be %d bytes long; %d are the most",
+        return sgm_fail(SGM_ERROR_FORMAT, "token %lld would be %d bytes long; %d is the maximum",
                         (long long)tokenizer->vocabulary, size, SGM__MAX_PIECE);
     if (tokenizer->vocabulary >= SGM__MAX_VOCABULARY)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a tokenizer has at most %lld tokens",
@@ -305,7 +305,7 @@ sgm_tokenizer *sgm_tokenizer_load(const char *path)
         sgm_fail(SGM_ERROR_ARGUMENT, "sgm_tokenizer_load wants a path, got NULL");
         return NULL;
     }
-    if (sgm__file_read(path, MOST_OF_FILE, &text, &length) != SGM_OK)
+    if (sgm__file_read(path, MAXIMUM_OF_FILE, &text, &length) != SGM_OK)
         return NULL;
     sgm_tokenizer *tokenizer = sgm_tokenizer_bytes();
     sgm_status status = tokenizer != NULL ? SGM_OK : sgm__last_failure();

@@ -260,7 +260,7 @@ sgm_tokenizer *sgm_tokenizer_learn(const void *text, size_t size, int64_t vocabu
 {
     learner l = {0};
     if (text == NULL || size == 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "there is no text to learn tokens of: it is empty");
+        sgm_fail(SGM_ERROR_ARGUMENT, "there is no text to train a tokenizer on: it is empty");
         return NULL;
     }
     if (vocabulary < SGM__BYTES || vocabulary > SGM__MAX_VOCABULARY) {

@@ -265,13 +265,13 @@ sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
     return SGM_OK;
 }
 
-sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added)
+sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled, sgm_trainer **added)
 {
     sgm_trainer *trainer = NULL;
     sgm_status status = sgm__env_make_trainer(env, name, &trainer);
     if (status != SGM_OK || trainer == NULL)
         return status;
-    trainer->ghost = ghost;
+    trainer->unscheduled = unscheduled;
     SGM_TRY(sgm__env_enter_trainer(env, trainer));
     *added = trainer;
     return SGM_OK;
@@ -298,7 +298,7 @@ void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer)
         }
 }
 
-static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
+static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool unscheduled)
 {
     sgm_trainer *trainer = NULL;
     if (env == NULL) {
@@ -306,7 +306,7 @@ static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool ghost)
         return NULL;
     }
     if (sgm__env_check(env) != SGM_OK || !sgm__env_is_free(env, "trainer") ||
-        sgm__env_keep(env, sgm__env_add_trainer(env, name, ghost, &trainer)) != SGM_OK)
+        sgm__env_keep(env, sgm__env_add_trainer(env, name, unscheduled, &trainer)) != SGM_OK)
         return NULL;
     return trainer;
 }
@@ -316,7 +316,7 @@ sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name)
     return create_trainer(env, name, false);
 }
 
-sgm_trainer *sgm_ghost_trainer_create(sgm_env *env, const char *name)
+sgm_trainer *sgm_unscheduled_trainer_create(sgm_env *env, const char *name)
 {
     return create_trainer(env, name, true);
 }

@@ -107,7 +107,7 @@ static sgm_status check_folder(const char *folder)
 typedef struct branching {
     sgm_env *env;
     sgm_trainer *from;
-    const sgm__branch_wish *wish;
+    const sgm__branch_request *request;
     char *folder; /* of `from`; NULL: none */
     sgm__runner *runner;
     bool entered; /* its trainer is the environment's */
@@ -123,11 +123,11 @@ static sgm_status copy_run(branching *b)
     b->runner->env = b->env;
     b->runner->options = own->options;
     b->runner->options.resume = false;
-    b->runner->options.paused = b->wish->paused;
+    b->runner->options.paused = b->request->paused;
     if (own->folder == NULL)
         return SGM_OK;
     b->folder = sgm__strdup(own->folder);
-    b->runner->folder = folder_beside(own->folder, b->env->several, b->wish->name);
+    b->runner->folder = folder_beside(own->folder, b->env->several, b->request->name);
     b->runner->options.folder = b->runner->folder;
     return b->folder != NULL && b->runner->folder != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
@@ -179,16 +179,16 @@ static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *i
 static sgm_status set_up(const branching *b)
 {
     sgm_trainer *trainer = b->runner->trainer;
-    const sgm__branch_wish *wish = b->wish;
+    const sgm__branch_request *request = b->request;
     SGM_TRY(sgm__trainer_copy_setup(trainer, b->from));
-    SGM_TRY(sgm_trainer_load(trainer, wish->checkpoint));
+    SGM_TRY(sgm_trainer_load(trainer, request->checkpoint));
     SGM_TRY(sgm__trainer_publish_states(trainer));
     if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
         trainer->running_time = sgm__run_folder_seconds(trainer, b->folder);
-    for (size_t i = 0; i < wish->count; i++)
-        SGM_TRY(set_value(trainer, wish->who, wish->identifiers[i], wish->values[i]));
+    for (size_t i = 0; i < request->count; i++)
+        SGM_TRY(set_value(trainer, request->who, request->identifiers[i], request->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));
-    sgm__log(SGM_LOG_INFO, wish->name, "branches off '%s' after epoch %lld, iteration %lld",
+    sgm__log(SGM_LOG_INFO, request->name, "branches off '%s' after epoch %lld, iteration %lld",
              sgm_trainer_name(b->from), (long long)trainer->position.epoch,
              (long long)trainer->position.iteration);
     return SGM_OK;
@@ -236,7 +236,7 @@ static sgm_status add(branching *b)
         return sgm_fail(SGM_ERROR_STATE, "%s does not run now, so nothing would train a branch",
                         b->env->name);
     SGM_TRY(plan(b));
-    SGM_TRY(sgm__env_make_trainer(b->env, b->wish->name, &b->runner->trainer));
+    SGM_TRY(sgm__env_make_trainer(b->env, b->request->name, &b->runner->trainer));
     b->runner->trainer->branched = true;
     SGM_TRY(set_up(b));
     if (b->folder != NULL)
@@ -249,9 +249,9 @@ static sgm_status add(branching *b)
     return status;
 }
 
-sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_wish *wish)
+sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_request *request)
 {
-    branching b = {.env = env, .from = from, .wish = wish};
+    branching b = {.env = env, .from = from, .request = request};
     pthread_mutex_lock(&b.env->branches.adding);
     sgm_status status = add(&b);
     if (status != SGM_OK)

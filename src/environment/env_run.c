@@ -118,7 +118,7 @@ static size_t count_runners(const sgm_env *env)
 {
     size_t count = 0;
     for (size_t i = 0; i < env->trainer_count; i++)
-        count += !env->trainers[i]->ghost && !env->trainers[i]->branched;
+        count += !env->trainers[i]->unscheduled && !env->trainers[i]->branched;
     return count;
 }
 
@@ -144,7 +144,7 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
         if (trainer->branched)
             continue;
         SGM_TRY(sgm_trainer_status(trainer));
-        if (trainer->ghost) {
+        if (trainer->unscheduled) {
             SGM_TRY(sgm_trainer_prepare(trainer));
             continue;
         }

@@ -95,7 +95,7 @@ void sgm__env_end(sgm_env *env);
  * the object is freed at once. */
 sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object));
 /* A trainer also while the environment is running, and the end of one; by one thread at a time. */
-sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool ghost, sgm_trainer **added);
+sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled, sgm_trainer **added);
 /* In two steps: one that nobody knows of yet, and which is the caller's; then it is the environment's, also
  * on failure. */
 sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made);
@@ -104,8 +104,8 @@ void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
 /* env_run.c: tells monitors how many trainers run side by side. */
 void sgm__env_expect(const sgm_env *env, size_t trainers);
 /* env_branch.c: for monitors; `env` is the environment. */
-struct sgm__branch_wish;
-sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branch_wish *wish);
+struct sgm__branch_request;
+sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branch_request *request);
 /* The run takes branches from here on; until all trainers have ended, those that came too. */
 void sgm__env_open_branches(sgm_env *env);
 void sgm__env_end_branches(sgm_env *env);

@@ -71,17 +71,17 @@ static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
     return chain != NULL ? sgm_network_create(chain) : NULL;
 }
 
-/* Records of single numbers have the shape (1). */
-static sgm_tensor *as_records(sgm_tensor *tensor, const char *what)
+/* Examples of single numbers have the shape (1). */
+static sgm_tensor *as_examples(sgm_tensor *tensor, const char *what)
 {
     if (tensor == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a tensor (records, ...), got NULL", what);
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a tensor (examples, ...), got NULL", what);
         return NULL;
     }
     const sgm_shape *shape = sgm_tensor_shape(tensor);
     if (shape->rank < 1 || shape->dims[0] < 1) {
         char text[128];
-        sgm_fail(SGM_ERROR_SHAPE, "%s: expected a tensor (records, ...), got the shape %s", what,
+        sgm_fail(SGM_ERROR_SHAPE, "%s: expected a tensor (examples, ...), got the shape %s", what,
                  sgm_shape_text(shape, text, sizeof text));
         return NULL;
     }
@@ -93,10 +93,10 @@ static sgm_tensor *as_records(sgm_tensor *tensor, const char *what)
 
 static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    sgm_tensor *tensors[2] = {as_records(features, "features"), NULL};
-    tensors[1] = tensors[0] != NULL ? as_records(labels, "labels") : NULL;
-    sgm_dataset *dataset = tensors[1] != NULL ? sgm_dataset_from("model", sections, tensors, 2) : NULL;
+    static const char *const fields[] = {"inputs", "targets"};
+    sgm_tensor *tensors[2] = {as_examples(features, "features"), NULL};
+    tensors[1] = tensors[0] != NULL ? as_examples(labels, "labels") : NULL;
+    sgm_dataset *dataset = tensors[1] != NULL ? sgm_dataset_from("model", fields, tensors, 2) : NULL;
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -113,19 +113,19 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
             memcpy(name, text, strlen(text) + 1);
         sgm__free(text);
     }
-    sgm_tensor *records = as_records(features, "features");
-    model->trainer = records != NULL ? sgm_trainer_create(model->env, name) : NULL;
+    sgm_tensor *examples = as_examples(features, "features");
+    model->trainer = examples != NULL ? sgm_trainer_create(model->env, name) : NULL;
     if (model->trainer == NULL) {
         sgm_status status = sgm_last_status();
-        sgm_tensor_free(records);
+        sgm_tensor_free(examples);
         sgm_optimiser_free(optimiser);
         return status;
     }
     model->trainer->held = true;
     sgm_layer *layers = model->layers;
     model->layers = NULL;
-    sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(records)));
-    sgm_tensor_free(records);
+    sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(examples)));
+    sgm_tensor_free(examples);
     return sgm_trainer_optimiser(model->trainer,
                                  optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
 }
@@ -190,10 +190,10 @@ sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 {
     if (check_trained(model) != SGM_OK)
         return NULL;
-    sgm_tensor *records = as_records(samples, "samples");
-    sgm_tensor *answer = records != NULL ? sgm_trainer_predict(model->trainer, records, NULL) : NULL;
-    sgm_tensor_free(records);
-    return answer;
+    sgm_tensor *examples = as_examples(samples, "samples");
+    sgm_tensor *output = examples != NULL ? sgm_trainer_predict(model->trainer, examples, NULL) : NULL;
+    sgm_tensor_free(examples);
+    return output;
 }
 
 sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,

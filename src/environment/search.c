@@ -12,9 +12,9 @@ static sgm_status check_choices(const sgm_search_values *values)
     if (values->choices[0] == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "values of '%s': expected at least one choice", values->name);
     for (size_t i = 0; values->choices[i] != NULL; i++) {
-        if (i >= SGM_SEARCH_MOST_TRIALS)
+        if (i >= SGM_SEARCH_MAXIMUM_TRIALS)
             return sgm_fail(SGM_ERROR_ARGUMENT, "values of '%s': expected at most %d choices", values->name,
-                            SGM_SEARCH_MOST_TRIALS);
+                            SGM_SEARCH_MAXIMUM_TRIALS);
         for (size_t k = 0; k < i; k++)
             if (strcmp(values->choices[i], values->choices[k]) == 0)
                 return sgm_fail(SGM_ERROR_ARGUMENT, "values of '%s': '%.60s' is there twice", values->name,
@@ -42,9 +42,9 @@ static sgm_status check_range(const sgm_search_values *values, sgm_search_method
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "values of '%s': a grid wants choices, or a range with steps; or search at random",
                         values->name);
-    if (values->steps != 0 && (values->steps < 2 || values->steps > SGM_SEARCH_MOST_TRIALS))
+    if (values->steps != 0 && (values->steps < 2 || values->steps > SGM_SEARCH_MAXIMUM_TRIALS))
         return sgm_fail(SGM_ERROR_ARGUMENT, "values of '%s': steps: expected 2 to %d, got %lld", values->name,
-                        SGM_SEARCH_MOST_TRIALS, (long long)values->steps);
+                        SGM_SEARCH_MAXIMUM_TRIALS, (long long)values->steps);
     return SGM_OK;
 }
 
@@ -68,12 +68,12 @@ static sgm_status check_values(const sgm_search_options *options, size_t *count)
 
 static sgm_status check_numbers(const sgm_search_options *o)
 {
-    if (o->trials < 0 || o->trials > SGM_SEARCH_MOST_TRIALS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "trials: expected 1 to %d, got %lld", SGM_SEARCH_MOST_TRIALS,
+    if (o->trials < 0 || o->trials > SGM_SEARCH_MAXIMUM_TRIALS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "trials: expected 1 to %d, got %lld", SGM_SEARCH_MAXIMUM_TRIALS,
                         (long long)o->trials);
     if (o->at_once < 0 || o->at_once > 256)
         return sgm_fail(SGM_ERROR_ARGUMENT, "at_once: expected 1 to 256, got %lld", (long long)o->at_once);
-    if (o->epochs < 0 || o->iterations < 0 || o->least_epochs < 0)
+    if (o->epochs < 0 || o->iterations < 0 || o->minimum_epochs < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative");
     if (o->method != SGM_SEARCH_HALVING)
         return SGM_OK;
@@ -81,11 +81,11 @@ static sgm_status check_numbers(const sgm_search_options *o)
         return sgm_fail(SGM_ERROR_ARGUMENT, "factor: expected 2 to 1000, got %g", o->factor);
     if (o->epochs == 0 || o->iterations != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "halving shares out epochs: give them, and no iterations");
-    if (o->least_epochs > o->epochs)
+    if (o->minimum_epochs > o->epochs)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "least_epochs: expected at most the %lld epochs of a whole "
+                        "minimum_epochs: expected at most the %lld epochs of a whole "
                         "training, got %lld",
-                        (long long)o->epochs, (long long)o->least_epochs);
+                        (long long)o->epochs, (long long)o->minimum_epochs);
     return SGM_OK;
 }
 
@@ -186,8 +186,8 @@ static sgm_status fill(sgm_search *search, const sgm_search_options *given)
         own->at_once = 1;
     if (own->factor == 0)
         own->factor = 3;
-    if (own->least_epochs == 0)
-        own->least_epochs = 1;
+    if (own->minimum_epochs == 0)
+        own->minimum_epochs = 1;
     if (own->trials == 0 && (own->method == SGM_SEARCH_RANDOM || !is_all_choices(search)))
         own->trials = 20;
     return sgm__search_plan(search);

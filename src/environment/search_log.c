@@ -87,7 +87,7 @@ static json_t *describe_search(const sgm_search *search)
     json_object_set_new(line, "iterations", json_integer(o->iterations));
     if (o->method == SGM_SEARCH_HALVING) {
         json_object_set_new(line, "factor", describe_number(o->factor));
-        json_object_set_new(line, "least_epochs", json_integer(o->least_epochs));
+        json_object_set_new(line, "minimum_epochs", json_integer(o->minimum_epochs));
     }
     for (size_t i = 0; i < search->value_count; i++)
         json_array_append_new(values, describe_values(&o->values[i]));

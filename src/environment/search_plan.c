@@ -17,7 +17,7 @@ static void plan_rungs(sgm_search *search)
     size_t steps = 0;
     double power = o->factor;
     while (o->method == SGM_SEARCH_HALVING && steps + 1 < SGM__SEARCH_RUNGS && trials / power >= 1 - slack &&
-           epochs / power >= (double)o->least_epochs - slack) {
+           epochs / power >= (double)o->minimum_epochs - slack) {
         steps++;
         power *= o->factor;
     }
@@ -135,12 +135,12 @@ static double count_combinations(const sgm_search *search)
 
 static sgm_status plan_grid(sgm_search *search, double points)
 {
-    if (points > SGM_SEARCH_MOST_TRIALS)
+    if (points > SGM_SEARCH_MAXIMUM_TRIALS)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
             "the grid has %.0f points, more than the %d that a search may have: leave choices out, "
             "or draw some at random",
-            points, SGM_SEARCH_MOST_TRIALS);
+            points, SGM_SEARCH_MAXIMUM_TRIALS);
     for (size_t point = 0; point < (size_t)points; point++) {
         sgm__trial *trial;
         SGM_TRY(add_trial(search, &trial));

@@ -65,7 +65,7 @@ static int32_t list_wanted(const sgm_gradient_call *call, sgm_value *list, int32
     return count;
 }
 
-/* A composed operation without a rule of its own is differentiated as its parts are: it is recorded again,
+/* A composed operation without a rule of its own is differentiated as its parts are: it is re-recorded,
  * expanded. Its inputs are leaves then, also where one is computed from another. */
 static sgm_status differentiate_parts(autodiff *work, const sgm_gradient_call *call, const sgm_op *op,
                                       sgm_value *gradients)

@@ -63,7 +63,7 @@ void sgm_graph_clear(sgm_graph *graph)
     if (graph->slot_count > 0)
         memset(graph->slots, 0, graph->slot_count * sizeof *graph->slots);
     graph->names.failed = false;
-    if (graph->attribute_count > SGM__MOST_ATTRIBUTES)
+    if (graph->attribute_count > SGM__MAXIMUM_ATTRIBUTES)
         sgm__graph_free_attributes(graph);
     graph->label[0] = '\0';
     graph->label_depth = graph->label_name = 0;
@@ -169,10 +169,10 @@ const char *sgm__graph_string(const sgm_graph *graph, int32_t name)
 /* As far as there is room. */
 static void append_label(sgm_graph *graph, size_t length, const char *label)
 {
-    size_t most = sizeof graph->label - 1, more = strlen(label);
-    if (length > 0 && length < most)
+    size_t maximum = sizeof graph->label - 1, more = strlen(label);
+    if (length > 0 && length < maximum)
         graph->label[length++] = '.';
-    more = more < most - length ? more : most - length;
+    more = more < maximum - length ? more : maximum - length;
     memcpy(graph->label + length, label, more);
     graph->label[length + more] = '\0';
 }

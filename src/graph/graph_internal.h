@@ -63,7 +63,7 @@ struct sgm_graph {
     int32_t label_names[SGM__MAX_LABEL_DEPTH];   /* the label before each push */
     int32_t label_depth, label_name;
     uint64_t serial;      /* another one after each clearing, in no other graph */
-    bool compares;        /* what is recorded is compared with what was there (again.c), */
+    bool compares;        /* what is recorded is compared with what was there (rerecord.c), */
     sgm__graph_mark kept; /* up to here */
     sgm_status status;    /* first failure */
     char message[512];
@@ -90,7 +90,7 @@ int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant);
 
 /* --- attributes (attributes.c) --- */
 /* A graph that is cleared keeps so many for its next recording, which mostly has the same ones. */
-#define SGM__MOST_ATTRIBUTES 4096
+#define SGM__MAXIMUM_ATTRIBUTES 4096
 /* The graph's copy, which stays where it is until the graph is cleared; NULL on failure. `given` NULL: none.
  */
 const sgm_attributes *sgm__graph_attributes(sgm_graph *graph, const sgm_attributes *given);
@@ -98,9 +98,9 @@ void sgm__graph_free_attributes(sgm_graph *graph);
 bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b); /* bit for bit */
 uint64_t sgm__attributes_hash(const sgm_attributes *attributes, uint64_t seed);
 
-/* --- recording again (again.c) ---
+/* --- recording again (rerecord.c) ---
  *
- * A graph goes back to where it was, keeping what came behind. As long as the same is recorded again, it is
+ * A graph goes back to where it was, keeping what came behind. As long as the same is re-recorded, it is
  * only compared; with the first difference all that is behind it is gone, and recording goes on as ever. */
 sgm__graph_mark sgm__graph_mark_now(const sgm_graph *graph);
 bool sgm__graph_marks_equal(const sgm__graph_mark *a, const sgm__graph_mark *b);

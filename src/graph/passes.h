@@ -19,9 +19,9 @@ sgm_graph *sgm__pass_simplify(const sgm_graph *graph);
 
 /* Powers of small whole numbers become products (powers.c). */
 sgm_graph *sgm__pass_powers(const sgm_graph *graph);
-/* Sums of padded parts become concatenations, sums of products of matrices one product (sums.c). */
+/* Sums of padded parts become concatenations, sums of products of matrices one product (joined_sums.c). */
 sgm_graph *sgm__pass_sums(const sgm_graph *graph);
-/* A concatenation of neighbours in another, longer one is a slice of that (runs.c). */
+/* A concatenation of neighbours in another, longer one is a slice of that (nested_concatenations.c). */
 sgm_graph *sgm__pass_runs(const sgm_graph *graph);
 
 #endif

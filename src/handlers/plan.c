@@ -85,7 +85,7 @@ static sgm_status build_plan(sgm__plan_build *build)
     if (plan->inputs == NULL || plan->states == NULL || plan->outputs == NULL || build->node_of == NULL ||
         build->products == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(sgm__plan_find_homes(build));
+    SGM_TRY(sgm__plan_find_buffers(build));
     SGM_TRY(sgm__plan_build_nodes(build));
     SGM_TRY(index_readers(build));
     SGM_TRY(sgm__plan_build_steps(build));
@@ -107,7 +107,7 @@ sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, 
     sgm__free(build.notes);
     sgm__free(build.node_of);
     sgm__free(build.products);
-    sgm__free(build.homes);
+    sgm__free(build.buffers);
     sgm_graph_free(lowered);
     if (status != SGM_OK) {
         sgm__plan_free(build.plan);

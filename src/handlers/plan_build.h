@@ -7,16 +7,16 @@
 #define SGM__PLAN_LONGEST_CHAIN 64 /* nodes of an elementwise step */
 
 typedef struct sgm__plan_node_notes {
-    int32_t root;        /* the node whose memory this one sees; itself unless it is a view */
-    int64_t view_offset; /* elements from the root's first element */
-    int32_t contiguous;  /* a copy of this node in memory of its own, once one was needed; -1 */
-    int32_t writes;      /* state that this node's value goes to; -1 */
-    int32_t step;        /* -1: none (sources and views) */
-    int32_t position;    /* in its step */
-    int32_t home;        /* node in whose memory it lies; -1 */
-    bool is_home;        /* others lie in its memory */
-    int64_t home_offset; /* bytes */
-    int32_t last_use;    /* last step that reads the root's memory; INT32_MAX: it is an output */
+    int32_t root;          /* the node whose memory this one sees; itself unless it is a view */
+    int64_t view_offset;   /* elements from the root's first element */
+    int32_t contiguous;    /* a copy of this node in memory of its own, once one was needed; -1 */
+    int32_t writes;        /* state that this node's value goes to; -1 */
+    int32_t step;          /* -1: none (sources and views) */
+    int32_t position;      /* in its step */
+    int32_t buffer;        /* node in whose memory it lies; -1 */
+    bool is_in_place;      /* others lie in its memory */
+    int64_t buffer_offset; /* bytes */
+    int32_t last_use;      /* last step that reads the root's memory; INT32_MAX: it is an output */
 } sgm__plan_node_notes;
 
 /* Who reads a root's memory, itself or through a view: readers[first[root]] to readers[first[root + 1]]. */
@@ -25,11 +25,11 @@ typedef struct sgm__plan_reader {
 } sgm__plan_reader;
 
 /* Where a value is made that lies in a concatenation's memory. */
-typedef struct sgm__plan_home {
+typedef struct sgm__plan_buffer {
     int32_t value;  /* the outermost concatenation; -1: it has memory of its own */
     int32_t rows;   /* the concatenation whose rows it is a part of; -1: it is a block */
     int64_t offset; /* elements */
-} sgm__plan_home;
+} sgm__plan_buffer;
 
 typedef struct sgm__plan_build {
     const sgm_graph *graph; /* lowered */
@@ -38,14 +38,14 @@ typedef struct sgm__plan_build {
     int32_t *node_of;  /* graph value -> node */
     int32_t *products; /* of values: the products that have it as their right side */
     sgm__plan_node_notes *notes;
-    sgm__plan_home *homes; /* of values */
+    sgm__plan_buffer *buffers; /* of values */
     size_t node_capacity, notes_capacity, operand_capacity;
     int32_t *first_reader; /* these two: once all nodes are there */
     sgm__plan_reader *readers;
 } sgm__plan_build;
 
-/* plan_homes.c: which values are made in the memory of a concatenation. */
-sgm_status sgm__plan_find_homes(sgm__plan_build *build);
+/* plan_buffers.c: which values are made in the memory of a concatenation. */
+sgm_status sgm__plan_find_buffers(sgm__plan_build *build);
 /* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
  */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);

@@ -1,11 +1,11 @@
 /* Planning: elementwise steps become part of the first step that reads them, if that is elementwise too.
  *
  * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
- * averages and the slope, the gates of a recurrent layer), one of them is a step of its own. Computing it
+ * averages and the gradient, the gates of a recurrent layer), one of them is a step of its own. Computing it
  * later, with its reader, saves memory and the way through it; what others read still later is written. It
  * must not keep alive what it reads for longer than that is worth. Steps side by side that are made for the
- * same reader, which is something else (the slopes of a recurrent layer's gates, and its product), become one
- * as well: most of what they read is the same. */
+ * same reader, which is something else (the gradients of a recurrent layer's gates, and its product), become
+ * one as well: most of what they read is the same. */
 #include "handlers/plan_build.h"
 
 #define NEAR 4 /* steps for which it does not matter what is kept alive */

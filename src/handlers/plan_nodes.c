@@ -4,7 +4,7 @@
 #include "ops/ops.h"
 
 #define MANY_PRODUCTS 4
-#define MOST_REPEATED 16384 /* elements of a constant, which the program keeps */
+#define MAXIMUM_REPEATED 16384 /* elements of a constant, which the program keeps */
 
 static bool is_contiguous(const sgm__node *node)
 {
@@ -58,7 +58,7 @@ static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const 
                                                   .writes = -1,
                                                   .step = -1,
                                                   .position = 0,
-                                                  .home = -1,
+                                                  .buffer = -1,
                                                   .last_use = -1};
     return SGM_OK;
 }
@@ -118,7 +118,7 @@ static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
         int32_t copy;
         const sgm__node *root = &build->plan->nodes[build->notes[*node].root];
         bool constant = root->place.store == SGM__STORE_CONSTANT &&
-                        sgm_shape_elements(&view->type.shape) <= MOST_REPEATED;
+                        sgm_shape_elements(&view->type.shape) <= MAXIMUM_REPEATED;
         SGM_TRY(constant ? lay_out_constant(build, *node, &copy) : add_copy(build, *node, &copy));
         build->notes[*node].contiguous = copy;
     }
@@ -277,8 +277,8 @@ static sgm_status add_source(sgm__plan_build *build, const sgm__instruction *ins
 
 /* --- all instructions --- */
 
-/* A right side that many products read is turned once, not in each of them. */
-static bool is_turned_once(const sgm__plan_build *build, const sgm__instruction *product, int32_t value)
+/* A right side that many products read is transposed once, not in each of them. */
+static bool is_transposed_once(const sgm__plan_build *build, const sgm__instruction *product, int32_t value)
 {
     const sgm__node *node = &build->plan->nodes[build->node_of[value]];
     return product->op == &sgm__op_matmul && build->products[value] >= MANY_PRODUCTS &&
@@ -306,7 +306,7 @@ static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *i
     for (int32_t k = 0; k < instruction->input_count && status == SGM_OK; k++) {
         int32_t value = build->graph->operands[instruction->first_input + k].index;
         operands[k] = build->node_of[value];
-        if ((!strided && !view) || (k == 1 && is_turned_once(build, instruction, value)))
+        if ((!strided && !view) || (k == 1 && is_transposed_once(build, instruction, value)))
             status = make_contiguous(build, &operands[k]);
     }
     node->place.store = view ? SGM__STORE_NONE : SGM__STORE_ARENA;
@@ -320,22 +320,23 @@ static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *i
 /* A value that is made in a concatenation's memory has the strides of its rows. */
 static void lay_out_part(sgm__plan_build *build, int32_t value)
 {
-    int32_t rows = build->homes[value].rows;
+    int32_t rows = build->buffers[value].rows;
     if (rows >= 0)
         sgm__contiguous_strides(&build->graph->instructions[rows].type.shape,
                                 build->plan->nodes[build->node_of[value]].place.strides);
 }
 
-static void note_homes(sgm__plan_build *build)
+static void note_buffers(sgm__plan_build *build)
 {
     for (size_t i = 0; i < build->graph->count; i++) {
-        const sgm__plan_home *home = &build->homes[i];
-        if (home->value < 0)
+        const sgm__plan_buffer *buffer = &build->buffers[i];
+        if (buffer->value < 0)
             continue;
         sgm__plan_node_notes *notes = &build->notes[build->node_of[i]];
-        notes->home = build->node_of[home->value];
-        notes->home_offset = home->offset * (int64_t)sgm_dtype_size(build->graph->instructions[i].type.dtype);
-        build->notes[notes->home].is_home = true;
+        notes->buffer = build->node_of[buffer->value];
+        notes->buffer_offset =
+            buffer->offset * (int64_t)sgm_dtype_size(build->graph->instructions[i].type.dtype);
+        build->notes[notes->buffer].is_in_place = true;
     }
 }
 
@@ -411,7 +412,7 @@ sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
     count_products(build);
     for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
         SGM_TRY(add_instruction(build, i));
-    note_homes(build);
+    note_buffers(build);
     SGM_TRY(add_outputs(build));
     return add_assignments(build);
 }

@@ -12,7 +12,7 @@
 #define LARGE                                                                                                \
     (1 << 20) /* bytes of a state whose update is moved: smaller gradients stay in the cache anyway */
 
-#define LEAST_SUMMED 4096 /* elements; fewer are in the cache later, too */
+#define MINIMUM_SUMMED 4096 /* elements; fewer are in the cache later, too */
 
 typedef struct ordering {
     sgm__plan_build *build;
@@ -88,7 +88,7 @@ static int32_t find_sum(const ordering *o, int32_t step)
     const sgm__plan *plan = o->build->plan;
     int32_t sum = -1;
     const sgm__node *first = &plan->nodes[o->member[step]];
-    if (!sgm__plan_is_fusable(first->op) || sgm_shape_elements(&first->type.shape) < LEAST_SUMMED)
+    if (!sgm__plan_is_fusable(first->op) || sgm_shape_elements(&first->type.shape) < MINIMUM_SUMMED)
         return -1;
     for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
         if (o->build->notes[i].writes >= 0)

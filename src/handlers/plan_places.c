@@ -105,8 +105,8 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
             const sgm__node *old = &plan->nodes[candidate];
             if (build->notes[candidate].root != candidate || old->place.store != SGM__STORE_ARENA ||
                 build->notes[candidate].last_use != now || build->notes[candidate].step == now ||
-                inherited[candidate] || build->notes[candidate].home >= 0 ||
-                build->notes[candidate].is_home ||
+                inherited[candidate] || build->notes[candidate].buffer >= 0 ||
+                build->notes[candidate].is_in_place ||
                 sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype) ||
                 sgm__plan_is_drawn(build, plan->order[step->first + p])) /* of a single seed */
                 continue;
@@ -142,7 +142,7 @@ static sgm_status find_deaths(const sgm__plan_build *build, deaths *dying)
         dying->first[s] = -1;
     for (int32_t i = nodes; i-- > 0;) {
         const sgm__plan_node_notes *notes = &build->notes[i];
-        if (notes->root != i || notes->home >= 0 || notes->step < 0 || notes->last_use < 0 ||
+        if (notes->root != i || notes->buffer >= 0 || notes->step < 0 || notes->last_use < 0 ||
             notes->last_use >= steps)
             continue;
         dying->next[i] = dying->first[notes->last_use];
@@ -163,26 +163,26 @@ static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths 
 }
 
 /* What others lie in lives from the first of them to the last use of any. */
-static void extend_homes(sgm__plan_build *build)
+static void extend_buffers(sgm__plan_build *build)
 {
     for (int32_t i = 0; i < build->plan->node_count; i++) {
         const sgm__plan_node_notes *notes = &build->notes[i];
-        if (notes->home >= 0 && notes->last_use > build->notes[notes->home].last_use)
-            build->notes[notes->home].last_use = notes->last_use;
-        if (notes->is_home)
+        if (notes->buffer >= 0 && notes->last_use > build->notes[notes->buffer].last_use)
+            build->notes[notes->buffer].last_use = notes->last_use;
+        if (notes->is_in_place)
             build->plan->nodes[i].place.offset = -1;
     }
 }
 
 /* In the memory of a concatenation, which the first of its parts to be made takes. */
-static void place_at_home(sgm__plan_build *build, int32_t node, arena *memory)
+static void place_in_buffer(sgm__plan_build *build, int32_t node, arena *memory)
 {
     const sgm__plan_node_notes *notes = &build->notes[node];
-    sgm__node *home = &build->plan->nodes[notes->home >= 0 ? notes->home : node];
-    if (home->place.offset < 0)
-        home->place.offset = take(memory, bytes_of(home));
-    if (notes->home >= 0)
-        build->plan->nodes[node].place.offset = home->place.offset + notes->home_offset;
+    sgm__node *buffer = &build->plan->nodes[notes->buffer >= 0 ? notes->buffer : node];
+    if (buffer->place.offset < 0)
+        buffer->place.offset = take(memory, bytes_of(buffer));
+    if (notes->buffer >= 0)
+        build->plan->nodes[node].place.offset = buffer->place.offset + notes->buffer_offset;
 }
 
 static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths *dying, arena *memory,
@@ -195,12 +195,12 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
         sgm__node *node = &plan->nodes[current];
         if (node->place.store != SGM__STORE_ARENA)
             continue;
-        bool lodges = build->notes[current].home >= 0 || build->notes[current].is_home;
-        if (build->notes[current].home < 0 &&
+        bool is_within = build->notes[current].buffer >= 0 || build->notes[current].is_in_place;
+        if (build->notes[current].buffer < 0 &&
             __builtin_add_overflow(plan->activation_bytes, bytes_of(node), &plan->activation_bytes))
             return sgm__fail_memory(SIZE_MAX);
-        if (lodges) {
-            place_at_home(build, current, memory);
+        if (is_within) {
+            place_in_buffer(build, current, memory);
             continue;
         }
         if (!outside[current]) {
@@ -242,7 +242,7 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build)
         return SGM_ERROR_MEMORY;
     bool *inherited = flags, *outside = flags + build->plan->node_count;
     find_outside_uses(build, outside);
-    extend_homes(build);
+    extend_buffers(build);
     deaths dying = {0};
     sgm_status status = find_deaths(build, &dying);
     for (int32_t s = 0; s < build->plan->step_count && status == SGM_OK; s++)

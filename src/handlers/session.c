@@ -31,7 +31,7 @@ static void free_program(sgm_program *program)
     if (program->executable != NULL)
         session->handler->type->discard(session->handler->self, program->executable);
     for (int32_t i = 0; program->plan != NULL && i < program->plan->input_count; i++) {
-        if (program->memory.inputs != NULL && (program->lent == NULL || !program->lent[i]))
+        if (program->memory.inputs != NULL && (program->shared == NULL || !program->shared[i]))
             release(session, program->memory.inputs[i]);
         if (program->input_stages != NULL)
             sgm_tensor_free(program->input_stages[i]);
@@ -45,7 +45,7 @@ static void free_program(sgm_program *program)
     sgm__free(program->input_stages);
     sgm__free(program->output_stages);
     sgm__free(program->fed);
-    sgm__free(program->lent);
+    sgm__free(program->shared);
     sgm__index_rules_free(program);
     sgm__plan_free(program->plan);
     sgm_graph_free(program->graph);

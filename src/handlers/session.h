@@ -24,7 +24,7 @@ struct sgm_program {
     sgm_tensor **input_stages; /* for inputs that come in another type; made when first needed */
     sgm_tensor **output_stages;
     bool *fed;
-    bool *lent; /* inputs that are memory of another session; NULL: none ever was */
+    bool *shared; /* inputs that are memory of another session; NULL: none ever was */
     /* Places of inputs and outputs, for whoever runs the program to note once. */
     bool noted;
     struct sgm__index_rule *rules; /* session_index.c */
@@ -96,9 +96,10 @@ sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *progra
 /* The memory of an output of the newest run, on the host. */
 const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program,
                                        int32_t output);
-/* Lets a program read its input from memory of its type on the host, until it is lent another; it is not fed
- * any more then. */
-sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory);
+/* Lets a program read its input from memory of its type on the host, until it is shared another; it is not
+ * fed any more then. */
+sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program, int32_t input,
+                                     const void *memory);
 /* As sgm_session_run; `times` has room for each step of the program's plan, which take their turns. NULL:
  * runs only. */
 sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times);
@@ -116,7 +117,7 @@ sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, c
 sgm_status sgm__session_check(sgm_session *session);
 /* The number of steps after which an output is complete. */
 int32_t sgm__program_output_ready(const sgm_program *program, int32_t output);
-/* Copies records `first` to `first + count - 1` of a contiguous tensor into an input. */
+/* Copies examples `first` to `first + count - 1` of a contiguous tensor into an input. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);
 
@@ -139,8 +140,8 @@ sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program 
 /* --- session_index.c --- */
 /* From now on what is fed to the input must be whole numbers from `least` to `most`, of at most 24 bits;
  * `user` is who wants it, "layer '1-embedding'". */
-sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user, double least,
-                                     double most);
+sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
+                                     double minimum, double maximum);
 /* Of contiguous data that is fed. */
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
                                     sgm_dtype dtype, const sgm_shape *shape);

@@ -7,7 +7,7 @@
 struct sgm__index_rule {
     int32_t input;
     char *user;
-    double least, most;
+    double minimum, maximum;
 };
 
 void sgm__index_rules_free(sgm_program *program)
@@ -17,8 +17,8 @@ void sgm__index_rules_free(sgm_program *program)
     sgm__free(program->rules);
 }
 
-sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user, double least,
-                                     double most)
+sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
+                                     double minimum, double maximum)
 {
     int32_t index = sgm__program_input(program, input);
     if (index < 0) /* no result depends on it */
@@ -31,7 +31,7 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
     char *copy = sgm__strdup(user);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    program->rules[program->rule_count++] = (struct sgm__index_rule){index, copy, least, most};
+    program->rules[program->rule_count++] = (struct sgm__index_rule){index, copy, minimum, maximum};
     return SGM_OK;
 }
 
@@ -39,10 +39,10 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
 #define ALL_GOOD(type)                                                                                       \
     static bool all_good_##type(const type *values, int64_t count, double low, double high)                  \
     {                                                                                                        \
-        type least = (type)low, most = (type)high;                                                           \
+        type minimum = (type)low, maximum = (type)high;                                                      \
         int bad = 0;                                                                                         \
         for (int64_t i = 0; i < count; i++) {                                                                \
-            type inside = values[i] >= least && values[i] <= most ? values[i] : (type)0.5;                   \
+            type inside = values[i] >= minimum && values[i] <= maximum ? values[i] : (type)0.5;              \
             bad |= inside != (type)(int32_t)inside;                                                          \
         }                                                                                                    \
         return !bad;                                                                                         \
@@ -52,7 +52,7 @@ ALL_GOOD(double)
 
 static bool is_good(double value, const struct sgm__index_rule *rule)
 {
-    return value >= rule->least && value <= rule->most && value == (double)(int64_t)value;
+    return value >= rule->minimum && value <= rule->maximum && value == (double)(int64_t)value;
 }
 
 static sgm_status fail_first(const sgm_program *program, const struct sgm__index_rule *rule,
@@ -71,12 +71,12 @@ static sgm_status fail_first(const sgm_program *program, const struct sgm__index
         length += (size_t)snprintf(place + length, sizeof place - length, "%s%lld", axis > 0 ? ", " : " at [",
                                    (long long)(at / below % array->shape.dims[axis]));
     }
-    bool inside = value >= rule->least && value <= rule->most;
+    bool inside = value >= rule->minimum && value <= rule->maximum;
     sgm_fail(SGM_ERROR_ARGUMENT, "input '%s'%s%s: %.9g %s: %s takes whole numbers from %.15g to %.15g",
              sgm__plan_string(program->plan, program->plan->inputs[rule->input].name), place,
              length > 0 ? "]" : "", value, inside ? "is no whole number" : "is out of range", rule->user,
-             rule->least, rule->most);
-    return sgm__fail_record(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
+             rule->minimum, rule->maximum);
+    return sgm__fail_example(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
@@ -87,8 +87,8 @@ sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, c
         const struct sgm__index_rule *rule = &program->rules[i];
         if (rule->input != input || (dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64))
             continue;
-        bool good = dtype == SGM_FLOAT32 ? all_good_float(data, count, rule->least, rule->most)
-                                         : all_good_double(data, count, rule->least, rule->most);
+        bool good = dtype == SGM_FLOAT32 ? all_good_float(data, count, rule->minimum, rule->maximum)
+                                         : all_good_double(data, count, rule->minimum, rule->maximum);
         const sgm_array array = {.dtype = dtype, .shape = *shape, .data = (void *)(uintptr_t)data};
         if (!good)
             return fail_first(program, rule, &array);

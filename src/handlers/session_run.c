@@ -5,7 +5,7 @@
 
 #include <stdio.h>
 
-#define MOST_UNCHECKED 16 /* runs that nobody reads anything of */
+#define MAXIMUM_UNCHECKED 16 /* runs that nobody reads anything of */
 
 /* --- feeding and running --- */
 
@@ -35,16 +35,16 @@ static sgm_tensor *stage(sgm_tensor **stages, int32_t index, const sgm_type *typ
     return stages[index];
 }
 
-/* Records may come in another shape if their elements are as many and lie in order. */
+/* Examples may come in another shape if their elements are as many and lie in order. */
 static sgm_status check_fed_shape(const char *name, const sgm_shape *wanted, const sgm_tensor *value)
 {
     const sgm_shape *given = sgm_tensor_shape(value);
     if (sgm_shape_equal(wanted, given))
         return SGM_OK;
-    bool same_records = wanted->rank > 0 && given->rank > 0 && wanted->dims[0] == given->dims[0] &&
-                        sgm_shape_elements(wanted) == sgm_shape_elements(given) &&
-                        sgm_tensor_is_contiguous(value);
-    if (same_records)
+    bool same_examples = wanted->rank > 0 && given->rank > 0 && wanted->dims[0] == given->dims[0] &&
+                         sgm_shape_elements(wanted) == sgm_shape_elements(given) &&
+                         sgm_tensor_is_contiguous(value);
+    if (same_examples)
         return SGM_OK;
     char a[128], b[128];
     return sgm_fail(SGM_ERROR_SHAPE, "input '%s' wants shape %s, the tensor has %s%s", name,
@@ -162,7 +162,7 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
             return sgm_fail(SGM_ERROR_STATE, "input '%s' was never fed",
                             sgm__plan_string(program->plan, program->plan->inputs[i].name));
     /* What another program would do with states that were not written, nobody wants. */
-    if (session->unchecked != program || session->unchecked_runs == MOST_UNCHECKED)
+    if (session->unchecked != program || session->unchecked_runs == MAXIMUM_UNCHECKED)
         SGM_TRY(sgm__session_check(session));
     if (session->handler->type->check != NULL) {
         session->unchecked = program;

@@ -108,15 +108,16 @@ int32_t sgm__program_output_ready(const sgm_program *program, int32_t output)
     return step < 0 ? plan->step_count : step + 1;
 }
 
-sgm_status sgm__session_lend(sgm_session *session, sgm_program *program, int32_t input, const void *memory)
+sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program, int32_t input,
+                                     const void *memory)
 {
-    if (program->lent == NULL)
-        program->lent = sgm__calloc((size_t)program->plan->input_count, sizeof(bool));
-    if (program->lent == NULL)
+    if (program->shared == NULL)
+        program->shared = sgm__calloc((size_t)program->plan->input_count, sizeof(bool));
+    if (program->shared == NULL)
         return SGM_ERROR_MEMORY;
-    if (!program->lent[input])
+    if (!program->shared[input])
         session->handler->type->release(session->handler->self, program->memory.inputs[input]);
-    program->lent[input] = program->fed[input] = true;
+    program->shared[input] = program->fed[input] = true;
     program->memory.inputs[input] = (void *)(uintptr_t)memory; /* inputs are only read */
     return SGM_OK;
 }
@@ -129,11 +130,11 @@ sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, co
         return sgm_fail(SGM_ERROR_NOT_FOUND, "the program has no input '%s'", input);
     const sgm_type *type = &program->plan->inputs[index].type;
     const sgm_shape *shape = sgm_tensor_shape(values);
-    int64_t records = shape->rank > 0 ? shape->dims[0] : 0, elements = sgm_shape_elements(shape);
-    bool fits = records > 0 && first >= 0 && count > 0 && first + count <= records &&
-                elements / records * count == sgm_shape_elements(&type->shape);
+    int64_t examples = shape->rank > 0 ? shape->dims[0] : 0, elements = sgm_shape_elements(shape);
+    bool fits = examples > 0 && first >= 0 && count > 0 && first + count <= examples &&
+                elements / examples * count == sgm_shape_elements(&type->shape);
     if (fits && sgm_tensor_is_contiguous(values) && sgm_tensor_dtype(values) == type->dtype) {
-        size_t size = (size_t)(elements / records) * sgm_dtype_size(type->dtype);
+        size_t size = (size_t)(elements / examples) * sgm_dtype_size(type->dtype);
         const unsigned char *begin =
             (const unsigned char *)sgm_tensor_const_data(values) + (size_t)first * size;
         if (program->rule_count > 0)

@@ -141,27 +141,27 @@ void sgm__summary_scalar(sgm__text *summary, const char *tag, double value)
 }
 
 typedef struct histogram {
-    double least, most, number, sum, squares;
+    double minimum, maximum, number, sum, squares;
     double limits[BUCKETS], counts[BUCKETS]; /* upper ends */
 } histogram;
 
 static histogram measure(const double *values, size_t count)
 {
-    histogram h = {.least = INFINITY, .most = -INFINITY};
+    histogram h = {.minimum = INFINITY, .maximum = -INFINITY};
     for (size_t i = 0; i < count; i++)
         if (isfinite(values[i])) {
-            h.least = fmin(h.least, values[i]);
-            h.most = fmax(h.most, values[i]);
+            h.minimum = fmin(h.minimum, values[i]);
+            h.maximum = fmax(h.maximum, values[i]);
             h.number++;
             h.sum += values[i];
             h.squares += values[i] * values[i];
         }
-    double width = (h.most - h.least) / BUCKETS;
+    double width = (h.maximum - h.minimum) / BUCKETS;
     for (int k = 0; k < BUCKETS; k++)
-        h.limits[k] = k == BUCKETS - 1 ? h.most : h.least + width * (k + 1);
+        h.limits[k] = k == BUCKETS - 1 ? h.maximum : h.minimum + width * (k + 1);
     for (size_t i = 0; i < count; i++)
         if (isfinite(values[i])) {
-            double place = width > 0 ? (values[i] - h.least) / width : 0;
+            double place = width > 0 ? (values[i] - h.minimum) / width : 0;
             h.counts[place < BUCKETS - 1 ? (int)place : BUCKETS - 1]++;
         }
     return h;
@@ -174,9 +174,9 @@ void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *v
     if (!(h.number > 0))
         return;
     /* limits must grow: equal values are one bucket */
-    bool one = !(h.most > h.least);
-    put_double(&inner, HISTOGRAM_MIN, h.least);
-    put_double(&inner, HISTOGRAM_MAX, h.most);
+    bool one = !(h.maximum > h.minimum);
+    put_double(&inner, HISTOGRAM_MIN, h.minimum);
+    put_double(&inner, HISTOGRAM_MAX, h.maximum);
     put_double(&inner, HISTOGRAM_NUM, h.number);
     put_double(&inner, HISTOGRAM_SUM, h.sum);
     put_double(&inner, HISTOGRAM_SUM_SQUARES, h.squares);

@@ -11,7 +11,7 @@ uint32_t sgm__crc32c(const void *bytes, size_t length);
 
 /* Of a Summary; values that belong together have tags with the same beginning, "loss/training". */
 void sgm__summary_scalar(sgm__text *summary, const char *tag, double value);
-/* 30 buckets of the same width from the least to the greatest value; numbers that are not finite are left
+/* 30 buckets of the same width from the minimum to the maximum value; numbers that are not finite are left
  * out, and without any others nothing is added. */
 void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *values, size_t count);
 

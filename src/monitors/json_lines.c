@@ -51,7 +51,7 @@ static json_t *metrics_json(const sgm_metrics *metrics)
     json_t *made = json_object();
     json_object_set_new(made, "loss", number_json(metrics->loss));
     json_object_set_new(made, "accuracy", number_json(metrics->accuracy));
-    json_object_set_new(made, "records", json_integer(metrics->records));
+    json_object_set_new(made, "examples", json_integer(metrics->examples));
     return made;
 }
 
@@ -208,7 +208,7 @@ static void add_measured(json_t *event, const sgm_training_progress *progress)
     json_object_set_new(event, "learning_rate", number_json(progress->learning_rate));
     json_object_set_new(event, "loss", number_json(progress->training.loss));
     json_object_set_new(event, "accuracy", number_json(progress->training.accuracy));
-    json_object_set_new(event, "records", json_integer(progress->training.records));
+    json_object_set_new(event, "examples", json_integer(progress->training.examples));
     json_object_set_new(event, "rate", number_json(progress->rate));
 }
 

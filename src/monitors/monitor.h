@@ -6,14 +6,14 @@
 #include <sigma/monitor.h>
 
 /* Another trainer that goes on from a checkpoint of one that is there, with some values set otherwise. */
-typedef struct sgm__branch_wish {
+typedef struct sgm__branch_request {
     const char *name;                               /* of the new one */
     const char *checkpoint;                         /* a path */
     const char *who;                                /* sets the values */
     const char *const *identifiers, *const *values; /* as text */
     size_t count;
     bool paused; /* begins so */
-} sgm__branch_wish;
+} sgm__branch_request;
 
 /* What a monitor may know of its environment, and have done by it. It all stays until `finish` returns. */
 typedef struct sgm__monitor_host {
@@ -26,7 +26,7 @@ typedef struct sgm__monitor_host {
     /* Makes a trainer of the same parts as `from` and runs it side by side with those that run, to the same
      * end, in a folder of its own beside that of `from` if there is one. Its failure is its own. When it
      * fails there is no new trainer. Not with any trainer's lock. NULL: it cannot. */
-    sgm_status (*branch)(void *env, sgm_trainer *from, const sgm__branch_wish *wish);
+    sgm_status (*branch)(void *env, sgm_trainer *from, const sgm__branch_request *request);
 } sgm__monitor_host;
 
 /* Functions that are NULL are not called. */

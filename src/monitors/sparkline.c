@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define LOG_FROM 20 /* from so many times the least on the bars are logarithmic */
+#define LOG_FROM 20 /* from so many times the minimum on the bars are logarithmic */
 
 static void halve(sgm__sparkline *line)
 {
@@ -39,24 +39,24 @@ static double mean(const double *values, size_t count)
 void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t columns)
 {
     static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
-    double shown[SGM__SPARKLINE_POINTS], least = INFINITY, most = -INFINITY;
+    double shown[SGM__SPARKLINE_POINTS], minimum = INFINITY, maximum = -INFINITY;
     size_t count = line->count < columns ? line->count : columns;
     if (count < 2)
         return;
     for (size_t i = 0; i < count; i++) {
         size_t from = i * line->count / count, end = (i + 1) * line->count / count;
         shown[i] = mean(line->points + from, end - from);
-        least = fmin(least, shown[i]);
-        most = fmax(most, shown[i]);
+        minimum = fmin(minimum, shown[i]);
+        maximum = fmax(maximum, shown[i]);
     }
-    if (least > 0 && most > LOG_FROM * least) { /* or all but the beginning would be flat */
+    if (minimum > 0 && maximum > LOG_FROM * minimum) { /* or all but the beginning would be flat */
         for (size_t i = 0; i < count; i++)
             shown[i] = log(shown[i]);
-        least = log(least);
-        most = log(most);
+        minimum = log(minimum);
+        maximum = log(maximum);
     }
     for (size_t i = 0; i < count; i++) {
-        double height = most > least ? (shown[i] - least) / (most - least) : 0;
+        double height = maximum > minimum ? (shown[i] - minimum) / (maximum - minimum) : 0;
         sgm__text_append(to, "%s", bars[height < 1 ? (int)(height * 8) : 7]);
     }
 }

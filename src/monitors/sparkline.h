@@ -15,8 +15,8 @@ typedef struct sgm__sparkline {
 } sgm__sparkline;
 
 void sgm__sparkline_add(sgm__sparkline *line, double value); /* what is not finite is left out */
-/* Draws at most `columns` bars from ▁ (least) to █ (greatest), in UTF-8, logarithmic if the
- * greatest is more than 20 times the least; nothing for less than two points. */
+/* Draws at most `columns` bars from ▁ (minimum) to █ (maximum), in UTF-8, logarithmic if the
+ * maximum is more than 20 times the minimum; nothing for less than two points. */
 void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t columns);
 
 #endif

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define SHOWN_AFTER 0.5 /* seconds */
-#define LEAST_DESCRIPTION 12
+#define MINIMUM_DESCRIPTION 12
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static int users; /* guarded by `lock` */
@@ -59,11 +59,11 @@ static void append_rate(sgm__text *line, const sgm_task_info *info)
 }
 
 /* "train-images-idx...", of so many bytes at most. */
-static void append_shortened(sgm__text *line, const char *text, size_t most)
+static void append_shortened(sgm__text *line, const char *text, size_t maximum)
 {
     size_t length = strlen(text);
-    if (length > most) {
-        for (length = most - strlen("..."); length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80;)
+    if (length > maximum) {
+        for (length = maximum - strlen("..."); length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80;)
             length--; /* no part of a character */
         sgm__text_append_bytes(line, text, length);
         text = "...";
@@ -73,11 +73,11 @@ static void append_shortened(sgm__text *line, const char *text, size_t most)
 
 /* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left", with so many bytes
  * of the description at most. */
-static void append_running(sgm__text *line, const sgm_task_info *info, size_t most)
+static void append_running(sgm__text *line, const sgm_task_info *info, size_t maximum)
 {
     char text[64];
     sgm__text_append(line, "%s ", sgm_task_kind_going(info->kind));
-    append_shortened(line, info->description, most);
+    append_shortened(line, info->description, maximum);
     if (info->done > 0) {
         bool of_many = info->progress >= 0;
         sgm__text_append(line, ": ");
@@ -101,7 +101,7 @@ static void draw(const sgm_task_info *info)
     sgm__text line = {0};
     append_running(&line, info, SIZE_MAX);
     size_t length = strlen(info->description), excess = line.length >= width ? line.length - width + 1 : 0;
-    if (excess > 0 && length >= excess + LEAST_DESCRIPTION) { /* numbers say more than the end of a name */
+    if (excess > 0 && length >= excess + MINIMUM_DESCRIPTION) { /* numbers say more than the end of a name */
         sgm__text_free(&line);
         line = (sgm__text){0};
         append_running(&line, info, length - excess);

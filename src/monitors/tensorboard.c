@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #define USUAL_SECONDS 1.0
-#define MOST_WEIGHTS ((int64_t)1 << 20) /* of a tensor that gets a histogram */
-#define HISTOGRAM_SHARE 0.02            /* of the time, at most */
+#define MAXIMUM_WEIGHTS ((int64_t)1 << 20) /* of a tensor that gets a histogram */
+#define HISTOGRAM_SHARE 0.02               /* of the time, at most */
 
 typedef struct tensorboard {
     sgm_monitor base;
@@ -102,7 +102,7 @@ static void add_scalar(sgm__text *summary, const char *what, const char *of, dou
 static void add_iteration(sgm__text *summary, const writer *own, const sgm_training_progress *progress)
 {
     sgm_content cost = {0};
-    if (sgm_resolve_one(sgm_trainer_registry(own->trainer), "optimiser.cost_total", &cost) == SGM_OK &&
+    if (sgm_resolve_one(sgm_trainer_registry(own->trainer), "optimiser.loss", &cost) == SGM_OK &&
         cost.kind == SGM_KIND_NUMBER)
         add_scalar(summary, "loss", "minibatch", cost.as.number);
     else
@@ -110,7 +110,7 @@ static void add_iteration(sgm__text *summary, const writer *own, const sgm_train
     sgm_content_clear(&cost);
     add_scalar(summary, "learning_rate", NULL, progress->learning_rate);
     if (progress->rate > 0)
-        add_scalar(summary, "records_per_second", NULL, progress->rate);
+        add_scalar(summary, "examples_per_second", NULL, progress->rate);
 }
 
 static void add_epoch(sgm__text *summary, const sgm_training_progress *progress)
@@ -135,7 +135,7 @@ static void add_histogram(sgm__text *summary, const sgm_match *match)
         return;
     const sgm_tensor *tensor = match->content.as.tensor;
     int64_t count = sgm_shape_elements(sgm_tensor_shape(tensor));
-    if (count < 1 || count > MOST_WEIGHTS || !sgm_dtype_is_float(sgm_tensor_dtype(tensor)))
+    if (count < 1 || count > MAXIMUM_WEIGHTS || !sgm_dtype_is_float(sgm_tensor_dtype(tensor)))
         return;
     double *values = sgm__calloc((size_t)count, sizeof *values);
     char *tag = sgm__strdup(match->identifier + sizeof prefix - 1);

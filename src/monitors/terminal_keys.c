@@ -11,7 +11,7 @@
 
 #define LOOK_MILLISECONDS 500 /* whether the process is in front again */
 #define LONGEST_TYPED 16      /* what comes in one piece and is longer was pasted */
-#define MOST_STEPS 1000000000
+#define MAXIMUM_STEPS 1000000000
 
 struct sgm__terminal_keys {
     sgm__terminal_view view;
@@ -80,7 +80,7 @@ static void steer(sgm__terminal_keys *keys, const char *(*act)(sgm__terminal_key
 static void add_digit(sgm__terminal_keys *keys, int digit)
 {
     char text[24];
-    if (keys->number <= MOST_STEPS / 10 - 1)
+    if (keys->number <= MAXIMUM_STEPS / 10 - 1)
         keys->number = keys->number * 10 + digit;
     snprintf(text, sizeof text, "%lld", (long long)keys->number);
     keys->view.note(keys->view.user, text);

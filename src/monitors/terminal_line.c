@@ -53,7 +53,7 @@ static void append_rate(sgm__text *line, double rate)
     if (rate > 0 && rate < 1e15) {
         sgm__text_append(line, " ");
         append_count(line, (int64_t)(rate + 0.5));
-        sgm__text_append(line, " records/s");
+        sgm__text_append(line, " examples/s");
     }
 }
 
@@ -92,9 +92,9 @@ static bool fit_picture(line_plan *plan, line_part part, size_t columns)
     return plan->shown[part];
 }
 
-static size_t grow(line_plan *plan, size_t columns, size_t most, size_t room)
+static size_t grow(line_plan *plan, size_t columns, size_t maximum, size_t room)
 {
-    size_t more = room < most - columns ? room : most - columns;
+    size_t more = room < maximum - columns ? room : maximum - columns;
     plan->room -= more;
     return columns + more;
 }

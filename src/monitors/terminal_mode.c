@@ -125,10 +125,10 @@ static void set_action(size_t index)
 /* As if there were no handler. For one that stops the process this returns when it goes on. */
 static void act_by_default(int number)
 {
-    struct sigaction standard = {.sa_handler = SIG_DFL};
+    struct sigaction default_action = {.sa_handler = SIG_DFL};
     sigset_t set;
-    sigemptyset(&standard.sa_mask);
-    sigaction(number, &standard, NULL);
+    sigemptyset(&default_action.sa_mask);
+    sigaction(number, &default_action, NULL);
     sigemptyset(&set);
     sigaddset(&set, number);
     raise(number);

@@ -35,15 +35,15 @@ static sgm_status take(sgm_layer *layer, int32_t argument, sgm__argument_value *
 static sgm_status check_bounds(const sgm_layer *layer, int32_t argument, double value)
 {
     const sgm_argument *table = &layer->type->arguments[argument];
-    char least[32], most[32], text[32];
+    char minimum[32], maximum[32], text[32];
     if (!isfinite(value))
         return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s must be a finite number", table->name,
                         layer->type->name);
-    if (table->least < table->most && (value < table->least || value > table->most))
+    if (table->minimum < table->maximum && (value < table->minimum || value > table->maximum))
         return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s is %s; it must be between %s and %s",
                         table->name, layer->type->name, sgm__number_text(value, text, sizeof text),
-                        sgm__number_text(table->least, least, sizeof least),
-                        sgm__number_text(table->most, most, sizeof most));
+                        sgm__number_text(table->minimum, minimum, sizeof minimum),
+                        sgm__number_text(table->maximum, maximum, sizeof maximum));
     return SGM_OK;
 }
 

@@ -60,16 +60,16 @@ sgm_status sgm_network_argument(const sgm_network *network, size_t index, const 
     const sgm__argument_value *value = &sgm__entry_arguments(&network->entries[index])[argument];
     switch (row->kind) {
     case SGM_ARGUMENT_INTEGER:
-        *content = sgm_integer_content(value->given ? value->integer : (int64_t)row->standard);
+        *content = sgm_integer_content(value->given ? value->integer : (int64_t)row->default_value);
         return SGM_OK;
     case SGM_ARGUMENT_NUMBER:
-        *content = sgm_number_content(value->given ? value->number : row->standard);
+        *content = sgm_number_content(value->given ? value->number : row->default_value);
         return SGM_OK;
     case SGM_ARGUMENT_FLAG:
-        *content = sgm_boolean_content(value->given ? value->integer != 0 : row->standard != 0);
+        *content = sgm_boolean_content(value->given ? value->integer != 0 : row->default_value != 0);
         return SGM_OK;
     case SGM_ARGUMENT_TEXT:
-        return give_text(value->given ? value->text : row->standard_text, content);
+        return give_text(value->given ? value->text : row->default_text, content);
     case SGM_ARGUMENT_SHAPE:
         return give_shape(&value->shape, content);
     case SGM_ARGUMENT_NUMBERS:
@@ -84,7 +84,8 @@ static sgm_status check(const char *layer, const sgm_argument *row, const sgm_co
         [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
         [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
         [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
-    sgm_option option = {.name = row->name, .kind = kinds[row->kind], .least = row->least, .most = row->most};
+    sgm_option option = {
+        .name = row->name, .kind = kinds[row->kind], .minimum = row->minimum, .maximum = row->maximum};
     if (!row->live || option.kind == SGM_KIND_TEXT)
         return sgm_fail(SGM_ERROR_STATE, "%s.%s is read-only: describe another network to have another",
                         layer, row->name);

@@ -311,9 +311,9 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
     SGM_TRY(set_flag_option(layer, "shares", options->shares));
     SGM_TRY(set_flag_option(layer, "squared", options->squared));
     SGM_TRY(set_number_option(layer, "label_smoothing", options->label_smoothing));
-    SGM_TRY(set_number_option(layer, "focus", options->focus));
-    SGM_TRY(set_number_option(layer, "balance", options->balance));
-    SGM_TRY(set_number_option(layer, "bend", options->bend));
+    SGM_TRY(set_number_option(layer, "gamma", options->gamma));
+    SGM_TRY(set_number_option(layer, "alpha", options->alpha));
+    SGM_TRY(set_number_option(layer, "delta", options->delta));
     SGM_TRY(set_number_option(layer, "margin", options->margin));
     for (size_t i = 0; i < options->class_weight_count && options->class_weights != NULL; i++) {
         SGM_TRY(find_option(layer, "class_weights", SGM_ARGUMENT_NUMBERS, &argument));
@@ -357,7 +357,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
         SGM_TRY(set_integer_option(layer, "size", options->size));
     SGM_TRY(set_window_options(layer, options));
     SGM_TRY(set_flag_option(layer, "no_bias", options->no_bias));
-    SGM_TRY(set_flag_option(layer, "each_step", options->each_step));
+    SGM_TRY(set_flag_option(layer, "time_distributed", options->time_distributed));
     SGM_TRY(set_flag_option(layer, "channels", options->channels));
     SGM_TRY(set_flag_option(layer, "last", options->last));
     SGM_TRY(set_flag_option(layer, "reverse", options->reverse));
@@ -367,7 +367,7 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     SGM_TRY(set_number_option(layer, "rate", options->rate));
     SGM_TRY(set_text_option(layer, "lengths", options->lengths));
     SGM_TRY(set_flag_option(layer, "steps", options->steps));
-    SGM_TRY(set_integer_option(layer, "lanes", options->lanes));
+    SGM_TRY(set_integer_option(layer, "streams", options->streams));
     return set_cost_options(layer, options);
 }
 

@@ -1,4 +1,4 @@
-/* What a layer may ask while it records: its arguments, parameters, sections of the data, random numbers. */
+/* What a layer may ask while it records: its arguments, parameters, fields of the data, random numbers. */
 #include "network/network_internal.h"
 
 #include <stdio.h>
@@ -88,7 +88,7 @@ int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
     const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_INTEGER, &table);
     if (value == NULL)
         return 0;
-    return value->given ? value->integer : (int64_t)table->standard;
+    return value->given ? value->integer : (int64_t)table->default_value;
 }
 
 double sgm_layer_number(const sgm_layer_call *call, const char *argument)
@@ -97,7 +97,7 @@ double sgm_layer_number(const sgm_layer_call *call, const char *argument)
     const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBER, &table);
     if (value == NULL)
         return 0;
-    return value->given ? value->number : table->standard;
+    return value->given ? value->number : table->default_value;
 }
 
 const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
@@ -106,7 +106,7 @@ const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
     const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_TEXT, &table);
     if (value == NULL)
         return NULL;
-    return value->given ? value->text : table->standard_text;
+    return value->given ? value->text : table->default_text;
 }
 
 bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
@@ -115,7 +115,7 @@ bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
     const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_FLAG, &table);
     if (value == NULL)
         return false;
-    return value->given ? value->integer != 0 : table->standard != 0;
+    return value->given ? value->integer != 0 : table->default_value != 0;
 }
 
 sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
@@ -249,38 +249,37 @@ void sgm__layer_sparse(sgm_layer_call *call)
         call->network->parameters[call->network->parameter_count - 1].sparse = true;
 }
 
-/* The value of a section that was asked for before; nothing if it was not. */
-static sgm_value known_section(const sgm_network *network, const char *section)
+/* The value of a field that was asked for before; nothing if it was not. */
+static sgm_value known_field(const sgm_network *network, const char *field)
 {
     for (size_t i = 0; i < network->input_count; i++)
-        if (strcmp(network->inputs[i].name, section) == 0)
+        if (strcmp(network->inputs[i].name, field) == 0)
             return network->inputs[i].value;
     for (size_t i = 0; i < network->target_count; i++)
-        if (strcmp(network->targets[i].name, section) == 0)
+        if (strcmp(network->targets[i].name, field) == 0)
             return network->targets[i].value;
     return (sgm_value){-1};
 }
 
-/* A section may be used twice (an autoencoder's target is its input), also in another shape. */
-static sgm_value reuse_section(sgm_graph *graph, const char *section, sgm_value known, const sgm_shape *shape)
+/* A field may be used twice (an autoencoder's target is its input), also in another shape. */
+static sgm_value reuse_field(sgm_graph *graph, const char *field, sgm_value known, const sgm_shape *shape)
 {
     sgm_shape old = sgm_value_type(graph, known).shape;
     if (sgm_shape_equal(&old, shape))
         return known;
     char old_text[128], new_text[128];
     if (sgm_shape_elements(&old) != sgm_shape_elements(shape))
-        return sgm_graph_fail(
-            graph, SGM_ERROR_SHAPE,
-            "section '%s' of the data is used here as %s, but as %s elsewhere in the network", section,
-            sgm_shape_text(shape, new_text, sizeof new_text),
-            sgm_shape_text(&old, old_text, sizeof old_text));
+        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
+                              "field '%s' of the data is used here as %s, but as %s elsewhere in the network",
+                              field, sgm_shape_text(shape, new_text, sizeof new_text),
+                              sgm_shape_text(&old, old_text, sizeof old_text));
     return sgm_reshape(graph, known, shape);
 }
 
-static sgm_status add_section(const sgm_layer_call *call, const char *section, sgm_value value)
+static sgm_status add_field(const sgm_layer_call *call, const char *field, sgm_value value)
 {
     sgm_network *network = call->network;
-    const char *name = keep_string(network, section);
+    const char *name = keep_string(network, field);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
     sgm_named_value added = {.name = name, .value = value};
@@ -291,25 +290,24 @@ static sgm_status add_section(const sgm_layer_call *call, const char *section, s
                                   added);
 }
 
-sgm_value sgm_layer_section(sgm_layer_call *call, sgm_graph *graph, const char *section,
-                            const sgm_shape *record)
+sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *field, const sgm_shape *example)
 {
-    if (section == NULL || section[0] == '\0' || record == NULL || record->rank >= SGM_MAX_RANK)
+    if (field == NULL || field[0] == '\0' || example == NULL || example->rank >= SGM_MAX_RANK)
         return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
-                              "a section of the data needs a name and a record of at most %d dimensions",
+                              "a field of the data needs a name and an example of at most %d dimensions",
                               SGM_MAX_RANK - 1);
-    sgm_shape shape = {.rank = record->rank + 1, .dims = {call->options->batch}};
-    for (int32_t i = 0; i < record->rank; i++)
-        shape.dims[i + 1] = record->dims[i];
+    sgm_shape shape = {.rank = example->rank + 1, .dims = {call->options->batch}};
+    for (int32_t i = 0; i < example->rank; i++)
+        shape.dims[i + 1] = example->dims[i];
     if (sgm_shape_elements(&shape) < 0)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "section '%s' with %lld records has more elements than memory can address",
-                              section, (long long)call->options->batch);
-    sgm_value known = known_section(call->network, section);
+                              "field '%s' with %lld examples has more elements than memory can address",
+                              field, (long long)call->options->batch);
+    sgm_value known = known_field(call->network, field);
     sgm_value value = sgm_value_is(known)
-                          ? reuse_section(graph, section, known, &shape)
-                          : sgm_input_value(graph, section, sgm__master_dtype(call->options), &shape);
-    if (!sgm_value_is(known) && sgm_value_is(value) && add_section(call, section, value) != SGM_OK)
+                          ? reuse_field(graph, field, known, &shape)
+                          : sgm_input_value(graph, field, sgm__master_dtype(call->options), &shape);
+    if (!sgm_value_is(known) && sgm_value_is(value) && add_field(call, field, value) != SGM_OK)
         return sgm__record_fail(graph);
     return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
 }

@@ -117,7 +117,7 @@ static sgm_status check_arguments(const sgm_layer_type *type)
                             "argument %zu of layer '%s' needs a name of letters, digits and '_' other than "
                             "'name', which all layers have",
                             i, type->name);
-        if ((unsigned)argument->kind > SGM_ARGUMENT_NUMBERS || !(argument->least <= argument->most))
+        if ((unsigned)argument->kind > SGM_ARGUMENT_NUMBERS || !(argument->minimum <= argument->maximum))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "argument '%s' of layer '%s' has an unknown kind or bounds "
                             "in the wrong order",

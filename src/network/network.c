@@ -86,9 +86,8 @@ static sgm_status check_inputs(const sgm_network *network)
         if (layer->type != &sgm__layer_input || layer->name != NULL)
             continue;
         if (++unnamed > 1) {
-            sgm_fail(SGM_ERROR_ARGUMENT,
-                     "two inputs have no name and would read the same section of the data, "
-                     "'inputs'; name them: input(4, name=left)");
+            sgm_fail(SGM_ERROR_ARGUMENT, "two inputs have no name and would read the same field of the data, "
+                                         "'inputs'; name them: input(4, name=left)");
             return at(layer);
         }
     }

@@ -4,7 +4,7 @@
 
 #include "base/name_index.h"
 #include "graph/graph_internal.h"
-#include "network/again.h"
+#include "network/rerecord.h"
 
 /* Bounds on what a text of a few bytes can ask for. */
 #define SGM__MAX_LAYERS 20000
@@ -122,7 +122,7 @@ typedef struct sgm__layer_mark {
     sgm_value total;
 } sgm__layer_mark;
 
-/* The newest recording, to record it again (again.c). */
+/* The newest recording, to record it again (rerecord.c). */
 typedef struct sgm__newest {
     const sgm_graph *graph; /* NULL: none that could be compared with */
     uint64_t serial;        /* of the graph then */
@@ -132,10 +132,10 @@ typedef struct sgm__newest {
     sgm_recording recording;
 } sgm__newest;
 
-/* A section that a layer takes as whole numbers from 0 to `most`. */
+/* A field that a layer takes as whole numbers from 0 to `maximum`. */
 typedef struct sgm__index_use {
-    const char *section, *layer;
-    int64_t most;
+    const char *field, *layer;
+    int64_t maximum;
 } sgm__index_use;
 
 struct sgm_network {
@@ -150,8 +150,9 @@ struct sgm_network {
     size_t output_count, output_capacity;
     bool dynamic;
     /* What was recorded last. */
-    sgm_value *values;  /* of the entries */
-    sgm_value *lengths; /* of the entries that are sequences: steps of each record that count; nothing: all */
+    sgm_value *values; /* of the entries */
+    sgm_value
+        *lengths; /* of the entries that are sequences: steps of each example that count; nothing: all */
     char **strings;
     size_t string_count, string_capacity, string_next;
     sgm_parameter *parameters;
@@ -160,7 +161,7 @@ struct sgm_network {
     sgm_named_value *inputs, *targets, *predictions, *costs;
     size_t input_count, input_capacity, target_count, target_capacity, prediction_count, prediction_capacity,
         cost_count, cost_capacity;
-    struct sgm__index_use *indices; /* sections that layers take as numbers of something */
+    struct sgm__index_use *indices; /* fields that layers take as numbers of something */
     size_t index_count, index_capacity;
     int64_t streams; /* of random numbers handed out */
     char **memories; /* names of states that begin as zeros in each epoch */
@@ -185,7 +186,7 @@ struct sgm_layer_call {
     size_t first_parameter; /* of this layer */
     sgm_value lengths;      /* of the first input that has some; a layer may change them for what it gives */
     bool other_lengths;     /* it did */
-    sgm_value count;        /* a cost: what it is a mean over; nothing: the records */
+    sgm_value count;        /* a cost: what it is a mean over; nothing: the examples */
 };
 
 /* --- what goes on from run to run (memory.c) --- */
@@ -206,8 +207,8 @@ sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost);
 sgm_value sgm__part_of_costs(sgm_graph *graph, const sgm_named_value *costs, size_t count);
 
 /* --- whole numbers (indices.c) --- */
-/* x, a section of the data, as int64: whole numbers from 0 to `most`. What is fed to it is checked. */
-sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t most);
+/* x, a field of the data, as int64: whole numbers from 0 to `maximum`. What is fed to it is checked. */
+sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t maximum);
 /* The same where others may stand in places that do not count: a fraction becomes SGM__NO_WHOLE_NUMBER. */
 sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 

@@ -62,8 +62,8 @@ static const char *kind_text(sgm_argument_kind kind)
 static const char *bounds_text(const sgm_argument *argument, char *text, size_t size)
 {
     *text = '\0';
-    if (argument->least < argument->most)
-        snprintf(text, size, " from %.15g to %.15g", argument->least, argument->most);
+    if (argument->minimum < argument->maximum)
+        snprintf(text, size, " from %.15g to %.15g", argument->minimum, argument->maximum);
     return text;
 }
 

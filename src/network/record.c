@@ -8,10 +8,10 @@ static double importance_of(const sgm__entry *entry)
     if (index < 0 || layer->type->arguments[index].kind != SGM_ARGUMENT_NUMBER)
         return 1;
     const sgm__argument_value *value = &sgm__entry_arguments(entry)[index];
-    return value->given ? value->number : layer->type->arguments[index].standard;
+    return value->given ? value->number : layer->type->arguments[index].default_value;
 }
 
-/* One number: the mean over the batch of each record's sum. */
+/* One number: the mean over the batch of each example's sum. */
 static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
 {
     sgm_shape shape = sgm_value_type(graph, cost).shape;
@@ -21,7 +21,7 @@ static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
         char text[128];
         return sgm_graph_fail(
             graph, SGM_ERROR_SHAPE,
-            "a cost must be one number or begin with the batch of %lld records, but it is %s",
+            "a cost must be one number or begin with the batch of %lld examples, but it is %s",
             (long long)batch, sgm_shape_text(&shape, text, sizeof text));
     }
     int32_t axes[SGM_MAX_RANK];
@@ -244,7 +244,7 @@ static sgm_status check_options(const sgm_network *network, const sgm_graph *gra
     if (network == NULL || graph == NULL || recording == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "recording needs a network, a graph and a place for its result");
     if (options->batch < 1)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 record, not %lld",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a batch has at least 1 example, not %lld",
                         (long long)options->batch);
     if (options->step && (options->training || options->costs))
         return sgm_fail(SGM_ERROR_ARGUMENT,

@@ -57,7 +57,7 @@ sgm_value sgm__onnx_non_zero(sgm__onnx_node *n)
     return sgm__onnx_constant(n->graph, result);
 }
 
-/* Of each record the first entries of the time axis turned round, as many as its length says. */
+/* Of each example the first entries of the time axis reversed, as many as its length says. */
 sgm_value sgm__onnx_reverse_sequence(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -67,11 +67,11 @@ sgm_value sgm__onnx_reverse_sequence(sgm__onnx_node *n)
     int32_t time = sgm__onnx_axis(n, sgm__onnx_integer(n, "time_axis", 0), shape.rank);
     sgm_shape given = sgm__onnx_type(n, lengths).shape;
     if (batch < 0 || time < 0 || batch == time || given.rank != 1 || given.dims[0] != shape.dims[batch])
-        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a length for each record is needed");
+        return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a length for each example is needed");
     for (int32_t i = 0; i < shape.rank; i++)
         column.dims[i] = i == batch ? given.dims[0] : 1;
     lengths = sgm_reshape(g, lengths, &column);
     sgm_value place = sgm_iota(g, SGM_INT64, &shape, time);
-    sgm_value turned = sgm_subtract(g, sgm_subtract(g, lengths, sgm_number(g, 1)), place);
-    return sgm_gather_along(g, x, sgm_select(g, sgm_less(g, place, lengths), turned, place), time);
+    sgm_value reversed = sgm_subtract(g, sgm_subtract(g, lengths, sgm_number(g, 1)), place);
+    return sgm_gather_along(g, x, sgm_select(g, sgm_less(g, place, lengths), reversed, place), time);
 }

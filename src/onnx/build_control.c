@@ -3,16 +3,16 @@
 
 #include <stdio.h>
 
-#define MOST_ROUNDS 4096
-#define MOST_VALUES 64 /* of a subgraph: carried and collected */
+#define MAXIMUM_ROUNDS 4096
+#define MAXIMUM_VALUES 64 /* of a subgraph: carried and collected */
 
 static const Onnx__GraphProto *body_of(sgm__onnx_node *n, const char *name)
 {
     const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
-    if (attribute != NULL && attribute->g != NULL && attribute->g->n_output <= MOST_VALUES)
+    if (attribute != NULL && attribute->g != NULL && attribute->g->n_output <= MAXIMUM_VALUES)
         return attribute->g;
     sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph '%s' is missing, or has more than %d outputs",
-                   name, MOST_VALUES);
+                   name, MAXIMUM_VALUES);
     return NULL;
 }
 
@@ -42,7 +42,7 @@ static int known_condition(sgm__onnx_node *n, sgm_value value)
 
 sgm_value sgm__onnx_if_else(sgm__onnx_node *n)
 {
-    sgm_value outputs[MOST_VALUES];
+    sgm_value outputs[MAXIMUM_VALUES];
     int way = known_condition(n, n->inputs[0]);
     const Onnx__GraphProto *branches[] = {body_of(n, "else_branch"), body_of(n, "then_branch")};
     const Onnx__GraphProto *body = way >= 0 ? branches[way] : NULL;
@@ -112,16 +112,16 @@ static sgm_value whole_number(sgm_graph *g, int64_t value)
 }
 
 /* Values: number of the round, condition, what is carried; they become condition, carried, collected. */
-static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, int64_t most, sgm_value *values,
-                             size_t carried, collection *c)
+static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, int64_t maximum,
+                             sgm_value *values, size_t carried, collection *c)
 {
-    sgm_value outputs[MOST_VALUES];
-    for (int64_t round = 0; round < most; round++) {
+    sgm_value outputs[MAXIMUM_VALUES];
+    for (int64_t round = 0; round < maximum; round++) {
         int goes_on = sgm_value_is(values[1]) ? known_condition(n, values[1]) : 1;
         if (goes_on != 1)
             return sgm_graph_status(n->graph);
-        if (round == MOST_ROUNDS)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED, "more than %d rounds", MOST_ROUNDS);
+        if (round == MAXIMUM_ROUNDS)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED, "more than %d rounds", MAXIMUM_ROUNDS);
         values[0] = whole_number(n->graph, round);
         if (!sgm_value_is(values[1]))
             values[1] =
@@ -137,17 +137,17 @@ sgm_value sgm__onnx_loop(sgm__onnx_node *n)
 {
     const Onnx__GraphProto *body = body_of(n, "body");
     size_t carried = n->input_count > 2 ? (size_t)n->input_count - 2 : 0;
-    sgm_value values[MOST_VALUES + 2] = {{-1}, sgm__onnx_in(n, 1)};
-    if (body == NULL || carried > MOST_VALUES || body->n_output < carried + 1 ||
+    sgm_value values[MAXIMUM_VALUES + 2] = {{-1}, sgm__onnx_in(n, 1)};
+    if (body == NULL || carried > MAXIMUM_VALUES || body->n_output < carried + 1 ||
         body->n_output - 1 != (size_t)n->output_count)
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
-    int64_t most = INT64_MAX;
-    if (sgm_value_is(sgm__onnx_in(n, 0)) && sgm__onnx_known_integers(n, 0, &most, 1) != 1)
+    int64_t maximum = INT64_MAX;
+    if (sgm_value_is(sgm__onnx_in(n, 0)) && sgm__onnx_known_integers(n, 0, &maximum, 1) != 1)
         return (sgm_value){-1};
     for (size_t i = 0; i < carried; i++)
         values[i + 2] = n->inputs[i + 2];
     collection c = {.count = body->n_output - 1 - carried};
-    if (run_rounds(n, body, most, values, carried, &c) != SGM_OK && n->graph->status == SGM_OK)
+    if (run_rounds(n, body, maximum, values, carried, &c) != SGM_OK && n->graph->status == SGM_OK)
         fail_inside(n);
     for (size_t i = 0; i < carried; i++)
         n->outputs[i] = values[i + 2];
@@ -164,15 +164,15 @@ sgm_value sgm__onnx_scan(sgm__onnx_node *n)
         sgm__onnx_attribute(n, "scan_input_axes") != NULL ||
         sgm__onnx_attribute(n, "scan_output_axes") != NULL)
         return sgm__onnx_unsupported(n, "a scan before opset 9, with axes or directions");
-    if (body == NULL || scanned < 1 || scanned > n->input_count || n->input_count > MOST_VALUES ||
+    if (body == NULL || scanned < 1 || scanned > n->input_count || n->input_count > MAXIMUM_VALUES ||
         body->n_output != (size_t)n->output_count || body->n_output < (size_t)(n->input_count - scanned))
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
     size_t carried = (size_t)(n->input_count - scanned);
-    sgm_value values[MOST_VALUES], outputs[MOST_VALUES];
+    sgm_value values[MAXIMUM_VALUES], outputs[MAXIMUM_VALUES];
     memcpy(values, n->inputs, (size_t)n->input_count * sizeof *values);
     for (int64_t i = 0; i < scanned; i++) {
         sgm_shape shape = sgm__onnx_type(n, n->inputs[carried + (size_t)i]).shape;
-        if (shape.rank < 1 || (steps >= 0 && shape.dims[0] != steps) || shape.dims[0] > MOST_ROUNDS)
+        if (shape.rank < 1 || (steps >= 0 && shape.dims[0] != steps) || shape.dims[0] > MAXIMUM_ROUNDS)
             return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE,
                                   "what is scanned differs in length, or is too long");
         steps = shape.dims[0];

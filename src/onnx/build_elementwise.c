@@ -227,15 +227,15 @@ sgm_value sgm__onnx_gelu(sgm__onnx_node *n)
 sgm_value sgm__onnx_clip(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
-    sgm_value y = n->inputs[0], least = sgm__onnx_in(n, 1), most = sgm__onnx_in(n, 2);
+    sgm_value y = n->inputs[0], minimum = sgm__onnx_in(n, 1), maximum = sgm__onnx_in(n, 2);
     if (n->opset < 11) {
-        least = number(n, sgm__onnx_number(n, "min", -INFINITY));
-        most = number(n, sgm__onnx_number(n, "max", INFINITY));
+        minimum = number(n, sgm__onnx_number(n, "min", -INFINITY));
+        maximum = number(n, sgm__onnx_number(n, "max", INFINITY));
     }
-    if (sgm_value_is(least))
-        y = sgm_maximum(g, y, least);
-    if (sgm_value_is(most))
-        y = sgm_minimum(g, y, most);
+    if (sgm_value_is(minimum))
+        y = sgm_maximum(g, y, minimum);
+    if (sgm_value_is(maximum))
+        y = sgm_minimum(g, y, maximum);
     return y.index == n->inputs[0].index ? sgm_copy(g, y) : y;
 }
 

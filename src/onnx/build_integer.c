@@ -78,11 +78,11 @@ sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0], zero = sgm_number(g, 0);
-    sgm_value most = sgm_maximum(g, sgm_reduce_max(g, x, NULL, 0, false), zero);
-    sgm_value least = sgm_minimum(g, sgm_reduce_min(g, x, NULL, 0, false), zero);
-    sgm_value scale = sgm_divide(g, sgm_subtract(g, most, least), sgm_number(g, 255));
+    sgm_value maximum = sgm_maximum(g, sgm_reduce_max(g, x, NULL, 0, false), zero);
+    sgm_value minimum = sgm_minimum(g, sgm_reduce_min(g, x, NULL, 0, false), zero);
+    sgm_value scale = sgm_divide(g, sgm_subtract(g, maximum, minimum), sgm_number(g, 255));
     sgm_value point =
-        sgm_clip(g, sgm__onnx_round_even(g, sgm_negate(g, sgm_divide(g, least, scale))), 0, 255);
+        sgm_clip(g, sgm__onnx_round_even(g, sgm_negate(g, sgm_divide(g, minimum, scale))), 0, 255);
     n->outputs[1] = scale;
     n->outputs[2] = sgm_cast(g, point, SGM_UINT8);
     sgm_value y = sgm_add(g, sgm__onnx_round_even(g, sgm_divide(g, x, scale)), point);

@@ -1,8 +1,8 @@
 /* RNN, GRU and LSTM: one step after the other, in one or both directions. */
 #include "onnx/onnx.h"
 
-#define MOST_STEPS 100000
-#define MOST_HIDDEN ((int64_t)1 << 24)
+#define MAXIMUM_STEPS 100000
+#define MAXIMUM_HIDDEN ((int64_t)1 << 24)
 
 typedef sgm_value (*activation)(sgm_graph *graph, sgm_value x);
 
@@ -198,13 +198,13 @@ static bool check_shapes(const cell *c, const sgm_shape *x, int32_t directions)
 {
     sgm_shape w = sgm_value_type(c->g, c->n->inputs[1]).shape,
               r = sgm_value_type(c->g, c->n->inputs[2]).shape;
-    bool fits = x->rank == 3 && w.rank == 3 && r.rank == 3 && c->hidden > 0 && c->hidden <= MOST_HIDDEN &&
+    bool fits = x->rank == 3 && w.rank == 3 && r.rank == 3 && c->hidden > 0 && c->hidden <= MAXIMUM_HIDDEN &&
                 w.dims[0] == directions && r.dims[0] == directions && w.dims[1] == c->gates * c->hidden &&
                 w.dims[2] == x->dims[2] && r.dims[1] == w.dims[1] && r.dims[2] == c->hidden;
     if (!fits)
         sgm_graph_fail(c->g, SGM_ERROR_SHAPE, "the weights do not fit the input and the hidden size");
-    else if (c->steps > MOST_STEPS || c->steps < 1)
-        sgm__onnx_unsupported(c->n, "sequences of 1 to %d steps are supported", MOST_STEPS);
+    else if (c->steps > MAXIMUM_STEPS || c->steps < 1)
+        sgm__onnx_unsupported(c->n, "sequences of 1 to %d steps are supported", MAXIMUM_STEPS);
     return fits && c->g->status == SGM_OK;
 }
 
@@ -236,7 +236,7 @@ static sgm_value joined_steps(const cell *c, const sgm_value *outputs)
 
 typedef struct kind {
     int32_t gates, activations;
-    activation standard[3];
+    activation defaults[3];
     step_function step;
 } kind;
 
@@ -245,7 +245,7 @@ static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value le
 {
     sgm_value *outputs = sgm__alloc((size_t)c->steps * sizeof *outputs), peepholes = sgm__onnx_in(c->n, 7);
     bool batch_first = sgm__onnx_integer(c->n, "layout", 0) != 0;
-    memcpy(c->f, k->standard, sizeof c->f);
+    memcpy(c->f, k->defaults, sizeof c->f);
     if (outputs == NULL || !read_activations(c, direction, k->activations)) {
         sgm__free(outputs);
         return (sgm_value){-1};

@@ -70,10 +70,10 @@ sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
 /* The largest is taken out, so that no exponential is infinite, unless it is that itself. */
 static sgm_value log_sum_exp(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
-    sgm_value most = sgm_reduce_max(g, x, axes, count, true);
-    most = sgm_select(g, sgm_is_finite(g, most), most, sgm_filled_like(g, most, 0));
-    sgm_value sum = sgm_reduce_sum(g, sgm_exp(g, sgm_subtract(g, x, most)), axes, count, true);
-    sgm_value y = sgm_add(g, sgm_log(g, sum), most);
+    sgm_value maximum = sgm_reduce_max(g, x, axes, count, true);
+    maximum = sgm_select(g, sgm_is_finite(g, maximum), maximum, sgm_filled_like(g, maximum, 0));
+    sgm_value sum = sgm_reduce_sum(g, sgm_exp(g, sgm_subtract(g, x, maximum)), axes, count, true);
+    sgm_value y = sgm_add(g, sgm_log(g, sum), maximum);
     return keep ? y : sgm_reduce_sum(g, y, axes, count, false);
 }
 
@@ -85,7 +85,7 @@ sgm_value sgm__onnx_reduce_log_sum_exp(sgm__onnx_node *n)
 /* One axis after the other, entry by entry. */
 static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
-    enum { MOST = 65536 };
+    enum { MAXIMUM = 65536 };
     sgm_shape shape = sgm_value_type(g, x).shape, kept = {0};
     int64_t entries = 1;
     bool goes[SGM_MAX_RANK] = {0};
@@ -94,12 +94,12 @@ static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t
     for (int32_t i = 0; i < count; i++)
         goes[axes[i]] = true;
     for (int32_t i = 0; i < shape.rank; i++) {
-        entries = goes[i] && entries <= MOST ? sgm__onnx_times(entries, shape.dims[i]) : entries;
+        entries = goes[i] && entries <= MAXIMUM ? sgm__onnx_times(entries, shape.dims[i]) : entries;
         if (!goes[i] || keep)
             kept.dims[kept.rank++] = goes[i] ? 1 : shape.dims[i];
     }
-    if (entries > MOST || entries < 1)
-        return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "a product of 1 to %d entries is supported", MOST);
+    if (entries > MAXIMUM || entries < 1)
+        return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "a product of 1 to %d entries is supported", MAXIMUM);
     for (int32_t axis = 0; axis < shape.rank; axis++) {
         sgm_value all = {-1};
         for (int64_t i = 0; i < shape.dims[axis] && goes[axis]; i++) {

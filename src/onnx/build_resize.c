@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define MOST_WEIGHTS ((int64_t)1 << 26)
+#define MAXIMUM_WEIGHTS ((int64_t)1 << 26)
 
 typedef enum placing {
     HALF_PIXEL,
@@ -114,7 +114,7 @@ static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
 {
     sgm_graph *g = r->n->graph;
     sgm_dtype dtype = sgm_value_type(g, x).dtype;
-    if (l->in > MOST_WEIGHTS / l->out)
+    if (l->in > MAXIMUM_WEIGHTS / l->out)
         return sgm__onnx_unsupported(r->n, "from %lld to %lld entries", (long long)l->in, (long long)l->out);
     double *weights = sgm__calloc((size_t)(l->in * l->out), sizeof *weights);
     double *outside = sgm__calloc((size_t)l->out, sizeof *outside);
@@ -197,7 +197,7 @@ static void set_scale(line *l, double scale)
 {
     double size = floor((double)l->in * scale);
     l->scale = scale;
-    l->out = size >= 0 && size <= (double)MOST_WEIGHTS ? (int64_t)size : 0;
+    l->out = size >= 0 && size <= (double)MAXIMUM_WEIGHTS ? (int64_t)size : 0;
 }
 
 static bool begin(sgm__onnx_node *n, resizing *r)
@@ -288,7 +288,7 @@ sgm_value sgm__onnx_resize(sgm__onnx_node *n)
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "scales or sizes are needed");
     for (int32_t i = 0; i < r.rank; i++) {
         double size = numbers[i];
-        r.lines[i].out = size >= 1 && size <= (double)MOST_WEIGHTS ? (int64_t)size : 0;
+        r.lines[i].out = size >= 1 && size <= (double)MAXIMUM_WEIGHTS ? (int64_t)size : 0;
         r.lines[i].scale = (double)r.lines[i].out / (double)r.lines[i].in;
     }
     return resize(&r);

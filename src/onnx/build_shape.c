@@ -49,14 +49,14 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
 /* first, first + step, ... of `count` numbers, exactly for integers. */
 sgm_value sgm__onnx_range(sgm__onnx_node *n)
 {
-    enum { MOST = 1 << 27 };
+    enum { MAXIMUM = 1 << 27 };
     double first = sgm__onnx_known_number(n, 0, 0), end = sgm__onnx_known_number(n, 1, 0);
     double step = sgm__onnx_known_number(n, 2, 1), steps = (end - first) / step;
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};
-    if (!(steps < MOST))
+    if (!(steps < MAXIMUM))
         return sgm_graph_fail(n->graph, SGM_ERROR_UNSUPPORTED, "a range has at most %d numbers, this has %g",
-                              MOST, steps);
+                              MAXIMUM, steps);
     int64_t count = steps > 0 ? (int64_t)steps + ((double)(int64_t)steps < steps) : 0;
     sgm_tensor *tensor = sgm_tensor_create(sgm__onnx_type(n, n->inputs[0]).dtype, SGM__ONNX_SHAPE(count));
     for (int64_t i = 0; i < count && tensor != NULL; i++)
@@ -214,9 +214,9 @@ sgm_value sgm__onnx_size(sgm__onnx_node *n)
 
 /* --- parts --- */
 
-static int64_t within(int64_t at, int64_t least, int64_t most)
+static int64_t within(int64_t at, int64_t minimum, int64_t maximum)
 {
-    return at < least ? least : at > most ? most : at;
+    return at < minimum ? minimum : at > maximum ? maximum : at;
 }
 
 /* As NumPy: places beyond an end are the end. */
@@ -238,14 +238,14 @@ static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t sta
 
 sgm_value sgm__onnx_slice(sgm__onnx_node *n)
 {
-    enum { MOST = SGM_MAX_RANK };
-    int64_t starts[MOST], ends[MOST], axes[MOST], steps[MOST];
+    enum { MAXIMUM = SGM_MAX_RANK };
+    int64_t starts[MAXIMUM], ends[MAXIMUM], axes[MAXIMUM], steps[MAXIMUM];
     sgm_value x = n->inputs[0];
     int32_t rank = sgm__onnx_type(n, x).shape.rank;
-    int32_t count = sgm__onnx_list(n, "starts", 1, starts, MOST);
-    int32_t end_count = sgm__onnx_list(n, "ends", 2, ends, MOST);
-    int32_t axis_count = sgm__onnx_list(n, "axes", 3, axes, MOST);
-    int32_t step_count = sgm__onnx_list(n, "steps", 4, steps, MOST);
+    int32_t count = sgm__onnx_list(n, "starts", 1, starts, MAXIMUM);
+    int32_t end_count = sgm__onnx_list(n, "ends", 2, ends, MAXIMUM);
+    int32_t axis_count = sgm__onnx_list(n, "axes", 3, axes, MAXIMUM);
+    int32_t step_count = sgm__onnx_list(n, "steps", 4, steps, MAXIMUM);
     if (count < 0 || end_count != count || (axis_count >= 0 && axis_count != count) ||
         (step_count >= 0 && step_count != count))
         return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE,
@@ -270,10 +270,10 @@ sgm_value sgm__onnx_concat(sgm__onnx_node *n)
 
 sgm_value sgm__onnx_split(sgm__onnx_node *n)
 {
-    int64_t sizes[SGM__ONNX_MOST_OUTPUTS], at = 0;
+    int64_t sizes[SGM__ONNX_MAXIMUM_OUTPUTS], at = 0;
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", 0), shape.rank);
-    int32_t count = sgm__onnx_list(n, "split", 1, sizes, SGM__ONNX_MOST_OUTPUTS);
+    int32_t count = sgm__onnx_list(n, "split", 1, sizes, SGM__ONNX_MAXIMUM_OUTPUTS);
     int64_t parts = sgm__onnx_integer(n, "num_outputs", n->output_count);
     if (parts != n->output_count)
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "'num_outputs' is %lld, and it has %d outputs",
@@ -369,7 +369,7 @@ static sgm_value pad_fill(sgm__onnx_node *n)
 
 sgm_value sgm__onnx_pad(sgm__onnx_node *n)
 {
-    const int64_t most = (int64_t)1 << 40;
+    const int64_t maximum = (int64_t)1 << 40;
     int64_t sizes[2 * SGM_MAX_RANK], axes[SGM_MAX_RANK];
     sgm_value x = n->inputs[0];
     int32_t rank = sgm__onnx_type(n, x).shape.rank;
@@ -390,7 +390,7 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
         int64_t before = sizes[i], after = sizes[i + given];
         int32_t axis = sgm__onnx_axis(n, axis_count < 0 ? i : axes[i], rank);
         int64_t size = axis < 0 ? 0 : sgm__onnx_type(n, x).shape.dims[axis];
-        if (axis < 0 || before > most || after > most || before < -size || after < -size ||
+        if (axis < 0 || before > maximum || after > maximum || before < -size || after < -size ||
             before + after < -size)
             return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "padding of %lld and %lld around %lld entries",
                                   (long long)before, (long long)after, (long long)size);

@@ -1,22 +1,22 @@
 /* Operators of windows that move over one or two axes, and normalisations. */
 #include "onnx/onnx.h"
 
-#define MOST_AXES 2
-#define MOST_EXTENT ((int64_t)1 << 30) /* so that products of two do not overflow */
+#define MAXIMUM_AXES 2
+#define MAXIMUM_EXTENT ((int64_t)1 << 30) /* so that products of two do not overflow */
 
 /* A window as the attributes describe it, for `axes` axes behind batch and channels. */
 typedef struct window {
     int32_t axes;
-    int64_t in[MOST_AXES], size[MOST_AXES], stride[MOST_AXES], dilation[MOST_AXES];
-    int64_t before[MOST_AXES], after[MOST_AXES];
+    int64_t in[MAXIMUM_AXES], size[MAXIMUM_AXES], stride[MAXIMUM_AXES], dilation[MAXIMUM_AXES];
+    int64_t before[MAXIMUM_AXES], after[MAXIMUM_AXES];
 } window;
 
 /* A list of as many positive numbers as there are axes. */
-static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t least, int64_t *list)
+static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t minimum, int64_t *list)
 {
-    int32_t count = sgm__onnx_integers(n, name, list, 2 * MOST_AXES);
+    int32_t count = sgm__onnx_integers(n, name, list, 2 * MAXIMUM_AXES);
     for (int32_t i = 0; i < count; i++)
-        if (list[i] < least || list[i] > MOST_EXTENT) {
+        if (list[i] < minimum || list[i] > MAXIMUM_EXTENT) {
             sgm_graph_fail(n->graph, SGM_ERROR_ARGUMENT, "'%s' has the entry %lld", name, (long long)list[i]);
             return false;
         }
@@ -61,16 +61,16 @@ static void pad_same(sgm__onnx_node *n, window *w)
 static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
 {
     sgm_shape shape = sgm__onnx_type(n, x).shape;
-    int64_t pads[2 * MOST_AXES];
+    int64_t pads[2 * MAXIMUM_AXES];
     *w = (window){.axes = shape.rank - 2};
-    if (w->axes < 1 || w->axes > MOST_AXES) {
+    if (w->axes < 1 || w->axes > MAXIMUM_AXES) {
         sgm__onnx_unsupported(n, "windows of 1 or 2 axes are supported, this has %d", w->axes);
         return false;
     }
     for (int32_t i = 0; i < w->axes; i++) {
         w->in[i] = shape.dims[i + 2];
         w->stride[i] = w->dilation[i] = 1;
-        if (w->in[i] > MOST_EXTENT)
+        if (w->in[i] > MAXIMUM_EXTENT)
             sgm__onnx_unsupported(n, "%lld places along an axis", (long long)w->in[i]);
     }
     read_list(n, "strides", w->axes, 1, w->stride);
@@ -90,7 +90,7 @@ static bool read_size(sgm__onnx_node *n, window *w, const sgm_shape *weights)
 {
     bool given = read_list(n, "kernel_shape", w->axes, 1, w->size);
     for (int32_t i = 0; i < w->axes && weights != NULL; i++) {
-        if (weights->rank != w->axes + 2 || weights->dims[i + 2] > MOST_EXTENT ||
+        if (weights->rank != w->axes + 2 || weights->dims[i + 2] > MAXIMUM_EXTENT ||
             (given && w->size[i] != weights->dims[i + 2])) {
             sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "the weights do not have the kernel's shape");
             return false;
@@ -134,12 +134,13 @@ sgm_value sgm__onnx_conv(sgm__onnx_node *n)
 }
 
 /* Padding of a transposed convolution cuts off; from the shape that it shall have, where that is given. */
-static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *more, const int64_t *shape,
+static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *output_padding, const int64_t *shape,
                          bool has_shape)
 {
     bool lower = !pads_by(n, "SAME_UPPER"); /* also without auto_pad */
     for (int32_t i = 0; i < w->axes; i++) {
-        int64_t full = (w->in[i] - 1) * w->stride[i] + more[i] + (w->size[i] - 1) * w->dilation[i] + 1;
+        int64_t full =
+            (w->in[i] - 1) * w->stride[i] + output_padding[i] + (w->size[i] - 1) * w->dilation[i] + 1;
         int64_t cut = full - (has_shape ? shape[i] : w->in[i] * w->stride[i]);
         w->before[i] = lower ? cut - cut / 2 : cut / 2;
         w->after[i] = cut - w->before[i];
@@ -153,23 +154,23 @@ static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *more, cons
 sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
 {
     window w;
-    int64_t more[2 * MOST_AXES] = {0}, shape[2 * MOST_AXES];
+    int64_t output_padding[2 * MAXIMUM_AXES] = {0}, shape[2 * MAXIMUM_AXES];
     sgm_shape weights = sgm__onnx_type(n, n->inputs[1]).shape;
     if (!read_window(n, n->inputs[0], &w) || !read_size(n, &w, &weights))
         return (sgm_value){-1};
-    read_list(n, "output_padding", w.axes, 0, more);
+    read_list(n, "output_padding", w.axes, 0, output_padding);
     bool has_shape = read_list(n, "output_shape", w.axes, 1, shape);
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};
     if (has_shape || pads_itself(n))
-        cut_to_shape(n, &w, more, shape, has_shape);
+        cut_to_shape(n, &w, output_padding, shape, has_shape);
     /* What goes beyond the windows is zeros: it is added behind, for it may be more than the stride allows.
      */
-    int64_t beyond[MOST_AXES];
+    int64_t beyond[MAXIMUM_AXES];
     for (int32_t i = 0; i < w.axes; i++) {
-        beyond[i] = more[i] - (w.after[i] < 0 ? w.after[i] : 0);
+        beyond[i] = output_padding[i] - (w.after[i] < 0 ? w.after[i] : 0);
         w.after[i] = w.after[i] < 0 ? 0 : w.after[i];
-        more[i] = 0;
+        output_padding[i] = 0;
         if (beyond[i] <= w.after[i]) {
             w.after[i] -= beyond[i];
             beyond[i] = 0;
@@ -180,8 +181,8 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
     }
     sgm_window_options options = options_of(&w, read_groups(n));
     memset(options.size, 0, sizeof options.size);
-    sgm_value y =
-        sgm_transposed_convolution(n->graph, n->inputs[0], n->inputs[1], (sgm_value){-1}, more, &options);
+    sgm_value y = sgm_transposed_convolution(n->graph, n->inputs[0], n->inputs[1], (sgm_value){-1},
+                                             output_padding, &options);
     for (int32_t i = 0; i < w.axes; i++)
         if (beyond[i] > 0)
             y = sgm_pad(n->graph, y, i + 2, 0, beyond[i], 0);
@@ -210,7 +211,7 @@ static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
 {
     if (!read_window(n, n->inputs[0], w) || !read_size(n, w, NULL))
         return false;
-    memset(extra, 0, MOST_AXES * sizeof *extra);
+    memset(extra, 0, MAXIMUM_AXES * sizeof *extra);
     bool ceils = sgm__onnx_integer(n, "ceil_mode", 0) != 0;
     if (pads_itself(n))
         pad_same(n, w);
@@ -222,7 +223,7 @@ static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
 sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
 {
     window w;
-    int64_t extra[MOST_AXES];
+    int64_t extra[MAXIMUM_AXES];
     if (!read_pooling(n, &w, extra))
         return (sgm_value){-1};
     for (int32_t i = 0; i < w.axes; i++)
@@ -238,7 +239,7 @@ sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
 sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
 {
     window w;
-    int64_t extra[MOST_AXES];
+    int64_t extra[MAXIMUM_AXES];
     sgm_value x = n->inputs[0];
     if (!read_pooling(n, &w, extra))
         return (sgm_value){-1};
@@ -250,7 +251,7 @@ sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
         w.after[i] = (counts ? 0 : w.after[i]) + extra[i];
     }
     sgm_window_options options = options_of(&w, 0);
-    options.leave_padding = true;
+    options.exclude_padding = true;
     return sgm_average_pooling(n->graph, x, &options);
 }
 
@@ -282,8 +283,8 @@ sgm_value sgm__onnx_global_max_pool(sgm__onnx_node *n)
 /* (x - mean) / sqrt(variance + epsilon) */
 static sgm_value normalise(sgm_graph *g, sgm_value x, sgm_value mean, sgm_value variance, double epsilon)
 {
-    sgm_value deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
-    return sgm_divide(g, sgm_subtract(g, x, mean), deviation);
+    sgm_value standard_deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
+    return sgm_divide(g, sgm_subtract(g, x, mean), standard_deviation);
 }
 
 /* A number for each channel, to go with x. */
@@ -352,8 +353,8 @@ sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
         return (sgm_value){-1};
     sgm_value mean = sgm_reduce_mean(g, x, axes, count, true), centred = sgm_subtract(g, x, mean);
     sgm_value variance = sgm_reduce_mean(g, sgm_square(g, centred), axes, count, true);
-    sgm_value deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
-    sgm_value inverse = sgm_reciprocal(g, deviation);
+    sgm_value standard_deviation = sgm_square_root(g, sgm_add(g, variance, sgm_number(g, epsilon)));
+    sgm_value inverse = sgm_reciprocal(g, standard_deviation);
     n->outputs[1] = mean;
     n->outputs[2] = inverse;
     sgm_value y = count == 1 ? sgm_layer_norm(g, x, epsilon) : sgm_multiply(g, centred, inverse);
@@ -373,8 +374,8 @@ sgm_value sgm__onnx_mean_variance_normalisation(sgm__onnx_node *n)
     if (g->status != SGM_OK)
         return (sgm_value){-1};
     sgm_value centred = sgm_subtract(g, x, sgm_reduce_mean(g, x, axes, count, true));
-    sgm_value deviation = sgm_reduce_deviation(g, x, axes, count, true);
-    return sgm_divide(g, centred, sgm_add(g, deviation, sgm_number(g, 1e-9)));
+    sgm_value standard_deviation = sgm_reduce_standard_deviation(g, x, axes, count, true);
+    return sgm_divide(g, centred, sgm_add(g, standard_deviation, sgm_number(g, 1e-9)));
 }
 
 /* x / (bias + alpha / size * sum of squares of the `size` channels around)^beta */

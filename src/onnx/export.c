@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-/* --- the number of records --- */
+/* --- the number of examples --- */
 
 const sgm_graph *sgm__onnx_written(const sgm__onnx_export *e)
 {
@@ -30,7 +30,7 @@ sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value)
                                                   e->other->instructions[value.index].attributes))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                    "it depends on the number of records in a way that ONNX's operators have no place for: "
+                    "it depends on the number of examples in a way that ONNX's operators have no place for: "
                     "export it with a fixed number");
 }
 
@@ -52,18 +52,18 @@ static int32_t open_input(const sgm__onnx_export *e)
     return -1;
 }
 
-/* A list of one integer, `factor` times the number of records. */
-static const char *records(sgm__onnx_export *e, int32_t input, int64_t factor)
+/* A list of one integer, `factor` times the number of examples. */
+static const char *examples(sgm__onnx_export *e, int32_t input, int64_t factor)
 {
     static const int64_t ends[] = {0, 1};
-    if (e->records == NULL) {
+    if (e->examples == NULL) {
         const char *shape = sgm__onnx_call(e, NULL, "Shape", e->names[input], NULL, NULL);
-        e->records = sgm__onnx_call(e, NULL, "Slice", shape, sgm__onnx_name_integers(e, ends, 1),
-                                    sgm__onnx_name_integers(e, ends + 1, 1));
+        e->examples = sgm__onnx_call(e, NULL, "Slice", shape, sgm__onnx_name_integers(e, ends, 1),
+                                     sgm__onnx_name_integers(e, ends + 1, 1));
     }
     if (factor == 1)
-        return e->records;
-    return sgm__onnx_call(e, NULL, "Mul", e->records, sgm__onnx_name_integers(e, &factor, 1), NULL);
+        return e->examples;
+    return sgm__onnx_call(e, NULL, "Mul", e->examples, sgm__onnx_name_integers(e, &factor, 1), NULL);
 }
 
 const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t there)
@@ -74,10 +74,10 @@ const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t ther
     int64_t a = input < 0 ? 0 : shape_of(e->graph, (sgm_value){input})->dims[0];
     if (a == 0 || here % a != 0 || here / a * shape_of(e->other, (sgm_value){input})->dims[0] != there)
         return NULL;
-    return records(e, input, here / a);
+    return examples(e, input, here / a);
 }
 
-/* The name of a list of dimensions, some of which are those of `b` with the other number of records. */
+/* The name of a list of dimensions, some of which are those of `b` with the other number of examples. */
 static const char *open_shape(sgm__onnx_export *e, const sgm_shape *a, const sgm_shape *b)
 {
     const char *parts[SGM_MAX_RANK] = {NULL};
@@ -116,7 +116,7 @@ static const char *expand(sgm__onnx_export *e, sgm_value value, const char *outp
                                                        : open_shape(e, &shape, &other);
     if (list == NULL) {
         e->status =
-            sgm_fail(SGM_ERROR_UNSUPPORTED, "a value is expanded to no multiple of the number of records");
+            sgm_fail(SGM_ERROR_UNSUPPORTED, "a value is expanded to no multiple of the number of examples");
         return "";
     }
     return sgm__onnx_call(e, output, "Expand", sgm__onnx_name(e, from), list, NULL);
@@ -163,7 +163,7 @@ static sgm_status write_source(sgm__onnx_export *e, sgm_value value, const sgm__
     if (source->op == &sgm__op_constant) {
         for (int32_t i = 0; i < source->type.shape.rank; i++)
             if (sgm__onnx_is_open(e, value, i))
-                return sgm_fail(SGM_ERROR_UNSUPPORTED, "a constant has an entry for each record");
+                return sgm_fail(SGM_ERROR_UNSUPPORTED, "a constant has an entry for each example");
         e->names[value.index] =
             sgm__onnx_name_tensor(e, sgm_tensor_retain(e->graph->constants[source->constant]));
         return e->status;
@@ -338,7 +338,7 @@ static sgm_status check_other(const sgm__onnx_export *e)
                a->type.shape.rank == b->type.shape.rank && a->type.dtype == b->type.dtype;
     }
     if (!same)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "the other graph differs in more than the number of records");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "the other graph differs in more than the number of examples");
     return SGM_OK;
 }
 

@@ -23,8 +23,8 @@ struct sgm__onnx_export {
     size_t node_count, node_capacity;
     Onnx__TensorProto **tensors;
     size_t tensor_count, tensor_capacity;
-    int32_t fresh;       /* names given so far */
-    const char *records; /* of a value that is the number of records; NULL: not made yet */
+    int32_t fresh;        /* names given so far */
+    const char *examples; /* of a value that is the number of examples; NULL: not made yet */
 };
 
 /* --- parts.c: what the message is made of; where memory is short `status` says so --- */

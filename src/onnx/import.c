@@ -2,8 +2,8 @@
 #include "onnx/onnx.h"
 
 #define DEEPEST_SUBGRAPH 8
-#define MOST_NODES 1000000 /* of loops each time */
-#define MOST_MADE ((int64_t)1 << 28)
+#define MAXIMUM_NODES 1000000 /* of loops each time */
+#define MAXIMUM_MADE ((int64_t)1 << 28)
 
 /* --- names --- */
 
@@ -127,22 +127,22 @@ static sgm_status check_attributes(const sgm__onnx_node *n)
     return SGM_OK;
 }
 
-/* A file of a few bytes must not take all memory: a node may make more than MOST_MADE elements only of inputs
- * that have as many. */
+/* A file of a few bytes must not take all memory: a node may make more than MAXIMUM_MADE elements only of
+ * inputs that have as many. */
 static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
 {
     sgm_shape shape = sgm__onnx_type(n, made).shape;
     int64_t elements = sgm_shape_elements(&shape), given = 0;
-    for (int32_t i = 0; i < n->input_count && elements > MOST_MADE; i++)
+    for (int32_t i = 0; i < n->input_count && elements > MAXIMUM_MADE; i++)
         if (sgm_value_is(n->inputs[i])) {
             shape = sgm__onnx_type(n, n->inputs[i]).shape;
             given += sgm_shape_elements(&shape);
         }
-    return elements <= MOST_MADE || elements <= given
+    return elements <= MAXIMUM_MADE || elements <= given
                ? SGM_OK
                : sgm_fail(SGM_ERROR_UNSUPPORTED,
                           "it makes %lld elements of %lld; where that is more, at most %lld are made",
-                          (long long)elements, (long long)given, (long long)MOST_MADE);
+                          (long long)elements, (long long)given, (long long)MAXIMUM_MADE);
 }
 
 static sgm_status build(sgm__onnx_node *n)
@@ -174,11 +174,11 @@ static sgm_status check_node(const sgm__onnx_node *n)
                         type, domain);
     if (n->row == NULL || n->row->build == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "operator '%.100s' is not supported", type);
-    if (proto->n_input > INT16_MAX || proto->n_output > SGM__ONNX_MOST_OUTPUTS || proto->n_output == 0)
+    if (proto->n_input > INT16_MAX || proto->n_output > SGM__ONNX_MAXIMUM_OUTPUTS || proto->n_output == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "it has %zu inputs and %zu outputs; at most %d and 1 to %d are "
                         "supported",
-                        proto->n_input, proto->n_output, INT16_MAX, SGM__ONNX_MOST_OUTPUTS);
+                        proto->n_input, proto->n_output, INT16_MAX, SGM__ONNX_MAXIMUM_OUTPUTS);
     return SGM_OK;
 }
 
@@ -191,9 +191,9 @@ static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *p
                         .scope = scope,
                         .opset = import->model->opset};
     SGM_TRY(check_node(&n));
-    if (import->nodes++ >= MOST_NODES)
+    if (import->nodes++ >= MAXIMUM_NODES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "there are more than %d nodes, those in loops counted each time", MOST_NODES);
+                        "there are more than %d nodes, those in loops counted each time", MAXIMUM_NODES);
     n.input_count = (int32_t)proto->n_input;
     n.output_count = (int32_t)proto->n_output;
     n.inputs = sgm__alloc(proto->n_input * sizeof(sgm_value));
@@ -324,7 +324,7 @@ sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
     if (model == NULL || graph == NULL || batch < 0)
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
-            "importing an ONNX model wants the model, a graph, and a number of records (0: none)");
+            "importing an ONNX model wants the model, a graph, and a number of examples (0: none)");
     SGM_TRY(sgm_graph_status(graph));
     sgm__onnx_import import = {.model = model, .graph = graph, .batch = batch};
     sgm__onnx_scope scope = {0};

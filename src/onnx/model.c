@@ -1,8 +1,8 @@
 /* Loaded models: reading them, their inputs and outputs, running them. */
 #include "onnx/onnx.h"
 
-#define MOST_BYTES INT32_MAX /* more no message can have */
-#define NEWEST_OPSET 28      /* whose changes of the operators in the table were read */
+#define MAXIMUM_BYTES INT32_MAX /* more no message can have */
+#define NEWEST_OPSET 28         /* whose changes of the operators in the table were read */
 
 /* --- loading --- */
 
@@ -85,8 +85,8 @@ static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
 
 sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
 {
-    if (bytes == NULL || length > MOST_BYTES) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "an ONNX model has up to %d bytes, got %zu", MOST_BYTES, length);
+    if (bytes == NULL || length > MAXIMUM_BYTES) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an ONNX model has up to %d bytes, got %zu", MAXIMUM_BYTES, length);
         return NULL;
     }
     sgm_onnx *model = sgm__calloc(1, sizeof *model);
@@ -110,7 +110,7 @@ sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *option
         sgm_fail(SGM_ERROR_ARGUMENT, "the path of the ONNX model is NULL");
         return NULL;
     }
-    if (sgm__file_read(path, MOST_BYTES, &bytes, &length) != SGM_OK)
+    if (sgm__file_read(path, MAXIMUM_BYTES, &bytes, &length) != SGM_OK)
         return NULL;
     sgm_onnx *model = sgm_onnx_parse(bytes, length, options);
     sgm__free(bytes);

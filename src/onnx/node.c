@@ -34,38 +34,38 @@ static const Onnx__AttributeProto *attribute_of(const sgm__onnx_node *n, const c
     return NULL;
 }
 
-int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard)
+int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t default_value)
 {
     const Onnx__AttributeProto *attribute =
         attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT, "an integer");
-    return attribute != NULL ? attribute->i : standard;
+    return attribute != NULL ? attribute->i : default_value;
 }
 
-double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard)
+double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double default_value)
 {
     const Onnx__AttributeProto *attribute =
         attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT, "a number");
-    return attribute != NULL ? (double)attribute->f : standard;
+    return attribute != NULL ? (double)attribute->f : default_value;
 }
 
-bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *standard, const char *text)
+bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *default_value, const char *text)
 {
     const Onnx__AttributeProto *attribute =
         attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING, "a text");
     if (attribute == NULL)
-        return strcmp(standard, text) == 0;
+        return strcmp(default_value, text) == 0;
     return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
 }
 
-int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t most)
+int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t maximum)
 {
     const Onnx__AttributeProto *attribute =
         attribute_of(n, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS, "a list of integers");
     if (attribute == NULL)
         return -1;
-    if (attribute->n_ints > (size_t)most) {
+    if (attribute->n_ints > (size_t)maximum) {
         sgm__onnx_unsupported(n, "'%s' has %zu entries, at most %d are supported here", name,
-                              attribute->n_ints, most);
+                              attribute->n_ints, maximum);
         return -1;
     }
     for (size_t i = 0; i < attribute->n_ints; i++)
@@ -73,13 +73,13 @@ int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, i
     return (int32_t)attribute->n_ints;
 }
 
-int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t most)
+int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t maximum)
 {
     if (sgm__onnx_attribute(n, name) != NULL)
-        return sgm__onnx_integers(n, name, list, most);
+        return sgm__onnx_integers(n, name, list, maximum);
     if (!sgm_value_is(sgm__onnx_in(n, input)))
         return -1;
-    return sgm__onnx_known_integers(n, input, list, most);
+    return sgm__onnx_known_integers(n, input, list, maximum);
 }
 
 int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank)
@@ -105,16 +105,16 @@ const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
     return tensor;
 }
 
-int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t most)
+int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t maximum)
 {
     const sgm_tensor *tensor = sgm__onnx_known(n, input);
     if (tensor == NULL)
         return -1;
     int64_t count = sgm_shape_elements(sgm_tensor_shape(tensor));
     sgm_dtype dtype = sgm_tensor_dtype(tensor);
-    if ((dtype != SGM_INT64 && dtype != SGM_INT32) || count > most) {
+    if ((dtype != SGM_INT64 && dtype != SGM_INT32) || count > maximum) {
         sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d should be at most %d integers, and is %lld of %s",
-                       input, most, (long long)count, sgm_dtype_name(dtype));
+                       input, maximum, (long long)count, sgm_dtype_name(dtype));
         return -1;
     }
     for (int64_t i = 0; i < count; i++)
@@ -123,14 +123,14 @@ int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list
     return (int32_t)count;
 }
 
-double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double standard)
+double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value)
 {
     if (!sgm_value_is(sgm__onnx_in(n, input)))
-        return standard;
+        return default_value;
     const sgm_tensor *tensor = sgm__onnx_known(n, input);
-    double number = standard;
+    double number = default_value;
     if (tensor == NULL)
-        return standard;
+        return default_value;
     if (sgm_shape_elements(sgm_tensor_shape(tensor)) != 1 || sgm_tensor_read(tensor, &number, 1) != SGM_OK)
         sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d should be one number", input);
     return number;

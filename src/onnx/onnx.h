@@ -3,8 +3,8 @@
  *
  * Import goes over the nodes in their order and calls the `build` function of each operator, which records
  * into a graph. Some operators want a value while they are recorded (Reshape its shape): it is computed there
- * and then from constants and from the inputs that were set (known.c). So shapes that a model computes cost
- * nothing at run time. Export goes over a graph's instructions and calls `write` of the row that has the
+ * and then from constants and from the inputs that were set (evaluate.c). So shapes that a model computes
+ * cost nothing at run time. Export goes over a graph's instructions and calls `write` of the row that has the
  * operation.
  */
 #ifndef SGM_ONNX_ONNX_H
@@ -92,7 +92,7 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
 
 /* --- one node (node.c) --- */
 
-#define SGM__ONNX_MOST_OUTPUTS 64
+#define SGM__ONNX_MAXIMUM_OUTPUTS 64
 typedef struct sgm__onnx_operator sgm__onnx_operator;
 typedef struct sgm__onnx_node {
     sgm__onnx_import *import;
@@ -103,7 +103,7 @@ typedef struct sgm__onnx_node {
     int64_t opset;
     sgm_value *inputs; /* what is left out is nothing */
     int32_t input_count, output_count;
-    sgm_value outputs[SGM__ONNX_MOST_OUTPUTS];
+    sgm_value outputs[SGM__ONNX_MAXIMUM_OUTPUTS];
     bool *asked; /* of the node's attributes: somebody looked at it */
 } sgm__onnx_node;
 
@@ -122,21 +122,22 @@ sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value);
  * attribute that a node has, and nobody asks about while it is built, is an error: nothing is ignored that
  * might count. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name);
-int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t standard);
-double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double standard);
-bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *standard, const char *text);
+int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t default_value);
+double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double default_value);
+bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *default_value,
+                       const char *text);
 /* A list of at most `most` integers; its length, -1 if there is none. Too many is a failure of the graph. */
-int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t most);
+int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t maximum);
 /* An attribute up to opset `before` - 1, then an input (Squeeze's axes): as above. */
-int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t most);
+int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t maximum);
 /* An axis of `rank`, negative ones counted from the end; -1 and a failure of the graph if there is none. */
 int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank);
-/* The value of an input, known while recording (known.c). NULL and a failure if it is not. It belongs to the
- * import. */
+/* The value of an input, known while recording (evaluate.c). NULL and a failure if it is not. It belongs to
+ * the import. */
 const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input);
 const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value value);
-int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t most);
-double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double standard);
+int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t maximum);
+double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value);
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor); /* takes the tensor; NULL is passed on */
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count);
 /* The same with axis `axis` in the place of the last one, and the last one in its place. */
@@ -176,14 +177,14 @@ const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value);
 /* The value whose name may stand for this one where ONNX broadcasts by itself. */
 sgm_value sgm__onnx_before_broadcast(const sgm__onnx_export *e, sgm_value value);
 const sgm_graph *sgm__onnx_written(const sgm__onnx_export *e);
-/* Whether dimension `axis` of a value is another with another number of records. */
+/* Whether dimension `axis` of a value is another with another number of examples. */
 bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis);
-/* Integer `index` of the instruction's attributes with the other number of records. */
+/* Integer `index` of the instruction's attributes with the other number of examples. */
 int64_t sgm__onnx_other_integer(const sgm__onnx_export *e, sgm_value value, int32_t index);
-/* The name of a list of one integer, which is `there` with the other number of records; NULL: it is no
+/* The name of a list of one integer, which is `there` with the other number of examples; NULL: it is no
  * multiple of it. */
 const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t there);
-/* The attribute is the same whatever the number of records is; else this fails. */
+/* The attribute is the same whatever the number of examples is; else this fails. */
 sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value);
 
 /* --- the table (operators.c) --- */

@@ -3,8 +3,8 @@
  */
 #include "onnx/onnx.h"
 
-#define MOST_PROGRAMS 16
-#define MOST_BYTES (512 << 20) /* of all but the newest: each has its own copy of the weights */
+#define MAXIMUM_PROGRAMS 16
+#define MAXIMUM_BYTES (512 << 20) /* of all but the newest: each has its own copy of the weights */
 
 static void free_program(sgm__onnx_program *p, size_t input_count)
 {
@@ -82,7 +82,7 @@ static void drop_old(sgm_onnx *model)
             bytes += model->programs[i].bytes;
             oldest = model->programs[i].run < model->programs[oldest].run ? i : oldest;
         }
-        if (model->program_count < MOST_PROGRAMS && bytes <= MOST_BYTES)
+        if (model->program_count < MAXIMUM_PROGRAMS && bytes <= MAXIMUM_BYTES)
             return;
         free_program(&model->programs[oldest], model->input_count);
         model->programs[oldest] = model->programs[--model->program_count];
@@ -95,7 +95,7 @@ sgm__onnx_program *sgm__onnx_prepare(sgm_onnx *model)
     for (size_t i = 0; i < model->program_count && found == NULL; i++)
         found = fits(model, &model->programs[i]) ? &model->programs[i] : NULL;
     if (found == NULL && model->programs == NULL)
-        model->programs = sgm__calloc(MOST_PROGRAMS, sizeof *model->programs);
+        model->programs = sgm__calloc(MAXIMUM_PROGRAMS, sizeof *model->programs);
     if (model->programs == NULL)
         return NULL;
     if (found == NULL) {

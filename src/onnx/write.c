@@ -35,14 +35,14 @@ static const char *type_of(const sgm__onnx_export *e, sgm_value value)
 }
 
 /* The node of the row with all operands, and behind them one more input (NULL: none). */
-static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *more)
+static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *output_padding)
 {
     const char *inputs[4];
     int32_t count = instruction_of(e, value)->input_count;
     for (int32_t i = 0; i < count && i < 3; i++)
         inputs[i] = name_of(e, value, i);
-    if (more != NULL)
-        inputs[count++] = more;
+    if (output_padding != NULL)
+        inputs[count++] = output_padding;
     return sgm__onnx_emit(e, type_of(e, value), sgm__onnx_name(e, value), count, inputs);
 }
 
@@ -330,7 +330,7 @@ sgm_status sgm__onnx_write_argsort(sgm__onnx_export *e, sgm_value value)
     const int64_t *integers = integers_of(e, value);
     int64_t size = shape_of(e, value)->dims[integers[0]];
     if (sgm__onnx_is_open(e, value, (int32_t)integers[0]))
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "it orders the records");
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "it orders the examples");
     Onnx__NodeProto *node =
         sgm__onnx_emit(e, "TopK", NULL, 2,
                        (const char *const[]){name_of(e, value, 0), sgm__onnx_name_integers(e, &size, 1)});
@@ -424,17 +424,17 @@ sgm_status sgm__onnx_write_transposed(sgm__onnx_export *e, sgm_value value)
     const int64_t *integers = integers_of(e, value);
     const sgm_shape *x = shape_of(e, operand(e, value, 0)), *weights = shape_of(e, operand(e, value, 1));
     int32_t axes = x->rank - 2, first = 2 - axes;
-    int64_t more[2] = {0};
+    int64_t output_padding[2] = {0};
     for (int32_t i = 0; i < axes; i++) {
         int64_t reach = (weights->dims[i + 2] - 1) * integers[SGM__WINDOW_DILATION + first + i] + 1;
-        int64_t least = (x->dims[i + 2] - 1) * integers[SGM__WINDOW_STRIDE + first + i] + reach -
-                        integers[SGM__WINDOW_BEFORE + first + i] - integers[SGM__WINDOW_AFTER + first + i];
-        more[i] = shape_of(e, value)->dims[i + 2] - least;
+        int64_t minimum = (x->dims[i + 2] - 1) * integers[SGM__WINDOW_STRIDE + first + i] + reach -
+                          integers[SGM__WINDOW_BEFORE + first + i] - integers[SGM__WINDOW_AFTER + first + i];
+        output_padding[i] = shape_of(e, value)->dims[i + 2] - minimum;
     }
     Onnx__NodeProto *node = emit_row(e, value, NULL);
     put_window(e, node, value);
     put_dilations(e, node, value);
-    sgm__onnx_put_integers(e, node, "output_padding", more, axes);
+    sgm__onnx_put_integers(e, node, "output_padding", output_padding, axes);
     sgm__onnx_put_integer(e, node, "group", integers[SGM__WINDOW_GROUPS]);
     return SGM_OK;
 }

@@ -1,4 +1,4 @@
-/* accuracy: the share of answers that are right. */
+/* accuracy: the share of predictions that are right. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     sgm_shape rows = sgm_shape_make(shape->rank - 1, shape->dims);
     if (!sgm_shape_equal(shape, &inputs[1].shape) && !sgm_shape_equal(&rows, &inputs[1].shape))
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "targets have the shape of the answers, or that of their rows: got %s for %s",
+                        "targets have the shape of the outputs, or that of their rows: got %s for %s",
                         sgm__type_text(&inputs[1], targets), sgm__type_text(&inputs[0], x));
     *result = (sgm_type){.dtype = SGM_FLOAT64};
     return SGM_OK;
@@ -37,9 +37,9 @@ static sgm_status forward(const sgm_kernel_call *call)
     bool numbers = targets->shape.rank < x->shape.rank;
     int64_t right = 0;
     for (int64_t row = 0; row < rows; row++) {
-        int64_t answer = largest_of(x, row, classes);
-        right += numbers ? trunc(sgm_array_load(targets, row)) == (double)answer
-                         : largest_of(targets, row, classes) == answer;
+        int64_t predicted = largest_of(x, row, classes);
+        right += numbers ? trunc(sgm_array_load(targets, row)) == (double)predicted
+                         : largest_of(targets, row, classes) == predicted;
     }
     *(double *)call->output.data = (double)right / (double)rows;
     return SGM_OK;

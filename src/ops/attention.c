@@ -129,7 +129,7 @@ static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attr
 }
 
 /* Some rows of queries after the other, so that scores take memory by the length of a sequence, not by its
- * square (Rabe and Staats, 2021); their slope computes them again (Dao et al., 2022). */
+ * square (Rabe and Staats, 2021); their gradient computes them again (Dao et al., 2022). */
 #define BLOCK 128
 
 typedef struct block {
@@ -168,10 +168,10 @@ static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t coun
     return join(graph, &p, all);
 }
 
-/* --- its slope: inputs are self_attention's input and the gradient of its result --- */
+/* --- its gradient: inputs are self_attention's input and the gradient of its result --- */
 
-static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
-                              sgm_type *result)
+static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                 sgm_type *result)
 {
     SGM_TRY(infer(inputs, count, attributes, result));
     SGM_TRY(sgm__want_equal(result, &inputs[1]));
@@ -179,9 +179,9 @@ static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_a
     return SGM_OK;
 }
 
-typedef struct slopes {
+typedef struct part_gradients {
     sgm_value q, k, v; /* (batch, heads, time, features of a head) */
-} slopes;
+} part_gradients;
 
 /* What the keys or values that a block sees get is added to what they have; the others get nothing. */
 static sgm_value add_seen(sgm_graph *graph, const parts *p, const block *b, sgm_value all, sgm_value seen)
@@ -191,7 +191,7 @@ static sgm_value add_seen(sgm_graph *graph, const parts *p, const block *b, sgm_
     return b->first == 0 ? seen : sgm_add(graph, all, seen);
 }
 
-static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_value whole, slopes *all)
+static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_value whole, part_gradients *all)
 {
     sgm_value gradient = rows_of(graph, whole, b->first, b->stop),
               q = rows_of(graph, p->q, b->first, b->stop);
@@ -210,13 +210,13 @@ static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_valu
     all->v = add_seen(graph, p, b, all->v, by_v);
 }
 
-static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                               const sgm_attributes *attributes)
+static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                  const sgm_attributes *attributes)
 {
     (void)count;
     parts p = split_all(graph, inputs[0], attributes);
     sgm_value gradient = split(graph, &p, inputs[1], 1, 0);
-    slopes all = {{-1}, {-1}, {-1}};
+    part_gradients all = {{-1}, {-1}, {-1}};
     for (int64_t first = 0; first < p.time; first += BLOCK) {
         block b = block_at(&p, first);
         add_block(graph, &p, &b, gradient, &all);
@@ -225,19 +225,19 @@ static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_
     return sgm_concatenate(graph, three, 3, -1);
 }
 
-const sgm_op sgm__op_self_attention_slope = {
+const sgm_op sgm__op_self_attention_gradient = {
     .api = SGM_OP_API,
-    .name = "self_attention_slope",
+    .name = "self_attention_gradient",
     .doc = "what self_attention's queries, keys and values get of its result's gradient",
     .min_inputs = 2,
     .max_inputs = 2,
-    .compose = compose_slope,
-    .infer = infer_slope};
+    .compose = compose_gradient,
+    .infer = infer_gradient};
 
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
-        gradients[0] = sgm_record(graph, &sgm__op_self_attention_slope,
+        gradients[0] = sgm_record(graph, &sgm__op_self_attention_gradient,
                                   (sgm_value[]){call->inputs[0], call->gradient}, 2, call->attributes);
 }
 

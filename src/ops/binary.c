@@ -104,7 +104,7 @@ static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm
 }
 
 /* b * a^(b - 1); 0 where b is 0, also at a = 0. */
-static sgm_value power_slope(sgm_graph *graph, sgm_value a, sgm_value b)
+static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     double exponent;
     if (sgm__is_number(graph, b, &exponent)) {
@@ -123,7 +123,7 @@ static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_
     double exponent;
     bool is_constant = sgm__is_number(graph, b, &exponent) && exponent == 0;
     if (call->wanted[0] && !is_constant)
-        gradients[0] = sgm_multiply(graph, call->gradient, power_slope(graph, a, b));
+        gradients[0] = sgm_multiply(graph, call->gradient, power_gradient(graph, a, b));
     if (call->wanted[1]) {
         /* the logarithm of 1 where a is not positive: 0 to the b does not change with b */
         sgm_value positive = sgm_greater(graph, a, sgm_number(graph, 0));

@@ -17,7 +17,7 @@ static sgm_value compose_reciprocal(sgm_graph *graph, const sgm_value *inputs, i
     return sgm_divide(graph, sgm_number(graph, 1), inputs[0]);
 }
 
-/* 0 comes first, so that the slope at 0 is 0. */
+/* 0 comes first, so that the gradient at 0 is 0. */
 static sgm_value compose_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -38,14 +38,14 @@ static sgm_value compose_leaky_relu(sgm_graph *graph, const sgm_value *inputs, i
     return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], leak);
 }
 
-/* The exponential is not taken of what is above 0: it could overflow, and its slope with it. */
+/* The exponential is not taken of what is above 0: it could overflow, and its gradient with it. */
 static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                              const sgm_attributes *attributes)
 {
     (void)count, (void)attributes;
     sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
-    sgm_value bend = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
-    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], bend);
+    sgm_value branch = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
+    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], branch);
 }
 
 static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int32_t count,
@@ -63,10 +63,10 @@ static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
 }
 
-/* The bounds come first, so that the slope at them is 0. */
-static sgm_value bounded(sgm_graph *graph, sgm_value x, double least, double most)
+/* The bounds come first, so that the gradient at them is 0. */
+static sgm_value bounded(sgm_graph *graph, sgm_value x, double minimum, double maximum)
 {
-    return sgm_minimum(graph, sgm_number(graph, most), sgm_maximum(graph, sgm_number(graph, least), x));
+    return sgm_minimum(graph, sgm_number(graph, maximum), sgm_maximum(graph, sgm_number(graph, minimum), x));
 }
 
 /* sqrt(2 / pi) and 0.044715 are the paper's. Beyond the bounds the hyperbolic tangent is 1, and the cube
@@ -76,10 +76,10 @@ static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, in
 {
     (void)count, (void)attributes;
     sgm_value x = inputs[0], near = bounded(graph, x, -20, 20), square = sgm_multiply(graph, near, near);
-    sgm_value bend =
+    sgm_value branch =
         sgm_add(graph, sgm_multiply(graph, square, sgm_number(graph, 0.044715)), sgm_number(graph, 1));
     sgm_value inner =
-        sgm_multiply(graph, sgm_multiply(graph, near, sgm_number(graph, M_2_SQRTPI * M_SQRT1_2)), bend);
+        sgm_multiply(graph, sgm_multiply(graph, near, sgm_number(graph, M_2_SQRTPI * M_SQRT1_2)), branch);
     sgm_value half = sgm_multiply(graph, x, sgm_number(graph, 0.5));
     return sgm_multiply(graph, half, sgm_add(graph, sgm_tanh(graph, inner), sgm_number(graph, 1)));
 }
@@ -98,10 +98,10 @@ static sgm_value compose_selu(sgm_graph *graph, const sgm_value *inputs, int32_t
     (void)count, (void)attributes;
     const double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
     sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
-    sgm_value bend = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
+    sgm_value branch = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
     return sgm_select(graph, is_positive(graph, inputs[0]),
                       sgm_multiply(graph, inputs[0], sgm_number(graph, scale)),
-                      sgm_multiply(graph, bend, sgm_number(graph, scale * alpha)));
+                      sgm_multiply(graph, branch, sgm_number(graph, scale * alpha)));
 }
 
 static sgm_value compose_relu6(sgm_graph *graph, const sgm_value *inputs, int32_t count,

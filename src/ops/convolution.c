@@ -1,5 +1,5 @@
 /* convolution and its two gradients, which are each other's gradients too (LeCun et al., 1989; as everywhere
- * today the kernel is not turned round, so that this is a correlation). */
+ * today the kernel is not flipped, so that this is a correlation). */
 #include "ops/window.h"
 
 static double at(const sgm_array *array, int64_t offset)
@@ -37,10 +37,10 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return too_large(&result->shape);
 }
 
-/* Where the element of one channel of one record begins in (batch, channels, extent). */
-static int64_t plane(int64_t record, int64_t channel, int64_t channels, const int64_t *extent)
+/* Where the element of one channel of one example begins in (batch, channels, extent). */
+static int64_t plane(int64_t example, int64_t channel, int64_t channels, const int64_t *extent)
 {
-    return (record * channels + channel) * extent[0] * extent[1];
+    return (example * channels + channel) * extent[0] * extent[1];
 }
 
 typedef double (*element_function)(const sgm_kernel_call *call, const sgm__window *w, int64_t outer,
@@ -59,7 +59,7 @@ static sgm_status fill(const sgm_kernel_call *call, const sgm__window *w, int64_
     return SGM_OK;
 }
 
-static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_t record, int64_t filter,
+static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_t example, int64_t filter,
                        int64_t row, int64_t column)
 {
     const sgm_array *x = &call->inputs[0], *weights = &call->inputs[1];
@@ -67,7 +67,7 @@ static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_
     sgm__window_span down = sgm__window_at(w, 0, row), along = sgm__window_at(w, 1, column);
     double sum = call->input_count == 3 ? at(&call->inputs[2], filter) : 0;
     for (int64_t c = 0; c < each; c++) {
-        int64_t from = plane(record, group * each + c, w->channels, w->in);
+        int64_t from = plane(example, group * each + c, w->channels, w->in);
         int64_t factor = plane(filter, c, each, w->size);
         for (int64_t i = down.first; i < down.last; i++)
             for (int64_t k = along.first; k < along.last; k++)
@@ -144,10 +144,10 @@ static int64_t position_of(const sgm__window *w, int axis, int64_t index, int64_
     return distance / w->stride[axis];
 }
 
-static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t record, int64_t channel,
+static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t example, int64_t channel,
                      int64_t row, int64_t column)
 {
-    const sgm_array *slope = &call->inputs[0], *weights = &call->inputs[1];
+    const sgm_array *gradient = &call->inputs[0], *weights = &call->inputs[1];
     int64_t each = w->channels / w->groups, filters = w->filters / w->groups, group = channel / each;
     double sum = 0;
     for (int64_t i = 0; i < w->size[0]; i++) {
@@ -155,7 +155,7 @@ static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t 
         for (int64_t k = 0; k < w->size[1] && down >= 0; k++) {
             int64_t along = position_of(w, 1, column, k);
             for (int64_t f = group * filters; f < (group + 1) * filters && along >= 0; f++)
-                sum += at(slope, plane(record, f, w->filters, w->out) + down * w->out[1] + along) *
+                sum += at(gradient, plane(example, f, w->filters, w->out) + down * w->out[1] + along) *
                        at(weights, plane(f, channel - group * each, each, w->size) + i * w->size[1] + k);
         }
     }
@@ -164,9 +164,9 @@ static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t 
 
 static sgm_status forward_input(const sgm_kernel_call *call)
 {
-    sgm_type slope = sgm__window_type(&call->inputs[0]), weights = sgm__window_type(&call->inputs[1]);
+    sgm_type gradient = sgm__window_type(&call->inputs[0]), weights = sgm__window_type(&call->inputs[1]);
     sgm__window w;
-    SGM_TRY(sgm__window_input_gradient(&slope, &weights, call->attributes, &w));
+    SGM_TRY(sgm__window_input_gradient(&gradient, &weights, call->attributes, &w));
     return fill(call, &w, w.batch, w.channels, w.in, spread);
 }
 
@@ -207,7 +207,7 @@ static sgm_status infer_weights(const sgm_type *inputs, int32_t count, const sgm
 static double correlate(const sgm_kernel_call *call, const sgm__window *w, int64_t filter, int64_t channel,
                         int64_t i, int64_t k)
 {
-    const sgm_array *x = &call->inputs[0], *slope = &call->inputs[1];
+    const sgm_array *x = &call->inputs[0], *gradient = &call->inputs[1];
     int64_t group = filter / (w->filters / w->groups);
     double sum = 0;
     channel += group * (w->channels / w->groups);
@@ -217,7 +217,7 @@ static double correlate(const sgm_kernel_call *call, const sgm__window *w, int64
             int64_t along = column * w->stride[1] - w->before[1] + k * w->dilation[1];
             for (int64_t n = 0; n < w->batch && along >= 0 && along < w->in[1]; n++)
                 sum += at(x, plane(n, channel, w->channels, w->in) + down * w->in[1] + along) *
-                       at(slope, plane(n, filter, w->filters, w->out) + row * w->out[1] + column);
+                       at(gradient, plane(n, filter, w->filters, w->out) + row * w->out[1] + column);
         }
     }
     return sum;
@@ -225,9 +225,9 @@ static double correlate(const sgm_kernel_call *call, const sgm__window *w, int64
 
 static sgm_status forward_weights(const sgm_kernel_call *call)
 {
-    sgm_type x = sgm__window_type(&call->inputs[0]), slope = sgm__window_type(&call->inputs[1]);
+    sgm_type x = sgm__window_type(&call->inputs[0]), gradient = sgm__window_type(&call->inputs[1]);
     sgm__window w;
-    SGM_TRY(sgm__window_weights_gradient(&x, &slope, call->attributes, &w));
+    SGM_TRY(sgm__window_weights_gradient(&x, &gradient, call->attributes, &w));
     return fill(call, &w, w.filters, w.channels / w.groups, w.size, correlate);
 }
 
@@ -266,7 +266,7 @@ sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_
 }
 
 sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value biases,
-                                     const int64_t *more, const sgm_window_options *options)
+                                     const int64_t *output_padding, const sgm_window_options *options)
 {
     sgm_attributes attributes;
     if (!sgm__window_attributes(graph, "transposed_convolution", x, options, &attributes) ||
@@ -285,14 +285,15 @@ sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value we
             !__builtin_mul_overflow(kernel.shape.dims[i] - 1, integers[SGM__WINDOW_DILATION + axis],
                                     &reach) &&
             !__builtin_add_overflow(extent, reach + 1, &extent) &&
-            !__builtin_add_overflow(extent, more != NULL ? more[i - 2] : 0, &extent);
+            !__builtin_add_overflow(extent, output_padding != NULL ? output_padding[i - 2] : 0, &extent);
         if (!fits ||
-            (more != NULL && (more[i - 2] < 0 || more[i - 2] >= integers[SGM__WINDOW_STRIDE + axis])))
+            (output_padding != NULL &&
+             (output_padding[i - 2] < 0 || output_padding[i - 2] >= integers[SGM__WINDOW_STRIDE + axis])))
             return sgm_graph_fail(
                 graph, SGM_ERROR_ARGUMENT,
-                "transposed_convolution: %lld more along axis %d; it is at least 0 and less "
+                "transposed_convolution: %lld output_padding along axis %d; it is at least 0 and less "
                 "than the stride, and the result must fit in memory",
-                (long long)(more != NULL ? more[i - 2] : 0), i);
+                (long long)(output_padding != NULL ? output_padding[i - 2] : 0), i);
         integers[SGM__WINDOW_EXTENT + axis] =
             extent - integers[SGM__WINDOW_BEFORE + axis] - integers[SGM__WINDOW_AFTER + axis];
     }

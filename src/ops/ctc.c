@@ -1,11 +1,11 @@
 /* ctc: -log of the probability that the steps of a sequence say a list of labels, with any number of steps
  * for each and blanks between them (Graves et al., 2006: connectionist temporal classification).
  *
- * A record's states are its labels with a blank before, between and behind them: 2 n + 1 for n labels. All is
- * in log space and double precision. Inputs of the operations: log_probabilities (batch, time, classes),
- * labels (batch, most) and lengths (batch), both int64; a record's labels end before the first that is
- * negative or the blank. Integers: blank, skip (records that have no way through cost nothing; else they stop
- * the run). */
+ * An example's states are its labels with a blank before, between and behind them: 2 n + 1 for n labels. All
+ * is in log space and double precision. Inputs of the operations: log_probabilities (batch, time, classes),
+ * labels (batch, longest) and lengths (batch), both int64; an example's labels end before the first that is
+ * negative or the blank. Integers: blank, skip (examples that have no way through cost nothing; else they
+ * stop the run). */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -24,24 +24,24 @@ static void refuse_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm
         "gradient of its gradient");
 }
 
-typedef struct record {
+typedef struct example {
     int64_t number, time, classes, blank;
     const sgm_array *log_probabilities, *labels; /* both contiguous */
-    int64_t most;                                /* labels there is room for */
+    int64_t maximum;                             /* labels there is room for */
     int64_t count, states, length;               /* its own labels, states and steps */
-} record;
+} example;
 
-static int64_t label_at(const record *r, int64_t i)
+static int64_t label_at(const example *r, int64_t i)
 {
-    return sgm__array_index(r->labels, r->number * r->most + i);
+    return sgm__array_index(r->labels, r->number * r->maximum + i);
 }
 
-static int64_t class_of(const record *r, int64_t state)
+static int64_t class_of(const example *r, int64_t state)
 {
     return state % 2 == 0 ? r->blank : label_at(r, state / 2);
 }
 
-static double emission(const record *r, int64_t t, int64_t state)
+static double emission(const example *r, int64_t t, int64_t state)
 {
     return sgm_array_load(r->log_probabilities, (r->number * r->time + t) * r->classes + class_of(r, state));
 }
@@ -53,12 +53,12 @@ static double log_add(double a, double b)
 }
 
 /* Two equal labels need a blank between them. */
-static bool may_jump_to(const record *r, int64_t state)
+static bool may_jump_to(const example *r, int64_t state)
 {
     return state >= 2 && state % 2 == 1 && class_of(r, state) != class_of(r, state - 2);
 }
 
-static sgm_status check_ways(const record *r)
+static sgm_status check_ways(const example *r)
 {
     int64_t needed = r->count;
     for (int64_t i = 1; i < r->count; i++)
@@ -66,29 +66,29 @@ static sgm_status check_ways(const record *r)
     if (r->length >= needed)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "record %lld of the minibatch has %lld labels, which need %lld steps, but only %lld "
-                    "steps: leave such records out, give them more steps, or set the flag skip",
+                    "example %lld of the minibatch has %lld labels, which need %lld steps, but only %lld "
+                    "steps: leave such examples out, give them more steps, or set the flag skip",
                     (long long)r->number, (long long)r->count, (long long)needed, (long long)r->length);
 }
 
-/* Finds out how long record `number` is; checks all of it. */
-static sgm_status see(const sgm_kernel_call *call, int64_t number, record *r)
+/* Finds out how long example `number` is; checks all of it. */
+static sgm_status see(const sgm_kernel_call *call, int64_t number, example *r)
 {
     const sgm_array *x = &call->inputs[0], *labels = &call->inputs[1];
-    *r = (record){.number = number,
-                  .time = x->shape.dims[1],
-                  .classes = x->shape.dims[2],
-                  .blank = call->attributes->integers[0],
-                  .log_probabilities = x,
-                  .labels = labels,
-                  .most = labels->shape.dims[1],
-                  .length = sgm__array_index(&call->inputs[2], number)};
+    *r = (example){.number = number,
+                   .time = x->shape.dims[1],
+                   .classes = x->shape.dims[2],
+                   .blank = call->attributes->integers[0],
+                   .log_probabilities = x,
+                   .labels = labels,
+                   .maximum = labels->shape.dims[1],
+                   .length = sgm__array_index(&call->inputs[2], number)};
     if (r->length < 0 || r->length > r->time)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "record %lld has a length of %lld, but there are %lld steps",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "example %lld has a length of %lld, but there are %lld steps",
                         (long long)number, (long long)r->length, (long long)r->time);
-    while (r->count < r->most && label_at(r, r->count) >= 0 && label_at(r, r->count) != r->blank) {
+    while (r->count < r->maximum && label_at(r, r->count) >= 0 && label_at(r, r->count) != r->blank) {
         if (label_at(r, r->count) == (int64_t)SGM__NO_WHOLE_NUMBER)
-            return sgm_fail(SGM_ERROR_ARGUMENT, "label %lld of record %lld is no whole number",
+            return sgm_fail(SGM_ERROR_ARGUMENT, "label %lld of example %lld is no whole number",
                             (long long)r->count, (long long)number);
         if (label_at(r, r->count) >= r->classes)
             return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -111,12 +111,12 @@ static sgm_status infer_inputs(const sgm_type *inputs, const sgm_attributes *att
     if (shape->rank != 3 || shape->dims[1] < 1 || inputs[1].shape.rank != 2 || inputs[2].shape.rank != 1 ||
         inputs[1].shape.dims[0] != shape->dims[0] || inputs[2].shape.dims[0] != shape->dims[0] ||
         inputs[1].dtype != SGM_INT64 || inputs[2].dtype != SGM_INT64)
-        return sgm_fail(
-            SGM_ERROR_SHAPE,
-            "wants floats (batch, time, classes), int64 labels (batch, most) and int64 lengths (batch), got "
-            "%s, %s and %s",
-            sgm__type_text(&inputs[0], x), sgm__type_text(&inputs[1], labels),
-            sgm__type_text(&inputs[2], lengths));
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "wants floats (batch, time, classes), int64 labels (batch, longest) and int64 "
+                        "lengths (batch), got "
+                        "%s, %s and %s",
+                        sgm__type_text(&inputs[0], x), sgm__type_text(&inputs[1], labels),
+                        sgm__type_text(&inputs[2], lengths));
     if (attributes->integers[0] < 0 || attributes->integers[0] >= shape->dims[2])
         return sgm_fail(SGM_ERROR_ARGUMENT, "the blank %lld is none of the %lld classes, numbered from 0",
                         (long long)attributes->integers[0], (long long)shape->dims[2]);
@@ -135,7 +135,7 @@ static sgm_status infer_states(const sgm_type *inputs, int32_t count, const sgm_
 
 /* --- forward: the probability of all ways from the start that are in a state after a step --- */
 
-static void begin(const record *r, double *row)
+static void begin(const example *r, double *row)
 {
     if (r->length == 0) {
         row[0] = r->count == 0 ? 0 : NEVER;
@@ -146,7 +146,7 @@ static void begin(const record *r, double *row)
         row[1] = emission(r, 0, 1);
 }
 
-static void step_forward(const record *r, int64_t t, const double *before, double *row)
+static void step_forward(const example *r, int64_t t, const double *before, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
         double sum = before[s];
@@ -167,9 +167,9 @@ static sgm_status forward_alphas(const sgm_kernel_call *call)
     for (int64_t i = 0; i < batch * time * states; i++)
         rows[i] = NEVER;
     for (int64_t number = 0; number < batch; number++, rows += time * states) {
-        record r;
+        example r;
         if (see(call, number, &r) != SGM_OK)
-            return sgm__fail_record(number);
+            return sgm__fail_example(number);
         begin(&r, rows);
         for (int64_t t = 1; t < r.length; t++)
             step_forward(&r, t, rows + (t - 1) * states, rows + t * states);
@@ -195,7 +195,7 @@ const sgm_op sgm__op_ctc_alphas = {.api = SGM_OP_API,
 /* --- backward: how likely each state is at each step, given that the labels are said --- */
 
 /* What follows after step t: from the row of step t + 1. */
-static void step_backward(const record *r, int64_t t, const double *after, double *row)
+static void step_backward(const example *r, int64_t t, const double *after, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
         double sum = after[s] < POSSIBLE ? NEVER : after[s] + emission(r, t + 1, s);
@@ -207,7 +207,7 @@ static void step_backward(const record *r, int64_t t, const double *after, doubl
     }
 }
 
-static void become_shares(const record *r, const double *alphas, double whole, double *row)
+static void become_shares(const example *r, const double *alphas, double whole, double *row)
 {
     for (int64_t s = 0; s < r->states; s++)
         row[s] = whole < POSSIBLE || alphas[s] < POSSIBLE || row[s] < POSSIBLE
@@ -216,7 +216,7 @@ static void become_shares(const record *r, const double *alphas, double whole, d
 }
 
 /* `rows` holds what follows, until the row before has read it. */
-static void shares_of_record(const record *r, const double *alphas, int64_t states, double *rows)
+static void shares_of_example(const example *r, const double *alphas, int64_t states, double *rows)
 {
     if (r->length == 0)
         return;
@@ -241,10 +241,10 @@ static sgm_status forward_states(const sgm_kernel_call *call)
     double *rows = call->output.data;
     memset(rows, 0, (size_t)(batch * time * states) * sizeof *rows);
     for (int64_t number = 0; number < batch; number++) {
-        record r;
+        example r;
         if (see(call, number, &r) != SGM_OK)
-            return sgm__fail_record(number);
-        shares_of_record(&r, alphas + number * time * states, states, rows + number * time * states);
+            return sgm__fail_example(number);
+        shares_of_example(&r, alphas + number * time * states, states, rows + number * time * states);
     }
     return SGM_OK;
 }
@@ -277,9 +277,9 @@ static sgm_status forward_classes(const sgm_kernel_call *call)
     const double *shares = call->inputs[3].data;
     memset(y->data, 0, (size_t)(batch * time * classes) * sgm_dtype_size(y->dtype));
     for (int64_t number = 0; number < batch; number++) {
-        record r;
+        example r;
         if (see(call, number, &r) != SGM_OK)
-            return sgm__fail_record(number);
+            return sgm__fail_example(number);
         for (int64_t t = 0; t < time; t++)
             for (int64_t s = 0; s < r.states; s++) {
                 int64_t place = (number * time + t) * classes + class_of(&r, s);

@@ -66,7 +66,7 @@ static int64_t find_pivot(const matrix *m, int64_t column)
     return best;
 }
 
-static sgm_status want_square(const sgm_type *x, int64_t most)
+static sgm_status want_square(const sgm_type *x, int64_t maximum)
 {
     char text[SGM__TYPE_TEXT];
     SGM_TRY(sgm__want_float(x));
@@ -74,9 +74,9 @@ static sgm_status want_square(const sgm_type *x, int64_t most)
     if (rank < 2 || x->shape.dims[rank - 1] != x->shape.dims[rank - 2])
         return sgm_fail(SGM_ERROR_SHAPE, "wants square matrices (..., n, n), got %s",
                         sgm__type_text(x, text));
-    if (x->shape.dims[rank - 1] > most)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "matrices are at most %lld x %lld, got %s", (long long)most,
-                        (long long)most, sgm__type_text(x, text));
+    if (x->shape.dims[rank - 1] > maximum)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "matrices are at most %lld x %lld, got %s", (long long)maximum,
+                        (long long)maximum, sgm__type_text(x, text));
     return SGM_OK;
 }
 
@@ -162,8 +162,8 @@ static void gradient_inverse(sgm_graph *graph, const sgm_gradient_call *call, sg
 {
     if (!call->wanted[0])
         return;
-    sgm_value turned = sgm_transpose(graph, call->output);
-    sgm_value product = sgm_matmul(graph, sgm_matmul(graph, turned, call->gradient), turned);
+    sgm_value transposed = sgm_transpose(graph, call->output);
+    sgm_value product = sgm_matmul(graph, sgm_matmul(graph, transposed, call->gradient), transposed);
     gradients[0] = sgm_negate(graph, product);
 }
 
@@ -217,8 +217,8 @@ static void gradient_determinant(sgm_graph *graph, const sgm_gradient_call *call
     sgm_shape shape = sgm_value_type(graph, call->inputs[0]).shape;
     shape.dims[shape.rank - 1] = shape.dims[shape.rank - 2] = 1;
     sgm_value factor = sgm_reshape(graph, sgm_multiply(graph, call->gradient, call->output), &shape);
-    sgm_value turned = sgm_transpose(graph, sgm_inverse(graph, call->inputs[0]));
-    gradients[0] = sgm_multiply(graph, factor, turned);
+    sgm_value transposed = sgm_transpose(graph, sgm_inverse(graph, call->inputs[0]));
+    gradients[0] = sgm_multiply(graph, factor, transposed);
 }
 
 const sgm_op sgm__op_inverse = {.api = SGM_OP_API,

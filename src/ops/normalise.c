@@ -55,56 +55,56 @@ static sgm_value compose_layer_norm(sgm_graph *graph, const sgm_value *inputs, i
     return sgm_multiply(graph, centred, scale_of(graph, centred, attributes));
 }
 
-/* --- slopes: inputs are x, the result y and its gradient g --- */
+/* --- gradients: inputs are x, the result y and its gradient g --- */
 
-static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
-                              sgm_type *result)
+static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                 sgm_type *result)
 {
     SGM_TRY(infer(inputs, count, attributes, result));
     SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
     return sgm__want_equal(&inputs[0], &inputs[2]);
 }
 
-/* With y = x s: dx = s (g - y mean(g y)). The scale is recorded again, and found to be known. */
-static sgm_value slope(sgm_graph *graph, const sgm_value *inputs, sgm_value x, sgm_value gradient,
-                       const sgm_attributes *attributes)
+/* With y = x s: dx = s (g - y mean(g y)). The scale is re-recorded, and found to be known. */
+static sgm_value gradient(sgm_graph *graph, const sgm_value *inputs, sgm_value x, sgm_value gradient,
+                          const sgm_attributes *attributes)
 {
     sgm_value share = mean(graph, sgm_multiply(graph, inputs[2], inputs[1]));
     sgm_value rest = sgm_subtract(graph, gradient, sgm_multiply(graph, inputs[1], share));
     return sgm_multiply(graph, rest, scale_of(graph, x, attributes));
 }
 
-static sgm_value compose_rms_norm_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                        const sgm_attributes *attributes)
+static sgm_value compose_rms_norm_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                           const sgm_attributes *attributes)
 {
     (void)count;
-    return slope(graph, inputs, inputs[0], inputs[2], attributes);
+    return gradient(graph, inputs, inputs[0], inputs[2], attributes);
 }
 
-static sgm_value compose_layer_norm_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                          const sgm_attributes *attributes)
+static sgm_value compose_layer_norm_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                             const sgm_attributes *attributes)
 {
     (void)count;
-    return slope(graph, inputs, centre(graph, inputs[0]), centre(graph, inputs[2]), attributes);
+    return gradient(graph, inputs, centre(graph, inputs[0]), centre(graph, inputs[2]), attributes);
 }
 
-#define DEFINE_SLOPE(of)                                                                                     \
-    const sgm_op sgm__op_##of##_slope = {.api = SGM_OP_API,                                                  \
-                                         .name = #of "_slope",                                               \
-                                         .doc = "what " #of "'s input gets of its result's gradient",        \
-                                         .min_inputs = 3,                                                    \
-                                         .max_inputs = 3,                                                    \
-                                         .compose = compose_##of##_slope,                                    \
-                                         .infer = infer_slope};                                              \
+#define DEFINE_GRADIENT(of)                                                                                  \
+    const sgm_op sgm__op_##of##_gradient = {.api = SGM_OP_API,                                               \
+                                            .name = #of "_gradient",                                         \
+                                            .doc = "what " #of "'s input gets of its result's gradient",     \
+                                            .min_inputs = 3,                                                 \
+                                            .max_inputs = 3,                                                 \
+                                            .compose = compose_##of##_gradient,                              \
+                                            .infer = infer_gradient};                                        \
     static void gradient_##of(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)         \
     {                                                                                                        \
         if (call->wanted[0])                                                                                 \
-            gradients[0] = sgm_record(graph, &sgm__op_##of##_slope,                                          \
+            gradients[0] = sgm_record(graph, &sgm__op_##of##_gradient,                                       \
                                       (sgm_value[]){call->inputs[0], call->output, call->gradient}, 3,       \
                                       call->attributes);                                                     \
     }
-DEFINE_SLOPE(layer_norm)
-DEFINE_SLOPE(rms_norm)
+DEFINE_GRADIENT(layer_norm)
+DEFINE_GRADIENT(rms_norm)
 
 #define DEFINE_OP(op_name, op_doc)                                                                           \
     const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \

@@ -17,8 +17,8 @@
  * | all_reduce                     | a number that no other one has            |         |
  * | random_uniform                 | stream, dtype, dims                       |         |
  * | softmax family, accuracy       |                                           |         |
- * | layer_norm, rms_norm, slopes   |                                           | epsilon |
- * | self_attention, its slope      | heads, causal                             |         |
+ * | layer_norm, rms_norm, gradients   |                                           | epsilon |
+ * | self_attention, its gradient      | heads, causal                             |         |
  * | ctc and its parts              | blank, skip                               |         |
  * | convolution and pooling        | see ops/window.h                          |         |
  *
@@ -76,13 +76,13 @@
     X(softmax)                                                                                               \
     X(log_softmax)                                                                                           \
     X(softmax_cross_entropy)                                                                                 \
-    X(softmax_cross_entropy_slope)                                                                           \
+    X(softmax_cross_entropy_gradient)                                                                        \
     X(layer_norm)                                                                                            \
-    X(layer_norm_slope)                                                                                      \
+    X(layer_norm_gradient)                                                                                   \
     X(rms_norm)                                                                                              \
-    X(rms_norm_slope)                                                                                        \
+    X(rms_norm_gradient)                                                                                     \
     X(self_attention)                                                                                        \
-    X(self_attention_slope)                                                                                  \
+    X(self_attention_gradient)                                                                               \
     X(ctc)
 
 #define SGM__DECLARE_OP(name) extern const sgm_op sgm__op_##name;

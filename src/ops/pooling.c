@@ -139,7 +139,7 @@ static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, cons
 
 static sgm_status forward_max_gradient(const sgm_kernel_call *call)
 {
-    const sgm_array *x = &call->inputs[0], *slope = &call->inputs[1];
+    const sgm_array *x = &call->inputs[0], *gradient = &call->inputs[1];
     sgm_type type = sgm__window_type(x);
     sgm__window w;
     SGM_TRY(sgm__window_pooling(&type, call->attributes, &w));
@@ -150,7 +150,7 @@ static sgm_status forward_max_gradient(const sgm_kernel_call *call)
             for (int64_t k = 0; k < w.out[1]; k++, number++) {
                 int64_t best = find_largest(x, p * plane, &w, i, k);
                 if (best >= 0)
-                    add(&call->output, p * plane + best, sgm_array_load(slope, number));
+                    add(&call->output, p * plane + best, sgm_array_load(gradient, number));
             }
     return SGM_OK;
 }
@@ -243,8 +243,8 @@ static sgm_status infer_average_gradient(const sgm_type *inputs, int32_t count,
 
 static sgm_status forward_average_gradient(const sgm_kernel_call *call)
 {
-    const sgm_array *slope = &call->inputs[0], *y = &call->output;
-    sgm_type type = sgm__window_type(slope);
+    const sgm_array *gradient = &call->inputs[0], *y = &call->output;
+    sgm_type type = sgm__window_type(gradient);
     sgm__window w;
     SGM_TRY(sgm__window_pooling_gradient(&type, call->attributes, &w));
     int64_t number = 0;
@@ -253,7 +253,7 @@ static sgm_status forward_average_gradient(const sgm_kernel_call *call)
         for (int64_t i = 0; i < w.out[0]; i++)
             for (int64_t k = 0; k < w.out[1]; k++, number++) {
                 sgm__window_span down = sgm__window_at(&w, 0, i), along = sgm__window_at(&w, 1, k);
-                double part = sgm_array_load(slope, number) * sgm__window_share(&w, &down, &along);
+                double part = sgm_array_load(gradient, number) * sgm__window_share(&w, &down, &along);
                 for (int64_t row = down.first; row < down.last; row++)
                     for (int64_t column = along.first; column < along.last; column++)
                         add(y, (p * w.in[0] + down.origin + row) * w.in[1] + along.origin + column, part);

@@ -241,7 +241,8 @@ sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes
     return sgm_reduce_mean(graph, sgm_square(graph, sgm_subtract(graph, x, mean)), axes, count, keep);
 }
 
-sgm_value sgm_reduce_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep)
+sgm_value sgm_reduce_standard_deviation(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                        bool keep)
 {
     return sgm_square_root(graph, sgm_reduce_variance(graph, x, axes, count, keep));
 }

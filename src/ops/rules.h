@@ -30,7 +30,8 @@ sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const
 bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value);
 /* Counts a negative axis from the end; false and a failure if there is no such axis. */
 bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis);
-/* x, and 0 where the weight is 0: there an infinite x is to have no part in a sum of products, nor a slope.
+/* x, and 0 where the weight is 0: there an infinite x is to have no part in a sum of products, nor a
+ * gradient.
  */
 sgm_value sgm__masked(sgm_graph *graph, sgm_value weights, sgm_value x);
 /* The number behind a value, also if it was broadcast. */

@@ -45,10 +45,10 @@ sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_val
     return sgm_record(graph, &sgm__op_select, (sgm_value[]){condition, a, b}, 3, NULL);
 }
 
-sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double least, double most)
+sgm_value sgm_clip(sgm_graph *graph, sgm_value x, double minimum, double maximum)
 {
-    if (sgm__can_record(graph, "clip", x) && !(least <= most))
-        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "clip: the least %g is not below the most %g", least,
-                              most);
-    return sgm_minimum(graph, sgm_maximum(graph, x, sgm_number(graph, least)), sgm_number(graph, most));
+    if (sgm__can_record(graph, "clip", x) && !(minimum <= maximum))
+        return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "clip: the minimum %g is not below the maximum %g",
+                              minimum, maximum);
+    return sgm_minimum(graph, sgm_maximum(graph, x, sgm_number(graph, minimum)), sgm_number(graph, maximum));
 }

@@ -131,10 +131,10 @@ static sgm_value compose_cross_entropy(sgm_graph *graph, const sgm_value *inputs
     return sgm_multiply(graph, likelihood, sgm_number(graph, -2));
 }
 
-/* The slope of the cross entropy at x, an operation of its own because handlers do it in one pass over a row
- * that is two instructions away from the forward pass's. */
-static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
-                              sgm_type *result)
+/* The gradient of the cross entropy at x, an operation of its own because handlers do it in one pass over a
+ * row that is two instructions away from the forward pass's. */
+static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
+                                 sgm_type *result)
 {
     SGM_TRY(infer_cross_entropy(inputs, count, attributes, result));
     SGM_TRY(sgm__want_equal(result, &inputs[2]));
@@ -142,8 +142,8 @@ static sgm_status infer_slope(const sgm_type *inputs, int32_t count, const sgm_a
     return SGM_OK;
 }
 
-static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                               const sgm_attributes *attributes)
+static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
+                                  const sgm_attributes *attributes)
 {
     (void)count, (void)attributes;
     sgm_shape kept = sgm_value_type(graph, inputs[0]).shape;
@@ -154,20 +154,20 @@ static sgm_value compose_slope(sgm_graph *graph, const sgm_value *inputs, int32_
                         sgm_reshape(graph, inputs[2], &kept));
 }
 
-const sgm_op sgm__op_softmax_cross_entropy_slope = {
+const sgm_op sgm__op_softmax_cross_entropy_gradient = {
     .api = SGM_OP_API,
-    .name = "softmax_cross_entropy_slope",
+    .name = "softmax_cross_entropy_gradient",
     .doc = "(softmax(x) * sum(targets) - targets) * factor, a factor for each row",
     .min_inputs = 3,
     .max_inputs = 3,
-    .compose = compose_slope,
-    .infer = infer_slope};
+    .compose = compose_gradient,
+    .infer = infer_gradient};
 
 static void gradient_cross_entropy(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value x = call->inputs[0], targets = call->inputs[1];
     if (call->wanted[0])
-        gradients[0] = sgm_record(graph, &sgm__op_softmax_cross_entropy_slope,
+        gradients[0] = sgm_record(graph, &sgm__op_softmax_cross_entropy_gradient,
                                   (sgm_value[]){x, targets, call->gradient}, 3, NULL);
     if (call->wanted[1]) {
         sgm_shape kept = sgm_value_type(graph, x).shape;

@@ -23,7 +23,7 @@
     X(erf, float, SGM_OP_ACTIVATION, erf(x), NULL)                                                           \
     X(sigmoid, float, SGM_OP_ACTIVATION, sigmoid(x), NULL)                                                   \
     X(gelu, float, SGM_OP_ACTIVATION, gelu(x), NULL)                                                         \
-    X(gelu_slope, float, 0, gelu_slope(x), NULL)                                                             \
+    X(gelu_gradient, float, 0, gelu_gradient(x), NULL)                                                       \
     X(floor, number, 0, floor(x), whole_floor)                                                               \
     X(copy, any, 0, x, NULL)                                                                                 \
     X(stop_gradient, any, 0, x, NULL)                                                                        \
@@ -68,7 +68,7 @@ static double gelu(double x)
     return x < -FAR ? 0 : x * erfc(-x * M_SQRT1_2) / 2;
 }
 
-static double gelu_slope(double x)
+static double gelu_gradient(double x)
 {
     if (fabs(x) > FAR)
         return x > 0;
@@ -112,112 +112,112 @@ static sgm_status infer_any_to_bool(const sgm_type *inputs, int32_t count, const
     return SGM_OK;
 }
 
-/* --- slopes: the gradient g of output y, times the derivative at x; what is nothing is zero --- */
+/* --- gradients: the gradient g of output y, times the derivative at x; what is nothing is zero --- */
 
 static sgm_value number(sgm_graph *graph, double value)
 {
     return sgm_number(graph, value);
 }
 
-static sgm_value slope_negate(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_negate(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x, (void)y;
     return sgm_negate(graph, g);
 }
 
-static sgm_value slope_absolute(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_absolute(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_multiply(graph, g, sgm_sign(graph, x));
 }
 
-static sgm_value slope_square_root(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_square_root(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_divide(graph, g, sgm_add(graph, y, y));
 }
 
-static sgm_value slope_exp(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_exp(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, y);
 }
 
-static sgm_value slope_log(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_log(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_divide(graph, g, x);
 }
 
-static sgm_value slope_log1p(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_log1p(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_divide(graph, g, sgm_add(graph, x, number(graph, 1)));
 }
 
-static sgm_value slope_sin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_sin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_multiply(graph, g, sgm_cos(graph, x));
 }
 
-static sgm_value slope_cos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_cos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_negate(graph, sgm_multiply(graph, g, sgm_sin(graph, x)));
 }
 
-static sgm_value slope_tan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_tan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, sgm_add(graph, sgm_square(graph, y), number(graph, 1)));
 }
 
-static sgm_value slope_asin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_asin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     sgm_value rest = sgm_subtract(graph, number(graph, 1), sgm_square(graph, x));
     return sgm_divide(graph, g, sgm_square_root(graph, rest));
 }
 
-static sgm_value slope_acos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_acos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
-    return sgm_negate(graph, slope_asin(graph, x, y, g));
+    return sgm_negate(graph, derivative_asin(graph, x, y, g));
 }
 
-static sgm_value slope_atan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_atan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_divide(graph, g, sgm_add(graph, sgm_square(graph, x), number(graph, 1)));
 }
 
-static sgm_value slope_tanh(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_tanh(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, sgm_subtract(graph, number(graph, 1), sgm_square(graph, y)));
 }
 
-static sgm_value slope_sigmoid(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_sigmoid(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, sgm_multiply(graph, y, sgm_subtract(graph, number(graph, 1), y)));
 }
 
-static sgm_value slope_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     sgm_value bell = sgm_exp(graph, sgm_negate(graph, sgm_square(graph, x)));
     return sgm_multiply(graph, g, sgm_multiply(graph, bell, number(graph, M_2_SQRTPI)));
 }
 
-static sgm_value slope_gelu(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_gelu(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
-    return sgm_multiply(graph, g, sgm_gelu_slope(graph, x));
+    return sgm_multiply(graph, g, sgm_gelu_gradient(graph, x));
 }
 
 /* The normal distribution's density times 2 - x^2. */
-static sgm_value slope_gelu_slope(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_gelu_gradient(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     sgm_value square = sgm_square(graph, x);
@@ -227,24 +227,24 @@ static sgm_value slope_gelu_slope(sgm_graph *graph, sgm_value x, sgm_value y, sg
     return sgm_multiply(graph, g, sgm_multiply(graph, bell, factor));
 }
 
-static sgm_value slope_copy(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_copy(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)graph, (void)x, (void)y;
     return g;
 }
 
-static sgm_value slope_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
+static sgm_value derivative_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)graph, (void)x, (void)y, (void)g;
     return (sgm_value){-1};
 }
 
-#define slope_sign slope_zero
-#define slope_floor slope_zero
-#define slope_stop_gradient slope_zero
-#define slope_logical_not slope_zero
-#define slope_is_nan slope_zero
-#define slope_is_finite slope_zero
+#define derivative_sign derivative_zero
+#define derivative_floor derivative_zero
+#define derivative_stop_gradient derivative_zero
+#define derivative_logical_not derivative_zero
+#define derivative_is_nan derivative_zero
+#define derivative_is_finite derivative_zero
 
 /* --- tables and functions --- */
 
@@ -263,7 +263,7 @@ static sgm_value slope_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_valu
     static void gradient_##name(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)       \
     {                                                                                                        \
         if (call->wanted[0])                                                                                 \
-            gradients[0] = slope_##name(graph, call->inputs[0], call->output, call->gradient);               \
+            gradients[0] = derivative_##name(graph, call->inputs[0], call->output, call->gradient);          \
     }
 FORMULAS(DEFINE_PARTS)
 

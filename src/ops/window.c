@@ -57,7 +57,7 @@ static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window 
                             (long long)w->after[i], (long long)w->dilation[i], axis_names[i]);
     }
     w->groups = integers[SGM__WINDOW_GROUPS];
-    w->leave_padding = integers[SGM__WINDOW_FLAG] != 0;
+    w->exclude_padding = integers[SGM__WINDOW_FLAG] != 0;
     return SGM_OK;
 }
 
@@ -254,6 +254,6 @@ bool sgm__window_attributes(sgm_graph *graph, const char *name, sgm_value x,
         integers[SGM__WINDOW_STRIDE + i] = given && own.stride[i - first] != 0 ? own.stride[i - first] : 1;
     }
     integers[SGM__WINDOW_GROUPS] = own.groups != 0 ? own.groups : 1;
-    integers[SGM__WINDOW_FLAG] = own.leave_padding;
+    integers[SGM__WINDOW_FLAG] = own.exclude_padding;
     return true;
 }

@@ -27,7 +27,7 @@ enum {
 typedef struct sgm__window {
     int64_t batch, channels, filters, groups; /* filters: channels of `out`; poolings: as many as channels */
     int64_t in[2], out[2], size[2], stride[2], before[2], after[2], dilation[2];
-    bool leave_padding;
+    bool exclude_padding;
 } sgm__window;
 
 /* From the types of an operation's operands, which are checked. */
@@ -75,7 +75,7 @@ static inline sgm__window_span sgm__window_at(const sgm__window *w, int axis, in
 static inline double sgm__window_share(const sgm__window *w, const sgm__window_span *down,
                                        const sgm__window_span *along)
 {
-    if (!w->leave_padding)
+    if (!w->exclude_padding)
         return 1.0 / ((double)w->size[0] * (double)w->size[1]);
     return 1.0 / ((double)(down->last - down->first) * (double)(along->last - along->first));
 }

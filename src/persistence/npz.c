@@ -11,10 +11,10 @@
 #define TEXT_PREFIX "__text__/"
 #define FORMAT_KEY "format" /* who made a file of safetensors: nothing that a reader of arrays wants */
 #define BLOCK 65536
-#define DEFLATE_MOST 1100 /* nothing packed by deflate grows by more */
+#define DEFLATE_MAXIMUM 1100 /* nothing packed by deflate grows by more */
 
 /* What a file may unpack to, all arrays together: parameters hardly shrink, zeros by the thousandfold. */
-#define MOST_TIMES 64
+#define MAXIMUM_TIMES 64
 #define ALWAYS_UNPACKED ((uint64_t)256 << 20)
 
 static bool ends_with(const char *text, const char *end)
@@ -188,7 +188,7 @@ static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *d
 }
 
 /* An array in Fortran's order is the transposed one of an array in C's order. */
-static sgm_tensor *turned(sgm_tensor *tensor)
+static sgm_tensor *transposed(sgm_tensor *tensor)
 {
     int32_t axes[SGM_MAX_RANK], rank = sgm_tensor_shape(tensor)->rank;
     for (int32_t i = 0; i < rank; i++)
@@ -202,13 +202,14 @@ static sgm_tensor *turned(sgm_tensor *tensor)
 
 static sgm_status count_unpacked(npz_reader *r, size_t bytes)
 {
-    uint64_t most = r->size < ALWAYS_UNPACKED / MOST_TIMES ? ALWAYS_UNPACKED : r->size * MOST_TIMES;
-    if (bytes > most - r->unpacked)
+    uint64_t maximum = r->size < ALWAYS_UNPACKED / MAXIMUM_TIMES ? ALWAYS_UNPACKED : r->size * MAXIMUM_TIMES;
+    if (bytes > maximum - r->unpacked)
         return sgm_fail(SGM_ERROR_FORMAT,
                         "'%s': with '%s' its arrays unpack to more than %llu bytes, which is all that is "
                         "unpacked of a file of %llu (256 MiB, or %d times the file's size): save it with "
                         "numpy.savez, which does not compress",
-                        r->path, r->name, (unsigned long long)most, (unsigned long long)r->size, MOST_TIMES);
+                        r->path, r->name, (unsigned long long)maximum, (unsigned long long)r->size,
+                        MAXIMUM_TIMES);
     r->unpacked += bytes;
     return SGM_OK;
 }
@@ -217,7 +218,7 @@ static sgm_status check_bytes(npz_reader *r, const sgm_shape *shape, sgm_dtype d
 {
     int64_t elements = sgm_shape_elements(shape);
     if (elements < 0 || sgm__mul_overflows((size_t)elements, sgm_dtype_size(dtype), bytes) ||
-        *bytes / DEFLATE_MOST > r->size)
+        *bytes / DEFLATE_MAXIMUM > r->size)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' would have more elements than the file can hold",
                         r->path, r->name);
     return count_unpacked(r, *bytes);
@@ -252,7 +253,7 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
     if (rest > 0)
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' has more bytes than its shape takes", r->path, r->name);
     if (header.is_fortran && shape.rank > 1)
-        *tensor = turned(*tensor);
+        *tensor = transposed(*tensor);
     return *tensor != NULL ? SGM_OK : sgm_last_status();
 }
 

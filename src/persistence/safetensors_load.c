@@ -63,13 +63,13 @@ static sgm_status check_foreign(uint64_t length)
 
 static sgm_status check_length(reader *r, uint64_t length)
 {
-    if (length > SGM__SAFETENSORS_MOST_HEADER)
+    if (length > SGM__SAFETENSORS_MAXIMUM_HEADER)
         SGM_TRY(check_foreign(length));
-    if (length < 2 || length > SGM__SAFETENSORS_MOST_HEADER)
+    if (length < 2 || length > SGM__SAFETENSORS_MAXIMUM_HEADER)
         return sgm_fail(
             SGM_ERROR_FORMAT,
             "it is no safetensors file: its first %d bytes give no length of a header, from 2 to %d",
-            SGM__SAFETENSORS_LENGTH_BYTES, SGM__SAFETENSORS_MOST_HEADER);
+            SGM__SAFETENSORS_LENGTH_BYTES, SGM__SAFETENSORS_MAXIMUM_HEADER);
     if (length > r->size - SGM__SAFETENSORS_LENGTH_BYTES)
         return sgm_fail(
             SGM_ERROR_FORMAT,

@@ -138,9 +138,9 @@ static sgm_status write_file(const sgm_bundle *bundle, const place *places, size
                              const char *path)
 {
     size_t length = strlen(header), padded = (length + 7) / 8 * 8, size;
-    if (padded > SGM__SAFETENSORS_MOST_HEADER)
+    if (padded > SGM__SAFETENSORS_MAXIMUM_HEADER)
         return sgm_fail(SGM_ERROR_ARGUMENT, "names, shapes and texts take %zu bytes; the format allows %d",
-                        padded, SGM__SAFETENSORS_MOST_HEADER);
+                        padded, SGM__SAFETENSORS_MAXIMUM_HEADER);
     if (sgm__add_overflows(total, padded + SGM__SAFETENSORS_LENGTH_BYTES, &size))
         return sgm_fail(SGM_ERROR_ARGUMENT, "the bundle has more bytes than memory can address");
     char *file = sgm__alloc(size);

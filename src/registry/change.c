@@ -113,7 +113,7 @@ static void set_back(sgm__change *changes, size_t count, sgm_status status)
 /* With the whole identifier in front, which needs the lock. */
 static void fail_set(const sgm__change *change, sgm_status status)
 {
-    char path[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT];
     sgm__tree *tree = sgm__tree_lock(change->core);
     sgm__core_path(change->core, change->entry->name, path);
     sgm__tree_unlock(tree);
@@ -170,13 +170,13 @@ sgm_status sgm__changes_commit(sgm__core *root, sgm__tree *tree, sgm__change *ch
 
 static size_t levels_below(const sgm__core *core)
 {
-    size_t most = 0;
+    size_t maximum = 0;
     for (size_t i = 0; i < core->entry_count; i++) {
         const sgm__core *child = sgm__entry_child(core->entries[i]);
         size_t levels = child != NULL ? 1 + levels_below(child) : 0;
-        most = levels > most ? levels : most;
+        maximum = levels > maximum ? levels : maximum;
     }
-    return most;
+    return maximum;
 }
 
 static bool is_there(const sgm__core *core, const char *name, const sgm__core *child)
@@ -186,7 +186,7 @@ static bool is_there(const sgm__core *core, const char *name, const sgm__core *c
 
 static sgm_status check_place(const sgm__core *core, const char *name, const sgm__core *child)
 {
-    char path[SGM__MOST_TEXT], wanted[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT], wanted[SGM__MAXIMUM_TEXT];
     sgm__core_path(core, name, wanted);
     if (child->parent != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -199,9 +199,9 @@ static sgm_status check_place(const sgm__core *core, const char *name, const sgm
         if (core->parent == NULL)
             break;
     }
-    if (levels + levels_below(child) >= SGM__MOST_LEVELS)
+    if (levels + levels_below(child) >= SGM__MAXIMUM_LEVELS)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: registries can be nested %d levels deep", wanted,
-                        SGM__MOST_LEVELS);
+                        SGM__MAXIMUM_LEVELS);
     return SGM_OK;
 }
 

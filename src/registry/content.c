@@ -157,7 +157,7 @@ static char *tensor_text(const sgm_tensor *tensor)
                        sgm_shape_text(sgm_tensor_shape(tensor), shape, sizeof shape));
 }
 
-static char *describe(const sgm_content *content, int most_text)
+static char *describe(const sgm_content *content, int maximum_text)
 {
     char number[32];
     switch (content->kind) {
@@ -168,7 +168,7 @@ static char *describe(const sgm_content *content, int most_text)
     case SGM_KIND_NUMBER:
         return sgm__strdup(sgm__number_text(content->as.number, number, sizeof number));
     case SGM_KIND_TEXT:
-        return content->as.text != NULL ? sgm__format("'%.*s'", most_text, content->as.text)
+        return content->as.text != NULL ? sgm__format("'%.*s'", maximum_text, content->as.text)
                                         : sgm__strdup("no text");
     case SGM_KIND_TENSOR:
         return tensor_text(content->as.tensor);
@@ -261,14 +261,15 @@ sgm_status sgm__kind_convert(sgm_kind kind, const char *identifier, const sgm_co
 static sgm_status check_bounds(const sgm_option *option, const char *identifier, const sgm_content *value)
 {
     double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
-    if (option->least == option->most || (number >= option->least && number <= option->most))
+    if (option->minimum == option->maximum || (number >= option->minimum && number <= option->maximum))
         return SGM_OK;
-    bool is_open = option->most >= ENDLESS && number < option->least; /* what nobody came near is not told */
-    char least[32], most[32], got[32];
+    bool is_open =
+        option->maximum >= ENDLESS && number < option->minimum; /* what nobody came near is not told */
+    char minimum[32], maximum[32], got[32];
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
                     sgm__kind_article(value->kind), is_open ? "of at least " : "from ",
-                    sgm__number_text(option->least, least, sizeof least), is_open ? "" : " to ",
-                    is_open ? "" : sgm__number_text(option->most, most, sizeof most),
+                    sgm__number_text(option->minimum, minimum, sizeof minimum), is_open ? "" : " to ",
+                    is_open ? "" : sgm__number_text(option->maximum, maximum, sizeof maximum),
                     option->unit != NULL ? " " : "", option->unit != NULL ? option->unit : "",
                     sgm__number_text(number, got, sizeof got));
 }

@@ -7,10 +7,10 @@ sgm_status sgm__check_name(const char *what, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a %s, got %s", what, name == NULL ? "NULL" : "nothing");
-    size_t length = strnlen(name, SGM__MOST_NAME + 1);
-    if (length > SGM__MOST_NAME)
+    size_t length = strnlen(name, SGM__MAXIMUM_NAME + 1);
+    if (length > SGM__MAXIMUM_NAME)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s '%.20s...' is longer than %d bytes", what, name,
-                        SGM__MOST_NAME);
+                        SGM__MAXIMUM_NAME);
     for (size_t i = 0; i < length; i++) {
         char c = name[i];
         if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -90,7 +90,7 @@ sgm_status sgm__entry_read(sgm__entry *entry, const char *identifier, sgm_conten
 sgm_status sgm__entry_check(const sgm__core *core, const sgm__entry *entry, bool own,
                             const sgm_content *content, sgm_content *value)
 {
-    char path[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT];
     sgm__core_path(core, entry->name, path);
     bool is_fixed = entry->binding.get != NULL && entry->binding.set == NULL;
     if (is_fixed || (entry->option != NULL && entry->option->read_only && !own))
@@ -109,32 +109,34 @@ static sgm_status check_row(const sgm_option *option)
     if (option->kind <= SGM_KIND_NOTHING || option->kind > SGM_KIND_REGISTRY)
         return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s': expected a kind of content, got %s", option->name,
                         sgm_kind_name(option->kind));
-    if (!(option->least <= option->most))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s': its least is more than its most", option->name);
+    if (!(option->minimum <= option->maximum))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s': its minimum is more than its maximum",
+                        option->name);
     return SGM_OK;
 }
 
 /* The default, borrowed. */
-static sgm_status standard_of(const sgm_option *option, sgm_content *content)
+static sgm_status default_of(const sgm_option *option, sgm_content *content)
 {
     *content = (sgm_content){0};
     switch (option->kind) {
     case SGM_KIND_BOOLEAN:
-        *content = sgm_boolean_content(option->standard != 0);
+        *content = sgm_boolean_content(option->default_value != 0);
         break;
     case SGM_KIND_INTEGER:
-        if (!(fabs(option->standard) <= 9007199254740992.0) || floor(option->standard) != option->standard)
+        if (!(fabs(option->default_value) <= 9007199254740992.0) ||
+            floor(option->default_value) != option->default_value)
             return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s': expected an integer as default, got %g",
-                            option->name, option->standard);
-        *content = sgm_integer_content((int64_t)option->standard);
+                            option->name, option->default_value);
+        *content = sgm_integer_content((int64_t)option->default_value);
         break;
     case SGM_KIND_NUMBER:
-        *content = sgm_number_content(option->standard);
+        *content = sgm_number_content(option->default_value);
         break;
     case SGM_KIND_TEXT:
-        *content = sgm_text_content(option->standard_text != NULL ? option->standard_text
-                                    : option->choices != NULL     ? option->choices[0]
-                                                                  : "");
+        *content = sgm_text_content(option->default_text != NULL ? option->default_text
+                                    : option->choices != NULL    ? option->choices[0]
+                                                                 : "");
         if (content->as.text == NULL)
             return sgm_fail(SGM_ERROR_ARGUMENT, "option '%s' has an empty list of choices", option->name);
         break;
@@ -149,7 +151,7 @@ static sgm_status standard_of(const sgm_option *option, sgm_content *content)
 /* Adds an entry that must be new; takes over the caller's reference, also when it fails. */
 static sgm_status add_entry(sgm__core *core, sgm__entry *entry)
 {
-    char path[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT];
     sgm__tree *tree = sgm__tree_lock(core);
     sgm_status status = sgm__core_reserve(core, 1);
     if (status == SGM_OK && sgm__core_find(core, entry->name) != NULL)
@@ -167,14 +169,14 @@ static sgm_status add_entry(sgm__core *core, sgm__entry *entry)
 sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option *option)
 {
     sgm__core *core;
-    sgm_content standard;
+    sgm_content default_value;
     SGM_TRY(sgm__writable(registry, &core));
     SGM_TRY(check_row(option));
-    SGM_TRY(standard_of(option, &standard));
+    SGM_TRY(default_of(option, &default_value));
     sgm__entry *entry = sgm__entry_create(option->name, option, option->kind);
     if (entry == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_status status = sgm__content_copy(&standard, false, &entry->content);
+    sgm_status status = sgm__content_copy(&default_value, false, &entry->content);
     if (status != SGM_OK) {
         sgm__entry_release(entry);
         return status;

@@ -4,7 +4,7 @@
 #include "registry/registry_internal.h"
 #include <ctype.h>
 
-#define MOST_BYTES 1000
+#define MAXIMUM_BYTES 1000
 
 static bool is_space(char c)
 {
@@ -86,9 +86,9 @@ static sgm_status parse(sgm__identifier *identifier)
         size_t end = next != NULL ? (size_t)(next - identifier->storage) : strlen(identifier->text);
         if (next != NULL)
             *next++ = '\0';
-        if (identifier->count == SGM__MOST_LEVELS)
+        if (identifier->count == SGM__MAXIMUM_LEVELS)
             return sgm_fail(SGM_ERROR_ARGUMENT, "identifier '%.100s' has more than %d parts",
-                            identifier->text, SGM__MOST_LEVELS);
+                            identifier->text, SGM__MAXIMUM_LEVELS);
         identifier->parts[identifier->count].end = end;
         SGM_TRY(parse_part(identifier, part));
     }
@@ -101,9 +101,9 @@ sgm_status sgm__identifier_parse(const char *text, sgm__identifier **identifier)
     if (text == NULL || text[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected an identifier, got %s",
                         text == NULL ? "NULL" : "nothing");
-    if (strnlen(text, MOST_BYTES + 1) > MOST_BYTES)
+    if (strnlen(text, MAXIMUM_BYTES + 1) > MAXIMUM_BYTES)
         return sgm_fail(SGM_ERROR_ARGUMENT, "identifier '%.20s...' is longer than %d bytes", text,
-                        MOST_BYTES);
+                        MAXIMUM_BYTES);
     sgm__identifier *made = sgm__calloc(1, sizeof *made);
     if (made == NULL)
         return SGM_ERROR_MEMORY;

@@ -2,7 +2,7 @@
 #include "registry/registry_internal.h"
 
 /* Deeper sets out of observers are not told to observers: they set each other without an end. */
-#define MOST_NESTED 32
+#define MAXIMUM_NESTED 32
 
 struct sgm__observer {
     atomic_size_t references;
@@ -68,9 +68,9 @@ static sgm_content as_seen(const sgm__observer *observer, const sgm_content *con
 
 void sgm__calls_run(const sgm__calls *list, const sgm_content *before, const sgm_content *after)
 {
-    if (list->count > 0 && nested == MOST_NESTED) {
+    if (list->count > 0 && nested == MAXIMUM_NESTED) {
         sgm__log(SGM_LOG_WARNING, "registry", "%s: observers set each other without an end; stopped at %d",
-                 list->items[0].identifier, MOST_NESTED);
+                 list->items[0].identifier, MAXIMUM_NESTED);
         return;
     }
     for (size_t i = 0; i < list->count; i++) {
@@ -99,8 +99,8 @@ void sgm__calls_clear(sgm__calls *list)
 
 /* The way from an entry up to the root; the entry comes first. */
 typedef struct way {
-    const char *names[SGM__MOST_LEVELS + 1];
-    const sgm__core *children[SGM__MOST_LEVELS + 1];
+    const char *names[SGM__MAXIMUM_LEVELS + 1];
+    const sgm__core *children[SGM__MAXIMUM_LEVELS + 1];
     size_t count;
     bool is_registry; /* the entry */
 } way;

@@ -2,15 +2,16 @@
 #include "registry/pattern.h"
 
 #define EXACT 1000000
-#define MOST_BYTES 1000
+#define MAXIMUM_BYTES 1000
 
 sgm_status sgm__pattern_check(const char *pattern)
 {
     if (pattern == NULL || pattern[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "a pattern of identifiers is empty; '*' stands for any part");
-    size_t length = strnlen(pattern, MOST_BYTES + 1);
-    if (length > MOST_BYTES)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a pattern of identifiers is longer than %d bytes", MOST_BYTES);
+    size_t length = strnlen(pattern, MAXIMUM_BYTES + 1);
+    if (length > MAXIMUM_BYTES)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a pattern of identifiers is longer than %d bytes",
+                        MAXIMUM_BYTES);
     for (size_t i = 0; i < length; i++) {
         char c = pattern[i];
         bool known = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -145,20 +145,20 @@ static bool put_before(char *buffer, size_t *start, const char *name)
     return true;
 }
 
-char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT])
+char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MAXIMUM_TEXT])
 {
-    size_t start = SGM__MOST_TEXT - 1;
+    size_t start = SGM__MAXIMUM_TEXT - 1;
     buffer[start] = '\0';
     bool fits = name == NULL || put_before(buffer, &start, name);
     for (; core->parent != NULL && fits; core = core->parent)
         fits = put_before(buffer, &start, core->place->name);
-    memmove(buffer, buffer + start, SGM__MOST_TEXT - start);
+    memmove(buffer, buffer + start, SGM__MAXIMUM_TEXT - start);
     return buffer;
 }
 
 sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 {
-    char path[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT];
     const char **names = sgm__calloc(core->entry_count, sizeof *names);
     if (names == NULL)
         return SGM_ERROR_MEMORY;
@@ -237,7 +237,7 @@ sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_conten
 /* Gets a content of a kind; the messages name the whole identifier. */
 static sgm_status get_kind(sgm_registry *registry, const char *name, sgm_kind kind, sgm_content *value)
 {
-    char path[SGM__MOST_TEXT];
+    char path[SGM__MAXIMUM_TEXT];
     sgm_content content;
     SGM_TRY(sgm_registry_get(registry, name, &content));
     sgm__tree *tree = sgm__tree_lock(registry->core);
@@ -360,7 +360,7 @@ char *sgm_registry_path(sgm_registry *registry)
 {
     if (check_registry(registry) != SGM_OK)
         return NULL;
-    const char *names[SGM__MOST_LEVELS];
+    const char *names[SGM__MAXIMUM_LEVELS];
     size_t count = 0;
     sgm__text text = {0};
     sgm__tree *tree = sgm__tree_lock(registry->core);

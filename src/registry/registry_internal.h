@@ -13,9 +13,9 @@
 
 #include <stdatomic.h>
 
-#define SGM__MOST_LEVELS 64 /* of a tree: bounds every recursion */
-#define SGM__MOST_NAME 200  /* bytes of a name or a tag */
-#define SGM__MOST_TEXT 512  /* bytes of an identifier in a message */
+#define SGM__MAXIMUM_LEVELS 64 /* of a tree: bounds every recursion */
+#define SGM__MAXIMUM_NAME 200  /* bytes of a name or a tag */
+#define SGM__MAXIMUM_TEXT 512  /* bytes of an identifier in a message */
 
 typedef struct sgm__core sgm__core;
 
@@ -85,7 +85,7 @@ void sgm__core_add(sgm__core *core, sgm__entry *entry); /* retains it; reserved 
 /* The core of a writable registry; fails for NULL and for views. */
 sgm_status sgm__writable(sgm_registry *registry, sgm__core **core);
 /* "a.b.name" from the root down, cut off at the front when too long; `name` may be NULL. Returns `buffer`. */
-char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MOST_TEXT]);
+char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MAXIMUM_TEXT]);
 sgm_status sgm__no_entry(const sgm__core *core, const char *name);
 
 /* entry.c */
@@ -130,7 +130,7 @@ typedef struct sgm__identifier {
     char *storage; /* cut into patterns and tags */
     const char **tags;
     size_t tag_count, tag_capacity;
-    sgm__part parts[SGM__MOST_LEVELS];
+    sgm__part parts[SGM__MAXIMUM_LEVELS];
     size_t count;
 } sgm__identifier;
 sgm_status sgm__identifier_parse(const char *text, sgm__identifier **identifier);

@@ -11,9 +11,9 @@ typedef struct found {
 /* Pointers of a walk are good while the lock is held, or the tree's generation stays the same. */
 typedef struct walking {
     const sgm__identifier *identifier;
-    size_t most;   /* stops after so many */
-    bool missing;  /* also registries that lack the last name */
-    sgm__text way; /* the identifier so far */
+    size_t maximum; /* stops after so many */
+    bool missing;   /* also registries that lack the last name */
+    sgm__text way;  /* the identifier so far */
     found *items;
     size_t count, capacity;
     /* where nothing matched, as deep as possible: for a suggestion */
@@ -60,7 +60,7 @@ static sgm_status walk_level(walking *walk, sgm__core *core, size_t level)
 {
     size_t length = walk->way.length;
     bool is_last = level + 1 == walk->identifier->count, any = false;
-    for (size_t i = 0; i < core->entry_count && walk->count < walk->most; i++) {
+    for (size_t i = 0; i < core->entry_count && walk->count < walk->maximum; i++) {
         sgm__entry *entry = core->entries[i];
         sgm__core *child = sgm__entry_child(entry);
         if (!sgm__identifier_matches(walk->identifier, level, entry->name, child,
@@ -93,7 +93,7 @@ static sgm_status check_root(const sgm_registry *root)
 
 static void add_way(sgm__text *text, const sgm__core *core, const sgm__core *root)
 {
-    const char *way[SGM__MOST_LEVELS];
+    const char *way[SGM__MAXIMUM_LEVELS];
     size_t count = 0;
     for (; core != root; core = core->parent)
         way[count++] = core->place->name;
@@ -155,13 +155,13 @@ struct sgm_resolver {
 };
 
 static sgm_status open_resolver(sgm_resolver *resolver, sgm_registry *root, const char *identifier,
-                                size_t most)
+                                size_t maximum)
 {
     *resolver = (sgm_resolver){0};
     SGM_TRY(check_root(root));
     SGM_TRY(sgm__identifier_parse(identifier, &resolver->identifier));
     resolver->walk.identifier = resolver->identifier;
-    resolver->walk.most = most;
+    resolver->walk.maximum = maximum;
     resolver->root = sgm_registry_retain(root);
     return SGM_OK;
 }

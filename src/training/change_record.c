@@ -5,7 +5,7 @@
 
 #include <time.h>
 
-#define DROPPED_AT_ONCE (SGM__MOST_CHANGES / 10)
+#define DROPPED_AT_ONCE (SGM__MAXIMUM_CHANGES / 10)
 
 /* --- the list --- */
 
@@ -65,7 +65,7 @@ void sgm__change_record_free(sgm__change_record *record)
 static void make_room(sgm__change_record *record)
 {
     size_t kept = 0, dropped = 0;
-    if (record->count < SGM__MOST_CHANGES)
+    if (record->count < SGM__MAXIMUM_CHANGES)
         return;
     for (int pass = 0; pass < 2 && dropped == 0; pass++) {
         kept = 0;
@@ -84,7 +84,7 @@ static void make_room(sgm__change_record *record)
 /* Tensors of the oldest changes go first. */
 static void limit_bytes(sgm__change_record *record)
 {
-    for (size_t i = 0; i < record->count && record->bytes > SGM__MOST_CHANGE_BYTES; i++)
+    for (size_t i = 0; i < record->count && record->bytes > SGM__MAXIMUM_CHANGE_BYTES; i++)
         if (record->items[i].old.kind == SGM_KIND_TENSOR)
             let_go_of_old(record, &record->items[i]);
 }
@@ -193,7 +193,7 @@ static bool begin_note(sgm_trainer *trainer, const char *identifier)
     const char *who = trainer->changed_by;
     if (trainer->restoring || is_setting_up(trainer, who))
         return false;
-    if (trainer->folder != NULL && sgm__is_wish(who))
+    if (trainer->folder != NULL && sgm__is_request(who))
         sgm__changes_supersede(trainer, identifier, 0);
     return true;
 }

@@ -6,9 +6,9 @@
 #include "training/trainer.h"
 #include <jansson.h>
 
-#define SGM__MOST_CHANGES ((size_t)1000)          /* of older ones nothing is kept */
-#define SGM__MOST_CHANGE_BYTES ((size_t)64 << 20) /* of tensors that can be put back */
-#define SGM__POSITION_CHANGE "position"           /* the identifier of a reset or a restore */
+#define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* of older ones nothing is kept */
+#define SGM__MAXIMUM_CHANGE_BYTES ((size_t)64 << 20) /* of tensors that can be put back */
+#define SGM__POSITION_CHANGE "position"              /* the identifier of a reset or a restore */
 #define SGM__HOOK_CHANGE "hook " /* the identifier of a hook that came or went, with its name */
 
 typedef struct sgm__noted_change {
@@ -34,7 +34,7 @@ void sgm__change_record_free(sgm__change_record *record);
 /* A person, who sits at a monitor or types commands: what they set can be taken back, and a resume makes it
  * again. The program's own settings are made again, too. */
 bool sgm__is_person(const char *who);
-bool sgm__is_wish(const char *who);
+bool sgm__is_request(const char *who);
 
 /* Notes a change, by who sets values just now; in the run's folder, too, if there is one. With the trainer's
  * lock. What the program sets before it runs, and what a checkpoint brings, is no change. */

@@ -4,7 +4,7 @@
 
 #include "training/change_record.h"
 
-#define SGM__MOST_CHANGE_LISTENERS 8
+#define SGM__MAXIMUM_CHANGE_LISTENERS 8
 
 typedef struct sgm__change_listener {
     sgm__change_function function; /* NULL: the place is free */
@@ -20,7 +20,7 @@ struct sgm__change_record {
     size_t bytes;    /* of tensors */
     int64_t group;   /* of the command that is at work; -1: it has made no change yet; 0: none is */
     int64_t undoing; /* number of the change that is being taken back; 0: none */
-    sgm__change_listener listeners[SGM__MOST_CHANGE_LISTENERS];
+    sgm__change_listener listeners[SGM__MAXIMUM_CHANGE_LISTENERS];
 };
 
 /* With the record's lock; NULL: it is not kept. */

@@ -17,7 +17,7 @@ bool sgm__is_person(const char *who)
     return false;
 }
 
-bool sgm__is_wish(const char *who)
+bool sgm__is_request(const char *who)
 {
     return sgm__is_person(who) || strcmp(who, "program") == 0;
 }

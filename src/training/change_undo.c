@@ -70,7 +70,7 @@ void sgm__change_tell(sgm_trainer *trainer, const sgm__noted_change *change)
 {
     const sgm__change_listener *listeners = trainer->changes->listeners;
     json_t *shown = NULL;
-    for (size_t i = 0; i < SGM__MOST_CHANGE_LISTENERS; i++) {
+    for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++) {
         if (listeners[i].function == NULL)
             continue;
         if (shown == NULL)
@@ -85,22 +85,23 @@ sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function functi
     sgm__change_record *record = trainer->changes;
     size_t i = 0;
     pthread_mutex_lock(&record->lock);
-    while (i < SGM__MOST_CHANGE_LISTENERS && record->listeners[i].function != NULL)
+    while (i < SGM__MAXIMUM_CHANGE_LISTENERS && record->listeners[i].function != NULL)
         i++;
-    if (i < SGM__MOST_CHANGE_LISTENERS)
+    if (i < SGM__MAXIMUM_CHANGE_LISTENERS)
         record->listeners[i] = (sgm__change_listener){function, user};
     pthread_mutex_unlock(&record->lock);
-    return i < SGM__MOST_CHANGE_LISTENERS
+    return i < SGM__MAXIMUM_CHANGE_LISTENERS
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_STATE, "trainer '%s' has %d listeners to its changes, which is the most",
-                          trainer->name, SGM__MOST_CHANGE_LISTENERS);
+               : sgm_fail(SGM_ERROR_STATE,
+                          "trainer '%s' has %d listeners to its changes, which is the maximum", trainer->name,
+                          SGM__MAXIMUM_CHANGE_LISTENERS);
 }
 
 void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, const void *user)
 {
     sgm__change_record *record = trainer->changes;
     pthread_mutex_lock(&record->lock);
-    for (size_t i = 0; i < SGM__MOST_CHANGE_LISTENERS; i++)
+    for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++)
         if (record->listeners[i].function == function && record->listeners[i].user == user)
             record->listeners[i] = (sgm__change_listener){0};
     pthread_mutex_unlock(&record->lock);

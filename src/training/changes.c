@@ -84,13 +84,13 @@ static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stay
         json_integer_value(iteration) < trainer->position.iteration)
         return SGM_OK;
     bool newer = json_integer_value(iteration) > trainer->position.iteration;
-    bool wished = sgm__is_wish(who);
-    if (wished && !json_is_object(value) && is_value(trainer, what)) {
+    bool requested = sgm__is_request(who);
+    if (requested && !json_is_object(value) && is_value(trainer, what)) {
         sgm__changes_supersede(trainer, what, json_integer_value(iteration));
         return add(trainer, line, value);
     }
     *stays = !newer;
-    if (wished && newer)
+    if (requested && newer)
         sgm__log(SGM_LOG_WARNING, trainer->name,
                  "%s was changed by %s at iteration %lld, after the checkpoint: that is lost, make it again",
                  what, who, (long long)json_integer_value(iteration));

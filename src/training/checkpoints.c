@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #define ENDING ".safetensors"
-#define MOST_COPIED ((size_t)1 << 30)
+#define MAXIMUM_COPIED ((size_t)1 << 30)
 #define NEWEST_OF_RUN "checkpoint" /* that a resume goes on from */
 
 /* --- names --- */
@@ -121,17 +121,17 @@ static sgm_status not_there(sgm_trainer *trainer, const char *name)
 {
     sgm__checkpoint *list;
     size_t count;
-    const char *near = NULL;
+    const char *intra_node = NULL;
     if (sgm__checkpoints_list(trainer, &list, &count) != SGM_OK)
         return sgm__last_failure();
     const char **names = sgm__calloc(count + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < count; i++)
         names[i] = list[i].name;
     if (names != NULL)
-        near = sgm__nearest(name, names, count);
-    sgm_status status =
-        sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s", trainer->name, name,
-                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+        intra_node = sgm__nearest(name, names, count);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s",
+                                 trainer->name, name, intra_node != NULL ? "; did you mean '" : "",
+                                 intra_node != NULL ? intra_node : "", intra_node != NULL ? "'?" : "");
     sgm__free(names);
     sgm__free(list);
     return status;
@@ -304,7 +304,7 @@ static sgm_status check_file(const sgm__control_call *call, const char *name, co
 static sgm_status copy_all(int from, int file)
 {
     for (ssize_t copied = 1; copied != 0;) {
-        copied = sendfile(file, from, NULL, MOST_COPIED);
+        copied = sendfile(file, from, NULL, MAXIMUM_COPIED);
         if (copied < 0 && errno != EINTR)
             return sgm_fail(SGM_ERROR_FILE, "cannot write: %s", sgm__errno_text(errno));
     }

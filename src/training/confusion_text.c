@@ -5,7 +5,7 @@
 
 #define WIDEST_MATRIX 30 /* classes */
 #define LONGEST_NAME 24  /* characters */
-#define MOST_LINES 10    /* mistakes that are listed */
+#define MAXIMUM_LINES 10 /* mistakes that are listed */
 
 typedef struct matrix {
     int64_t classes;
@@ -62,36 +62,36 @@ static size_t class_width(const matrix *m)
 
 static void append_row(sgm__text *text, const matrix *m, int64_t class, size_t head, int width)
 {
-    int64_t records = 0, right = m->counts[class * m->classes + class];
+    int64_t examples = 0, right = m->counts[class * m->classes + class];
     append_class(text, m, class, head);
     for (int64_t i = 0; i < m->classes; i++) {
         int64_t count = m->counts[class * m->classes + i];
-        records += count;
+        examples += count;
         if (count == 0)
             sgm__text_append(text, " %*s", width, ".");
         else
             sgm__text_append(text, " %*lld", width, (long long)count);
     }
-    if (records > 0)
-        sgm__text_append(text, "  %7lld  %5.1f %%\n", (long long)records,
-                         100 * (double)right / (double)records);
+    if (examples > 0)
+        sgm__text_append(text, "  %7lld  %5.1f %%\n", (long long)examples,
+                         100 * (double)right / (double)examples);
     else
         sgm__text_append(text, "  %7d        -\n", 0);
 }
 
 static void append_matrix(sgm__text *text, const matrix *m)
 {
-    static const char corner[] = "target \\ answer";
-    int64_t most = m->classes - 1;
+    static const char corner[] = "target \\ output";
+    int64_t maximum = m->classes - 1;
     size_t head = class_width(m);
     head = head < sizeof corner - 1 ? sizeof corner - 1 : head;
     for (int64_t i = 0; i < m->classes * m->classes; i++)
-        most = m->counts[i] > most ? m->counts[i] : most;
-    int width = (int)digits_of(most) + 1;
+        maximum = m->counts[i] > maximum ? m->counts[i] : maximum;
+    int width = (int)digits_of(maximum) + 1;
     sgm__text_append(text, "%-*s", (int)head, corner);
     for (int64_t i = 0; i < m->classes; i++)
         sgm__text_append(text, " %*lld", width, (long long)i);
-    sgm__text_append(text, "  records   recall\n");
+    sgm__text_append(text, "  examples   recall\n");
     for (int64_t i = 0; i < m->classes; i++)
         append_row(text, m, i, head, width);
 }
@@ -99,22 +99,22 @@ static void append_matrix(sgm__text *text, const matrix *m)
 /* The most frequent mistakes; of equally frequent ones the first. */
 static void append_mistakes(sgm__text *text, const matrix *m)
 {
-    int64_t places[MOST_LINES], found = 0;
+    int64_t places[MAXIMUM_LINES], found = 0;
     for (int64_t i = 0; i < m->classes * m->classes; i++) {
         if (m->counts[i] == 0 || i / m->classes == i % m->classes)
             continue;
         int64_t at = found;
         while (at > 0 && m->counts[places[at - 1]] < m->counts[i])
             at--;
-        if (at == MOST_LINES)
+        if (at == MAXIMUM_LINES)
             continue;
-        found += found < MOST_LINES;
+        found += found < MAXIMUM_LINES;
         memmove(&places[at + 1], &places[at], (size_t)(found - 1 - at) * sizeof *places);
         places[at] = i;
     }
     for (int64_t i = 0; i < found; i++) {
         append_class(text, m, places[i] / m->classes, 0);
-        sgm__text_append(text, " taken for ");
+        sgm__text_append(text, " predicted as ");
         append_class(text, m, places[i] % m->classes, 0);
         sgm__text_append(text, ": %lld\n", (long long)m->counts[places[i]]);
     }

@@ -38,19 +38,19 @@ json_t *sgm__answer_content(const sgm_content *content)
 static char *tensor_text(const sgm_tensor *tensor, const char *type)
 {
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
-    double *values = sgm__calloc(count + 1, sizeof *values), least = INFINITY, most = -INFINITY, sum = 0;
+    double *values = sgm__calloc(count + 1, sizeof *values), minimum = INFINITY, maximum = -INFINITY, sum = 0;
     if (values == NULL || count == 0 || sgm_tensor_read(tensor, values, count) != SGM_OK) {
         sgm__free(values);
         return NULL;
     }
     for (size_t i = 0; i < count; i++) {
-        least = fmin(least, values[i]);
-        most = fmax(most, values[i]);
+        minimum = fmin(minimum, values[i]);
+        maximum = fmax(maximum, values[i]);
         sum += values[i];
     }
     sgm__free(values);
     char *elements = count <= SHOWN_ELEMENTS ? sgm_tensor_text(tensor, SHOWN_ELEMENTS) : NULL;
-    char *text = sgm__format("%s, %.6g to %.6g, mean %.6g%s%s", type, least, most, sum / (double)count,
+    char *text = sgm__format("%s, %.6g to %.6g, mean %.6g%s%s", type, minimum, maximum, sum / (double)count,
                              elements != NULL ? "\n" : "", elements != NULL ? elements : "");
     sgm_string_free(elements);
     return text;

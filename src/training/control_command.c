@@ -8,10 +8,10 @@
 
 #include <stdio.h>
 
-#define MOST_FIELDS 3
-#define SOON 0.5           /* seconds in which who only looks gets it between two steps, or as it is */
-#define WITHIN "within"    /* a field of each command */
-#define MOST_SECONDS 86400 /* of it */
+#define MAXIMUM_FIELDS 3
+#define SOON 0.5              /* seconds in which who only looks gets it between two steps, or as it is */
+#define WITHIN "within"       /* a field of each command */
+#define MAXIMUM_SECONDS 86400 /* of it */
 
 /* --- commands: each reads fields that are texts, and adds to the answer --- */
 
@@ -209,7 +209,7 @@ typedef enum locking {
 typedef struct command_row {
     const char *name;
     sgm_status (*act)(sgm__command *c);
-    const char *fields[MOST_FIELDS];
+    const char *fields[MAXIMUM_FIELDS];
     size_t needed; /* of them */
     locking lock;
     bool quick;  /* never waits for a step, or not for long */
@@ -248,16 +248,16 @@ static sgm_status find_row(const char *name, const command_row **row)
         if (strcmp(name, names[i]) == 0)
             return SGM_OK;
     }
-    const char *near = sgm__nearest(name, names, ROW_COUNT);
+    const char *intra_node = sgm__nearest(name, names, ROW_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND, "unknown command '%.100s'%s%s%s", name,
-                    near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
-                    near != NULL ? "'?)" : "");
+                    intra_node != NULL ? " (did you mean '" : "", intra_node != NULL ? intra_node : "",
+                    intra_node != NULL ? "'?)" : "");
 }
 
 static sgm_status fail_unknown_field(const command_row *row, const char *key)
 {
     sgm__text there = {0};
-    for (int i = 0; i < MOST_FIELDS && row->fields[i] != NULL; i++)
+    for (int i = 0; i < MAXIMUM_FIELDS && row->fields[i] != NULL; i++)
         sgm__text_append(&there, "%s%s", i > 0 ? ", " : "; there is ", row->fields[i]);
     sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'%s", row->name, key,
                                  there.data != NULL ? there.data : "");
@@ -272,7 +272,7 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     if (strcmp(key, "command") == 0 || strcmp(key, WITHIN) == 0)
         return SGM_OK;
     bool known = false;
-    for (int i = 0; i < MOST_FIELDS; i++)
+    for (int i = 0; i < MAXIMUM_FIELDS; i++)
         known |= row->fields[i] != NULL && strcmp(key, row->fields[i]) == 0;
     if (!known)
         return fail_unknown_field(row, key);
@@ -308,7 +308,7 @@ static sgm_status read_request(const sgm__command *c, const command_row *row, js
 static char *words_of(const sgm__command *c, const command_row *row)
 {
     const char *words[2] = {NULL, NULL};
-    for (int i = 0, n = 0; i < MOST_FIELDS && n < 2; i++)
+    for (int i = 0, n = 0; i < MAXIMUM_FIELDS && n < 2; i++)
         if (row->fields[i] != NULL && sgm__command_field(c, row->fields[i]) != NULL)
             words[n++] = sgm__command_field(c, row->fields[i]);
     return sgm__format("%s%.200s%s%.200s", words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "",
@@ -405,11 +405,11 @@ static sgm_status read_patience(json_t *request, sgm__patience *patience)
     if (within == NULL)
         return SGM_OK;
     double seconds = json_is_number(within) ? json_number_value(within) : 0;
-    if (!(seconds > 0 && seconds <= MOST_SECONDS))
+    if (!(seconds > 0 && seconds <= MAXIMUM_SECONDS))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'" WITHIN "' must be a number of seconds, more than 0 and at most "
                         "%d",
-                        MOST_SECONDS);
+                        MAXIMUM_SECONDS);
     patience->until = patience->asked + seconds;
     json_object_del(request, WITHIN);
     return SGM_OK;

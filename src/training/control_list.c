@@ -3,8 +3,8 @@
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
 
-#define MOST_LEVELS 16
-#define MOST_SECONDS 0.002 /* that a training waits for a part of a long list */
+#define MAXIMUM_LEVELS 16
+#define MAXIMUM_SECONDS 0.002 /* that a training waits for a part of a long list */
 
 typedef struct listing {
     const sgm__command *command;
@@ -34,7 +34,7 @@ static void unlock(listing *l)
 /* Between two entries. */
 static sgm_status let_train(listing *l)
 {
-    if (sgm__now() - l->since < MOST_SECONDS)
+    if (sgm__now() - l->since < MAXIMUM_SECONDS)
         return SGM_OK;
     unlock(l);
     return lock(l);
@@ -49,25 +49,26 @@ static bool is_settable(sgm_kind kind, const sgm_option *option)
 }
 
 /* A default of 0 often stands for another one that depends on something else. */
-static json_t *standard_of(const sgm_option *option)
+static json_t *default_of(const sgm_option *option)
 {
     if (option->kind == SGM_KIND_BOOLEAN)
-        return json_boolean(option->standard != 0);
-    if (option->kind == SGM_KIND_TEXT && option->standard_text != NULL)
-        return sgm__answer_text(option->standard_text);
-    if (option->kind == SGM_KIND_INTEGER && option->standard != 0)
-        return json_integer((json_int_t)option->standard);
-    return option->kind == SGM_KIND_NUMBER && option->standard != 0 ? sgm__answer_number(option->standard)
-                                                                    : NULL;
+        return json_boolean(option->default_value != 0);
+    if (option->kind == SGM_KIND_TEXT && option->default_text != NULL)
+        return sgm__answer_text(option->default_text);
+    if (option->kind == SGM_KIND_INTEGER && option->default_value != 0)
+        return json_integer((json_int_t)option->default_value);
+    return option->kind == SGM_KIND_NUMBER && option->default_value != 0
+               ? sgm__answer_number(option->default_value)
+               : NULL;
 }
 
 static void add_row(json_t *item, const sgm_option *option, bool settable)
 {
     if (option->unit != NULL)
         json_object_set_new(item, "unit", sgm__answer_text(option->unit));
-    if (option->least != option->most) {
-        json_object_set_new(item, "least", sgm__answer_number(option->least));
-        json_object_set_new(item, "most", sgm__answer_number(option->most));
+    if (option->minimum != option->maximum) {
+        json_object_set_new(item, "minimum", sgm__answer_number(option->minimum));
+        json_object_set_new(item, "maximum", sgm__answer_number(option->maximum));
     }
     if (option->choices != NULL) {
         json_t *choices = json_array();
@@ -78,9 +79,9 @@ static void add_row(json_t *item, const sgm_option *option, bool settable)
     if (option->doc != NULL)
         json_object_set_new(item, "doc", sgm__answer_text(option->doc));
     json_object_set_new(item, "live", json_boolean(option->live));
-    json_t *standard = settable ? standard_of(option) : NULL;
-    if (standard != NULL)
-        json_object_set_new(item, "standard", standard);
+    json_t *default_value = settable ? default_of(option) : NULL;
+    if (default_value != NULL)
+        json_object_set_new(item, "default", default_value);
 }
 
 /* Tensors are not read: that would copy all parameters, and have gradients kept from now on. */
@@ -166,7 +167,7 @@ static sgm_status list_below(listing *l, sgm_registry *registry, const char *pre
     char **names;
     size_t count;
     sgm_status status = SGM_OK;
-    if (level > MOST_LEVELS)
+    if (level > MAXIMUM_LEVELS)
         return SGM_OK;
     SGM_TRY(sgm_registry_names(registry, &names, &count));
     for (size_t i = 0; i < count && status == SGM_OK; i++)

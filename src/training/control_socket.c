@@ -16,9 +16,9 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define MOST_CLIENTS 16 /* of one more, the one that has been silent for longest goes */
-#define OWN_WAITS 2     /* of poll: the wake-up and the listener, before the clients */
-#define PATIENCE 60.0   /* seconds that a command waits for a trainer which is busy */
+#define MAXIMUM_CLIENTS 16 /* of one more, the one that has been silent for longest goes */
+#define OWN_WAITS 2        /* of poll: the wake-up and the listener, before the clients */
+#define PATIENCE 60.0      /* seconds that a command waits for a trainer which is busy */
 
 typedef struct client {
     int descriptor; /* -1: free */
@@ -43,7 +43,7 @@ struct sgm__control_server {
     struct sockaddr_un address;
     int listener, wake;
     pthread_t thread, worker;
-    client clients[MOST_CLIENTS];
+    client clients[MAXIMUM_CLIENTS];
     pthread_mutex_t lock;
     pthread_cond_t more;
     client *first, **last; /* the queue of the worker */
@@ -79,7 +79,7 @@ static void accept_client(sgm__control_server *server)
         return;
     }
     client *place = NULL;
-    for (size_t i = 0; i < MOST_CLIENTS && (place == NULL || place->descriptor >= 0); i++) {
+    for (size_t i = 0; i < MAXIMUM_CLIENTS && (place == NULL || place->descriptor >= 0); i++) {
         client *c = &server->clients[i];
         if (!c->working && (place == NULL || c->descriptor < 0 || c->active < place->active))
             place = c;
@@ -229,7 +229,7 @@ static void serve(sgm__control_server *server, client *c, short events)
 /* What the worker has done. */
 static void deliver(sgm__control_server *server)
 {
-    for (size_t i = 0; i < MOST_CLIENTS; i++) {
+    for (size_t i = 0; i < MAXIMUM_CLIENTS; i++) {
         client *c = &server->clients[i];
         pthread_mutex_lock(&server->lock);
         bool answered = c->working && c->answered;
@@ -262,18 +262,18 @@ static void *serve_all(void *user)
 {
     sgm__control_server *server = user;
     for (;;) {
-        struct pollfd waits[OWN_WAITS + MOST_CLIENTS] = {{.fd = server->wake, .events = POLLIN},
-                                                         {.fd = server->listener, .events = POLLIN}};
-        for (size_t i = 0; i < MOST_CLIENTS; i++) {
+        struct pollfd waits[OWN_WAITS + MAXIMUM_CLIENTS] = {{.fd = server->wake, .events = POLLIN},
+                                                            {.fd = server->listener, .events = POLLIN}};
+        for (size_t i = 0; i < MAXIMUM_CLIENTS; i++) {
             const client *c = &server->clients[i];
             waits[OWN_WAITS + i] = (struct pollfd){.fd = c->working ? -1 : c->descriptor,
                                                    .events = c->output != NULL ? POLLOUT : POLLIN};
         }
-        if (poll(waits, OWN_WAITS + MOST_CLIENTS, -1) < 0)
+        if (poll(waits, OWN_WAITS + MAXIMUM_CLIENTS, -1) < 0)
             continue;
         if (waits[0].revents != 0 && !hear_worker(server))
             return NULL;
-        for (size_t i = 0; i < MOST_CLIENTS && !atomic_load(&server->ending); i++)
+        for (size_t i = 0; i < MAXIMUM_CLIENTS && !atomic_load(&server->ending); i++)
             if (waits[OWN_WAITS + i].revents != 0)
                 serve(server, &server->clients[i], waits[OWN_WAITS + i].revents);
         if (waits[1].revents != 0)
@@ -414,7 +414,7 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
         server->last = &server->first;
         pthread_mutex_init(&server->lock, NULL);
         pthread_cond_init(&server->more, NULL);
-        for (size_t i = 0; i < MOST_CLIENTS; i++)
+        for (size_t i = 0; i < MAXIMUM_CLIENTS; i++)
             server->clients[i].descriptor = -1;
         if (start(server, folder) == SGM_OK)
             return server;
@@ -436,7 +436,7 @@ void sgm__control_server_stop(sgm__control_server *server)
     eventfd_write(server->wake, 1);
     pthread_join(server->thread, NULL);
     unlink(server->address.sun_path);
-    for (size_t i = 0; i < MOST_CLIENTS; i++)
+    for (size_t i = 0; i < MAXIMUM_CLIENTS; i++)
         if (server->clients[i].descriptor >= 0)
             drop(&server->clients[i]);
     free_server(server);

@@ -86,12 +86,12 @@ sgm_status sgm__tensor_parse(const char *text, const sgm_tensor *like, sgm_tenso
 static sgm_tensor *read_npy(const char *path, int64_t count)
 {
     sgm_reader *reader = sgm_npy_reader(sgm_file_source(path), NULL);
-    sgm_records records = {0};
+    sgm_examples examples = {0};
     sgm_tensor *tensor = NULL;
     if (reader != NULL && sgm_reader_prepare(reader) == SGM_OK &&
-        sgm_reader_read(reader, count + 1, &records) == SGM_OK) {
-        if (records.values != NULL && records.count > 0)
-            tensor = sgm_tensor_copy(records.values);
+        sgm_reader_read(reader, count + 1, &examples) == SGM_OK) {
+        if (examples.values != NULL && examples.count > 0)
+            tensor = sgm_tensor_copy(examples.values);
         else
             sgm_fail(SGM_ERROR_FORMAT, "'%s' has no numbers", path);
     }
@@ -99,7 +99,7 @@ static sgm_tensor *read_npy(const char *path, int64_t count)
     return tensor;
 }
 
-/* One record more than wanted shows that there are too many. */
+/* One example more than wanted shows that there are too many. */
 sgm_status sgm__tensor_load(const char *path, const sgm_tensor *like, sgm_tensor **made)
 {
     const sgm_shape *shape = sgm_tensor_shape(like);

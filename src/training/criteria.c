@@ -54,7 +54,7 @@ static bool is_finite(double value, const char *what)
 
 static bool is_count(int64_t count, const char *what)
 {
-    bool good = count >= 1 && count <= SGM__PHRASE_MOST_COUNT;
+    bool good = count >= 1 && count <= SGM__PHRASE_MAXIMUM_COUNT;
     if (!good)
         sgm_fail(SGM_ERROR_ARGUMENT, "%s needs a number from 1 to 2^53, not %lld", what, (long long)count);
     return good;
@@ -155,9 +155,9 @@ static sgm_status adopt(sgm_criteria *node, sgm_criteria *part)
     size_t more = same ? part->part_count : 1, nodes = node->nodes + part->nodes - same;
     unsigned depth = part->depth + !same;
     sgm_status status = SGM_OK;
-    if (depth > SGM__CRITERIA_DEEPEST || nodes > SGM__CRITERIA_MOST_NODES)
+    if (depth > SGM__CRITERIA_DEEPEST || nodes > SGM__CRITERIA_MAXIMUM_NODES)
         status = sgm_fail(SGM_ERROR_ARGUMENT, "criteria have at most %d parts, %d deep",
-                          SGM__CRITERIA_MOST_NODES, SGM__CRITERIA_DEEPEST);
+                          SGM__CRITERIA_MAXIMUM_NODES, SGM__CRITERIA_DEEPEST);
     sgm_criteria **parts = NULL;
     if (status == SGM_OK) {
         parts = sgm__realloc(node->parts, (node->part_count + more) * sizeof *parts);
@@ -370,9 +370,9 @@ static bool is_flag(double number)
     return number == 0 || number == 1;
 }
 
-static bool is_whole(double number, double least, double most)
+static bool is_whole(double number, double minimum, double maximum)
 {
-    return number >= least && number <= most && number == floor(number);
+    return number >= minimum && number <= maximum && number == floor(number);
 }
 
 static bool is_good_memory(const sgm_criteria *node, const double *numbers)
@@ -391,7 +391,7 @@ static bool is_good_memory(const sgm_criteria *node, const double *numbers)
     case SGM__CRITERIA_REPEATED:
         return is_whole(numbers[SGM__MEMORY_COUNT], 0, (double)(node->count - 1));
     case SGM__CRITERIA_EXTERNAL:
-        return is_whole(numbers[0], SGM__EXTERNAL_ON, (double)SGM__PHRASE_MOST_COUNT);
+        return is_whole(numbers[0], SGM__EXTERNAL_ON, (double)SGM__PHRASE_MAXIMUM_COUNT);
     case SGM__CRITERIA_AND:
     case SGM__CRITERIA_OR:
     case SGM__CRITERIA_NOT:

@@ -33,7 +33,7 @@ enum {
 #define SGM__EXTERNAL_ON (-2)
 
 #define SGM__CRITERIA_DEEPEST 32
-#define SGM__CRITERIA_MOST_NODES 128
+#define SGM__CRITERIA_MAXIMUM_NODES 128
 
 struct sgm_criteria {
     sgm__criteria_kind kind;

@@ -218,7 +218,7 @@ static void toggle(_Atomic int64_t *external)
 static void hold(_Atomic int64_t *external)
 {
     int64_t state = atomic_load(external);
-    while (state >= 0 && state < SGM__PHRASE_MOST_COUNT &&
+    while (state >= 0 && state < SGM__PHRASE_MAXIMUM_COUNT &&
            !atomic_compare_exchange_weak(external, &state, state + 1)) {
     }
 }

@@ -25,7 +25,7 @@ bool sgm__criteria_falls(const char *identifier)
     return false;
 }
 
-static sgm_extremum standard_extremum(const char *identifier)
+static sgm_extremum default_extremum(const char *identifier)
 {
     return sgm__criteria_falls(identifier) ? SGM_MINIMUM : SGM_MAXIMUM;
 }
@@ -77,7 +77,7 @@ static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm
     static const char *const words[] = {"maximum", "minimum"}, *const directions[] = {"below", "above"};
     sgm__phrase *p = r->phrase;
     double value = 0;
-    sgm_extremum direction = standard_extremum(identifier);
+    sgm_extremum direction = default_extremum(identifier);
     for (int i = 0; i < 2; i++)
         if (sgm__phrase_take(p, words[i]))
             return made(r, at, sgm_criteria_extremum(identifier, (sgm_extremum)i), criteria);
@@ -125,7 +125,7 @@ static sgm_status read_stalls(reader *r, const char *identifier, size_t at, sgm_
     sgm__phrase *p = r->phrase;
     size_t count_at = p->at;
     int64_t count = 1;
-    sgm_extremum extremum = standard_extremum(identifier);
+    sgm_extremum extremum = default_extremum(identifier);
     SGM_TRY(sgm__phrase_count(p, "epochs, iterations or times", &count));
     SGM_TRY(read_unit(r, count_at, &count));
     bool below = sgm__phrase_is(p, "below");
@@ -298,9 +298,9 @@ static int binding(const sgm_criteria *node)
     }
 }
 
-static void append_within(sgm__text *text, const sgm_criteria *node, int least, const sgm_time_step *step)
+static void append_within(sgm__text *text, const sgm_criteria *node, int minimum, const sgm_time_step *step)
 {
-    bool brackets = binding(node) < least;
+    bool brackets = binding(node) < minimum;
     sgm__text_append(text, brackets ? "(" : "");
     sgm__append_criteria(text, node, step);
     sgm__text_append(text, brackets ? ")" : "");
@@ -327,12 +327,13 @@ static void append_stalls(sgm__text *text, const sgm_criteria *node, const sgm_t
 {
     int64_t interval = step != NULL && step->interval > 0 ? step->interval : 1, count;
     bool in_time = step != NULL && (step->scale == SGM_EPOCH || step->scale == SGM_ITERATION) &&
-                   !__builtin_mul_overflow(node->count, interval, &count) && count <= SGM__PHRASE_MOST_COUNT;
+                   !__builtin_mul_overflow(node->count, interval, &count) &&
+                   count <= SGM__PHRASE_MAXIMUM_COUNT;
     if (!in_time)
         count = node->count;
     sgm__text_append(text, "%s stalls %lld %s%s", node->identifier, (long long)count,
                      in_time ? sgm_time_scale_name(step->scale) : "time", count == 1 ? "" : "s");
-    if (node->extremum != standard_extremum(node->identifier))
+    if (node->extremum != default_extremum(node->identifier))
         sgm__text_append(text, node->extremum == SGM_MAXIMUM ? " below maximum" : " above minimum");
 }
 
@@ -340,7 +341,7 @@ static void append_reaches(sgm__text *text, const sgm_criteria *node)
 {
     sgm__text_append(text, "%s reaches ", node->identifier);
     sgm__append_number(text, node->value);
-    if (node->extremum != standard_extremum(node->identifier))
+    if (node->extremum != default_extremum(node->identifier))
         sgm__text_append(text, node->extremum == SGM_MAXIMUM ? " from below" : " from above");
 }
 

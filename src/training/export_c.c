@@ -8,7 +8,7 @@
 #include <ctype.h>
 #include <stdio.h>
 
-#define MOST_NAME 40
+#define MAXIMUM_NAME 40
 
 /* One of the two functions. */
 typedef struct function {
@@ -26,7 +26,7 @@ typedef struct export
     const sgm_export_c_options *options;
     function functions[2];
     int32_t count;
-    char last[MOST_NAME + 16];
+    char last[MAXIMUM_NAME + 16];
     char *about;
 }
 export;
@@ -46,16 +46,16 @@ static void free_function(function *f)
 static sgm_status check_options(const sgm_export_c_options *options)
 {
     const char *name = options->name;
-    bool good = (isalpha((unsigned char)*name) || *name == '_') && strlen(name) <= MOST_NAME;
+    bool good = (isalpha((unsigned char)*name) || *name == '_') && strlen(name) <= MAXIMUM_NAME;
     for (const char *c = name; *c != '\0' && good; c++)
         good = (isalnum((unsigned char)*c) || *c == '_') && (unsigned char)*c < 128;
     if (!good)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'%.60s' cannot begin names of C: use letters, digits and _, at most %d, "
                         "and no digit first",
-                        name, MOST_NAME);
+                        name, MAXIMUM_NAME);
     if (options->batch < 0 || options->train < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "batch and train are numbers of records, not %lld",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "batch and train are numbers of examples, not %lld",
                         (long long)(options->batch < 0 ? options->batch : options->train));
     return SGM_OK;
 }
@@ -97,7 +97,7 @@ static sgm_status plan_in(sgm_trainer *trainer, sgm__step_purpose purpose, int64
     sgm_dtype precision = trainer->settings.precision;
     if (precision == SGM_BFLOAT16)
         trainer->settings.precision = SGM_FLOAT32;
-    sgm__trainer_forget_programs(trainer); /* so that the graph is recorded again */
+    sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_status status = sgm__trainer_program(trainer, purpose, batch) != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && purpose == SGM__UPDATE)
         keep_loss(trainer->graph);
@@ -118,7 +118,7 @@ static bool is_taken(const char *name)
         "double",   "else",   "enum",    "extern",   "float",    "for",           "goto",     "if",
         "inline",   "int",    "long",    "register", "restrict", "return",        "short",    "signed",
         "sizeof",   "static", "struct",  "switch",   "typedef",  "union",         "unsigned", "void",
-        "volatile", "while",  "sum",     "best",     "place",    "here",          "value",    "slope",
+        "volatile", "while",  "sum",     "best",     "place",    "here",          "value",    "gradient",
         "seen",     "at",     "outputs", "loss",     "words",    "learning_rate", "int64_t"};
     if (strlen(name) < 3)
         return true;
@@ -129,12 +129,12 @@ static bool is_taken(const char *name)
            isdigit((unsigned char)name[strlen(name) - 1]);
 }
 
-static char *parameter_name(const char *section)
+static char *parameter_name(const char *field)
 {
     char identifier[SGM__SOURCE_NAME - 16];
-    sgm__source_identifier(section, identifier, sizeof identifier);
+    sgm__source_identifier(field, identifier, sizeof identifier);
     bool digit = isdigit((unsigned char)identifier[0]);
-    return sgm__format("%s%s%s", digit ? "section_" : "", identifier, is_taken(identifier) ? "_values" : "");
+    return sgm__format("%s%s%s", digit ? "field_" : "", identifier, is_taken(identifier) ? "_values" : "");
 }
 
 static char *output_name(const sgm__plan *plan, const char *name)
@@ -161,11 +161,11 @@ static char *correction_from(const export *e, double beta, sgm__source_input *in
 }
 
 /* What an input is in C, without its name, which is returned: sgm__free, or NULL. */
-static char *describe_input(const export *e, const char *section, sgm__source_input *input)
+static char *describe_input(const export *e, const char *field, sgm__source_input *input)
 {
     const sgm__source_request request = {.name = e->options->name, .real = real_of(e)};
     char real[SGM__SOURCE_NAME];
-    switch (sgm__fed_number_of(section)) {
+    switch (sgm__fed_number_of(field)) {
     case SGM__FED_LEARNING_RATE:
         *input = (sgm__source_input){.number = true};
         return sgm__strdup("learning_rate");
@@ -179,7 +179,7 @@ static char *describe_input(const export *e, const char *section, sgm__source_in
         return correction_from(e, e->trainer->optimiser->options.beta2, input);
     default:
         *input = (sgm__source_input){0};
-        return parameter_name(section);
+        return parameter_name(field);
     }
 }
 
@@ -198,8 +198,8 @@ static sgm_status name_parameters(const export *e, function *f)
         f->outputs[f->name_count++] = name;
     }
     for (size_t i = 0; i < inputs; i++) {
-        const char *section = sgm__plan_string(plan, plan->inputs[i].name);
-        char *name = describe_input(e, section, &f->inputs[i]);
+        const char *field = sgm__plan_string(plan, plan->inputs[i].name);
+        char *name = describe_input(e, field, &f->inputs[i]);
         if (name == NULL)
             return SGM_ERROR_MEMORY;
         f->outputs[f->name_count++] = name;
@@ -217,12 +217,12 @@ static sgm_status add_function(export *e, sgm__step_purpose purpose, int64_t bat
     SGM_TRY(name_parameters(e, f));
     if (purpose == SGM__PREDICT)
         sgm__text_append(&f->doc,
-                         "What the network answers to %lld record%s, one after the other. Returns 0;",
+                         "What the network predicts for %lld example%s, one after the other. Returns 0;",
                          (long long)batch, batch == 1 ? "" : "s");
     else
         sgm__text_append(
             &f->doc,
-            "A step of training with %lld record%s: outputs, gradients, update by %s (the run's learning\n"
+            "A step of training with %lld example%s: outputs, gradients, update by %s (the run's learning\n"
             " * rate was %g). Gives the loss. Returns 0;",
             (long long)batch, batch == 1 ? "" : "s", e->trainer->optimiser->type->name,
             e->trainer->optimiser->options.learning_rate);
@@ -280,7 +280,7 @@ static sgm_status describe(export *e, const char *path)
         " *     #include \"%s\"\n"
         " * Beside the weights%s it needs %lld bytes of memory, which its functions share: one call at a "
         "time.",
-        capitals, file, e->count > 1 ? " and the optimiser's memory" : "", (long long)memory);
+        capitals, file, e->count > 1 ? " and the optimiser state" : "", (long long)memory);
     sgm_string_free(notation);
     e->about = sgm__text_take(&about);
     return e->about != NULL ? SGM_OK : SGM_ERROR_MEMORY;

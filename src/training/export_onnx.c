@@ -5,8 +5,8 @@
 #include <sigma/export.h>
 #include <sigma/onnx.h>
 
-/* What differs between these numbers of records is left open. */
-enum { RECORDS = 2, OTHER_RECORDS = 3 };
+/* What differs between these numbers of examples is left open. */
+enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 
 /* The graph of a prediction; with parameters of float32 a network of bfloat16 can be recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
@@ -14,7 +14,7 @@ static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
     sgm_dtype precision = trainer->settings.precision;
     if (precision == SGM_BFLOAT16)
         trainer->settings.precision = SGM_FLOAT32;
-    sgm__trainer_forget_programs(trainer); /* so that the graph is recorded again */
+    sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_graph *graph = NULL;
     if (sgm__trainer_program(trainer, SGM__PREDICT, batch) != NULL)
         graph = sgm__graph_copy(trainer->graph);
@@ -28,10 +28,10 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     if (trainer->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
     SGM_TRY(sgm__trainer_collect(trainer));
-    sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : RECORDS), *other = NULL;
+    sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && options->batch == 0) {
-        other = record(trainer, OTHER_RECORDS);
+        other = record(trainer, OTHER_EXAMPLES);
         status = other != NULL ? SGM_OK : sgm__last_failure();
     }
     if (status == SGM_OK)
@@ -48,7 +48,8 @@ sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path, const sg
     sgm_export_onnx_options options;
     SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_onnx"));
     if (path == NULL || *path == '\0' || options.batch < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "expected the path of a file, and a number of records from 0 on");
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected the path of a file, and a number of examples from 0 on");
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = export(trainer, path, &options);
     sgm__trainer_unlock(trainer);

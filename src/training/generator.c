@@ -15,7 +15,7 @@ struct sgm_generator {
     sgm_tensor *fed;
     bool shares;        /* tokens are fed as shares of all */
     int64_t vocabulary; /* of what comes out */
-    double *answer;
+    double *probabilities;
     int64_t *read; /* the newest tokens, as many as there are places; NULL: no limit */
     int64_t count; /* of the steps since the newest reset */
     bool *kept;    /* of the recording's parameters: those that steps change, zeros at first */
@@ -114,10 +114,10 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
         SGM_TRY(set_number(g->session, "random.step", 0));
     }
     g->program = sgm_session_prepare(g->session, g->graph);
-    g->answer = sgm__calloc((size_t)g->vocabulary, sizeof *g->answer);
+    g->probabilities = sgm__calloc((size_t)g->vocabulary, sizeof *g->probabilities);
     if (r->places > 0)
         g->read = sgm__calloc((size_t)r->places, sizeof *g->read);
-    return g->program != NULL && g->answer != NULL && (g->read != NULL || r->places == 0)
+    return g->program != NULL && g->probabilities != NULL && (g->read != NULL || r->places == 0)
                ? SGM_OK
                : sgm__last_failure();
 }
@@ -163,7 +163,7 @@ void sgm_generator_free(sgm_generator *g)
     sgm_graph_free(g->graph);
     sgm_network_free(g->network);
     sgm_tensor_free(g->fed);
-    sgm__free(g->answer);
+    sgm__free(g->probabilities);
     sgm__free(g->read);
     sgm__free(g->kept);
     sgm__free(g);
@@ -241,13 +241,13 @@ sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **sh
     if (shares == NULL)
         return SGM_OK;
     sgm_type type = sgm_program_output_type(g->program, g->output);
-    sgm_tensor *answer = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
     sgm_status status =
-        answer != NULL ? sgm_session_read(g->session, g->program, g->output, answer) : SGM_ERROR_MEMORY;
+        output != NULL ? sgm_session_read(g->session, g->program, g->output, output) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = sgm_tensor_read(answer, g->answer, (size_t)g->vocabulary);
-    sgm_tensor_free(answer);
-    *shares = g->answer;
+        status = sgm_tensor_read(output, g->probabilities, (size_t)g->vocabulary);
+    sgm_tensor_free(output);
+    *shares = g->probabilities;
     return status;
 }
 

@@ -84,10 +84,10 @@ static void place(sgm__hooks *hooks, sgm__hook_entry *entry, size_t *placed)
 
 static void join_groups(sgm__hooks *hooks, size_t a, size_t b, size_t count)
 {
-    size_t least = a < b ? a : b, other = a < b ? b : a;
+    size_t minimum = a < b ? a : b, other = a < b ? b : a;
     for (size_t i = 0; i < count; i++)
         if (hooks->order[i]->group == other)
-            hooks->order[i]->group = least;
+            hooks->order[i]->group = minimum;
 }
 
 /* What requires a hook that was moved to the background goes there, too. */
@@ -253,7 +253,7 @@ static void forget_gone(sgm__hooks *hooks, sgm__hook_identity identity, sgm__hoo
     memmove(gone, gone + 1, (hooks->gone_count - (size_t)(gone - hooks->gone)) * sizeof *gone);
 }
 
-/* The least number from 1 that no other hook of the name has. */
+/* The smallest number from 1 that no other hook of the name has. */
 static int free_ordinal(const sgm__hooks *hooks, const char *name)
 {
     for (int ordinal = 1;; ordinal++) {

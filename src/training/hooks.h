@@ -60,9 +60,9 @@ bool sgm__hooks_has(sgm__hooks *hooks, const sgm_hook *hook);
 /* The hook that is called; not in the background. */
 const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call);
 /* Addresses of a hook that was taken off, and of those it required that went with it. */
-#define SGM__MOST_DETACHED 64
+#define SGM__MAXIMUM_DETACHED 64
 typedef struct sgm__detached {
-    sgm_hook *hooks[SGM__MOST_DETACHED];
+    sgm_hook *hooks[SGM__MAXIMUM_DETACHED];
     size_t count;
 } sgm__detached;
 /* Somebody detached it by name, and it may be in the middle of its work. */

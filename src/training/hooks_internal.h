@@ -180,7 +180,7 @@ sgm_status sgm__hook_remember_first(sgm_hook *hook);
 /* Back to that state, criteria too; without any lock. */
 sgm_status sgm__hook_restart(sgm_hook *hook);
 
-/* --- hook_copy.c ---
+/* --- hook_snapshot.c ---
  * Copies what matches the identifiers into `target`. */
 sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_registry *target);
 

@@ -57,7 +57,7 @@ static sgm_status find_named(const sgm__hooks *hooks, const char *name, sgm__hoo
 /* What detaching an entry may take off. */
 static void list_all(const sgm__hook_entry *entry, sgm__detached *detached)
 {
-    if (detached->count == SGM__MOST_DETACHED)
+    if (detached->count == SGM__MAXIMUM_DETACHED)
         return;
     detached->hooks[detached->count++] = entry->hook;
     for (size_t i = 0; i < entry->required_count; i++)

@@ -4,9 +4,9 @@
 #include "training/hooks_internal.h"
 
 #define FORMAT 2
-#define MOST_ATTEMPTS 16
-#define SPARE_ROOM 64           /* numbers */
-#define MOST 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
+#define MAXIMUM_ATTEMPTS 16
+#define SPARE_ROOM 64              /* numbers */
+#define MAXIMUM 9007199254740992.0 /* 2^53: up to it, doubles hold every integer */
 
 /* --- writing --- */
 
@@ -147,7 +147,7 @@ sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *co
 {
     sgm_status status = SGM_ERROR_STATE;
     *numbers = NULL;
-    for (int attempt = 0; attempt < MOST_ATTEMPTS && status == SGM_ERROR_STATE; attempt++) {
+    for (int attempt = 0; attempt < MAXIMUM_ATTEMPTS && status == SGM_ERROR_STATE; attempt++) {
         sgm__free(*numbers);
         *numbers = NULL;
         SGM_TRY(sgm__hooks_get_state(hooks, NULL, count));
@@ -166,9 +166,9 @@ sgm_status sgm__hooks_copy_state(sgm__hooks *hooks, double **numbers, size_t *co
 
 /* --- reading --- */
 
-static bool is_whole(double number, double most)
+static bool is_whole(double number, double maximum)
 {
-    return number >= 0 && number <= most && number == (double)(int64_t)number;
+    return number >= 0 && number <= maximum && number == (double)(int64_t)number;
 }
 
 /* A record as it was read. */
@@ -181,14 +181,15 @@ typedef struct saved {
 } saved;
 
 /* Reads from numbers[*at] on. */
-static sgm_status read_record(const double *numbers, size_t count, size_t *at, saved *one)
+static sgm_status read_example(const double *numbers, size_t count, size_t *at, saved *one)
 {
     const bool has_text = numbers[0] > 1;
     const size_t size = has_text ? 6 : 5;
     const double *kind = numbers + *at, *rest = kind + 1 + has_text;
     if (count - *at < size || !is_whole(kind[0], UINT32_MAX) ||
-        (has_text && !is_whole(kind[1], UINT32_MAX)) || !is_whole(rest[0], 1) || !is_whole(rest[1], MOST) ||
-        !is_whole(rest[2], MOST) || !is_whole(rest[3], (double)(count - *at - size)))
+        (has_text && !is_whole(kind[1], UINT32_MAX)) || !is_whole(rest[0], 1) ||
+        !is_whole(rest[1], MAXIMUM) || !is_whole(rest[2], MAXIMUM) ||
+        !is_whole(rest[3], (double)(count - *at - size)))
         return sgm_fail(SGM_ERROR_FORMAT, "the state of hooks is damaged at number %zu of %zu", *at, count);
     *one = (saved){.identity = {(uint32_t)kind[0], has_text ? (uint32_t)kind[1] : 0},
                    .attached = rest[0] != 0,
@@ -200,7 +201,7 @@ static sgm_status read_record(const double *numbers, size_t count, size_t *at, s
 }
 
 /* *list, which is freed with sgm__free, has pointers into the numbers. */
-static sgm_status read_records(const double *numbers, size_t count, saved **list, size_t *records)
+static sgm_status read_examples(const double *numbers, size_t count, saved **list, size_t *records)
 {
     *list = NULL;
     if (count < 2 || !is_whole(numbers[0], FORMAT) || numbers[0] < 1 || !is_whole(numbers[1], (double)count))
@@ -213,7 +214,7 @@ static sgm_status read_records(const double *numbers, size_t count, saved **list
     sgm_status status = *list ? SGM_OK : SGM_ERROR_MEMORY;
     size_t at = 2;
     for (size_t i = 0; i < *records && status == SGM_OK; i++)
-        status = read_record(numbers, count, &at, &(*list)[i]);
+        status = read_example(numbers, count, &at, &(*list)[i]);
     if (status == SGM_OK && at != count)
         status = sgm_fail(SGM_ERROR_FORMAT, "the state of hooks has %zu numbers, expected %zu", count, at);
     return status;
@@ -382,7 +383,7 @@ sgm_status sgm__hooks_set_state(sgm__hooks *hooks, const double *numbers, size_t
 {
     saved *list;
     size_t records;
-    sgm_status status = read_records(numbers, count, &list, &records);
+    sgm_status status = read_examples(numbers, count, &list, &records);
     if (status == SGM_OK)
         status = restore_all(hooks, list, records);
     sgm__free(list);

@@ -25,8 +25,8 @@ static double draw_gaussian(const draw *call)
 
 static double draw_uniform(const draw *call)
 {
-    double least = call->options->minimum, most = call->options->maximum;
-    return least + (most - least) * sgm__random_uniform(call->random);
+    double minimum = call->options->minimum, maximum = call->options->maximum;
+    return minimum + (maximum - minimum) * sgm__random_uniform(call->random);
 }
 
 static double draw_truncated(const draw *call)
@@ -89,9 +89,9 @@ struct sgm_initialiser {
     sgm_initialiser_options options;
 };
 
-static double or_default(double value, double standard)
+static double or_default(double value, double default_value)
 {
-    return value != 0 ? value : standard;
+    return value != 0 ? value : default_value;
 }
 
 static const initialiser_type *find_type(const char *name)
@@ -106,12 +106,12 @@ static const initialiser_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    const char *intra_node = sgm__nearest(name, names, TYPE_COUNT);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
-             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
-             near != NULL ? "'?"
-                          : "; there are gaussian, uniform, truncated, constant, "
-                            "glorot, glorot_normal, he, orthogonal, custom");
+             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
+             intra_node != NULL ? "'?"
+                                : "; there are gaussian, uniform, truncated, constant, "
+                                  "glorot, glorot_normal, he, orthogonal, custom");
     return NULL;
 }
 
@@ -121,10 +121,11 @@ static bool check_options(const initialiser_type *type, const sgm_initialiser_op
     bool finite = isfinite(o->mean) && isfinite(o->standard_deviation) && isfinite(o->minimum) &&
                   isfinite(o->maximum) && isfinite(o->value) && isfinite(o->gain);
     if (!finite || o->standard_deviation < 0 || o->maximum < o->minimum) {
-        sgm_fail(SGM_ERROR_ARGUMENT,
-                 "initialiser %s: numbers must be finite, the deviation not negative, maximum not below "
-                 "minimum",
-                 type->name);
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "initialiser %s: numbers must be finite, the standard deviation not negative, maximum not below "
+            "minimum",
+            type->name);
         return false;
     }
     if (type->draw == draw_custom && options->function == NULL) {

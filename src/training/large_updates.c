@@ -86,14 +86,14 @@ static sgm_value follow(const sgm_update_call *call, const char *slot, sgm_value
 }
 
 /* s of each element, from the means of rows and columns: row column / mean of the rows */
-static sgm_value factored_squares(const sgm_update_call *call, sgm_value squares, double least)
+static sgm_value factored_squares(const sgm_update_call *call, sgm_value squares, double minimum)
 {
     static const int32_t axes[] = {0, 1, 2, 3, 4, 5, 6, 7};
     sgm_graph *graph = call->graph;
     int32_t rank = sgm_value_type(graph, squares).shape.rank;
     sgm_value rows = follow(call, "row_squares", sgm_reduce_mean(graph, squares, axes + 1, rank - 1, true));
     sgm_value columns = follow(call, "column_squares", sgm_reduce_mean(graph, squares, axes, 1, true));
-    sgm_value mean = sgm_maximum(graph, sgm_mean(graph, rows), sgm__update_number(call, least));
+    sgm_value mean = sgm_maximum(graph, sgm_mean(graph, rows), sgm__update_number(call, minimum));
     return sgm__update_times(call, sgm_divide(graph, rows, mean), columns);
 }
 
@@ -102,12 +102,12 @@ sgm_value sgm__update_adafactor(const sgm_update_call *call)
 {
     sgm_graph *graph = call->graph;
     sgm_type type = sgm_value_type(graph, call->parameter);
-    double least = type.dtype == SGM_FLOAT64 ? DBL_EPSILON : FLT_EPSILON;
+    double minimum = type.dtype == SGM_FLOAT64 ? DBL_EPSILON : FLT_EPSILON;
     double size = sqrt((double)sgm_shape_elements(&type.shape));
     sgm_value squares = sgm_square(graph, call->gradient);
-    squares =
-        is_matrix(call) ? factored_squares(call, squares, least) : follow(call, "squared_gradient", squares);
-    squares = sgm_maximum(graph, squares, sgm__update_number(call, least * least));
+    squares = is_matrix(call) ? factored_squares(call, squares, minimum)
+                              : follow(call, "squared_gradient", squares);
+    squares = sgm_maximum(graph, squares, sgm__update_number(call, minimum * minimum));
     sgm_value update = sgm_divide(graph, call->gradient, sgm_square_root(graph, squares));
     sgm_value bound =
         sgm_maximum(graph, share(call, norm(call, update), 1 / size), sgm__update_number(call, 1));

@@ -11,8 +11,8 @@
 
 #include <stdio.h>
 
-#define LEAST_CURVATURE 1e-10 /* of s'y: below it a pair tells nothing, and is not kept */
-#define LEAST_DESCENT 1e-9    /* of the loss, by its slope along the step: below it nothing moves */
+#define MINIMUM_CURVATURE 1e-10 /* of s'y: below it a pair tells nothing, and is not kept */
+#define MINIMUM_DESCENT 1e-9    /* of the loss, by its slope along the step: below it nothing moves */
 
 typedef struct search {
     sgm_graph *graph;
@@ -86,7 +86,7 @@ static void remember(const search *s)
         change[i] = sgm_subtract(graph, s->calls[i].gradient, s->before[i]);
     sgm_value curvature = dot(s, change, s->taken);
     sgm_value add_it =
-        sgm_logical_and(graph, s->active, sgm_greater(graph, curvature, number(s, LEAST_CURVATURE)));
+        sgm_logical_and(graph, s->active, sgm_greater(graph, curvature, number(s, MINIMUM_CURVATURE)));
     sgm_value one = sgm_filled_like(graph, curvature, 1);
     sgm_value factor =
         sgm_divide(graph, one, sgm_square_root(graph, sgm_select(graph, add_it, curvature, one)));
@@ -145,7 +145,7 @@ static void step(const search *s)
     for (size_t i = 0; i < s->count; i++)
         s->steps[i] = s->calls[i].gradient;
     sgm_value slope = dot(s, s->steps, s->direction);
-    sgm_value stays = sgm_greater(graph, slope, number(s, -LEAST_DESCENT));
+    sgm_value stays = sgm_greater(graph, slope, number(s, -MINIMUM_DESCENT));
     for (size_t i = 0; i < s->count; i++) {
         sgm_value zeros = sgm_filled_like(graph, s->taken[i], 0);
         sgm_value moved = sgm_multiply(graph, s->direction[i], rate);

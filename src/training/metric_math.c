@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* --- answers --- */
+/* --- predictions --- */
 
 static sgm_tensor *as_rows(sgm_tensor *tensor)
 {
@@ -56,46 +56,46 @@ static sgm_tensor *as_shares(const sgm_shape *shape, const sgm_tensor *targets)
     return NULL;
 }
 
-sgm_status sgm__answers_open(sgm__answers *answers, sgm_tensor *outputs, sgm_tensor *targets)
+sgm_status sgm__predictions_open(sgm__predictions *predictions, sgm_tensor *outputs, sgm_tensor *targets)
 {
     char one[128], other[128];
-    *answers = (sgm__answers){.cost = NAN};
+    *predictions = (sgm__predictions){.cost = NAN};
     const sgm_shape *shape = sgm_tensor_shape(outputs), *given = sgm_tensor_shape(targets);
     bool same = sgm_shape_equal(shape, given);
     if (shape->rank < 1 || (!same && !are_numbers(shape, given)))
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "metrics compare outputs with targets of the same shape, records first, or with a "
+                        "metrics compare outputs with targets of the same shape, examples first, or with a "
                         "number of a class for each row; got %s and %s",
                         sgm_shape_text(shape, one, sizeof one), sgm_shape_text(given, other, sizeof other));
-    answers->output_tensor = as_rows(outputs);
-    if (answers->output_tensor != NULL)
-        answers->target_tensor = same ? as_rows(targets) : as_shares(shape, targets);
-    if (answers->target_tensor == NULL)
+    predictions->output_tensor = as_rows(outputs);
+    if (predictions->output_tensor != NULL)
+        predictions->target_tensor = same ? as_rows(targets) : as_shares(shape, targets);
+    if (predictions->target_tensor == NULL)
         return sgm__last_failure();
-    answers->outputs = sgm_tensor_const_data(answers->output_tensor);
-    answers->targets = sgm_tensor_const_data(answers->target_tensor);
-    answers->wide_outputs = sgm_tensor_dtype(answers->output_tensor) == SGM_FLOAT64;
-    answers->wide_targets = sgm_tensor_dtype(answers->target_tensor) == SGM_FLOAT64;
-    answers->columns = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
-    answers->rows = answers->columns > 0 ? sgm_shape_elements(shape) / answers->columns : 0;
+    predictions->outputs = sgm_tensor_const_data(predictions->output_tensor);
+    predictions->targets = sgm_tensor_const_data(predictions->target_tensor);
+    predictions->wide_outputs = sgm_tensor_dtype(predictions->output_tensor) == SGM_FLOAT64;
+    predictions->wide_targets = sgm_tensor_dtype(predictions->target_tensor) == SGM_FLOAT64;
+    predictions->columns = shape->rank > 1 ? shape->dims[shape->rank - 1] : 1;
+    predictions->rows = predictions->columns > 0 ? sgm_shape_elements(shape) / predictions->columns : 0;
     return SGM_OK;
 }
 
-void sgm__answers_close(sgm__answers *answers)
+void sgm__predictions_close(sgm__predictions *predictions)
 {
-    sgm_tensor_free(answers->output_tensor);
-    sgm_tensor_free(answers->target_tensor);
-    *answers = (sgm__answers){0};
+    sgm_tensor_free(predictions->output_tensor);
+    sgm_tensor_free(predictions->target_tensor);
+    *predictions = (sgm__predictions){0};
 }
 
-int64_t sgm__answers_classes(const sgm__answers *answers)
+int64_t sgm__predictions_classes(const sgm__predictions *predictions)
 {
-    return answers->columns == 1 ? 2 : answers->columns;
+    return predictions->columns == 1 ? 2 : predictions->columns;
 }
 
-typedef double (*value_at)(const sgm__answers *answers, int64_t index);
+typedef double (*value_at)(const sgm__predictions *predictions, int64_t index);
 
-static int64_t class_of(const sgm__answers *a, int64_t row, value_at at, double threshold)
+static int64_t class_of(const sgm__predictions *a, int64_t row, value_at at, double threshold)
 {
     int64_t first = row * a->columns, best = 0;
     if (a->columns == 1)
@@ -106,7 +106,7 @@ static int64_t class_of(const sgm__answers *a, int64_t row, value_at at, double 
     return best;
 }
 
-static int64_t target_of(const sgm__answers *a, int64_t row)
+static int64_t target_of(const sgm__predictions *a, int64_t row)
 {
     return class_of(a, row, sgm__target_at, 0.5);
 }
@@ -118,8 +118,8 @@ static double share(int64_t part, int64_t all)
 
 /* --- classes --- */
 
-/* The comparison is turned around for NaN, which is among no largest ones. */
-static bool is_among(const sgm__answers *a, int64_t row, int64_t class, int64_t k)
+/* The comparison is the other way round for NaN, which is among no largest ones. */
+static bool is_among(const sgm__predictions *a, int64_t row, int64_t class, int64_t k)
 {
     int64_t first = row * a->columns, larger = 0;
     double own = sgm__output_at(a, first + class);
@@ -130,7 +130,7 @@ static bool is_among(const sgm__answers *a, int64_t row, int64_t class, int64_t 
     return larger < k;
 }
 
-double sgm__top_k(const sgm__answers *a, int64_t k)
+double sgm__top_k(const sgm__predictions *a, int64_t k)
 {
     int64_t right = 0;
     for (int64_t row = 0; row < a->rows; row++)
@@ -139,7 +139,7 @@ double sgm__top_k(const sgm__answers *a, int64_t k)
 }
 
 /* Equal bounds are a threshold, without an in between. */
-double sgm__uni_accuracy(const sgm__answers *a, double lower, double upper)
+double sgm__binary_accuracy(const sgm__predictions *a, double lower, double upper)
 {
     int64_t right = 0;
     for (int64_t row = 0; row < a->rows; row++) {
@@ -150,29 +150,31 @@ double sgm__uni_accuracy(const sgm__answers *a, double lower, double upper)
     return share(right, a->rows);
 }
 
-void sgm__confusion(const sgm__answers *a, double threshold, int64_t *counts)
+void sgm__confusion(const sgm__predictions *a, double threshold, int64_t *counts)
 {
-    int64_t classes = sgm__answers_classes(a);
+    int64_t classes = sgm__predictions_classes(a);
     for (int64_t row = 0; row < a->rows; row++)
         counts[target_of(a, row) * classes + class_of(a, row, sgm__output_at, threshold)]++;
 }
 
-size_t sgm__worst_mistakes(const sgm__answers *a, double threshold, sgm__mistake mistakes[SGM__MOST_MISTAKES])
+size_t sgm__worst_mistakes(const sgm__predictions *a, double threshold,
+                           sgm__mistake mistakes[SGM__MAXIMUM_MISTAKES])
 {
     size_t count = 0;
     for (int64_t row = 0; row < a->rows; row++) {
-        sgm__mistake made = {
-            .row = row, .target = target_of(a, row), .answer = class_of(a, row, sgm__output_at, threshold)};
-        if (made.target == made.answer)
+        sgm__mistake made = {.row = row,
+                             .target = target_of(a, row),
+                             .prediction = class_of(a, row, sgm__output_at, threshold)};
+        if (made.target == made.prediction)
             continue;
-        double output = sgm__output_at(a, row * a->columns + (a->columns > 1 ? made.answer : 0));
-        made.output = a->columns == 1 && made.answer == 0 ? 1 - output : output;
+        double output = sgm__output_at(a, row * a->columns + (a->columns > 1 ? made.prediction : 0));
+        made.output = a->columns == 1 && made.prediction == 0 ? 1 - output : output;
         size_t at = count;
         while (at > 0 && !(mistakes[at - 1].output >= made.output))
             at--;
-        if (at == SGM__MOST_MISTAKES)
+        if (at == SGM__MAXIMUM_MISTAKES)
             continue;
-        count += count < SGM__MOST_MISTAKES;
+        count += count < SGM__MAXIMUM_MISTAKES;
         memmove(&mistakes[at + 1], &mistakes[at], (count - 1 - at) * sizeof *mistakes);
         mistakes[at] = made;
     }
@@ -186,15 +188,15 @@ static double share_or_zero(int64_t part, int64_t all)
 
 sgm__class_score sgm__class_score_of(const int64_t *counts, int64_t classes, int64_t class)
 {
-    int64_t records = 0, answers = 0, right = counts[class * classes + class];
+    int64_t examples = 0, predictions = 0, right = counts[class * classes + class];
     for (int64_t i = 0; i < classes; i++) {
-        records += counts[class * classes + i];
-        answers += counts[i * classes + class];
+        examples += counts[class * classes + i];
+        predictions += counts[i * classes + class];
     }
-    if (records + answers == 0)
+    if (examples + predictions == 0)
         return (sgm__class_score){NAN, NAN, NAN, 0};
-    return (sgm__class_score){share_or_zero(right, answers), share_or_zero(right, records),
-                              share_or_zero(2 * right, records + answers), records};
+    return (sgm__class_score){share_or_zero(right, predictions), share_or_zero(right, examples),
+                              share_or_zero(2 * right, examples + predictions), examples};
 }
 
 /* --- area under the curve --- */
@@ -223,7 +225,7 @@ static double positive_ranks(const ranked *sorted, int64_t count)
     return sum;
 }
 
-sgm_status sgm__roc_auc(const sgm__answers *a, int64_t column, double *area)
+sgm_status sgm__roc_auc(const sgm__predictions *a, int64_t column, double *area)
 {
     int64_t positives = 0;
     bool ordered = true;
@@ -250,7 +252,7 @@ sgm_status sgm__roc_auc(const sgm__answers *a, int64_t column, double *area)
 /* --- numbers --- */
 
 /* False: the targets are constant. */
-static bool r_squared_of(const sgm__answers *a, int64_t column, double *r_squared)
+static bool r_squared_of(const sgm__predictions *a, int64_t column, double *r_squared)
 {
     double sum = 0, residual = 0, total = 0, first = sgm__target_at(a, column);
     bool constant = true;
@@ -270,7 +272,7 @@ static bool r_squared_of(const sgm__answers *a, int64_t column, double *r_square
     return !constant;
 }
 
-sgm__errors sgm__regression(const sgm__answers *a)
+sgm__errors sgm__regression(const sgm__predictions *a)
 {
     int64_t count = a->rows * a->columns, columns = 0;
     double absolute = 0, squares = 0, largest = 0, r_squared = 0;
@@ -300,7 +302,7 @@ static double surprise(double target, double probability)
     return target > 0 ? -target * log(probability) : 0;
 }
 
-sgm_status sgm__perplexity(const sgm__answers *a, double *perplexity)
+sgm_status sgm__perplexity(const sgm__predictions *a, double *perplexity)
 {
     double sum = 0;
     int64_t counted = 0;

@@ -4,7 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#define MOST_CLASSES 4096
+#define MAXIMUM_CLASSES 4096
 
 /* --- what results mean --- */
 
@@ -13,25 +13,27 @@
         .name = text, .kind = sort, .read_only = true, .doc = words                                          \
     }
 static const sgm_option rows[] = {
-    RESULT("outputs", SGM_KIND_TENSOR, "of the newest pass, records first"),
-    RESULT("targets", SGM_KIND_TENSOR, "of the newest pass, records first"),
+    RESULT("outputs", SGM_KIND_TENSOR, "of the newest pass, examples first"),
+    RESULT("targets", SGM_KIND_TENSOR, "of the newest pass, examples first"),
     RESULT("cost", SGM_KIND_NUMBER, "mean loss of the newest pass"),
-    RESULT("top_1", SGM_KIND_NUMBER, "share of answers that are right"),
-    RESULT("top_3", SGM_KIND_NUMBER, "share of answers with the target among the 3 largest outputs"),
-    RESULT("top_5", SGM_KIND_NUMBER, "share of answers with the target among the 5 largest outputs"),
-    RESULT("uni_accuracy", SGM_KIND_NUMBER, "share of right answers of the one output"),
-    RESULT("uni_accuracy_bounds", SGM_KIND_NUMBER, "share of right answers, those between bounds wrong"),
-    RESULT("confusion", SGM_KIND_TENSOR, "how often which class (row) was answered by which (column)"),
-    RESULT("worst_mistakes", SGM_KIND_TENSOR, "place in the pass, target, answer, output of the answer"),
-    RESULT("precision", SGM_KIND_NUMBER, "share of the answers of a class that are right"),
-    RESULT("recall", SGM_KIND_NUMBER, "share of the records of a class that are found"),
+    RESULT("top_1", SGM_KIND_NUMBER, "share of predictions that are right"),
+    RESULT("top_3", SGM_KIND_NUMBER, "share of predictions with the target among the 3 largest outputs"),
+    RESULT("top_5", SGM_KIND_NUMBER, "share of predictions with the target among the 5 largest outputs"),
+    RESULT("binary_accuracy", SGM_KIND_NUMBER, "share of correct predictions of the one output"),
+    RESULT("binary_accuracy_bounds", SGM_KIND_NUMBER,
+           "share of correct predictions, those between bounds wrong"),
+    RESULT("confusion", SGM_KIND_TENSOR, "how often which class (row) was predicted as which (column)"),
+    RESULT("worst_mistakes", SGM_KIND_TENSOR,
+           "place in the pass, target, prediction, output of the prediction"),
+    RESULT("precision", SGM_KIND_NUMBER, "share of the predictions of a class that are right"),
+    RESULT("recall", SGM_KIND_NUMBER, "share of the examples of a class that are found"),
     RESULT("f1", SGM_KIND_NUMBER, "harmonic mean of precision and recall"),
     RESULT("precision_macro", SGM_KIND_NUMBER, "mean precision of classes"),
     RESULT("recall_macro", SGM_KIND_NUMBER, "mean recall of classes"),
     RESULT("f1_macro", SGM_KIND_NUMBER, "mean F1 of classes"),
-    RESULT("precision_weighted", SGM_KIND_NUMBER, "mean precision, each class by its records"),
-    RESULT("recall_weighted", SGM_KIND_NUMBER, "mean recall, each class by its records"),
-    RESULT("f1_weighted", SGM_KIND_NUMBER, "mean F1, each class by its records"),
+    RESULT("precision_weighted", SGM_KIND_NUMBER, "mean precision, each class by its examples"),
+    RESULT("recall_weighted", SGM_KIND_NUMBER, "mean recall, each class by its examples"),
+    RESULT("f1_weighted", SGM_KIND_NUMBER, "mean F1, each class by its examples"),
     RESULT("f1_micro", SGM_KIND_NUMBER, "F1 of all counts together: the accuracy"),
     RESULT("precision_per_class", SGM_KIND_TENSOR, "precision of each class"),
     RESULT("recall_per_class", SGM_KIND_TENSOR, "recall of each class"),
@@ -42,7 +44,7 @@ static const sgm_option rows[] = {
     RESULT("root_mean_squared_error", SGM_KIND_NUMBER, "root of the mean squared distance"),
     RESULT("maximum_error", SGM_KIND_NUMBER, "largest distance of an output from its target"),
     RESULT("r_squared", SGM_KIND_NUMBER, "share of the targets' variance that outputs explain"),
-    RESULT("perplexity", SGM_KIND_NUMBER, "exp of the mean cross-entropy of an answer"),
+    RESULT("perplexity", SGM_KIND_NUMBER, "exp of the mean cross-entropy of a prediction"),
 };
 
 const sgm_option *sgm__result_row(const char *name)
@@ -80,33 +82,33 @@ static sgm_status leave_numbers(const sgm__results *results, const char *name, c
 
 /* --- metrics --- */
 
-static sgm_status leave_cost(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_cost(const sgm__predictions *predictions, const sgm_metric_options *options,
                              const sgm__results *results)
 {
     (void)options;
-    if (isnan(answers->cost))
+    if (isnan(predictions->cost))
         return sgm_fail(SGM_ERROR_STATE, "the cost is that of a trainer's pass over data: from outputs and "
                                          "targets alone it cannot be told");
-    return leave_number(results, "cost", answers->cost, SGM__HEADLINE);
+    return leave_number(results, "cost", predictions->cost, SGM__HEADLINE);
 }
 
-static sgm_status leave_tops(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_tops(const sgm__predictions *predictions, const sgm_metric_options *options,
                              const sgm__results *results)
 {
-    static const int32_t standard[SGM_MAX_TOPS] = {1};
-    const int32_t *tops = options->tops[0] != 0 ? options->tops : standard;
-    if (answers->columns < 2)
+    static const int32_t default_value[SGM_MAX_TOPS] = {1};
+    const int32_t *tops = options->tops[0] != 0 ? options->tops : default_value;
+    if (predictions->columns < 2)
         return sgm_fail(SGM_ERROR_SHAPE, "top_k wants outputs of at least 2 classes, but there is one "
-                                         "output: uni_accuracy is for that");
+                                         "output: binary_accuracy is for that");
     for (int i = 0; i < SGM_MAX_TOPS && tops[i] != 0; i++) {
         char name[32];
-        if (tops[i] > answers->columns)
+        if (tops[i] > predictions->columns)
             return sgm_fail(SGM_ERROR_ARGUMENT, "top_k: %d largest of only %lld outputs are always right",
-                            (int)tops[i], (long long)answers->columns);
+                            (int)tops[i], (long long)predictions->columns);
         snprintf(name, sizeof name, "top_%d", (int)tops[i]);
         /* the line has an accuracy already */
         sgm__weight weight = tops[i] == 1 ? SGM__RECORDED : SGM__HEADLINE;
-        SGM_TRY(leave_number(results, name, sgm__top_k(answers, tops[i]), weight));
+        SGM_TRY(leave_number(results, name, sgm__top_k(predictions, tops[i]), weight));
     }
     return SGM_OK;
 }
@@ -116,45 +118,45 @@ static double threshold_of(const sgm_metric_options *options)
     return options->threshold != 0 ? options->threshold : 0.5;
 }
 
-static sgm_status leave_uni_accuracy(const sgm__answers *answers, const sgm_metric_options *options,
-                                     const sgm__results *results)
+static sgm_status leave_binary_accuracy(const sgm__predictions *predictions,
+                                        const sgm_metric_options *options, const sgm__results *results)
 {
     bool bounds = options->lower != 0 || options->upper != 0;
     double lower = bounds ? options->lower : threshold_of(options),
            upper = bounds ? options->upper : threshold_of(options);
-    if (answers->columns != 1)
+    if (predictions->columns != 1)
         return sgm_fail(SGM_ERROR_SHAPE,
-                        "uni_accuracy wants one output, but there are %lld: top_k is for these",
-                        (long long)answers->columns);
-    return leave_number(results, bounds ? "uni_accuracy_bounds" : "uni_accuracy",
-                        sgm__uni_accuracy(answers, lower, upper), SGM__HEADLINE);
+                        "binary_accuracy wants one output, but there are %lld: top_k is for these",
+                        (long long)predictions->columns);
+    return leave_number(results, bounds ? "binary_accuracy_bounds" : "binary_accuracy",
+                        sgm__binary_accuracy(predictions, lower, upper), SGM__HEADLINE);
 }
 
-static sgm_tensor *count_confusion(const sgm__answers *answers, const sgm_metric_options *options)
+static sgm_tensor *count_confusion(const sgm__predictions *predictions, const sgm_metric_options *options)
 {
-    int64_t classes = sgm__answers_classes(answers);
-    if (classes < 2 || classes > MOST_CLASSES) {
+    int64_t classes = sgm__predictions_classes(predictions);
+    if (classes < 2 || classes > MAXIMUM_CLASSES) {
         sgm_fail(SGM_ERROR_UNSUPPORTED, "there are %lld classes, expected at most %d", (long long)classes,
-                 MOST_CLASSES);
+                 MAXIMUM_CLASSES);
         return NULL;
     }
     sgm_shape shape = sgm_shape_of(classes, classes);
     sgm_tensor *counts = sgm_tensor_create(SGM_INT64, &shape);
     if (counts != NULL)
-        sgm__confusion(answers, threshold_of(options), sgm_tensor_data(counts));
+        sgm__confusion(predictions, threshold_of(options), sgm_tensor_data(counts));
     return counts;
 }
 
-static sgm_status leave_confusion(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_confusion(const sgm__predictions *predictions, const sgm_metric_options *options,
                                   const sgm__results *results)
 {
-    sgm__mistake mistakes[SGM__MOST_MISTAKES];
-    double numbers[SGM__MOST_MISTAKES * 4];
-    SGM_TRY(leave_tensor(results, "confusion", count_confusion(answers, options)));
-    size_t count = sgm__worst_mistakes(answers, threshold_of(options), mistakes);
+    sgm__mistake mistakes[SGM__MAXIMUM_MISTAKES];
+    double numbers[SGM__MAXIMUM_MISTAKES * 4];
+    SGM_TRY(leave_tensor(results, "confusion", count_confusion(predictions, options)));
+    size_t count = sgm__worst_mistakes(predictions, threshold_of(options), mistakes);
     for (size_t i = 0; i < count; i++) {
         const double row[4] = {(double)mistakes[i].row, (double)mistakes[i].target,
-                               (double)mistakes[i].answer, mistakes[i].output};
+                               (double)mistakes[i].prediction, mistakes[i].output};
         memcpy(&numbers[4 * i], row, sizeof row);
     }
     sgm_shape shape = sgm_shape_of((int64_t)count, 4);
@@ -179,7 +181,7 @@ static sgm_status leave_measure(const class_measure *measure, const sgm__class_s
                                 bool binary, const sgm__results *results)
 {
     char name[64];
-    double sum = 0, weighted = 0, records = 0, counted = 0;
+    double sum = 0, weighted = 0, examples = 0, counted = 0;
     double *each = sgm__calloc((size_t)classes, sizeof *each);
     if (each == NULL)
         return SGM_ERROR_MEMORY;
@@ -189,8 +191,8 @@ static sgm_status leave_measure(const class_measure *measure, const sgm__class_s
             continue;
         sum += each[i];
         counted++;
-        weighted += each[i] * (double)scores[i].records;
-        records += (double)scores[i].records;
+        weighted += each[i] * (double)scores[i].examples;
+        examples += (double)scores[i].examples;
     }
     double macro = counted > 0 ? sum / counted : NAN;
     sgm_status status = leave_number(results, measure->name, binary ? each[1] : macro, measure->weight);
@@ -199,7 +201,7 @@ static sgm_status leave_measure(const class_measure *measure, const sgm__class_s
         status = leave_number(results, name, macro, SGM__QUIET);
     snprintf(name, sizeof name, "%s_weighted", measure->name);
     if (status == SGM_OK)
-        status = leave_number(results, name, records > 0 ? weighted / records : NAN, SGM__QUIET);
+        status = leave_number(results, name, examples > 0 ? weighted / examples : NAN, SGM__QUIET);
     snprintf(name, sizeof name, "%s_per_class", measure->name);
     if (status == SGM_OK)
         status = leave_numbers(results, name, each, classes);
@@ -214,13 +216,13 @@ static sgm_status leave_measures(const int64_t *counts, int64_t classes, bool bi
         {"precision", offsetof(sgm__class_score, precision), SGM__RECORDED},
         {"recall", offsetof(sgm__class_score, recall), SGM__RECORDED},
         {"f1", offsetof(sgm__class_score, f1), SGM__HEADLINE}};
-    int64_t records = 0, right = 0;
+    int64_t examples = 0, right = 0;
     sgm__class_score *scores = sgm__calloc((size_t)classes, sizeof *scores);
     if (scores == NULL)
         return SGM_ERROR_MEMORY;
     for (int64_t i = 0; i < classes; i++) {
         scores[i] = sgm__class_score_of(counts, classes, i);
-        records += scores[i].records;
+        examples += scores[i].examples;
         right += counts[i * classes + i];
     }
     sgm_status status = SGM_OK;
@@ -228,62 +230,63 @@ static sgm_status leave_measures(const int64_t *counts, int64_t classes, bool bi
         status = leave_measure(&measures[i], scores, classes, binary, results);
     sgm__free(scores);
     SGM_TRY(status);
-    return leave_number(results, "f1_micro", records > 0 ? (double)right / (double)records : NAN, SGM__QUIET);
+    return leave_number(results, "f1_micro", examples > 0 ? (double)right / (double)examples : NAN,
+                        SGM__QUIET);
 }
 
-static sgm_status leave_f1(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_f1(const sgm__predictions *predictions, const sgm_metric_options *options,
                            const sgm__results *results)
 {
-    sgm_tensor *counts = count_confusion(answers, options);
+    sgm_tensor *counts = count_confusion(predictions, options);
     if (counts == NULL)
         return sgm__last_failure();
-    sgm_status status = leave_measures(sgm_tensor_const_data(counts), sgm__answers_classes(answers),
-                                       answers->columns == 1, results);
+    sgm_status status = leave_measures(sgm_tensor_const_data(counts), sgm__predictions_classes(predictions),
+                                       predictions->columns == 1, results);
     sgm_tensor_free(counts);
     return status;
 }
 
-static sgm_status leave_areas(const sgm__answers *answers, double *areas, const sgm__results *results)
+static sgm_status leave_areas(const sgm__predictions *predictions, double *areas, const sgm__results *results)
 {
     double sum = 0, counted = 0;
-    for (int64_t i = 0; i < answers->columns; i++) {
-        SGM_TRY(sgm__roc_auc(answers, i, &areas[i]));
+    for (int64_t i = 0; i < predictions->columns; i++) {
+        SGM_TRY(sgm__roc_auc(predictions, i, &areas[i]));
         sum += isnan(areas[i]) ? 0 : areas[i];
         counted += !isnan(areas[i]);
     }
     SGM_TRY(leave_number(results, "roc_auc", counted > 0 ? sum / counted : NAN, SGM__HEADLINE));
-    return leave_numbers(results, "roc_auc_per_class", areas, answers->columns);
+    return leave_numbers(results, "roc_auc_per_class", areas, predictions->columns);
 }
 
-static sgm_status leave_roc_auc(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_roc_auc(const sgm__predictions *predictions, const sgm_metric_options *options,
                                 const sgm__results *results)
 {
     (void)options;
-    double *areas = sgm__calloc((size_t)answers->columns, sizeof *areas);
+    double *areas = sgm__calloc((size_t)predictions->columns, sizeof *areas);
     if (areas == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_status status = leave_areas(answers, areas, results);
+    sgm_status status = leave_areas(predictions, areas, results);
     sgm__free(areas);
     return status;
 }
 
-static sgm_status leave_regression(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_regression(const sgm__predictions *predictions, const sgm_metric_options *options,
                                    const sgm__results *results)
 {
     (void)options;
-    sgm__errors errors = sgm__regression(answers);
+    sgm__errors errors = sgm__regression(predictions);
     SGM_TRY(leave_number(results, "mean_absolute_error", errors.mean_absolute, SGM__HEADLINE));
     SGM_TRY(leave_number(results, "root_mean_squared_error", errors.root_mean_squared, SGM__RECORDED));
     SGM_TRY(leave_number(results, "maximum_error", errors.maximum, SGM__RECORDED));
     return leave_number(results, "r_squared", errors.r_squared, SGM__HEADLINE);
 }
 
-static sgm_status leave_perplexity(const sgm__answers *answers, const sgm_metric_options *options,
+static sgm_status leave_perplexity(const sgm__predictions *predictions, const sgm_metric_options *options,
                                    const sgm__results *results)
 {
     (void)options;
     double perplexity;
-    SGM_TRY(sgm__perplexity(answers, &perplexity));
+    SGM_TRY(sgm__perplexity(predictions, &perplexity));
     return leave_number(results, "perplexity", perplexity, SGM__HEADLINE);
 }
 
@@ -291,9 +294,11 @@ static sgm_status leave_perplexity(const sgm__answers *answers, const sgm_metric
 
 const sgm__metric sgm__metrics[SGM__METRIC_COUNT] = {
     {"cost", "mean loss", SGM__TAKES_NOTHING, leave_cost},
-    {"top_k", "share of answers with the target among the k largest outputs", SGM__TAKES_TOPS, leave_tops},
-    {"uni_accuracy", "share of right answers of one output", SGM__TAKES_BOUNDS, leave_uni_accuracy},
-    {"confusion", "how often which class was answered by which", SGM__TAKES_NOTHING, leave_confusion},
+    {"top_k", "share of predictions with the target among the k largest outputs", SGM__TAKES_TOPS,
+     leave_tops},
+    {"binary_accuracy", "share of correct predictions of one output", SGM__TAKES_BOUNDS,
+     leave_binary_accuracy},
+    {"confusion", "how often which class was predicted as which", SGM__TAKES_NOTHING, leave_confusion},
     {"f1", "precision, recall and F1", SGM__TAKES_NOTHING, leave_f1},
     {"roc_auc", "area under the curve of true over false positives", SGM__TAKES_NOTHING, leave_roc_auc},
     {"regression", "mean absolute, root mean squared and maximum error, R squared", SGM__TAKES_NOTHING,
@@ -303,8 +308,8 @@ const sgm__metric sgm__metrics[SGM__METRIC_COUNT] = {
 
 const char *const *sgm_metric_names(size_t *count)
 {
-    static const char *const names[SGM__METRIC_COUNT] = {"cost", "top_k",   "uni_accuracy", "confusion",
-                                                         "f1",   "roc_auc", "regression",   "perplexity"};
+    static const char *const names[SGM__METRIC_COUNT] = {"cost", "top_k",   "binary_accuracy", "confusion",
+                                                         "f1",   "roc_auc", "regression",      "perplexity"};
     *count = SGM__METRIC_COUNT;
     return names;
 }
@@ -317,12 +322,13 @@ size_t sgm__metric_find(const char *name, size_t length)
         if (strlen(sgm__metrics[i].name) == length && memcmp(sgm__metrics[i].name, name, length) == 0)
             return i;
     snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), name);
-    const char *near = sgm__nearest(copy, sgm_metric_names(&count), SGM__METRIC_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'%s%s%s", copy, near != NULL ? "; did you mean '" : "",
-             near != NULL ? near : "",
-             near != NULL ? "'?"
-                          : "; there are cost, top_k, uni_accuracy, confusion, f1, roc_auc, regression, "
-                            "perplexity");
+    const char *intra_node = sgm__nearest(copy, sgm_metric_names(&count), SGM__METRIC_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'%s%s%s", copy,
+             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
+             intra_node != NULL
+                 ? "'?"
+                 : "; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, regression, "
+                   "perplexity");
     return SIZE_MAX;
 }
 

@@ -22,11 +22,11 @@ static sgm_status take_numbers(sgm__phrase *phrase, double numbers[SGM_MAX_TOPS]
 static sgm_status set_numbers(const sgm__metric *metric, const double *numbers, size_t count,
                               sgm_metric_options *options)
 {
-    size_t most = metric->takes == SGM__TAKES_TOPS     ? SGM_MAX_TOPS
-                  : metric->takes == SGM__TAKES_BOUNDS ? 2
-                                                       : 0;
-    if (count > most)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s takes at most %zu numbers, got %zu", metric->name, most,
+    size_t maximum = metric->takes == SGM__TAKES_TOPS     ? SGM_MAX_TOPS
+                     : metric->takes == SGM__TAKES_BOUNDS ? 2
+                                                          : 0;
+    if (count > maximum)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s takes at most %zu numbers, got %zu", metric->name, maximum,
                         count);
     for (size_t i = 0; i < count && metric->takes == SGM__TAKES_TOPS; i++) {
         if (!(numbers[i] >= 1 && numbers[i] <= INT32_MAX && numbers[i] == floor(numbers[i])))
@@ -60,7 +60,8 @@ static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_op
     return SGM_OK;
 }
 
-sgm_status sgm__metrics_compute(const char *metrics, const sgm__answers *answers, const sgm__results *results)
+sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *predictions,
+                                const sgm__results *results)
 {
     sgm__phrase phrase;
     SGM_TRY(sgm__phrase_begin(&phrase, metrics));
@@ -68,8 +69,8 @@ sgm_status sgm__metrics_compute(const char *metrics, const sgm__answers *answers
         size_t metric = 0;
         sgm_metric_options options = {.struct_size = sizeof options};
         SGM_TRY(take_metric(&phrase, &metric, &options));
-        if (answers != NULL)
-            SGM_TRY(sgm__metrics[metric].compute(answers, &options, results));
+        if (predictions != NULL)
+            SGM_TRY(sgm__metrics[metric].compute(predictions, &options, results));
     } while (phrase.kind != SGM__PHRASE_END);
     return SGM_OK;
 }
@@ -92,11 +93,11 @@ sgm_status sgm_metrics_compute(const char *metrics, sgm_tensor *outputs, sgm_ten
                         metrics == NULL   ? "names of metrics"
                         : results == NULL ? "a registry for results"
                                           : "tensors of outputs and targets");
-    sgm__answers answers;
-    sgm_status status = sgm__answers_open(&answers, outputs, targets);
+    sgm__predictions predictions;
+    sgm_status status = sgm__predictions_open(&predictions, outputs, targets);
     const sgm__results into = {sgm__leave_in_registry, results};
     if (status == SGM_OK)
-        status = sgm__metrics_compute(metrics, &answers, &into);
-    sgm__answers_close(&answers);
+        status = sgm__metrics_compute(metrics, &predictions, &into);
+    sgm__predictions_close(&predictions);
     return status;
 }

@@ -47,7 +47,7 @@ typedef struct modifier_type {
 } modifier_type;
 
 static const modifier_type types[] = {
-    {"clip", clip, 2, {"least", "most"}},
+    {"clip", clip, 2, {"minimum", "maximum"}},
     {"scale", scale, 1, {"factor"}},
     {"max_norm", max_norm, 1, {"limit"}},
 };
@@ -61,9 +61,10 @@ static const modifier_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *near = sgm__nearest(name, names, TYPE_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
-             near != NULL ? near : "", near != NULL ? "'?" : "; there are clip, scale and max_norm");
+    const char *intra_node = sgm__nearest(name, names, TYPE_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name,
+             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
+             intra_node != NULL ? "'?" : "; there are clip, scale and max_norm");
     return NULL;
 }
 
@@ -74,8 +75,8 @@ static sgm_status check_numbers(const modifier_type *type, const double *numbers
             return sgm_fail(SGM_ERROR_ARGUMENT, "modifier %s wants a number for %s", type->name,
                             type->arguments[i]);
     if (type->function == clip && !(numbers[0] < numbers[1]))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "modifier clip: least, %g, must be below most, %g", numbers[0],
-                        numbers[1]);
+        return sgm_fail(SGM_ERROR_ARGUMENT, "modifier clip: minimum, %g, must be below maximum, %g",
+                        numbers[0], numbers[1]);
     if (type->function == max_norm && !(numbers[0] > 0))
         return sgm_fail(SGM_ERROR_ARGUMENT, "modifier max_norm: the limit must be above 0, not %g",
                         numbers[0]);

@@ -1,4 +1,4 @@
-/* Operators: options, and the workers' handlers and scopes. */
+/* Operators: options, and the workers' handlers and replicas. */
 #include "training/operator.h"
 #include "base/clock.h"
 #include "handlers/handler.h"
@@ -45,8 +45,8 @@ static sgm_status check_options(const sgm_operator_options *options, bool gradie
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "timeout, check_every, bucket, bfloat16 and sharded are for ranks: operator mpi, "
                         "sgm_mpi_operator");
-    if (ranks && options->merger != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "ranks are averaged: mergers are for sgm_parameter_operator");
+    if (ranks && options->reducer != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "ranks are averaged: reducers are for sgm_parameter_operator");
     if (ranks && options->bfloat16 && options->every != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "bfloat16 is for gradients; with every, there are none that travel");
@@ -54,44 +54,44 @@ static sgm_status check_options(const sgm_operator_options *options, bool gradie
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "sharded divides the update that all ranks make of their gradients' sum; with every, "
                         "each has parameters of its own");
-    if (gradients && !ranks && (options->merger != NULL || options->every != 0))
+    if (gradients && !ranks && (options->reducer != NULL || options->every != 0))
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "a gradient operator merges in each iteration, by the workers' shares of records: "
-                        "every and merger are for sgm_parameter_operator");
-    return options->merger != NULL ? sgm__merger_check(options->merger, (size_t)options->workers) : SGM_OK;
+                        "a gradient operator merges in each iteration, by the workers' shares of examples: "
+                        "every and reducer are for sgm_parameter_operator");
+    return options->reducer != NULL ? sgm__reducer_check(options->reducer, (size_t)options->workers) : SGM_OK;
 }
 
-static sgm_status fill_in(sgm_operator *team, const sgm_operator_options *options)
+static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *options)
 {
-    team->count = options->workers;
-    team->threads = options->threads;
-    team->every = options->every;
-    team->workers = sgm__calloc((size_t)team->count, sizeof(sgm__worker));
+    parallel->count = options->workers;
+    parallel->threads = options->threads;
+    parallel->every = options->every;
+    parallel->workers = sgm__calloc((size_t)parallel->count, sizeof(sgm__worker));
     if (options->handlers != NULL)
-        team->handlers = sgm__strdup(options->handlers);
-    if (team->workers == NULL || (options->handlers != NULL && team->handlers == NULL))
+        parallel->handlers = sgm__strdup(options->handlers);
+    if (parallel->workers == NULL || (options->handlers != NULL && parallel->handlers == NULL))
         return SGM_ERROR_MEMORY;
-    if (team->merger == NULL && !team->merges_gradients)
-        team->merger = sgm_average_merger();
-    if (team->merger == NULL && !team->merges_gradients)
+    if (parallel->reducer == NULL && !parallel->merges_gradients)
+        parallel->reducer = sgm_average_reducer();
+    if (parallel->reducer == NULL && !parallel->merges_gradients)
         return SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < team->count; i++) {
-        team->workers[i].team = team;
-        team->workers[i].number = i;
-        pthread_cond_init(&team->workers[i].wake, NULL);
+    for (int32_t i = 0; i < parallel->count; i++) {
+        parallel->workers[i].parallel = parallel;
+        parallel->workers[i].number = i;
+        pthread_cond_init(&parallel->workers[i].wake, NULL);
     }
     return SGM_OK;
 }
 
-static sgm_status open_ranks(sgm_operator *team, const sgm_operator_options *options)
+static sgm_status open_ranks(sgm_operator *parallel, const sgm_operator_options *options)
 {
     const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
                                    .check_every = options->check_every > 0 ? options->check_every : 1000,
                                    .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20,
                                    .narrow = options->bfloat16,
                                    .sharded = options->sharded};
-    team->ranks = sgm__ranks_open(&own);
-    return team->ranks != NULL ? SGM_OK : sgm__last_failure();
+    parallel->ranks = sgm__ranks_open(&own);
+    return parallel->ranks != NULL ? SGM_OK : sgm__last_failure();
 }
 
 static sgm_operator *create(const sgm_operator_options *given, bool gradients, bool ranks)
@@ -106,20 +106,20 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients, b
     if (options.workers == 0)
         options.workers = named ? count_words(options.handlers) : ranks ? 1 : 2;
     status = check_options(&options, gradients, ranks);
-    sgm_operator *team = status == SGM_OK ? sgm__calloc(1, sizeof(sgm_operator)) : NULL;
-    if (team == NULL) {
-        sgm_merger_free(options.merger);
+    sgm_operator *parallel = status == SGM_OK ? sgm__calloc(1, sizeof(sgm_operator)) : NULL;
+    if (parallel == NULL) {
+        sgm_reducer_free(options.reducer);
         return NULL;
     }
-    pthread_mutex_init(&team->lock, NULL);
-    pthread_mutex_init(&team->hook_lock, NULL);
-    sgm__cond_init(&team->done);
-    sgm__cond_init(&team->summed);
-    team->merges_gradients = gradients;
-    team->merger = options.merger;
-    if (fill_in(team, &options) == SGM_OK && (!ranks || open_ranks(team, &options) == SGM_OK))
-        return team;
-    sgm_operator_free(team);
+    pthread_mutex_init(&parallel->lock, NULL);
+    pthread_mutex_init(&parallel->hook_lock, NULL);
+    sgm__cond_init(&parallel->done);
+    sgm__cond_init(&parallel->summed);
+    parallel->merges_gradients = gradients;
+    parallel->reducer = options.reducer;
+    if (fill_in(parallel, &options) == SGM_OK && (!ranks || open_ranks(parallel, &options) == SGM_OK))
+        return parallel;
+    sgm_operator_free(parallel);
     return NULL;
 }
 
@@ -138,89 +138,89 @@ sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
     return create(options, options == NULL || options->every == 0, true);
 }
 
-sgm_operator *sgm__operator_copy(const sgm_operator *team)
+sgm_operator *sgm__operator_copy(const sgm_operator *parallel)
 {
     sgm_operator_options options = {.struct_size = sizeof options,
-                                    .workers = team->count,
-                                    .handlers = team->handlers,
-                                    .threads = team->threads};
-    if (!team->merges_gradients) {
-        options.every = team->every;
-        options.merger = sgm__merger_copy(team->merger);
-        if (options.merger == NULL)
+                                    .workers = parallel->count,
+                                    .handlers = parallel->handlers,
+                                    .threads = parallel->threads};
+    if (!parallel->merges_gradients) {
+        options.every = parallel->every;
+        options.reducer = sgm__reducer_copy(parallel->reducer);
+        if (options.reducer == NULL)
             return NULL;
     }
-    return create(&options, team->merges_gradients, false); /* another trainer's: of this process alone */
+    return create(&options, parallel->merges_gradients, false); /* another trainer's: of this process alone */
 }
 
-/* --- scopes --- */
+/* --- replicas --- */
 
-void sgm__scope_borrow(sgm_trainer *scope)
+void sgm__replica_take_settings(sgm_trainer *replica)
 {
-    const sgm_trainer *owner = scope->owner;
-    scope->network = owner->network;
-    scope->optimiser = owner->optimiser;
-    scope->modifiers = owner->modifiers;
-    scope->modifier_count = owner->modifier_count;
-    scope->frozen = owner->frozen;
-    scope->frozen_count = owner->frozen_count;
-    scope->folder = owner->folder;
-    scope->epochs = owner->epochs;
-    scope->batches = owner->batches;
+    const sgm_trainer *owner = replica->owner;
+    replica->network = owner->network;
+    replica->optimiser = owner->optimiser;
+    replica->modifiers = owner->modifiers;
+    replica->modifier_count = owner->modifier_count;
+    replica->frozen = owner->frozen;
+    replica->frozen_count = owner->frozen_count;
+    replica->folder = owner->folder;
+    replica->epochs = owner->epochs;
+    replica->batches = owner->batches;
 }
 
-static void free_scope(sgm_trainer *scope)
+static void free_replica(sgm_trainer *replica)
 {
-    if (scope == NULL)
+    if (replica == NULL)
         return;
-    scope->network = NULL;
-    scope->optimiser = NULL;
-    scope->modifiers = NULL;
-    scope->frozen = NULL;
-    scope->modifier_count = scope->frozen_count = 0;
-    sgm__trainer_free(scope);
+    replica->network = NULL;
+    replica->optimiser = NULL;
+    replica->modifiers = NULL;
+    replica->frozen = NULL;
+    replica->modifier_count = replica->frozen_count = 0;
+    sgm__trainer_free(replica);
 }
 
 /* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
-static uint64_t seed_of(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
+static uint64_t seed_of(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
-    int32_t number = sgm__worker_number(team, worker);
+    int32_t number = sgm__worker_number(parallel, worker);
     return number == 0 ? trainer->settings.seed : sgm__hash(&number, sizeof number, trainer->settings.seed);
 }
 
-static sgm_handler *create_handler(const sgm_operator *team, const sgm_trainer *trainer, int32_t worker)
+static sgm_handler *create_handler(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
     char name[128];
-    int threads = team->threads, all = trainer->settings.handler->threads;
-    if (team->handlers != NULL)
-        copy_word(team->handlers, worker, name, sizeof name);
+    int threads = parallel->threads, all = trainer->settings.handler->threads;
+    if (parallel->handlers != NULL)
+        copy_word(parallel->handlers, worker, name, sizeof name);
     else
         snprintf(name, sizeof name, "%s", sgm_handler_name(trainer->settings.handler));
     if (threads == 0)
-        threads = (all > 0 ? all : sgm__processors()) / team->count;
+        threads = (all > 0 ? all : sgm__processors()) / parallel->count;
     return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
 }
 
-sgm_status sgm__worker_create(sgm_operator *team, sgm_trainer *trainer, int32_t number)
+sgm_status sgm__worker_create(sgm_operator *parallel, sgm_trainer *trainer, int32_t number)
 {
-    sgm__worker *worker = &team->workers[number];
-    worker->handler = create_handler(team, trainer, number);
+    sgm__worker *worker = &parallel->workers[number];
+    worker->handler = create_handler(parallel, trainer, number);
     if (worker->handler == NULL)
         return sgm__fail_within("worker %d", number);
     sgm__trainer_settings settings = trainer->settings;
     settings.handler = worker->handler;
-    settings.seed = seed_of(team, trainer, number);
-    worker->scope = sgm__trainer_create_scope(trainer, &settings);
-    if (worker->scope == NULL)
+    settings.seed = seed_of(parallel, trainer, number);
+    worker->replica = sgm__trainer_create_replica(trainer, &settings);
+    if (worker->replica == NULL)
         return SGM_ERROR_MEMORY;
-    worker->scope->worker = number;
-    sgm__scope_borrow(worker->scope);
+    worker->replica->worker = number;
+    sgm__replica_take_settings(worker->replica);
     return SGM_OK;
 }
 
 static void free_worker(sgm__worker *worker)
 {
-    free_scope(worker->scope);
+    free_replica(worker->replica);
     sgm_registry_free(worker->results);
     sgm_handler_free(worker->handler);
     sgm__free(worker->outputs);
@@ -232,45 +232,45 @@ static void free_worker(sgm__worker *worker)
     pthread_cond_destroy(&worker->wake);
 }
 
-void sgm_operator_free(sgm_operator *team)
+void sgm_operator_free(sgm_operator *parallel)
 {
-    if (team == NULL)
+    if (parallel == NULL)
         return;
-    for (int32_t i = 0; team->workers != NULL && i < team->count; i++)
-        free_worker(&team->workers[i]);
-    for (size_t i = 0; i < team->hook_count; i++) {
-        sgm_hook_free(team->hooks[i].hook);
-        for (int32_t k = 0; k < team->count; k++)
-            sgm_hook_free(team->hooks[i].copies[k]);
+    for (int32_t i = 0; parallel->workers != NULL && i < parallel->count; i++)
+        free_worker(&parallel->workers[i]);
+    for (size_t i = 0; i < parallel->hook_count; i++) {
+        sgm_hook_free(parallel->hooks[i].hook);
+        for (int32_t k = 0; k < parallel->count; k++)
+            sgm_hook_free(parallel->hooks[i].copies[k]);
     }
-    sgm__operator_forget_names(team);
-    sgm__free_update_parts(team);
-    sgm__ranks_close(team->ranks);
-    sgm_merger_free(team->merger);
-    sgm__free(team->hooks);
-    sgm__free(team->workers);
-    sgm__free(team->handlers);
-    pthread_cond_destroy(&team->done);
-    pthread_cond_destroy(&team->summed);
-    sgm__free(team->sum);
-    pthread_mutex_destroy(&team->hook_lock);
-    pthread_mutex_destroy(&team->lock);
-    sgm__free(team);
+    sgm__operator_forget_names(parallel);
+    sgm__free_update_parts(parallel);
+    sgm__ranks_close(parallel->ranks);
+    sgm_reducer_free(parallel->reducer);
+    sgm__free(parallel->hooks);
+    sgm__free(parallel->workers);
+    sgm__free(parallel->handlers);
+    pthread_cond_destroy(&parallel->done);
+    pthread_cond_destroy(&parallel->summed);
+    sgm__free(parallel->sum);
+    pthread_mutex_destroy(&parallel->hook_lock);
+    pthread_mutex_destroy(&parallel->lock);
+    sgm__free(parallel);
 }
 
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
-    sgm_operator *team = trainer->team;
-    sgm__forget_update_parts(team);
-    sgm__ranks_forget(team->ranks);
-    for (int32_t i = 0; i < team->count; i++) {
-        sgm__worker *worker = &team->workers[i];
+    sgm_operator *parallel = trainer->parallel;
+    sgm__forget_update_parts(parallel);
+    sgm__ranks_forget(parallel->ranks);
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm__worker *worker = &parallel->workers[i];
         sgm_session *session = sgm_session_create(worker->handler);
         if (session == NULL)
             return SGM_ERROR_MEMORY;
-        sgm_session_free(worker->scope->session);
-        worker->scope->session = session;
-        sgm__trainer_drop_programs(worker->scope);
+        sgm_session_free(worker->replica->session);
+        worker->replica->session = session;
+        sgm__trainer_drop_programs(worker->replica);
         worker->from = worker->cut = worker->reduces = NULL;
         worker->addend_count = 0;
     }
@@ -280,6 +280,6 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 
 void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; i < trainer->team->count; i++)
-        sgm__trainer_drop_programs(trainer->team->workers[i].scope);
+    for (int32_t i = 0; i < trainer->parallel->count; i++)
+        sgm__trainer_drop_programs(trainer->parallel->workers[i].replica);
 }

@@ -1,6 +1,6 @@
 /* The inside of operators. Internal.
  *
- * The run's thread coordinates. Each worker has a scope, which is a trainer of its own: session, registry,
+ * The run's thread coordinates. Each worker has a replica, which is a trainer of its own: session, registry,
  * hooks and position are its own, while network, optimiser and patterns are the global trainer's. Workers'
  * threads do one thing only: they run the program that the coordinator prepared for them, while it waits or
  * runs the last one's. So all else, hooks and commands too, happens between iterations on the run's thread.
@@ -16,24 +16,24 @@
 #include <sigma/operator.h>
 #include <sigma/persistence.h>
 
-#define SGM__MOST_WORKERS 64
+#define SGM__MAXIMUM_WORKERS 64
 /* Names of gradients as outputs of a worker (where workers sum among themselves: states), then the
  * parameter's; as inputs of the update, then the worker's number and the parameter's name. */
 #define SGM__PART_PREFIX "trainer.part."
 
 struct sgm__ranks;
 typedef struct sgm__worker {
-    sgm_operator *team;
+    sgm_operator *parallel;
     int32_t number;
     sgm_handler *handler;
-    sgm_trainer *scope;
+    sgm_trainer *replica;
     sgm_registry *results; /* of its hooks, as the trainer shows them: operator.local.N.shared */
     pthread_t thread;
     pthread_cond_t wake;
     bool started, busy, quit; /* guarded by the operator's lock */
     sgm_status (*task)(struct sgm__worker *worker);
     sgm_program *program; /* to run: inputs are fed */
-    int64_t records;      /* of the newest task; 0: it had none */
+    int64_t examples;     /* of the newest task; 0: it had none */
     sgm_status status;    /* how that ended */
     char message[768];
     bool sums;      /* with others: it has come so far */
@@ -70,8 +70,8 @@ typedef struct sgm__update_part {
 
 /* Copies of local hooks: one for each worker. */
 typedef struct sgm__local_hook {
-    sgm_hook *hook;                      /* as the program made it */
-    sgm_hook *copies[SGM__MOST_WORKERS]; /* NULL: not made yet */
+    sgm_hook *hook;                         /* as the program made it */
+    sgm_hook *copies[SGM__MAXIMUM_WORKERS]; /* NULL: not made yet */
 } sgm__local_hook;
 
 struct sgm_operator {
@@ -79,14 +79,14 @@ struct sgm_operator {
     char *handlers;
     int32_t threads, count;
     int64_t every;
-    sgm_merger *merger;
+    sgm_reducer *reducer;
     struct sgm__ranks *ranks; /* NULL: the workers are of this process alone */
     sgm_trainer *trainer;     /* NULL: not given to one yet */
     sgm__worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t done;
     int32_t pending;   /* workers that run */
-    bool synchronised; /* the scopes go on from the trainer's states */
+    bool synchronised; /* the replicas go on from the trainer's states */
     bool changed;      /* the trainer's states are older than the workers' */
     bool at_end;       /* parameters: the epoch gave its last minibatch */
     /* Gradients: the workers sum them among themselves, and each makes the update (operator_peers.c). */
@@ -99,7 +99,7 @@ struct sgm_operator {
     pthread_cond_t summed;
     double *sum; /* the newest one, until all have come to the next */
     size_t sum_capacity;
-    int64_t whole;         /* gradients: records of the newest minibatch, of all workers of all ranks */
+    int64_t whole;         /* gradients: examples of the newest minibatch, of all workers of all ranks */
     sgm__peer_place place; /* of the first worker among all */
     /* Of the newest program of gradients. */
     char **names;
@@ -113,46 +113,46 @@ struct sgm_operator {
     size_t hook_count, hook_capacity;
 };
 
-/* --- merger.c --- */
-sgm_status sgm__merger_check(const sgm_merger *merger, size_t workers);
-const char *sgm__merger_pattern(const sgm_merger *merger, size_t index); /* NULL: past the last */
-/* Merges memory of `type`; the merger was checked. */
-void sgm__merger_merge(const sgm_merger *merger, const char *state, const sgm_type *type, void *result,
-                       const void *const *values, size_t count);
+/* --- reducer.c --- */
+sgm_status sgm__reducer_check(const sgm_reducer *reducer, size_t workers);
+const char *sgm__reducer_pattern(const sgm_reducer *reducer, size_t index); /* NULL: past the last */
+/* Merges memory of `type`; the reducer was checked. */
+void sgm__reducer_reduce(const sgm_reducer *reducer, const char *state, const sgm_type *type, void *result,
+                         const void *const *values, size_t count);
 
 void sgm__merge_weighted(const double *weights, const sgm_type *type, void *result, const void *const *values,
                          size_t count);
 
 /* --- operator.c --- */
-sgm_operator *sgm__operator_copy(const sgm_operator *team);
-sgm_status sgm__worker_create(sgm_operator *team, sgm_trainer *trainer, int32_t number);
+sgm_operator *sgm__operator_copy(const sgm_operator *parallel);
+sgm_status sgm__worker_create(sgm_operator *parallel, sgm_trainer *trainer, int32_t number);
 /* The trainer's session is replaced by another: after that nothing of it is in use. Call it before. */
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer);
-/* Lends a scope what it uses of its trainer; it may have changed since the iteration before. */
-void sgm__scope_borrow(sgm_trainer *scope);
+/* Gives a replica what it uses of its trainer; it may have changed since the iteration before. */
+void sgm__replica_take_settings(sgm_trainer *replica);
 /* Records and programs: */
 void sgm__operator_forget_programs(sgm_trainer *trainer);
 /* operator_record.c */
-void sgm__operator_forget_names(sgm_operator *team);
+void sgm__operator_forget_names(sgm_operator *parallel);
 /* Adds to the newest recording of a replica the gradients, as outputs, of what its examples add to the cost
  * of the whole minibatch; or records the update by the sums of the replicas' gradients, which are inputs (of
  * a replica: the sums that it has made with the others); or moving averages. */
 sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch);
-void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a scope */
+void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a replica */
 
 /* --- operator_numbers.c --- */
 /* Whether a state is a parameter that is trained; whether the network itself changes it. */
 bool sgm__operator_trains(const sgm_trainer *trainer, const char *state);
 bool sgm__operator_is_other(const sgm_trainer *trainer, const char *state);
 /* Among the workers of all ranks, from 0. */
-int32_t sgm__worker_number(const sgm_operator *team, int32_t worker);
+int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker);
 
 /* --- operator_threads.c --- */
 sgm_status sgm__worker_start(sgm__worker *worker); /* its thread */
 /* A task: runs the worker's program. */
 sgm_status sgm__worker_run(sgm__worker *worker);
-/* Workers that have records, or all, do a task, each in its thread; returns when all are done. */
-sgm_status sgm__workers_do(sgm_operator *team, sgm_status (*task)(sgm__worker *worker), bool all);
+/* Workers that have examples, or all, do a task, each in its thread; returns when all are done. */
+sgm_status sgm__workers_do(sgm_operator *parallel, sgm_status (*task)(sgm__worker *worker), bool all);
 void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
 
 /* --- operator_reduce.c: sums that workers make amid their programs --- */
@@ -160,29 +160,29 @@ void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
 sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program);
 /* The program stands behind sum `index`: waits for the others, and takes what all have. */
 sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index);
-/* The same sums for other ranks, where no worker of this one has records; as the first one's program has
+/* The same sums for other ranks, where no worker of this one has examples; as the first one's program has
  * them. */
-sgm_status sgm__operator_reduce_nothing(sgm_operator *team);
+sgm_status sgm__operator_reduce_nothing(sgm_operator *parallel);
 
 /* --- operator_peers.c --- */
 /* A run: whether all workers, of all ranks, can sum among themselves; then they join. */
 sgm_status sgm__peers_begin(sgm_trainer *trainer);
-void sgm__peers_end(sgm_operator *team);
+void sgm__peers_end(sgm_operator *parallel);
 /* This worker has failed: the others must not wait for it. */
 void sgm__peers_give_up(sgm__worker *worker);
-/* Recorded for a scope: its part of a gradient is left for the sum; the sum. */
-void sgm__peers_record_part(const sgm_trainer *scope, size_t index, sgm_value gradient);
-sgm_value sgm__peers_record_sum(const sgm_trainer *scope, size_t index);
-sgm_status sgm__peers_define(sgm_trainer *scope, const char *state, const sgm_type *type); /* as zeros */
+/* Recorded for a replica: its part of a gradient is left for the sum; the sum. */
+void sgm__peers_record_part(const sgm_trainer *replica, size_t index, sgm_value gradient);
+sgm_value sgm__peers_record_sum(const sgm_trainer *replica, size_t index);
+sgm_status sgm__peers_define(sgm_trainer *replica, const char *state, const sgm_type *type); /* as zeros */
 /* Before the task. */
 sgm_status sgm__peers_prepare(sgm__worker *worker);
 /* Workers run their programs, and sum gradients with all others. */
-sgm_status sgm__peers_sum(sgm_operator *team);
+sgm_status sgm__peers_sum(sgm_operator *parallel);
 /* Whether all workers of this process have the same states; fails with the first that differs. */
-sgm_status sgm__peers_compare(const sgm_operator *team);
+sgm_status sgm__peers_compare(const sgm_operator *parallel);
 
 /* --- operator_run.c --- */
-sgm_status sgm__operator_start(sgm_trainer *trainer); /* scopes, and their threads */
+sgm_status sgm__operator_start(sgm_trainer *trainer); /* replicas, and their threads */
 /* One iteration; `block` is the newest of the trainer's iterator. Moves the positions on. */
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate);
 /* The next minibatch to train on, NULL at the end of an epoch. */
@@ -201,23 +201,23 @@ sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *tr
 /* --- operator_parts.c --- */
 /* What the update takes as gradient `index` of a part: from memory on the host, which stays until the update
  * has run, or `value`. */
-sgm_status sgm__feed_part(sgm_operator *team, size_t part, sgm_program *apply, size_t index,
+sgm_status sgm__feed_part(sgm_operator *parallel, size_t part, sgm_program *apply, size_t index,
                           const void *memory, const sgm_tensor *value);
-void sgm__forget_update_parts(sgm_operator *team); /* programs may be others, or the names */
-void sgm__free_update_parts(sgm_operator *team);
+void sgm__forget_update_parts(sgm_operator *parallel); /* programs may be others, or the names */
+void sgm__free_update_parts(sgm_operator *parallel);
 
 /* --- operator_state.c --- */
-/* For a scope: the first value of a state that its program uses. */
-sgm_status sgm__scope_define_state(sgm_trainer *scope, const char *name, const sgm_type *type);
+/* For a replica: the first value of a state that its program uses. */
+sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, const sgm_type *type);
 /* Brings the trainer's states up to date with the workers'; before anyone looks at them. */
 sgm_status sgm__operator_collect(sgm_trainer *trainer);
 /* A state of the trainer was set: workers get it. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name);
 /* Gradients: merges states that the network changes itself, and gives them to the workers. */
-sgm_status sgm__operator_merge_others(sgm_operator *team);
-sgm_status sgm__operator_spread_others(sgm_operator *team);
+sgm_status sgm__operator_merge_others(sgm_operator *parallel);
+sgm_status sgm__operator_spread_others(sgm_operator *parallel);
 /* Merges parameters into the trainer's states, and gives them to the workers. */
-sgm_status sgm__operator_merge(sgm_operator *team);
+sgm_status sgm__operator_merge(sgm_operator *parallel);
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer);
 /* All states of the trainer, and its position, become the workers'. */
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
@@ -245,8 +245,8 @@ sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **f
 /* Tells local hooks of an event. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer);
-/* The oldest request of a local hook; *scope: whose. NULL: none. */
-sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **scope);
+/* The oldest request of a local hook; *replica: whose. NULL: none. */
+sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **replica);
 /* The trainer is as at its beginning: so are hooks and results of the workers. */
 sgm_status sgm__operator_reset(sgm_trainer *trainer);
 

@@ -1,30 +1,30 @@
 /* What is known of an operator without asking anybody: its numbers, and which states are of which kind. */
-#include "network/again.h"
+#include "network/rerecord.h"
 #include "training/ranks.h"
 
-int32_t sgm_operator_rank(const sgm_operator *workers)
+int32_t sgm_operator_rank(const sgm_operator *parallel)
 {
-    return workers != NULL && workers->ranks != NULL ? workers->ranks->rank : 0;
+    return parallel != NULL && parallel->ranks != NULL ? parallel->ranks->rank : 0;
 }
 
-int32_t sgm_operator_ranks(const sgm_operator *workers)
+int32_t sgm_operator_ranks(const sgm_operator *parallel)
 {
-    return workers != NULL && workers->ranks != NULL ? workers->ranks->count : 1;
+    return parallel != NULL && parallel->ranks != NULL ? parallel->ranks->count : 1;
 }
 
-int32_t sgm__worker_number(const sgm_operator *team, int32_t worker)
+int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker)
 {
-    return team->ranks != NULL ? team->ranks->rank * team->count + worker : worker;
+    return parallel->ranks != NULL ? parallel->ranks->rank * parallel->count + worker : worker;
 }
 
-/* The arrays of a recording are the network's, and all scopes have the same network. */
+/* The arrays of a recording are the network's, and all replicas have the same network. */
 void sgm__operator_recorded(sgm_trainer *trainer)
 {
     sgm_trainer *owner = trainer->owner;
     sgm_recording recording = trainer->recording;
     owner->recording = recording;
-    for (int32_t i = 0; i < owner->team->count; i++)
-        owner->team->workers[i].scope->recording = recording;
+    for (int32_t i = 0; i < owner->parallel->count; i++)
+        owner->parallel->workers[i].replica->recording = recording;
 }
 
 static bool begins(const char *name, const char *prefix)

@@ -1,88 +1,88 @@
 /* A step in two halves: gradients by workers, and the update by their trainer. */
-#include "network/again.h"
+#include "network/rerecord.h"
 #include "training/operator.h"
 #include "training/ranks.h"
 #include <sigma/operations.h>
 
-void sgm__operator_forget_names(sgm_operator *team)
+void sgm__operator_forget_names(sgm_operator *parallel)
 {
-    for (size_t i = 0; i < team->name_count; i++)
-        sgm__free(team->names[i]);
-    sgm__free(team->names);
-    team->names = NULL;
-    team->name_count = 0;
+    for (size_t i = 0; i < parallel->name_count; i++)
+        sgm__free(parallel->names[i]);
+    sgm__free(parallel->names);
+    parallel->names = NULL;
+    parallel->name_count = 0;
 }
 
 /* Names belong to the network, and are gone when it records again. */
-static sgm_status keep_names(sgm_operator *team, const sgm__trained_parameter *trained, size_t count)
+static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_parameter *trained, size_t count)
 {
-    bool same = team->name_count == count;
+    bool same = parallel->name_count == count;
     for (size_t i = 0; i < count && same; i++)
-        same = strcmp(team->names[i], trained[i].name) == 0;
+        same = strcmp(parallel->names[i], trained[i].name) == 0;
     if (same)
         return SGM_OK;
-    sgm__operator_forget_names(team);
-    sgm__ranks_forget(team->ranks);
-    team->names = sgm__calloc(count, sizeof(char *));
-    if (team->names == NULL)
+    sgm__operator_forget_names(parallel);
+    sgm__ranks_forget(parallel->ranks);
+    parallel->names = sgm__calloc(count, sizeof(char *));
+    if (parallel->names == NULL)
         return SGM_ERROR_MEMORY;
-    for (; team->name_count < count; team->name_count++) {
-        team->names[team->name_count] = sgm__strdup(trained[team->name_count].name);
-        if (team->names[team->name_count] == NULL)
+    for (; parallel->name_count < count; parallel->name_count++) {
+        parallel->names[parallel->name_count] = sgm__strdup(trained[parallel->name_count].name);
+        if (parallel->names[parallel->name_count] == NULL)
             return SGM_ERROR_MEMORY;
     }
-    for (int32_t i = 0; i < team->count; i++) { /* places of gradients are in the order of the names */
-        team->workers[i].from = NULL;
-        team->workers[i].addend_count = 0;
+    for (int32_t i = 0; i < parallel->count; i++) { /* places of gradients are in the order of the names */
+        parallel->workers[i].from = NULL;
+        parallel->workers[i].addend_count = 0;
     }
-    sgm__forget_update_parts(team);
+    sgm__forget_update_parts(parallel);
     return SGM_OK;
 }
 
-static sgm_status record_output(const sgm_trainer *scope, size_t index, sgm_value gradient)
+static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
-    char *name = sgm__format(SGM__PART_PREFIX "%s", scope->trained[index].name);
+    char *name = sgm__format(SGM__PART_PREFIX "%s", replica->trained[index].name);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_output(scope->graph, name, gradient);
+    sgm_output(replica->graph, name, gradient);
     sgm__free(name);
     return SGM_OK;
 }
 
-static sgm_status record_gradients(sgm_trainer *scope)
+static sgm_status record_gradients(sgm_trainer *replica)
 {
-    sgm_operator *team = scope->owner->team;
-    size_t count = scope->trained_count;
-    SGM_TRY(keep_names(team, scope->trained, count));
-    team->random = scope->recording.random;
+    sgm_operator *parallel = replica->owner->parallel;
+    size_t count = replica->trained_count;
+    SGM_TRY(keep_names(parallel, replica->trained, count));
+    parallel->random = replica->recording.random;
     sgm_value *values = sgm__calloc(count, 2 * sizeof(sgm_value));
     if (values == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        values[i] = scope->trained[i].value;
+        values[i] = replica->trained[i].value;
     sgm_status status =
-        sgm_gradients(scope->graph, scope->recording.part, values, (int32_t)count, values + count);
+        sgm_gradients(replica->graph, replica->recording.part, values, (int32_t)count, values + count);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
-        if (team->together)
-            sgm__peers_record_part(scope, i, values[count + i]);
+        if (parallel->together)
+            sgm__peers_record_part(replica, i, values[count + i]);
         else
-            status = record_output(scope, i, values[count + i]);
+            status = record_output(replica, i, values[count + i]);
     sgm__free(values);
     return status;
 }
 
 static sgm_status find_trained(sgm_trainer *trainer)
 {
-    const sgm_operator *team = trainer->owner->team;
-    SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, team->name_count,
+    const sgm_operator *parallel = trainer->owner->parallel;
+    SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, parallel->name_count,
                          sizeof(sgm__trained_parameter)));
-    trainer->trained_count = team->name_count;
-    for (size_t i = 0; i < team->name_count; i++) {
+    trainer->trained_count = parallel->name_count;
+    for (size_t i = 0; i < parallel->name_count; i++) {
         sgm_type type;
-        const sgm_parameter *recorded = sgm__network_parameter(trainer->network, team->names[i]);
-        SGM_TRY(sgm_session_state_type(trainer->session, team->names[i], &type));
+        const sgm_parameter *recorded = sgm__network_parameter(trainer->network, parallel->names[i]);
+        SGM_TRY(sgm_session_state_type(trainer->session, parallel->names[i], &type));
         trainer->trained[i] = (sgm__trained_parameter){
-            team->names[i], sgm_state(trainer->graph, team->names[i], type.dtype, &type.shape),
+            parallel->names[i], sgm_state(trainer->graph, parallel->names[i], type.dtype, &type.shape),
             recorded != NULL && recorded->sparse, false};
     }
     return SGM_OK;
@@ -131,7 +131,7 @@ static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t worke
                                             sgm__ranks_sharded(sgm__trainer_ranks(trainer)));
     sgm__free(gradients);
     SGM_TRY(status);
-    if (trainer->owner->team->random)
+    if (trainer->owner->parallel->random)
         sgm__trainer_record_random_step(trainer->graph);
     return sgm_graph_status(trainer->graph);
 }

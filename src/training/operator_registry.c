@@ -8,13 +8,13 @@
 
 static sgm_status get_every(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_integer_content(bound->trainer->team->every);
+    *content = sgm_integer_content(bound->trainer->parallel->every);
     return SGM_OK;
 }
 
 static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
 {
-    bound->trainer->team->every = content->as.integer;
+    bound->trainer->parallel->every = content->as.integer;
     return SGM_OK;
 }
 
@@ -22,7 +22,7 @@ static const sgm__access every_access = {.get = get_every, .set = set_every};
 
 static sgm_status get_together(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_boolean_content(bound->trainer->team->together);
+    *content = sgm_boolean_content(bound->trainer->parallel->together);
     return SGM_OK;
 }
 
@@ -46,24 +46,24 @@ static const sgm_option merge_row = {.name = "merge",
 
 static const sgm_setting option_rows[] = {
     OPERATOR(every, "parameters: iterations from merge to merge; 0: at the end of each epoch",
-             .kind = SGM_KIND_INTEGER, .least = 0, .most = 1e15, .live = true),
+             .kind = SGM_KIND_INTEGER, .minimum = 0, .maximum = 1e15, .live = true),
     OPERATOR(workers, "that train side by side; if not given: one for each name in handlers, else 2; mpi: 1",
-             .kind = SGM_KIND_INTEGER, .least = 1, .most = SGM__MOST_WORKERS),
+             .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = SGM__MAXIMUM_WORKERS),
     OPERATOR(handlers, "of the workers in turn, \"cpu reference\"; if not given: all have the run's",
              .kind = SGM_KIND_TEXT),
     OPERATOR(threads, "of each worker; if not given: the run's, divided by the workers",
-             .kind = SGM_KIND_INTEGER, .least = 1, .most = 1024),
+             .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = 1024),
     OPERATOR(timeout, "mpi: that a rank waits for another one before the run fails; if not given: 60",
-             .kind = SGM_KIND_NUMBER, .unit = "seconds", .least = 1, .most = 1e6),
+             .kind = SGM_KIND_NUMBER, .unit = "seconds", .minimum = 1, .maximum = 1e6),
     OPERATOR(check_every,
              "mpi: iterations from one comparison of the ranks' states to the next; if not given: 1000",
-             .kind = SGM_KIND_INTEGER, .least = 1, .most = 1e15),
+             .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = 1e15),
     OPERATOR(bucket, "mpi: of gradients that are summed by themselves; if not given: 4 MiB",
-             .kind = SGM_KIND_INTEGER, .unit = "bytes", .least = 1024, .most = 1 << 30),
+             .kind = SGM_KIND_INTEGER, .unit = "bytes", .minimum = 1024, .maximum = 1 << 30),
     OPERATOR(bfloat16, "mpi: gradients travel as bfloat16; what is lost of each goes with the next one",
              .kind = SGM_KIND_BOOLEAN),
     OPERATOR(sharded,
-             "mpi: each rank updates its part of the parameters, and has the optimiser's memory of that",
+             "mpi: each rank updates its part of the parameters, and has the optimiser state of that",
              .kind = SGM_KIND_BOOLEAN),
 };
 
@@ -82,17 +82,17 @@ typedef struct worker_row {
 
 static double get_cost(const sgm__worker *worker)
 {
-    return worker->scope->newest_loss;
+    return worker->replica->newest_loss;
 }
 
-static double get_records(const sgm__worker *worker)
+static double get_examples(const sgm__worker *worker)
 {
-    return (double)worker->records;
+    return (double)worker->examples;
 }
 
 static double get_iteration(const sgm__worker *worker)
 {
-    return (double)worker->scope->position.iteration;
+    return (double)worker->replica->position.iteration;
 }
 
 static double get_busy(const sgm__worker *worker)
@@ -101,13 +101,13 @@ static double get_busy(const sgm__worker *worker)
 }
 
 static const worker_row rows[] = {
-    {{.name = "cost", .kind = SGM_KIND_NUMBER, .read_only = true, .doc = "of the worker's newest records"},
+    {{.name = "cost", .kind = SGM_KIND_NUMBER, .read_only = true, .doc = "of the worker's newest examples"},
      get_cost},
-    {{.name = "records",
+    {{.name = "examples",
       .kind = SGM_KIND_INTEGER,
       .read_only = true,
       .doc = "the worker's in the newest iteration"},
-     get_records},
+     get_examples},
     {{.name = "iteration", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "iterations of the worker"},
      get_iteration},
     {{.name = "busy",
@@ -121,8 +121,8 @@ static const worker_row rows[] = {
 static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const worker_row *row = bound->row;
-    const sgm_trainer *scope = bound->trainer;
-    double value = row->get(&scope->owner->team->workers[scope->worker]);
+    const sgm_trainer *replica = bound->trainer;
+    double value = row->get(&replica->owner->parallel->workers[replica->worker]);
     *content = row->option.kind == SGM_KIND_INTEGER ? sgm_integer_content((int64_t)value)
                                                     : sgm_number_content(value);
     return SGM_OK;
@@ -136,7 +136,7 @@ static sgm_status publish_rows(const sgm__worker *worker, sgm_registry *registry
     snprintf(prefix, sizeof prefix, "operator.local.%d.", worker->number);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         SGM_TRY(
-            sgm__publish_value(worker->scope, registry, prefix, &rows[i].option, &number_access, &rows[i]));
+            sgm__publish_value(worker->replica, registry, prefix, &rows[i].option, &number_access, &rows[i]));
     return SGM_OK;
 }
 
@@ -149,14 +149,14 @@ static sgm_status publish_results(sgm__worker *worker, sgm_registry *registry)
     worker->results = sgm_registry_create();
     if (worker->results == NULL)
         return SGM_ERROR_MEMORY;
-    sgm__hooks_mirror(worker->scope->hooks, worker->results);
+    sgm__hooks_mirror(worker->replica->hooks, worker->results);
     return sgm_registry_put(registry, "shared", worker->results);
 }
 
 static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 {
     char name[16];
-    sgm_registry *local = worker->scope->registry, *registry = sgm_registry_create();
+    sgm_registry *local = worker->replica->registry, *registry = sgm_registry_create();
     if (registry == NULL)
         return SGM_ERROR_MEMORY;
     snprintf(name, sizeof name, "%d", worker->number);
@@ -173,19 +173,19 @@ static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
-    const sgm_operator *team = trainer->team;
+    const sgm_operator *parallel = trainer->parallel;
     SGM_TRY(sgm_registry_tag(registry, "operator"));
     SGM_TRY(sgm_registry_define(registry, &workers_row));
     SGM_TRY(sgm_registry_define(registry, &merge_row));
-    SGM_TRY(sgm_registry_set_own(registry, workers_row.name, sgm_integer_content(team->count)));
+    SGM_TRY(sgm_registry_set_own(registry, workers_row.name, sgm_integer_content(parallel->count)));
     SGM_TRY(sgm_registry_set_own(registry, merge_row.name,
-                                 sgm_text_content(team->merges_gradients ? "gradients" : "parameters")));
-    SGM_TRY(team->merges_gradients
+                                 sgm_text_content(parallel->merges_gradients ? "gradients" : "parameters")));
+    SGM_TRY(parallel->merges_gradients
                 ? sgm__publish_value(trainer, registry, "operator.", &together_row, &together_access, NULL)
                 : sgm__publish_value(trainer, registry, "operator.", &option_rows[0].option, &every_access,
                                      NULL));
-    for (int32_t i = 0; i < team->count; i++)
-        SGM_TRY(publish_worker(&team->workers[i], list));
+    for (int32_t i = 0; i < parallel->count; i++)
+        SGM_TRY(publish_worker(&parallel->workers[i], list));
     SGM_TRY(sgm__ranks_publish(trainer, registry));
     SGM_TRY(sgm_registry_put(registry, "local", list));
     return sgm_registry_put(trainer->registry, "operator", registry);

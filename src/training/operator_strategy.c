@@ -6,12 +6,12 @@
 
 static void free_operator(sgm_trainer *trainer)
 {
-    sgm_operator_free(trainer->team);
+    sgm_operator_free(trainer->parallel);
 }
 
 static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
 {
-    return sgm_trainer_operator(to, sgm__operator_copy(from->team));
+    return sgm_trainer_operator(to, sgm__operator_copy(from->parallel));
 }
 
 /* --- a run --- */
@@ -56,11 +56,11 @@ static void end(sgm_trainer *trainer, bool failed)
 static sgm_status find_kept(sgm_trainer *trainer, const char *parameter, const char *what,
                             sgm_trainer **keeper)
 {
-    const sgm_operator *team = trainer->owner->team;
-    if (team->ranks != NULL && sgm__ranks_owner(team->ranks, parameter) != team->ranks->rank)
+    const sgm_operator *parallel = trainer->owner->parallel;
+    if (parallel->ranks != NULL && sgm__ranks_owner(parallel->ranks, parameter) != parallel->ranks->rank)
         return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
-                        what, parameter, sgm__ranks_owner(team->ranks, parameter));
-    *keeper = team->merges_gradients ? trainer->owner : trainer; /* sums are kept, not what they are of */
+                        what, parameter, sgm__ranks_owner(parallel->ranks, parameter));
+    *keeper = parallel->merges_gradients ? trainer->owner : trainer; /* sums are kept, not what they are of */
     return SGM_OK;
 }
 
@@ -82,12 +82,12 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
 
 static const sgm_trainer *first_replica(const sgm_trainer *trainer)
 {
-    return trainer->team->workers[0].scope;
+    return trainer->parallel->workers[0].replica;
 }
 
 static sgm_registry *results(const sgm_trainer *replica)
 {
-    return replica->owner->team->workers[replica->worker].results;
+    return replica->owner->parallel->workers[replica->worker].results;
 }
 
 /* --- the table --- */
@@ -98,11 +98,11 @@ static sgm_registry *results(const sgm_trainer *replica)
     .event = sgm__operator_event, .end_epoch = end_epoch, .prepare_save = prepare_save, .finish = finish,    \
     .leave = sgm__ranks_leave, .end = end, .follows = sgm__ranks_follow, .must_meet = sgm__ranks_must_meet,  \
     .moved = sgm__ranks_moved, .note = sgm__ranks_note, .next_request = sgm__operator_take_request,          \
-    .decide = sgm__ranks_wish, .silent = sgm__ranks_silent, .record = sgm__operator_record,                  \
+    .decide = sgm__ranks_decide, .silent = sgm__ranks_silent, .record = sgm__operator_record,                \
     .find_owners = sgm__ranks_mark_owned, .recorded = sgm__operator_recorded,                                \
     .forget_programs = sgm__operator_forget_programs, .collect = sgm__operator_collect,                      \
     .restart = sgm__operator_restart, .reset = sgm__operator_reset,                                          \
-    .new_session = sgm__operator_new_sessions, .define_state = sgm__scope_define_state,                      \
+    .new_session = sgm__operator_new_sessions, .define_state = sgm__replica_define_state,                    \
     .state_was_set = sgm__operator_was_set, .find_kept = find_kept, .has_state = sgm__ranks_have,            \
     .next_elsewhere = next_elsewhere, .type_elsewhere = sgm__ranks_slot_type,                                \
     .get_elsewhere = sgm__ranks_get_slot, .check_set = sgm__ranks_check_set, .attach = sgm__operator_attach, \
@@ -126,39 +126,39 @@ static sgm_status take_local_hooks(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-static sgm_status give(sgm_trainer *trainer, sgm_operator *team)
+static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
 {
-    if (team == NULL)
+    if (parallel == NULL)
         return sgm__trainer_missing("operator");
-    if (team->trainer != NULL)
+    if (parallel->trainer != NULL)
         return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
     if (trainer->strategy != NULL)
         return sgm_fail(SGM_ERROR_STATE, "has an operator already");
     if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
-    if (sgm__ranks_sharded(team->ranks) && sgm_session_state_at(trainer->session, 0) != NULL)
+    if (sgm__ranks_sharded(parallel->ranks) && sgm_session_state_at(trainer->session, 0) != NULL)
         return sgm_fail(SGM_ERROR_STATE,
-                        "has an optimiser's memory already, of all parameters: give it an operator that is "
+                        "has optimiser state already, of all parameters: give it an operator that is "
                         "sharded before it is prepared, or loads a checkpoint");
-    for (int32_t i = 0; i < team->count; i++)
-        SGM_TRY(sgm__worker_create(team, trainer, i));
-    team->trainer = trainer;
-    trainer->team = team;
+    for (int32_t i = 0; i < parallel->count; i++)
+        SGM_TRY(sgm__worker_create(parallel, trainer, i));
+    parallel->trainer = trainer;
+    trainer->parallel = parallel;
     if (take_local_hooks(trainer) != SGM_OK) {
-        trainer->team = NULL;
+        trainer->parallel = NULL;
         return sgm_last_status();
     }
-    trainer->strategy = team->ranks != NULL ? &with_ranks : &with_workers;
+    trainer->strategy = parallel->ranks != NULL ? &with_ranks : &with_workers;
     return sgm__operator_publish(trainer);
 }
 
-sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *team)
+sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
-        status = sgm__trainer_close(trainer, give(trainer, team));
-    bool elsewhere = team != NULL && team->trainer != NULL && team->trainer != trainer;
-    if (!elsewhere && (trainer == NULL || trainer->team != team))
-        sgm_operator_free(team);
+        status = sgm__trainer_close(trainer, give(trainer, parallel));
+    bool elsewhere = parallel != NULL && parallel->trainer != NULL && parallel->trainer != trainer;
+    if (!elsewhere && (trainer == NULL || trainer->parallel != parallel))
+        sgm_operator_free(parallel);
     return status;
 }

@@ -4,10 +4,10 @@
 #include <math.h>
 #include <stdio.h>
 
-static void or_default(double *value, double standard)
+static void or_default(double *value, double default_value)
 {
     if (*value == 0)
-        *value = standard;
+        *value = default_value;
 }
 
 static const sgm_optimiser_type *find_type(const char *name)
@@ -24,9 +24,9 @@ static const sgm_optimiser_type *find_type(const char *name)
             return type;
         names[count] = type->name;
     }
-    const char *near = sgm__nearest(name, names, count);
+    const char *intra_node = sgm__nearest(name, names, count);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'; did you mean '%s'?", name,
-             near != NULL ? near : "adam");
+             intra_node != NULL ? intra_node : "adam");
     return NULL;
 }
 
@@ -109,7 +109,7 @@ static sgm_value named_state_of(sgm_graph *graph, const char *prefix, const char
 {
     char *full = sgm__format("%s%s%s", prefix, slot, name);
     if (full == NULL)
-        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of an optimiser's state");
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of an optimiser state");
     sgm_value state = sgm_state(graph, full, type->dtype, &type->shape);
     sgm__free(full);
     return state;

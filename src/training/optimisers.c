@@ -167,10 +167,10 @@ static const sgm_optimiser_type built_in[] = {
      .defaults = {.learning_rate = 1, .history = 10, .tolerance = 1e-7}},
 };
 #define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
-#define MOST_REGISTERED 32
+#define MAXIMUM_REGISTERED 32
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static const sgm_optimiser_type *registered[MOST_REGISTERED];
+static const sgm_optimiser_type *registered[MAXIMUM_REGISTERED];
 static size_t registered_count;
 
 const sgm_optimiser_type *sgm_optimiser_type_at(size_t index)
@@ -194,9 +194,9 @@ static sgm_status append(const sgm_optimiser_type *type)
         if (strcmp(known->name, type->name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is an optimiser '%s' already", type->name);
     }
-    if (registered_count == MOST_REGISTERED)
+    if (registered_count == MAXIMUM_REGISTERED)
         return sgm_fail(SGM_ERROR_STATE, "%d optimisers are registered, which is all there is room for",
-                        MOST_REGISTERED);
+                        MAXIMUM_REGISTERED);
     registered[registered_count++] = type;
     return SGM_OK;
 }

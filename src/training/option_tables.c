@@ -9,8 +9,8 @@
     {                                                                                                        \
         .option = {.name = #member,                                                                          \
                    .kind = SGM_KIND_NUMBER,                                                                  \
-                   .least = lowest,                                                                          \
-                   .most = highest,                                                                          \
+                   .minimum = lowest,                                                                        \
+                   .maximum = highest,                                                                       \
                    .live = true,                                                                             \
                    .doc = words},                                                                            \
         SGM_MEMBER(sgm_optimiser_options, member)                                                            \
@@ -28,8 +28,8 @@ static const sgm_setting optimiser_rows[] = {
     {.option = {.name = "history",
                 .kind = SGM_KIND_INTEGER,
                 .unit = "steps",
-                .least = 1,
-                .most = 100,
+                .minimum = 1,
+                .maximum = 100,
                 .live = true,
                 .doc = "last steps that tell how to go on"},
      SGM_MEMBER(sgm_optimiser_options, history)},
@@ -41,9 +41,9 @@ static const sgm_setting optimiser_rows[] = {
     {.option = {.name = "accumulate",
                 .kind = SGM_KIND_INTEGER,
                 .unit = "minibatches",
-                .least = 1,
-                .most = 1e6,
-                .standard = 1,
+                .minimum = 1,
+                .maximum = 1e6,
+                .default_value = 1,
                 .live = true,
                 .doc = "gradients that are averaged for one update",
                 .effect = "from the first minibatch after the next update on"},
@@ -68,10 +68,11 @@ static const sgm_setting schedule_rows[] = {
     SCHEDULE(period,
              "step: from one reduction to the next (0: 1); plateau: patience (0: 5); exponential: of one "
              "factor (0: 1); cosine, one_cycle: whole length (0: the run's)",
-             .kind = SGM_KIND_NUMBER, .unit = "epochs", .most = 1e9),
+             .kind = SGM_KIND_NUMBER, .unit = "epochs", .maximum = 1e9),
     SCHEDULE(factor, "of the learning rate; 0: step, plateau 0.1, exponential 0.95, one_cycle 0.04, cosine 0",
-             .kind = SGM_KIND_NUMBER, .most = 1),
-    SCHEDULE(warm_up, "linear rise at the beginning", .kind = SGM_KIND_NUMBER, .unit = "epochs", .most = 1e9),
+             .kind = SGM_KIND_NUMBER, .maximum = 1),
+    SCHEDULE(warm_up, "linear rise at the beginning", .kind = SGM_KIND_NUMBER, .unit = "epochs",
+             .maximum = 1e9),
 };
 
 const sgm_setting *sgm_schedule_settings(size_t *count)
@@ -86,12 +87,12 @@ const sgm_setting *sgm_schedule_settings(size_t *count)
     }
 
 static const sgm_setting run_rows[] = {
-    RUN(epochs, "through the data; 1 if there are no iterations either", .kind = SGM_KIND_INTEGER, .least = 1,
-        .most = 1e9),
-    RUN(iterations, "minibatches in all", .kind = SGM_KIND_INTEGER, .least = 1, .most = 1e15),
+    RUN(epochs, "through the data; 1 if there are no iterations either", .kind = SGM_KIND_INTEGER,
+        .minimum = 1, .maximum = 1e9),
+    RUN(iterations, "minibatches in all", .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = 1e15),
     RUN(folder, "where checkpoints and metrics go", .kind = SGM_KIND_TEXT),
     RUN(checkpoint_every, "from one checkpoint to the next; -1: only at the end", .kind = SGM_KIND_INTEGER,
-        .unit = "epochs", .least = -1, .most = 1e9, .standard = 1),
+        .unit = "epochs", .minimum = -1, .maximum = 1e9, .default_value = 1),
     RUN(resume, "go on from the folder's checkpoint if there is one", .kind = SGM_KIND_BOOLEAN),
     RUN(catch_interrupt, "SIGINT, SIGTERM and the like stop the run, with a checkpoint",
         .kind = SGM_KIND_BOOLEAN),

@@ -40,9 +40,9 @@ static sgm_status find_part(const char *name, unsigned *part)
         *part = SGM_PART_EVERYTHING;
         return SGM_OK;
     }
-    const char *near = sgm__nearest(name, names, PART_COUNT + 1);
-    if (near != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s' (did you mean '%s'?)", name, near);
+    const char *intra_node = sgm__nearest(name, names, PART_COUNT + 1);
+    if (intra_node != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s' (did you mean '%s'?)", name, intra_node);
     char *known = sgm__parts_text(SGM_PART_EVERYTHING);
     sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s'; there are %s, everything", name,
                                  known != NULL ? known : "");
@@ -107,7 +107,7 @@ long sgm__worker_of_state(const char *name, const char **state)
         return -1;
     long number = strtol(name + strlen(SGM__WORKER_PREFIX), &end, 10);
     *state = end + 1;
-    return *end == '.' && number < SGM__MOST_WORKERS ? number : -1;
+    return *end == '.' && number < SGM__MAXIMUM_WORKERS ? number : -1;
 }
 
 bool sgm__is_worker_state(const char *name)
@@ -155,7 +155,7 @@ sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm_
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: .parts is %#x, expected a sum of SGM_PART_...", what,
                         options.parts);
     wanted->parts = options.parts;
-    wanted->relaxed = options.relaxed;
+    wanted->skip_mismatch = options.skip_mismatch;
     wanted->names = options.names;
     *left = options.left;
     if (*left != NULL)

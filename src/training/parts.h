@@ -9,7 +9,7 @@
 /* --- parts.c: what was asked for --- */
 typedef struct sgm__parts {
     unsigned parts; /* 0: what the file has */
-    bool relaxed;
+    bool skip_mismatch;
     const char *names; /* PyTorch's; NULL: our own */
     char **patterns;
     size_t pattern_count; /* 0: all states */

@@ -2,13 +2,13 @@
 #include "training/parts.h"
 
 #include "base/tensor_internal.h"
-#include "network/again.h"
+#include "network/rerecord.h"
 #include "training/operator.h"
 
 #include <stdio.h>
 
-#define MOST_TOLD 6    /* differences in an error's message */
-#define MOST_KEPT 1000 /* and in the text of what was left */
+#define MAXIMUM_TOLD 6    /* differences in an error's message */
+#define MAXIMUM_KEPT 1000 /* and in the text of what was left */
 
 static sgm_status record_batch(sgm__fit *fit, int64_t batch)
 {
@@ -23,7 +23,7 @@ static sgm_status record_batch(sgm__fit *fit, int64_t batch)
 }
 
 /* The network is recorded once more, aside: its parameters are known then though the trainer has none. One
- * record may be too few, for a variance over the minibatch. */
+ * example may be too few, for a variance over the minibatch. */
 static sgm_status record(sgm__fit *fit)
 {
     fit->network = sgm_network_parse(fit->notation);
@@ -65,8 +65,8 @@ void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
     va_start(arguments, format);
     vsnprintf(text, sizeof text, format, arguments);
     va_end(arguments);
-    size_t most = fit->wanted->relaxed ? MOST_KEPT : MOST_TOLD;
-    if (fit->difference_count++ < most)
+    size_t maximum = fit->wanted->skip_mismatch ? MAXIMUM_KEPT : MAXIMUM_TOLD;
+    if (fit->difference_count++ < maximum)
         sgm__text_append(&fit->differences, "%s%s", fit->difference_count > 1 ? "; " : "", text);
 }
 
@@ -211,13 +211,13 @@ sgm_status sgm__fit_decide(const sgm__fit *fit)
 {
     const char *told = fit->differences.data != NULL ? fit->differences.data : "";
     bool wants_states = (fit->wanted->parts & SGM_PART_PARAMETERS) != 0;
-    if (fit->difference_count == 0 || (fit->wanted->relaxed && (fit->fitting > 0 || !wants_states)))
+    if (fit->difference_count == 0 || (fit->wanted->skip_mismatch && (fit->fitting > 0 || !wants_states)))
         return SGM_OK;
-    if (fit->wanted->relaxed)
+    if (fit->wanted->skip_mismatch)
         return sgm_fail(SGM_ERROR_FORMAT, "nothing of '%s' fits the trainer: %s", fit->source, told);
     char more[48] = "";
-    if (fit->difference_count > MOST_TOLD)
-        snprintf(more, sizeof more, "; and %zu more", fit->difference_count - MOST_TOLD);
+    if (fit->difference_count > MAXIMUM_TOLD)
+        snprintf(more, sizeof more, "; and %zu more", fit->difference_count - MAXIMUM_TOLD);
     return sgm_fail(SGM_ERROR_FORMAT, "'%s' does not fit the trainer: %s%s", fit->source, told, more);
 }
 

@@ -134,11 +134,11 @@ static void append_metrics(const sgm_trainer *trainer, json_t *state)
     json_t *metrics = json_object();
     for (size_t i = 0; i < trainer->validation_count; i++) {
         const sgm_named_metrics *own = &trainer->metrics[i];
-        if (own->metrics.records > 0)
+        if (own->metrics.examples > 0)
             json_object_set_new(metrics, own->name,
                                 json_pack("{s:o, s:o, s:I}", "loss", exact_number(own->metrics.loss),
-                                          "accuracy", exact_number(own->metrics.accuracy), "records",
-                                          (json_int_t)own->metrics.records));
+                                          "accuracy", exact_number(own->metrics.accuracy), "examples",
+                                          (json_int_t)own->metrics.examples));
     }
     json_object_set_new(state, "metrics", metrics);
     json_object_set_new(state, "cost", exact_number(trainer->newest_loss));
@@ -177,20 +177,21 @@ static void append_end(const sgm_trainer *trainer, json_t *state)
     if (trainer->ended_by != NULL)
         json_object_set_new(state, "ended",
                             json_pack("{s:s, s:I, s:I}", "by", trainer->ended_by, "epochs",
-                                      (json_int_t)trainer->epochs, "iterations", (json_int_t)trainer->most));
+                                      (json_int_t)trainer->epochs, "iterations",
+                                      (json_int_t)trainer->maximum));
 }
 
 /* What the epoch has told that ended last: it is shown until the next one has a minibatch. */
 static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
-    bool at_end = position->batch == 0 && position->sums.records > 0;
+    bool at_end = position->batch == 0 && position->sums.examples > 0;
     const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->ended;
-    if (sums->records == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
+    if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
         return;
     json_object_set_new(state, "epoch_before",
                         json_pack("{s:o, s:o, s:I, s:b}", "loss_sum", exact_number(sums->loss), "correct_sum",
-                                  exact_number(sums->correct), "record_sum", (json_int_t)sums->records,
+                                  exact_number(sums->correct), "example_sum", (json_int_t)sums->examples,
                                   "has_accuracy", (int)sums->has_accuracy));
 }
 
@@ -204,7 +205,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "iteration", json_integer(position->iteration));
     json_object_set_new(state, "loss_sum", number_or_null(sums.loss));
     json_object_set_new(state, "correct_sum", number_or_null(sums.correct));
-    json_object_set_new(state, "record_sum", json_integer(sums.records));
+    json_object_set_new(state, "example_sum", json_integer(sums.examples));
     json_object_set_new(state, "has_accuracy", json_boolean(sums.has_accuracy));
     append_iterator(trainer, state);
     append_end(trainer, state);
@@ -286,7 +287,7 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source)
         good = sgm__state_count(json, "epoch", &position->epoch) &&
                sgm__state_count(json, "batch", &position->batch) &&
                sgm__state_count(json, "iteration", &position->iteration) &&
-               sgm__state_count(json, "record_sum", &position->sums.records) &&
+               sgm__state_count(json, "example_sum", &position->sums.examples) &&
                (position->batch == 0 || json_is_number(json_object_get(json, "loss_sum")));
     if (good && (state->parts & SGM_PART_OPTIMISER) != 0)
         good = sgm__state_count(json, "updates", &position->updates) &&

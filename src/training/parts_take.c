@@ -159,7 +159,7 @@ static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
         sgm_metrics read;
         if (sgm__state_exact(json_object_get(saved, "loss"), &read.loss) &&
             sgm__state_exact(json_object_get(saved, "accuracy"), &read.accuracy) &&
-            sgm__state_count(saved, "records", &read.records))
+            sgm__state_count(saved, "examples", &read.examples))
             trainer->metrics[i].metrics = read;
     }
     sgm__state_exact(json_object_get(state, "cost"), &trainer->newest_loss);
@@ -212,7 +212,7 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     sgm__metric_sums read = {.has_accuracy = json_is_true(json_object_get(saved, "has_accuracy"))};
     bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
                  sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
-                 sgm__state_count(saved, "record_sum", &read.records);
+                 sgm__state_count(saved, "example_sum", &read.examples);
     trainer->ended = known ? read : (sgm__metric_sums){0};
 }
 

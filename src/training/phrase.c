@@ -209,17 +209,17 @@ sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, con
                                 size_t count)
 {
     char found[64], word[64] = "";
-    const char *near = NULL;
+    const char *intra_node = NULL;
     describe(phrase, found, sizeof found);
     if (phrase->kind == SGM__PHRASE_STRANGE && phrase->text[phrase->at] == '"')
         return sgm__phrase_fail(phrase, phrase->at, "the text that begins here has no closing '\"'");
     if (phrase->kind == SGM__PHRASE_WORD && phrase->length < sizeof word) {
         memcpy(word, phrase->text + phrase->at, phrase->length);
-        near = sgm__nearest(word, keywords, count);
+        intra_node = sgm__nearest(word, keywords, count);
     }
-    if (near != NULL && strcmp(near, word) != 0)
+    if (intra_node != NULL && strcmp(intra_node, word) != 0)
         return sgm__phrase_fail(phrase, phrase->at, "expected %s, found %s; did you mean '%s'?", what, found,
-                                near);
+                                intra_node);
     return sgm__phrase_fail(phrase, phrase->at, "expected %s, found %s", what, found);
 }
 
@@ -249,7 +249,7 @@ sgm_status sgm__phrase_count(sgm__phrase *phrase, const char *of, int64_t *count
     char digits[24] = "";
     if (phrase->length < sizeof digits)
         memcpy(digits, phrase->text + phrase->at, phrase->length);
-    if (!sgm__parse_int64(digits, count) || *count < 1 || *count > SGM__PHRASE_MOST_COUNT)
+    if (!sgm__parse_int64(digits, count) || *count < 1 || *count > SGM__PHRASE_MAXIMUM_COUNT)
         return sgm__phrase_fail(phrase, phrase->at, "%s is a whole number from 1 to 2^53, not '%.*s'", what,
                                 phrase->length < 40 ? (int)phrase->length : 40, phrase->text + phrase->at);
     sgm__phrase_next(phrase);

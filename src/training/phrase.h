@@ -7,7 +7,7 @@
 
 #define SGM__PHRASE_LONGEST 65536 /* bytes */
 #define SGM__IDENTIFIER_LONGEST 255
-#define SGM__PHRASE_MOST_COUNT ((int64_t)1 << 53) /* a double holds every count up to here */
+#define SGM__PHRASE_MAXIMUM_COUNT ((int64_t)1 << 53) /* a double holds every count up to here */
 
 typedef enum sgm__phrase_kind {
     SGM__PHRASE_END,

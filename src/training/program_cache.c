@@ -1,9 +1,9 @@
-/* The programs that a trainer has made, by what they do and for how many records. */
+/* The programs that a trainer has made, by what they do and for how many examples. */
 #include "training/trainer.h"
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
 {
-    trainer->again.program = NULL;
+    trainer->rerecording.program = NULL;
     trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
 }
 

@@ -160,9 +160,9 @@ void sgm__ranks_close(sgm__ranks *ranks)
 {
     if (ranks == NULL)
         return;
-    sgm__near_close(ranks->near);
+    sgm__intra_node_close(ranks->node);
     ranks->table->close(ranks->self);
-    sgm__ranks_forget_wishes(ranks);
+    sgm__ranks_forget_requests(ranks);
     sgm__free_aligned(ranks->flat);
     sgm__free(ranks->parts);
     sgm__free(ranks->places);
@@ -199,6 +199,6 @@ void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size)
     *text = '\0';
     if (ranks != NULL)
         snprintf(text, size, ", %d rank%s of %d worker%s%s", ranks->count, ranks->count > 1 ? "s" : "",
-                 trainer->team->count, trainer->team->count > 1 ? "s" : "",
-                 ranks->count > 1 && ranks->near != NULL ? " that share memory" : "");
+                 trainer->parallel->count, trainer->parallel->count > 1 ? "s" : "",
+                 ranks->count > 1 && ranks->node != NULL ? " that share memory" : "");
 }

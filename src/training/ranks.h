@@ -11,10 +11,10 @@
 #include "training/communicator.h"
 #include "training/hooks.h"
 #include "training/operator.h"
-#include "training/ranks_near.h"
+#include "training/ranks_intra_node.h"
 #include "training/trainer.h"
 
-#define SGM__MOST_SENT ((size_t)1 << 30) /* bytes of one message */
+#define SGM__MAXIMUM_SENT ((size_t)1 << 30) /* bytes of one message */
 
 typedef struct sgm__rank_options {
     double timeout; /* seconds that another rank may let this one wait */
@@ -42,13 +42,13 @@ typedef struct sgm__rank_place {
     int32_t owner; /* the rank that updates it, where updates are divided */
 } sgm__rank_place;
 
-/* Who updates a parameter, and has the optimiser's memory of it. */
+/* Who updates a parameter, and has the optimiser state of it. */
 typedef struct sgm__rank_owner {
     char *parameter;
     int32_t rank;
 } sgm__rank_owner;
 
-/* Optimiser's memory of a parameter that another rank updates. */
+/* Optimiser state of a parameter that another rank updates. */
 typedef struct sgm__rank_slot {
     char *state;
     sgm_type type;
@@ -57,7 +57,7 @@ typedef struct sgm__rank_slot {
 /* What a rank has done in this run; numbers of 8 bytes. */
 typedef struct sgm__rank_account {
     double moment; /* seconds since its run began */
-    double computed, waited, bytes, records;
+    double computed, waited, bytes, examples;
 } sgm__rank_account;
 
 typedef struct sgm__ranks {
@@ -69,12 +69,12 @@ typedef struct sgm__ranks {
     bool broken;   /* the others cannot be reached any more; */
     char why[512]; /* the first failure that said so */
 
-    /* lending; ranks_lend.c */
-    sgm__near *near; /* NULL: gradients travel */
-    bool looked;     /* for near ones */
-    uint64_t *notes; /* of this rank */
+    /* sharing gradients in memory; ranks_shared_gradients.c */
+    sgm__intra_node *node; /* NULL: gradients travel */
+    bool looked;           /* for ranks of this node */
+    uint64_t *notes;       /* of this rank */
     size_t note_words;
-    struct sgm__lent_part *parts; /* of the newest iteration, of all ranks */
+    struct sgm__shared_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
 
     /* what lies where, and whose it is; ranks_places.c */
@@ -102,7 +102,7 @@ typedef struct sgm__ranks {
     double *shared; /* numbers that are summed in each iteration; ranks_share.c */
     size_t shared_count, shared_capacity;
 
-    /* who does not answer; ranks_works.c, guarded by the lock */
+    /* who does not answer; ranks_wait.c, guarded by the lock */
     double *silent_since;      /* of each rank, sgm__now's; 0: it answers */
     double asked;              /* when this rank asked all, */
     double spoke, waited_then; /* and when it told of it, after which wait */
@@ -117,21 +117,21 @@ typedef struct sgm__ranks {
     bool saved;    /* and have to be told of a checkpoint that it has made */
     int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
-    /* the optimiser's memory, divided; ranks_slots.c, ranks_look.c */
-    sgm_bundle *others;    /* rank 0: the optimiser's memory of the others; NULL: only they know */
+    /* the optimiser state, divided; ranks_slots.c, ranks_slots_look.c */
+    sgm_bundle *others;    /* rank 0: the optimiser state of the others; NULL: only they know */
     bool anew;             /* that is what they are to begin with */
     sgm__rank_slot *slots; /* what others have; `shown`: so many are in the registry */
     size_t slot_count, slot_capacity, shown;
 
-    /* what hooks have asked for; ranks_wishes.c */
-    char wish[256];     /* the newest, in words */
-    uint32_t sign;      /* of all of them */
-    sgm__request *kept; /* for the next meeting, of rank 0 */
+    /* what hooks have asked for; ranks_requests.c */
+    char newest_request[256]; /* the newest, in words */
+    uint32_t sign;            /* of all of them */
+    sgm__request *kept;       /* for the next meeting, of rank 0 */
 
     /* what it took, in this run */
     double began, waited, computed;
     uint64_t bytes;
-    int64_t records;
+    int64_t examples;
     sgm__rank_account
         *accounts;             /* of all ranks, as they were in the newest meeting, and the one before; ... */
     sgm__rank_account *before; /* ... guarded by the lock; the next ones come beside them */
@@ -151,14 +151,14 @@ void sgm__ranks_close(sgm__ranks *ranks);
 /* The trainer's; NULL: it has none. */
 static inline sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
 {
-    return trainer->team != NULL ? trainer->team->ranks : NULL;
+    return trainer->parallel != NULL ? trainer->parallel->ranks : NULL;
 }
 /* Whether this is one of several processes of which another leads. */
 bool sgm__ranks_follow(const sgm_trainer *trainer);
 /* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size);
 
-/* --- ranks_works.c --- */
+/* --- ranks_wait.c --- */
 /* Starts a work; -1 in *ticket: it is done already. */
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
 /* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
@@ -197,7 +197,7 @@ sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
 /* Owners of places whose names and bytes are given. */
 sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t count);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names, shapes or sessions may be others */
-/* Whether each rank alone has the optimiser's memory of its parameters. Then: */
+/* Whether each rank alone has the optimiser state of its parameters. Then: */
 bool sgm__ranks_sharded(const sgm__ranks *ranks);
 /* Who updates a parameter; this rank, where all make the same update. */
 int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
@@ -212,7 +212,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer);
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest);
 /* A worker has done a piece since the newest call of that; with the operator's lock. */
 bool sgm__ranks_are_behind(const sgm__ranks *ranks);
-/* What this rank's workers have computed, summed with that of all ranks; `whole`: records of all. Leaves the
+/* What this rank's workers have computed, summed with that of all ranks; `whole`: examples of all. Leaves the
  * sums where `apply` reads them, and the minibatch's metrics in *sums. */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
 /* The sums become the inputs of the update. */
@@ -224,14 +224,14 @@ void sgm__ranks_forget_lost(const sgm_trainer *trainer);
 /* --- ranks_share.c --- */
 /* The data give this rank's part of the minibatches only, as far as they can. */
 void sgm__ranks_take_part(const sgm_trainer *trainer);
-/* Which records of a block are this rank's, of how many in the whole minibatch. */
+/* Which examples of a block are this rank's, of how many in the whole minibatch. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
 /* The numbers that are summed: this rank's, and behind them a share of each state that the network changes.
  */
 sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own);
 sgm_status sgm__ranks_put_states(sgm__ranks *ranks, double share);
-/* Between ranks that are not near. */
+/* Between ranks of several nodes. */
 sgm_status sgm__ranks_sum_shared(sgm__ranks *ranks, int32_t *ticket);
 /* Once they are those of all. */
 sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums);
@@ -240,20 +240,20 @@ sgm_status sgm__ranks_get_states(sgm__ranks *ranks);
 sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
                             int64_t *accumulated);
 
-/* --- ranks_lend.c --- */
-/* Whether all ranks are near, and lend each other their gradients; once. */
-sgm_status sgm__ranks_look_near(sgm__ranks *ranks);
+/* --- ranks_shared_gradients.c --- */
+/* Whether all ranks are of one node, and share their gradients in memory; once. */
+sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks);
 /* Before the workers run: others can see their arenas. */
-sgm_status sgm__ranks_prepare_lending(sgm__ranks *ranks);
+sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks);
 /* Waits for the gradients of all ranks, and sums what all learn of the iteration. */
-sgm_status sgm__ranks_lend(sgm__ranks *ranks);
-sgm_status sgm__ranks_pass_lent(sgm__ranks *ranks, sgm_program *apply);
+sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks);
+sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply);
 /* Of the gradients that the update takes. */
 size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
-/* Nobody reads what this rank lent any more. */
+/* Nobody reads what this rank shares any more. */
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
 
-/* The values that a rank lends, where it told before the newest meeting. */
+/* The values that a rank shares, where it told before the newest meeting. */
 sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values);
 
 /* --- ranks_divide.c --- */
@@ -267,7 +267,7 @@ sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
 /* After it: the new values come from their owners. */
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
 
-/* --- ranks_shard.c: updates and the optimiser's memory divided among the ranks --- */
+/* --- ranks_shard.c: updates and the optimiser state divided among the ranks --- */
 /* Before an update is recorded: what the trainer trains finds its owners. */
 sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer);
 /* Whether sums of gradients go to their owners alone, as no update looks at others'. */
@@ -275,7 +275,7 @@ bool sgm__ranks_reduce(const sgm_trainer *trainer);
 /* After an update: the owners' new parameters for all, where it was divided; and sgm__ranks_give_back. */
 sgm_status sgm__ranks_bring(sgm_trainer *trainer);
 
-/* --- ranks_slots.c: the optimiser's memory in checkpoints, where it is divided --- */
+/* --- ranks_slots.c: the optimiser state in checkpoints, where it is divided --- */
 /* All ranks: rank 0 has all of it from here to the next update. */
 sgm_status sgm__ranks_complete(const sgm_trainer *trainer);
 /* The same, whatever it knows already. */
@@ -284,7 +284,7 @@ sgm_status sgm__ranks_collect(sgm__ranks *ranks);
 sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows);
 /* The trainer was reset: so will be the others. */
 sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer);
-/* It has loaded the optimiser's memory: what is others' is kept for them. */
+/* It has loaded the optimiser state: what is others' is kept for them. */
 sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
 /* Whether a state is for this rank. */
 bool sgm__ranks_have(const sgm_trainer *trainer, const char *state);
@@ -299,7 +299,7 @@ sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
 /* Fails for a state that not all have. */
 sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
 
-/* --- ranks_look.c --- */
+/* --- ranks_slots_look.c --- */
 /* After the updates' owners were found: which slots others have. */
 sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer);
 /* False: it is none of them. */
@@ -308,7 +308,7 @@ bool sgm__ranks_slot_type(const sgm_trainer *trainer, const char *state, sgm_typ
 sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state);
 
 /* --- ranks_average.c --- */
-/* The trainer's states become the averages of all ranks'; `all`: also the optimisers' memories. */
+/* The trainer's states become the averages of all ranks'; `all`: also the optimiser states. */
 sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
 
 /* --- ranks_compare.c --- */
@@ -321,21 +321,21 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer);
 /* The same after an iteration, when it is time. */
 sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 
-/* --- ranks_alike.c --- */
+/* --- ranks_compare_given.c --- */
 /* Fails, naming what, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
 
-/* --- ranks_wishes.c --- */
+/* --- ranks_requests.c --- */
 /* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
  */
-sgm_status sgm__ranks_wish(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                           sgm__request_time *time);
+sgm_status sgm__ranks_decide(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
+                             sgm__request_time *time);
 /* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
 sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer);
 /* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
 void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
 sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
-void sgm__ranks_forget_wishes(sgm__ranks *ranks); /* of the run before */
+void sgm__ranks_forget_requests(sgm__ranks *ranks); /* of the run before */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 
@@ -344,7 +344,7 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 typedef struct sgm__rank_message {
     uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
     uint8_t paused, stopped, interrupted, moved, saved;
-    uint8_t asks;  /* for the optimiser's memory, or what of it is named; all else comes behind that */
+    uint8_t asks;  /* for the optimiser state, or what of it is named; all else comes behind that */
     int32_t owner; /* who has that, as rank 0 knows it */
 } sgm__rank_message;
 /* Rank 0: asks for a state, or for all that the others have (NULL). They answer with sgm__ranks_bring_slot

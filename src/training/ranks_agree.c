@@ -146,14 +146,14 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
     ranks->waited = ranks->computed = 0;
     ranks->began = ranks->told = sgm__now();
     ranks->bytes = 0;
-    ranks->records = 0;
+    ranks->examples = 0;
     sgm__ranks_forget_accounts(ranks);
     ranks->meets = true;
     ranks->wants_stop = ranks->someone_stops = ranks->moved = ranks->meeting = ranks->saved = false;
     sgm__ranks_forget(ranks);
-    sgm__ranks_forget_wishes(ranks);
+    sgm__ranks_forget_requests(ranks);
     SGM_TRY(sgm__trainer_prepare(trainer));
-    SGM_TRY(sgm__ranks_look_near(ranks));
+    SGM_TRY(sgm__ranks_look_intra_node(ranks));
     if (ranks->count < 2)
         return SGM_OK;
     SGM_TRY(begin_together(ranks, saves, &anew));
@@ -295,11 +295,11 @@ static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
 /* In a pause no iteration's sums tell of it. */
 static sgm_status share_stops(sgm__ranks *ranks, bool stops)
 {
-    double wishes = stops;
+    double stopping = stops;
     const sgm_communicator_work work = {
-        .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = &wishes, .count = 1};
+        .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = &stopping, .count = 1};
     SGM_TRY(sgm__ranks_do(ranks, &work, "a meeting"));
-    ranks->someone_stops = wishes > 0;
+    ranks->someone_stops = stopping > 0;
     return SGM_OK;
 }
 

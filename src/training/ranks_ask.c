@@ -1,4 +1,4 @@
-/* Rank 0 asks the others for optimiser's memory that they have, amid a meeting. */
+/* Rank 0 asks the others for optimiser state that they have, amid a meeting. */
 #include "training/ranks.h"
 
 sgm_status sgm__ranks_ask(sgm__ranks *ranks, const char *state)

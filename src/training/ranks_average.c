@@ -18,9 +18,9 @@ static void divide(void *memory, sgm_dtype dtype, size_t count, double by)
 static sgm_status average_memory(sgm__ranks *ranks, sgm_dtype dtype, unsigned char *memory, size_t count)
 {
     bool single = dtype == SGM_FLOAT32;
-    size_t size = sgm_dtype_size(dtype), most = SGM__MOST_SENT / size;
-    for (size_t done = 0; done < count; done += most) {
-        size_t part = count - done < most ? count - done : most;
+    size_t size = sgm_dtype_size(dtype), maximum = SGM__MAXIMUM_SENT / size;
+    for (size_t done = 0; done < count; done += maximum) {
+        size_t part = count - done < maximum ? count - done : maximum;
         const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
                                             .type =
                                                 single ? SGM_COMMUNICATOR_FLOAT32 : SGM_COMMUNICATOR_FLOAT64,

@@ -163,7 +163,7 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
 sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    return ranks != NULL && trainer->team->merges_gradients &&
+    return ranks != NULL && trainer->parallel->merges_gradients &&
                    trainer->position.iteration % ranks->options.check_every == 0
                ? sgm__ranks_compare(trainer)
                : SGM_OK;

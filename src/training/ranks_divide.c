@@ -1,5 +1,5 @@
-/* Updates divided among near ranks: each parameter has an owner, which alone updates it; from its memory the
- * others take the new values. So that they can, what is trained lies in a block that all see.
+/* Updates divided among ranks of one node: each parameter has an owner, which alone updates it; from its
+ * memory the others take the new values. So that they can, what is trained lies in a block that all see.
  *
  * That is for optimisers that remember nothing of a parameter: else their memory would have to follow, which
  * costs more than the update; or that stays apart, which operator.sharded wants (ranks_shard.c). */
@@ -37,7 +37,7 @@ bool sgm__ranks_divide(sgm_trainer *trainer)
         return false;
     bool sharded = sgm__ranks_sharded(ranks); /* then it was recorded so already */
     bool looked_at = trainer->gradients_until > 0 || trainer->updates_until > 0; /* those of all, here */
-    ranks->divides = ranks->near != NULL && ranks->count > 1 && (sharded || is_divisible(trainer));
+    ranks->divides = ranks->node != NULL && ranks->count > 1 && (sharded || is_divisible(trainer));
     return ranks->divides && !sharded && !looked_at;
 }
 
@@ -55,10 +55,10 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 /* Workers that read what the trainer has do so where it is now. */
 static void follow(const sgm_trainer *trainer, const char *name, const void *before)
 {
-    const sgm_operator *team = trainer->team;
+    const sgm_operator *parallel = trainer->parallel;
     void *now = sgm__session_state_memory(trainer->session, name);
-    for (int32_t i = 0; i < team->count; i++) {
-        sgm_session *session = team->workers[i].scope->session;
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm_session *session = parallel->workers[i].replica->session;
         if (sgm__session_state_memory(session, name) == before)
             sgm__session_place_state(session, name, now);
     }
@@ -95,7 +95,7 @@ sgm_status sgm__ranks_place_values(sgm__ranks *ranks)
         return SGM_OK;
     SGM_TRY(sgm__ranks_find_places(ranks));
     ranks->value_block = ranks->value_block == SGM__VALUE_BLOCK ? SGM__VALUE_BLOCK + 1 : SGM__VALUE_BLOCK;
-    ranks->value_memory = sgm__near_block(ranks->near, ranks->value_block, ranks->place_bytes);
+    ranks->value_memory = sgm__intra_node_block(ranks->node, ranks->value_block, ranks->place_bytes);
     if (ranks->value_memory == NULL)
         return sgm__last_failure();
     for (size_t i = 0; i < ranks->place_count; i++)
@@ -116,7 +116,7 @@ static void take_values(const sgm__ranks *ranks, int32_t owner, const unsigned c
 
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks)
 {
-    SGM_TRY(sgm__near_meet(ranks->near, "the new values"));
+    SGM_TRY(sgm__intra_node_meet(ranks->node, "the new values"));
     for (int32_t i = 1; i < ranks->count; i++) {
         int32_t owner = (ranks->rank + i) % ranks->count;
         const unsigned char *values;

@@ -6,9 +6,9 @@
 
 #include <math.h>
 
-#define MOST_BUCKETS 128   /* all may be under way at once */
-#define LOOK_SECONDS 50e-6 /* between two looks at sums that are under way, at first: */
-#define MOST_LOOK 1e-3     /* a look takes the processor from who computes */
+#define MAXIMUM_BUCKETS 128 /* all may be under way at once */
+#define LOOK_SECONDS 50e-6  /* between two looks at sums that are under way, at first: */
+#define MAXIMUM_LOOK 1e-3   /* a look takes the processor from who computes */
 
 /* --- in pieces --- */
 
@@ -32,9 +32,9 @@ static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t bytes, int3
 static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
 {
     size_t each = sgm_dtype_size(ranks->dtype);
-    size_t most = (size_t)ranks->options.bucket_bytes / each;
-    size_t least = ranks->place_bytes / each / MOST_BUCKETS + 1;
-    size_t bytes = (most > least ? most : least) * each;
+    size_t maximum = (size_t)ranks->options.bucket_bytes / each;
+    size_t minimum = ranks->place_bytes / each / MAXIMUM_BUCKETS + 1;
+    size_t bytes = (maximum > minimum ? maximum : minimum) * each;
     while (end > first) {
         size_t left = end - first, part = left < bytes + bytes / 2 ? left : bytes;
         end -= part;
@@ -93,13 +93,13 @@ static sgm_status find_type(sgm__ranks *ranks)
 
 static sgm_status lay_out(sgm__ranks *ranks)
 {
-    const sgm_operator *team = ranks->trainer->team;
+    const sgm_operator *parallel = ranks->trainer->parallel;
     ranks->bucket_count = 0;
     SGM_TRY(sgm__ranks_find_places(ranks));
     SGM_TRY(find_type(ranks));
     ranks->reduces = sgm__ranks_reduce(ranks->trainer);
-    for (int32_t i = 0; i < team->count; i++)
-        team->workers[i].cut = NULL;
+    for (int32_t i = 0; i < parallel->count; i++)
+        parallel->workers[i].cut = NULL;
     if (ranks->place_bytes > ranks->flat_capacity) {
         sgm__free_aligned(ranks->flat);
         ranks->flat = sgm__alloc_aligned(ranks->place_bytes);
@@ -141,12 +141,12 @@ static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t
 /* Bytes `first` to `end - 1` of gradient `index`, of all workers. */
 static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
 {
-    const sgm_operator *team = ranks->trainer->team;
+    const sgm_operator *parallel = ranks->trainer->parallel;
     size_t at = ranks->places[index].first + first;
     bool adds = false;
-    for (int32_t k = 0; k < team->count; k++) {
-        sgm__worker *worker = &team->workers[k];
-        if (worker->records == 0)
+    for (int32_t k = 0; k < parallel->count; k++) {
+        sgm__worker *worker = &parallel->workers[k];
+        if (worker->examples == 0)
             continue;
         sgm_tensor *copy = NULL;
         const void *memory;
@@ -238,7 +238,7 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
     worker->cut = worker->program;
     if (before > 0) /* all ranks make the same sums in the same order: gradients come last */
         steps = worker->ends[before - 1];
-    if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->scope->session))
+    if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->replica->session))
         return SGM_OK;
     SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, before + ranks->bucket_count,
                          sizeof *worker->ends));
@@ -254,27 +254,27 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->next = 0;
-    if (ranks->near != NULL)
-        return sgm__ranks_prepare_lending(ranks);
+    if (ranks->node != NULL)
+        return sgm__ranks_prepare_sharing(ranks);
     if (ranks->bucket_count == 0 || ranks->reduces != sgm__ranks_reduce(trainer))
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         ranks->buckets[i].done = false;
-    for (int32_t i = 0; i < trainer->team->count; i++)
-        if (trainer->team->workers[i].records > 0)
-            SGM_TRY(cut(ranks, &trainer->team->workers[i]));
+    for (int32_t i = 0; i < trainer->parallel->count; i++)
+        if (trainer->parallel->workers[i].examples > 0)
+            SGM_TRY(cut(ranks, &trainer->parallel->workers[i]));
     return SGM_OK;
 }
 
 /* Buckets that all workers have completed; with the operator's lock. */
 static size_t count_ready(const sgm__ranks *ranks)
 {
-    const sgm_operator *team = ranks->trainer->team;
-    size_t least = ranks->bucket_count;
-    for (int32_t i = 0; i < team->count; i++)
-        if (team->workers[i].records > 0 && team->workers[i].pieces < least)
-            least = team->workers[i].pieces;
-    return least;
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    size_t minimum = ranks->bucket_count;
+    for (int32_t i = 0; i < parallel->count; i++)
+        if (parallel->workers[i].examples > 0 && parallel->workers[i].pieces < minimum)
+            minimum = parallel->workers[i].pieces;
+    return minimum;
 }
 
 bool sgm__ranks_are_behind(const sgm__ranks *ranks)
@@ -286,7 +286,7 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks)
 static sgm_status make_room(sgm__ranks *ranks)
 {
     sgm__rank_bucket *oldest =
-        ranks->next < MOST_BUCKETS ? NULL : &ranks->buckets[ranks->next - MOST_BUCKETS];
+        ranks->next < MAXIMUM_BUCKETS ? NULL : &ranks->buckets[ranks->next - MAXIMUM_BUCKETS];
     if (oldest == NULL || oldest->done)
         return SGM_OK;
     oldest->done = true;
@@ -304,10 +304,10 @@ static sgm_status start_next(sgm__ranks *ranks)
 
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
 {
-    sgm_operator *team = ranks->trainer->team;
-    pthread_mutex_lock(&team->lock);
+    sgm_operator *parallel = ranks->trainer->parallel;
+    pthread_mutex_lock(&parallel->lock);
     size_t ready = count_ready(ranks);
-    pthread_mutex_unlock(&team->lock);
+    pthread_mutex_unlock(&parallel->lock);
     while (ranks->next < ready)
         SGM_TRY(start_next(ranks));
     /* One look carries all sums on, and they end in their order. */
@@ -320,7 +320,7 @@ sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
             return sgm_fail(SGM_ERROR_STATE, "the gradients of rank %d: %s", ranks->rank, message);
         if (!bucket->done) {
             double under_way = (sgm__now() - bucket->began) / 8;
-            *rest = fmin(fmax(under_way, LOOK_SECONDS), MOST_LOOK);
+            *rest = fmin(fmax(under_way, LOOK_SECONDS), MAXIMUM_LOOK);
             return SGM_OK;
         }
     }
@@ -345,10 +345,10 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     while (ranks->next < ranks->bucket_count)
         SGM_TRY(start_next(ranks));
-    double share = (double)sums->records / (double)whole;
+    double share = (double)sums->examples / (double)whole;
     SGM_TRY(sgm__ranks_put_shared(ranks, sums));
     SGM_TRY(sgm__ranks_put_states(ranks, share));
-    SGM_TRY(ranks->near != NULL ? sgm__ranks_lend(ranks) : sum_by_messages(ranks));
+    SGM_TRY(ranks->node != NULL ? sgm__ranks_share_gradients(ranks) : sum_by_messages(ranks));
     SGM_TRY(sgm__ranks_get_shared(ranks, sums));
     return sgm__ranks_get_states(ranks);
 }
@@ -356,14 +356,14 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
 /* Where the handler's memory is not the computer's. */
 static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
 {
-    sgm_operator *team = ranks->trainer->team;
+    sgm_operator *parallel = ranks->trainer->parallel;
     sgm_type type;
-    SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[index], &type));
+    SGM_TRY(sgm_session_state_type(ranks->trainer->session, parallel->names[index], &type));
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
     if (value == NULL)
         return SGM_ERROR_MEMORY;
     memcpy(sgm_tensor_data(value), memory, ranks->places[index].bytes);
-    sgm_status status = sgm__feed_part(team, 0, apply, index, memory, value);
+    sgm_status status = sgm__feed_part(parallel, 0, apply, index, memory, value);
     sgm_tensor_free(value);
     return status;
 }
@@ -371,15 +371,16 @@ static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t 
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm_operator *team = trainer->team;
-    bool lends = sgm__session_is_host(trainer->session);
-    if (ranks->near != NULL)
-        return sgm__ranks_pass_lent(ranks, apply);
+    sgm_operator *parallel = trainer->parallel;
+    bool shares = sgm__session_is_host(trainer->session);
+    if (ranks->node != NULL)
+        return sgm__ranks_pass_shared(ranks, apply);
     for (size_t i = 0; i < ranks->place_count; i++) {
         const void *memory = ranks->flat + ranks->places[i].first;
         if (ranks->reduces && ranks->places[i].owner != ranks->rank)
             continue;
-        SGM_TRY(lends ? sgm__feed_part(team, 0, apply, i, memory, NULL) : feed_copy(ranks, apply, i, memory));
+        SGM_TRY(shares ? sgm__feed_part(parallel, 0, apply, i, memory, NULL)
+                       : feed_copy(ranks, apply, i, memory));
     }
     return SGM_OK;
 }

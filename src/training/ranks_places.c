@@ -1,5 +1,5 @@
 /* Where parameters lie, one after the other, and who updates each: one table for gradients that travel
- * (ranks_merge.c), values that near ranks see (ranks_divide.c), and an optimiser's memory that is divided
+ * (ranks_merge.c), values that ranks of one node see (ranks_divide.c), and an optimiser state that is divided
  * (ranks_shard.c). */
 #include "training/ranks.h"
 
@@ -93,15 +93,16 @@ sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, sgm__rank_place *places, si
 
 /* --- where --- */
 
-static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *team)
+static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
 {
     size_t next = 0;
-    SGM_TRY(sgm__reserve(&ranks->places, &ranks->place_capacity, team->name_count, sizeof *ranks->places));
-    for (size_t i = 0; i < team->name_count; i++) {
+    SGM_TRY(
+        sgm__reserve(&ranks->places, &ranks->place_capacity, parallel->name_count, sizeof *ranks->places));
+    for (size_t i = 0; i < parallel->name_count; i++) {
         sgm_type type;
-        SGM_TRY(sgm_session_state_type(ranks->trainer->session, team->names[i], &type));
+        SGM_TRY(sgm_session_state_type(ranks->trainer->session, parallel->names[i], &type));
         size_t bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
-        ranks->places[i] = (sgm__rank_place){team->names[i], type.dtype, next, bytes, 0};
+        ranks->places[i] = (sgm__rank_place){parallel->names[i], type.dtype, next, bytes, 0};
         next += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
     }
     ranks->place_bytes = next;
@@ -110,11 +111,11 @@ static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *team)
 
 sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
 {
-    const sgm_operator *team = ranks->trainer->team;
-    if (ranks->place_count == team->name_count)
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    if (ranks->place_count == parallel->name_count)
         return SGM_OK;
-    SGM_TRY(lay_out(ranks, team));
-    SGM_TRY(sgm__ranks_find_owners(ranks, ranks->places, team->name_count));
-    ranks->place_count = team->name_count;
+    SGM_TRY(lay_out(ranks, parallel));
+    SGM_TRY(sgm__ranks_find_owners(ranks, ranks->places, parallel->name_count));
+    ranks->place_count = parallel->name_count;
     return SGM_OK;
 }

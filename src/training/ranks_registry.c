@@ -18,7 +18,7 @@ static double get_rate(const sgm__ranks *ranks, int32_t rank)
 {
     const sgm__rank_account *now = &ranks->accounts[rank], *before = &ranks->before[rank];
     double seconds = now->moment - before->moment;
-    return seconds > 0 ? (now->records - before->records) / seconds : 0;
+    return seconds > 0 ? (now->examples - before->examples) / seconds : 0;
 }
 
 static double get_computing(const sgm__ranks *ranks, int32_t rank)
@@ -45,9 +45,9 @@ static double get_silent(const sgm__ranks *ranks, int32_t rank)
 static const sgm__rank_row kinds[] = {
     {.option = {.name = "rate",
                 .kind = SGM_KIND_NUMBER,
-                .unit = "records/s",
+                .unit = "examples/s",
                 .read_only = true,
-                .doc = "records of the rank a second, since it told before"},
+                .doc = "examples of the rank a second, since it told before"},
      .get = get_rate},
     {.option = {.name = "computing",
                 .kind = SGM_KIND_NUMBER,
@@ -114,23 +114,24 @@ static sgm_status publish_rank(sgm_trainer *trainer, sgm_registry *list, int32_t
 static const sgm_option rank_row = {
     .name = "rank", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of this process, from 0"};
 
-static const sgm_option near_row = {.name = "near",
-                                    .kind = SGM_KIND_BOOLEAN,
-                                    .read_only = true,
-                                    .doc = "whether gradients are read where they lie, and do not travel"};
+static const sgm_option intra_node_row = {.name = "intra_node",
+                                          .kind = SGM_KIND_BOOLEAN,
+                                          .read_only = true,
+                                          .doc =
+                                              "whether gradients are read where they lie, and do not travel"};
 
-static sgm_status get_near(const sgm__bound *bound, sgm_content *content)
+static sgm_status get_intra_node(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_boolean_content(sgm__trainer_ranks(bound->trainer)->near != NULL);
+    *content = sgm_boolean_content(sgm__trainer_ranks(bound->trainer)->node != NULL);
     return SGM_OK;
 }
 
-static const sgm__access near_access = {.get = get_near};
+static const sgm__access intra_node_access = {.get = get_intra_node};
 
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    SGM_TRY(sgm__publish_value(trainer, registry, "operator.", &near_row, &near_access, NULL));
+    SGM_TRY(sgm__publish_value(trainer, registry, "operator.", &intra_node_row, &intra_node_access, NULL));
     SGM_TRY(sgm_registry_define(registry, &rank_row));
     SGM_TRY(sgm_registry_set_own(registry, rank_row.name, sgm_integer_content(ranks->rank)));
     for (int32_t i = 0; i < ranks->count; i++)
@@ -171,7 +172,7 @@ sgm_status sgm__ranks_account(sgm__ranks *ranks)
                                                      .computed = ranks->computed,
                                                      .waited = ranks->waited,
                                                      .bytes = (double)ranks->bytes,
-                                                     .records = (double)ranks->records};
+                                                     .examples = (double)ranks->examples};
     const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
                                         .type = SGM_COMMUNICATOR_FLOAT64,
                                         .data = ranks->coming,

@@ -1,10 +1,10 @@
-/* Updates divided among the ranks: each parameter has an owner, which alone has the optimiser's memory of it,
+/* Updates divided among the ranks: each parameter has an owner, which alone has the optimiser state of it,
  * makes its update, and brings the new values to all (Rajbhandari et al., 2020). */
 #include "training/ranks.h"
 
 #include "handlers/session.h"
 
-#define MOST_MESSAGES 64 /* under way at once */
+#define MAXIMUM_MESSAGES 64 /* under way at once */
 
 /* --- this rank's part --- */
 
@@ -88,7 +88,7 @@ static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
 }
 
 typedef struct messages {
-    int32_t tickets[MOST_MESSAGES];
+    int32_t tickets[MAXIMUM_MESSAGES];
     size_t count;
 } messages;
 
@@ -104,13 +104,13 @@ static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
 static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
 {
     for (size_t part; first < end; first += part) {
-        part = end - first < SGM__MOST_SENT ? end - first : SGM__MOST_SENT;
+        part = end - first < SGM__MAXIMUM_SENT ? end - first : SGM__MAXIMUM_SENT;
         const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
                                             .type = SGM_COMMUNICATOR_BYTES,
                                             .data = ranks->flat + first,
                                             .count = part,
                                             .root = owner};
-        if (sent->count == MOST_MESSAGES)
+        if (sent->count == MAXIMUM_MESSAGES)
             SGM_TRY(wait_for_all(ranks, sent));
         SGM_TRY(sgm__ranks_start(ranks, &work, &sent->tickets[sent->count++]));
     }
@@ -154,12 +154,12 @@ static sgm_status average(sgm_trainer *trainer)
 sgm_status sgm__ranks_bring(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks->divides) /* between near ones */
+    if (ranks->divides) /* between ranks of one node */
         SGM_TRY(sgm__ranks_exchange_values(ranks));
     SGM_TRY(sgm__ranks_give_back(ranks));
     if (!sgm__ranks_sharded(ranks))
         return SGM_OK;
-    if (ranks->near == NULL)
+    if (ranks->node == NULL)
         SGM_TRY(bring_by_messages(ranks));
     return average(trainer);
 }

@@ -1,4 +1,4 @@
-/* What ranks share: the records of a minibatch among them, and what all learn of an iteration. */
+/* What ranks share: the examples of a minibatch among them, and what all learn of an iteration. */
 #include "training/ranks.h"
 
 #include "data/dataset.h"
@@ -6,12 +6,12 @@
 
 #include <math.h>
 
-/* --- records --- */
+/* --- examples --- */
 
 void sgm__ranks_take_part(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks != NULL && trainer->team->merges_gradients)
+    if (ranks != NULL && trainer->parallel->merges_gradients)
         sgm__iterator_set_part(trainer->training, ranks->rank, ranks->count);
 }
 
@@ -31,9 +31,9 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
 /* --- what all learn --- */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
-enum { LOSS, CORRECT, RECORDS, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
+enum { LOSS, CORRECT, EXAMPLES, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
 
-/* States that the network itself changes: the average over the records. */
+/* States that the network itself changes: the average over the examples. */
 typedef sgm_status (*each_state)(sgm__ranks *ranks, const char *name, size_t *at, double share);
 
 static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
@@ -95,12 +95,12 @@ sgm_status sgm__ranks_get_states(sgm__ranks *ranks)
 sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm__training_position *first = &trainer->team->workers[0].scope->position;
+    const sgm__training_position *first = &trainer->parallel->workers[0].replica->position;
     size_t count = SHARED + trainer->cost_count;
     SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
     ranks->shared[LOSS] = own->loss;
     ranks->shared[CORRECT] = own->correct;
-    ranks->shared[RECORDS] = (double)own->records;
+    ranks->shared[EXAMPLES] = (double)own->examples;
     ranks->shared[HAS_ACCURACY] = own->has_accuracy;
     ranks->shared[MEETS] = sgm__ranks_wants_meeting(ranks);
     ranks->shared[STOPS] = ranks->wants_stop;
@@ -108,7 +108,7 @@ sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
     ranks->shared[ACCUMULATED] = ranks->rank == 0 ? (double)first->accumulated : 0;
     sgm__ranks_put_sign(ranks, &ranks->shared[SIGNS]);
     for (size_t i = 0; i < trainer->cost_count; i++)
-        ranks->shared[SHARED + i] = own->records > 0 ? trainer->costs[i]->newest * (double)own->records : 0;
+        ranks->shared[SHARED + i] = own->examples > 0 ? trainer->costs[i]->newest * (double)own->examples : 0;
     ranks->shared_count = count;
     return SGM_OK;
 }
@@ -119,12 +119,12 @@ sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
     const double *shared = ranks->shared;
     *sums = (sgm__metric_sums){.loss = shared[LOSS],
                                .correct = shared[CORRECT],
-                               .records = (int64_t)shared[RECORDS],
+                               .examples = (int64_t)shared[EXAMPLES],
                                .has_accuracy = shared[HAS_ACCURACY] > 0};
     ranks->someone_stops = shared[STOPS] > 0;
     ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
     for (size_t i = 0; i < trainer->cost_count; i++)
-        trainer->costs[i]->newest = shared[SHARED + i] / shared[RECORDS];
+        trainer->costs[i]->newest = shared[SHARED + i] / shared[EXAMPLES];
     return sgm__ranks_check_signs(ranks, &shared[SIGNS]);
 }
 

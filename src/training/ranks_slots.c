@@ -1,4 +1,4 @@
-/* The optimiser's memory, where it is divided among the ranks: all of it comes to rank 0 for a checkpoint,
+/* The optimiser state, where it is divided among the ranks: all of it comes to rank 0 for a checkpoint,
  * and from there to its owners.
  *
  * `others` is what rank 0 knows of the other ranks' memory. It has it from the ranks, or from a file, until
@@ -16,7 +16,7 @@ typedef struct slot_header {
     sgm_shape shape;
 } slot_header;
 
-static const char what[] = "the optimiser's memory";
+static const char what[] = "the optimiser state";
 
 static sgm_status give_slot(sgm__ranks *ranks, const char *name)
 {
@@ -166,7 +166,7 @@ static sgm_status check_complete(sgm__ranks *ranks)
 {
     if (ranks->rank > 0)
         return sgm_fail(SGM_ERROR_STATE,
-                        "rank %d has the optimiser's memory of its own parameters only (operator.sharded): "
+                        "rank %d has the optimiser state of its own parameters only (operator.sharded): "
                         "rank 0 saves all of it; others save without SGM_PART_OPTIMISER",
                         ranks->rank);
     if (ranks->others != NULL)
@@ -174,7 +174,7 @@ static sgm_status check_complete(sgm__ranks *ranks)
     return ranks->meeting
                ? ask_all(ranks)
                : sgm_fail(SGM_ERROR_STATE,
-                          "the optimiser's memory is divided among the ranks (operator.sharded), which give "
+                          "the optimiser state is divided among the ranks (operator.sharded), which give "
                           "it for the run's checkpoints, to hooks and to commands, and at the end of the "
                           "run: save then, or without SGM_PART_OPTIMISER");
 }
@@ -219,10 +219,9 @@ sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     int32_t owner = sgm__ranks_slot_owner(ranks, state);
-    return owner < 0
-               ? SGM_OK
-               : sgm_fail(SGM_ERROR_UNSUPPORTED,
-                          "'%s' is in rank %d's part of the optimiser's memory (operator.sharded), which "
-                          "cannot be set; a checkpoint can be restored",
-                          state, owner);
+    return owner < 0 ? SGM_OK
+                     : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                                "'%s' is in rank %d's part of the optimiser state (operator.sharded), which "
+                                "cannot be set; a checkpoint can be restored",
+                                state, owner);
 }

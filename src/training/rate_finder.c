@@ -7,10 +7,10 @@
 #include <sigma/diagnostics.h>
 #include <stdio.h>
 
-#define MOST_ITERATIONS 100000
-#define SLOPE_REACH 3   /* points on each side of one whose slope is wanted */
-#define CLEAR_FALL 1.5  /* times the noise: 3 in 1000 curves of 100 losses that only wander fall so far */
-#define LEAST_FALL 0.01 /* of the first loss */
+#define MAXIMUM_ITERATIONS 100000
+#define SLOPE_REACH 3     /* points on each side of one whose slope is wanted */
+#define CLEAR_FALL 1.5    /* times the noise: 3 in 1000 curves of 100 losses that only wander fall so far */
+#define MINIMUM_FALL 0.01 /* of the first loss */
 
 void sgm_rate_curve_free(sgm_rate_curve *curve)
 {
@@ -25,10 +25,10 @@ void sgm_rate_curve_free(sgm_rate_curve *curve)
 static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_finder_options *options)
 {
     SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_learning_rate_finder"));
-    if (options->least == 0)
-        options->least = 1e-7;
-    if (options->most == 0)
-        options->most = 10;
+    if (options->minimum == 0)
+        options->minimum = 1e-7;
+    if (options->maximum == 0)
+        options->maximum = 10;
     if (options->iterations == 0)
         options->iterations = 100;
     if (options->smoothing == 0)
@@ -37,15 +37,16 @@ static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_fi
         options->smoothing = 0;
     if (options->divergence == 0)
         options->divergence = 4;
-    bool good = options->least > 0 && options->least < options->most && isfinite(options->most) &&
-                options->iterations >= 10 && options->iterations <= MOST_ITERATIONS &&
+    bool good = options->minimum > 0 && options->minimum < options->maximum && isfinite(options->maximum) &&
+                options->iterations >= 10 && options->iterations <= MAXIMUM_ITERATIONS &&
                 options->smoothing < 1 && options->divergence > 1;
     return good ? SGM_OK
-                : sgm_fail(SGM_ERROR_ARGUMENT,
-                           "learning rate finder: expected 0 < least < most, 10 to %d iterations, smoothing "
-                           "below 1 and divergence above 1; got %g, %g, %lld, %g and %g",
-                           MOST_ITERATIONS, options->least, options->most, (long long)options->iterations,
-                           options->smoothing, options->divergence);
+                : sgm_fail(
+                      SGM_ERROR_ARGUMENT,
+                      "learning rate finder: expected 0 < minimum < maximum, 10 to %d iterations, smoothing "
+                      "below 1 and divergence above 1; got %g, %g, %lld, %g and %g",
+                      MAXIMUM_ITERATIONS, options->minimum, options->maximum, (long long)options->iterations,
+                      options->smoothing, options->divergence);
 }
 
 /* --- training --- */
@@ -61,7 +62,7 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 static double rate_at(const sgm_rate_finder_options *options, int64_t iteration)
 {
     double part = (double)iteration / (double)(options->iterations - 1);
-    return options->least * pow(options->most / options->least, part);
+    return options->minimum * pow(options->maximum / options->minimum, part);
 }
 
 /* A mean whose weights fade, without the pull of its first value (as in Adam). */
@@ -95,8 +96,8 @@ static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options
     }
     return curve->count > 0
                ? SGM_OK
-               : sgm_fail(SGM_ERROR_NUMERIC, "the loss is no number at the least learning rate, %g, already",
-                          options->least);
+               : sgm_fail(SGM_ERROR_NUMERIC, "the loss is no number at the lowest learning rate, %g, already",
+                          options->minimum);
 }
 
 /* --- what the curve says --- */
@@ -155,7 +156,7 @@ static void propose(sgm_rate_curve *curve)
     curve->proposed = NAN;
     curve->fall = fall_of(curve);
     curve->noise = noise_of(curve, lowest);
-    if (curve->fall <= CLEAR_FALL * curve->noise || curve->fall <= LEAST_FALL * fabs(curve->points[0].loss))
+    if (curve->fall <= CLEAR_FALL * curve->noise || curve->fall <= MINIMUM_FALL * fabs(curve->points[0].loss))
         return;
     for (size_t i = 0; i <= lowest; i++) {
         double slope = slope_at(curve, i);

@@ -2,13 +2,13 @@
 #include "training/criteria.h"
 #include <sigma/rule.h>
 
-#define MOST_ACTIONS 16
+#define MAXIMUM_ACTIONS 16
 
 struct sgm_rule {
     sgm_time_step step;
     sgm_criteria *criteria;
-    sgm_action actions[MOST_ACTIONS];
-    char *texts[MOST_ACTIONS], *values[MOST_ACTIONS]; /* what the actions' texts point to */
+    sgm_action actions[MAXIMUM_ACTIONS];
+    char *texts[MAXIMUM_ACTIONS], *values[MAXIMUM_ACTIONS]; /* what the actions' texts point to */
     size_t count;
 };
 
@@ -74,8 +74,8 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
     sgm_action *action = &rule->actions[rule->count];
     char **text = &rule->texts[rule->count];
     size_t kind = 0;
-    if (rule->count == MOST_ACTIONS)
-        return sgm__phrase_fail(phrase, phrase->at, "a rule has at most %d actions", MOST_ACTIONS);
+    if (rule->count == MAXIMUM_ACTIONS)
+        return sgm__phrase_fail(phrase, phrase->at, "a rule has at most %d actions", MAXIMUM_ACTIONS);
     while (kind < ACTION_WORD_COUNT && !sgm__phrase_take(phrase, action_words[kind]))
         kind++;
     if (kind == ACTION_WORD_COUNT)

@@ -17,11 +17,11 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
             *kind = (sgm_schedule_kind)i;
             return SGM_OK;
         }
-    const char *near = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
+    const char *intra_node = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND,
                     "unknown schedule '%s'; did you mean '%s'? There are constant, step, exponential, "
                     "cosine, one_cycle, plateau",
-                    name, near != NULL ? near : "constant");
+                    name, intra_node != NULL ? intra_node : "constant");
 }
 
 const char *sgm_schedule_kind_name(sgm_schedule_kind kind)
@@ -29,9 +29,9 @@ const char *sgm_schedule_kind_name(sgm_schedule_kind kind)
     return (size_t)kind < NAME_COUNT ? sgm__schedule_kind_names[kind] : "unknown";
 }
 
-static double or_default(double value, double standard)
+static double or_default(double value, double default_value)
 {
-    return value != 0 ? value : standard;
+    return value != 0 ? value : default_value;
 }
 
 /* From `from` to `to` along half a cosine, `share` in [0, 1] of the way. */

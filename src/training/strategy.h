@@ -101,7 +101,7 @@ typedef struct sgm__strategy {
     sgm_status (*add_states)(sgm_trainer *trainer, const struct sgm__parts *wanted, sgm_bundle *bundle);
     sgm_status (*check_states)(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
                                const char *source);
-    /* The optimiser's states that were taken from a bundle. */
+    /* The optimiser states that were taken from a bundle. */
     sgm_status (*loaded)(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
     /* `state` NULL: only parts of the checkpoint are loaded. */
     sgm_status (*take_over)(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,

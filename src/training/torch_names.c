@@ -10,9 +10,9 @@
 
 typedef enum conversion {
     AS_IS,
-    TURNED,   /* a matrix, transposed */
-    BIASES,   /* theirs are two, of the input and of what recurs, which are added */
-    NEW_GATE, /* a GRU: the last third of theirs */
+    TRANSPOSED, /* a matrix, transposed */
+    BIASES,     /* theirs are two, of the input and of what recurs, which are added */
+    NEW_GATE,   /* a GRU: the last third of theirs */
 } conversion;
 
 static const struct torch_row {
@@ -31,21 +31,22 @@ static const struct torch_row {
         layer, "biases", "bias", AS_IS, NULL                                                                 \
     }
 #define RECURRENT(layer)                                                                                     \
-    {layer, "weights", "weight_ih_l0", TURNED, NULL}, {layer, "recurrent", "weight_hh_l0", TURNED, NULL},    \
+    {layer, "weights", "weight_ih_l0", TRANSPOSED, NULL},                                                    \
+        {layer, "recurrent", "weight_hh_l0", TRANSPOSED, NULL},                                              \
         {layer, "biases", "bias_ih_l0", BIASES, "bias_hh_l0"},                                               \
-        {layer, "reverse_weights", "weight_ih_l0_reverse", TURNED, NULL},                                    \
-        {layer, "reverse_recurrent", "weight_hh_l0_reverse", TURNED, NULL},                                  \
+        {layer, "reverse_weights", "weight_ih_l0_reverse", TRANSPOSED, NULL},                                \
+        {layer, "reverse_recurrent", "weight_hh_l0_reverse", TRANSPOSED, NULL},                              \
     {                                                                                                        \
         layer, "reverse_biases", "bias_ih_l0_reverse", BIASES, "bias_hh_l0_reverse"                          \
     }
 #define ATTENTION(layer, own, theirs)                                                                        \
-    {layer, own "weights", theirs "in_proj_weight", TURNED, NULL},                                           \
+    {layer, own "weights", theirs "in_proj_weight", TRANSPOSED, NULL},                                       \
         {layer, own "biases", theirs "in_proj_bias", AS_IS, NULL},                                           \
-        {layer, own "output_weights", theirs "out_proj.weight", TURNED, NULL},                               \
+        {layer, own "output_weights", theirs "out_proj.weight", TRANSPOSED, NULL},                           \
     {                                                                                                        \
         layer, own "output_biases", theirs "out_proj.bias", AS_IS, NULL                                      \
     }
-    {"dense", "weights", "weight", TURNED, NULL},
+    {"dense", "weights", "weight", TRANSPOSED, NULL},
     {"dense", "biases", "bias", AS_IS, NULL},
     PLAIN("convolution"),
     PLAIN("convolution_1d"),
@@ -70,9 +71,9 @@ static const struct torch_row {
     ATTENTION("transformer", "attention_", "self_attn."),
     {"transformer", "attention_norm_gains", "norm1.weight", AS_IS, NULL},
     {"transformer", "attention_norm_biases", "norm1.bias", AS_IS, NULL},
-    {"transformer", "hidden_weights", "linear1.weight", TURNED, NULL},
+    {"transformer", "hidden_weights", "linear1.weight", TRANSPOSED, NULL},
     {"transformer", "hidden_biases", "linear1.bias", AS_IS, NULL},
-    {"transformer", "output_weights", "linear2.weight", TURNED, NULL},
+    {"transformer", "output_weights", "linear2.weight", TRANSPOSED, NULL},
     {"transformer", "output_biases", "linear2.bias", AS_IS, NULL},
     {"transformer", "hidden_norm_gains", "norm2.weight", AS_IS, NULL},
     {"transformer", "hidden_norm_biases", "norm2.bias", AS_IS, NULL},
@@ -351,7 +352,7 @@ static sgm_tensor *import_value(modules *m, size_t layer, const struct torch_row
 {
     int64_t size = sgm_shape_elements(sgm_tensor_shape(value));
     switch (row->how) {
-    case TURNED:
+    case TRANSPOSED:
         return turn(value);
     case BIASES:
         return add_biases(m, layer, value, take(m, layer, row->second), -1);
@@ -430,7 +431,7 @@ static sgm_status check_used(const modules *m)
 }
 
 sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, const sgm_bundle *theirs,
-                              bool relaxed)
+                              bool skip_mismatch)
 {
     modules m;
     sgm_bundle *own = sgm_bundle_create();
@@ -441,7 +442,7 @@ sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, con
         status = import_layer(&m, i, own);
     if (status == SGM_OK)
         status = import_others(&m, own);
-    if (status == SGM_OK && !relaxed)
+    if (status == SGM_OK && !skip_mismatch)
         status = check_used(&m);
     modules_close(&m);
     if (status == SGM_OK)
@@ -497,9 +498,9 @@ static sgm_status export_row(const modules *m, size_t layer, const struct torch_
     sgm_tensor *value = own_value(m, own, layer, row->own);
     if (value == NULL || row->how == NEW_GATE)
         return SGM_OK;
-    sgm_tensor *made = row->how == TURNED   ? turn(value)
-                       : row->how == BIASES ? add_biases(m, layer, value, NULL, 1)
-                                            : sgm_tensor_retain(value);
+    sgm_tensor *made = row->how == TRANSPOSED ? turn(value)
+                       : row->how == BIASES   ? add_biases(m, layer, value, NULL, 1)
+                                              : sgm_tensor_retain(value);
     sgm_status status = give(theirs, module_of(m, layer), row->theirs, made);
     sgm_tensor_free(made);
     return status == SGM_OK && row->how == BIASES ? give_second(m, layer, row, own, value, theirs) : status;

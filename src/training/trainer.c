@@ -31,8 +31,8 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
     trainer->changes = owner == NULL ? sgm__change_record_create() : NULL;
-    bool records = trainer->changes != NULL || owner != NULL;
-    if (trainer->registry != NULL && records && sgm__trainer_publish(trainer) == SGM_OK)
+    bool examples = trainer->changes != NULL || owner != NULL;
+    if (trainer->registry != NULL && examples && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
         return trainer;
@@ -45,7 +45,7 @@ sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *
     return create(name, settings, NULL);
 }
 
-sgm_trainer *sgm__trainer_create_scope(sgm_trainer *owner, const sgm__trainer_settings *settings)
+sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_settings *settings)
 {
     return create(owner->name, settings, owner);
 }
@@ -175,7 +175,7 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
     if (sgm__iterator_augments(iterator))
         return sgm_fail(
             SGM_ERROR_ARGUMENT,
-            "data '%s': its records would be augmented, and what is measured would not be the data; "
+            "data '%s': its examples would be augmented, and what is measured would not be the data; "
             "leave .augment out",
             name);
     size_t count = trainer->validation_count + 1;

@@ -47,21 +47,21 @@ typedef enum sgm__step_purpose {
 } sgm__step_purpose;
 
 /* The newest recording of a dynamic network, which the trainer's graph still has. */
-typedef struct sgm__again {
+typedef struct sgm__rerecording {
     sgm__step_purpose purpose;
     sgm_program *program; /* NULL: there is none */
-} sgm__again;
+} sgm__rerecording;
 
 typedef struct sgm__known_program {
     sgm__step_purpose purpose;
-    int64_t batch; /* records; of what applies gradients: how many workers they come from */
+    int64_t batch; /* examples; of what applies gradients: how many workers they come from */
     sgm_program *program;
 } sgm__known_program;
 
-/* Sums over the records of an epoch so far. */
+/* Sums over the examples of an epoch so far. */
 typedef struct sgm__metric_sums {
     double loss, correct;
-    int64_t records;
+    int64_t examples;
     bool has_accuracy;
 } sgm__metric_sums;
 
@@ -76,11 +76,11 @@ typedef struct sgm__training_position {
 
 /* What hooks had gathered in a pass over data: NAME.outputs and NAME.targets of the registry. */
 typedef struct sgm__passed {
-    char *data, *output, *section; /* output, section NULL: the first */
-    int64_t iteration;             /* when it was, if `current` */
-    bool current;                  /* the registry has what these parameters give */
-    bool wanted;                   /* since the newest validation, which the next one gathers for */
-    const sgm_hook *owner;         /* who wanted it; only the address */
+    char *data, *output, *field; /* output, field NULL: the first */
+    int64_t iteration;           /* when it was, if `current` */
+    bool current;                /* the registry has what these parameters give */
+    bool wanted;                 /* since the newest validation, which the next one gathers for */
+    const sgm_hook *owner;       /* who wanted it; only the address */
 } sgm__passed;
 
 /* What a hook left in the registry. */
@@ -142,11 +142,11 @@ typedef struct sgm__checkpoint_place {
 /* Outputs of programs beside the network's, under names that no layer can have. */
 #define SGM__LOSS "trainer.loss"
 #define SGM__CORRECT "trainer.correct"
-#define SGM__LENGTHS "trainer.lengths" /* how many steps of the first output of each record count */
+#define SGM__LENGTHS "trainer.lengths" /* how many steps of the first output of each example count */
 #define SGM__COST_PREFIX "trainer.cost."
 /* Of a part of a minibatch, what it adds to these of the whole: */
 #define SGM__LOSS_PART "trainer.part_of.loss"
-#define SGM__CORRECT_PART "trainer.part_of.correct" /* without it: by the share of the records */
+#define SGM__CORRECT_PART "trainer.part_of.correct" /* without it: by the share of the examples */
 #define SGM__COST_PART_PREFIX "trainer.part_of.cost."
 typedef struct sgm__cost {
     char *output, *part;
@@ -156,16 +156,16 @@ typedef struct sgm__cost {
 struct sgm_trainer {
     char *name;
     sgm__trainer_settings settings;
-    bool ghost;    /* does not run with its environment */
-    bool branched; /* off another one while that ran: its run was its only one, its failure its own */
-    bool held;     /* by a model, which needs it as long as there is the environment */
+    bool unscheduled; /* does not run with its environment */
+    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
+    bool held;        /* by a model, which needs it as long as there is the environment */
     _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
     char message[1024];
     sgm_network *network;
     sgm_optimiser *optimiser;
     struct sgm__layer_times *times;          /* what steps take; NULL: nobody asked */
     _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
-    sgm_operator *team;                      /* what the strategy shares the work out with */
+    sgm_operator *parallel;                  /* what the strategy shares the work out with */
     sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
     int32_t worker;     /* of a replica: its number */
     sgm_iterator *training;
@@ -179,7 +179,7 @@ struct sgm_trainer {
     size_t frozen_count, frozen_capacity;
     sgm__observer *observers;
     size_t observer_count, observer_capacity;
-    int64_t next_told;          /* the least `next` of observers */
+    int64_t next_told;          /* the smallest `next` of observers */
     sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
     sgm__passed *passed;
     size_t passed_count, passed_capacity;
@@ -189,7 +189,7 @@ struct sgm_trainer {
     sgm__left *left;
     size_t left_count, left_capacity;
     pthread_mutex_t left_lock;
-    char first_targets[sizeof((sgm_section *)NULL)->name]; /* section of the first cost, once recorded */
+    char first_targets[sizeof((sgm_field *)NULL)->name]; /* field of the first cost, once recorded */
     sgm_session *session;
     sgm_graph *graph;        /* recorded into again and again */
     sgm_recording recording; /* the newest */
@@ -197,18 +197,18 @@ struct sgm_trainer {
     size_t trained_count, trained_capacity;
     sgm__known_program *programs;
     size_t program_count, program_capacity;
-    sgm__again again;
+    sgm__rerecording rerecording;
     sgm__training_position position;
     sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
     int64_t epochs;         /* wanted by the run, 0: no limit */
-    int64_t most;           /* iterations, the same */
+    int64_t maximum;        /* iterations, the same */
     int64_t batches;        /* of an epoch, 0: unknown */
     bool averages_in;       /* parameters and their averages have changed places */
     sgm__ending ending;
     char *ended_by; /* the hook, and why, that ends this run; NULL: none */
     double newest_loss;
     double waited;                      /* seconds in all that the data took for minibatches to train on */
-    int64_t given;                      /* records of the newest minibatch */
+    int64_t given;                      /* examples of the newest minibatch */
     double rates[SGM__KEPT_RATES];      /* learning rates of the newest iterations, by number */
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
     sgm_registry *registry;
@@ -218,7 +218,7 @@ struct sgm_trainer {
     sgm__whereabouts whereabouts;
     const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
     const char *changed_by;             /* who sets values just now */
-    struct sgm__change_record *changes; /* in memory; NULL for a worker's scope */
+    struct sgm__change_record *changes; /* in memory; NULL for a worker's replica */
     struct sgm__remade *remade;         /* changes that a resume makes again; changes.c */
     size_t remade_count, remade_capacity;
     struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
@@ -234,7 +234,7 @@ struct sgm_trainer {
     sgm_option **rows; /* of layers' arguments */
     size_t row_count, row_capacity;
     double gradients_until,
-        updates_until;       /* when they are kept no more, see trainer_kept.c; 0: they are not */
+        updates_until;       /* when they are kept no more, see trainer_gradients.c; 0: they are not */
     double read_for;         /* seconds for which who reads just now wants them; 0: for good */
     int64_t kept_from;       /* updates when keeping them began */
     int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
@@ -242,7 +242,7 @@ struct sgm_trainer {
 
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
 /* A replica of `owner`. */
-sgm_trainer *sgm__trainer_create_scope(sgm_trainer *owner, const sgm__trainer_settings *settings);
+sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
 /* For an observer that is being called: of iterations it wants to be told from this one on. All else is told
@@ -257,13 +257,13 @@ sgm_status sgm__trainer_missing(const char *what);
 sgm_status sgm__trainer_open(sgm_trainer *trainer);
 sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status);
 
-/* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
+/* trainer_program.c: examples (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 /* Records it without compiling it, which defines its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
-/* trainer_look.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does not
- * stay as the trainer's failure. With the lock. */
+/* trainer_predict.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does
+ * not stay as the trainer's failure. With the lock. */
 sgm_status sgm__trainer_prepare(sgm_trainer *trainer);
 /* The same without the name of the trainer in a message. */
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
@@ -299,15 +299,15 @@ sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name);
  * nobody else. Any thread. */
 char *sgm__trainer_silent(const sgm_trainer *trainer);
 
-/* trainer_ends.c. Feeds a block's sections into the program's inputs of their names. */
+/* trainer_feed.c. Feeds a block's fields into the program's inputs of their names. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
-/* Tells a failure to feed an input as what the network wants of the section. */
-sgm_status sgm__trainer_misfit(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
-                               const sgm_tensor *values);
+/* Tells a failure to feed an input as what the network wants of the field. */
+sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
+                                       const sgm_tensor *values);
 /* The learning rate and the number of the update, as far as the program wants them. */
 sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step);
-/* Adds loss and correct answers of a run to the sums. */
-sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t records,
+/* Adds loss and correct predictions of a run to the sums. */
+sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t examples,
                               sgm__metric_sums *sums);
 
 /* trainer_command.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
@@ -391,10 +391,10 @@ bool sgm__signals_came(void); /* since the first catch */
 /* trainer_pass.c: measuring without training */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */
 /* Leaves outputs, targets and cost of data ("training", or a name of validation data) in the registry, unless
- * they are there; `each_epoch`: the next validation may do it. output, section NULL: the first. `owner`: the
+ * they are there; `each_epoch`: the next validation may do it. output, field NULL: the first. `owner`: the
  * hook that wants it. */
 sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
-                                       const char *output, const char *section, bool each_epoch);
+                                       const char *output, const char *field, bool each_epoch);
 /* The iterator of that name; an error tells those there are. */
 sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator);
 /* "outputs", or "outputs_OF"; free with sgm__free. */
@@ -427,7 +427,7 @@ sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sg
 /* trainer_settings.c: whether the next minibatch completes an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);
 
-/* trainer_correct.c: outputs of the share of right answers, if the network gives such. */
+/* trainer_accuracy.c: outputs of the share of correct predictions, if the network gives such. */
 void sgm__trainer_record_correct(sgm_trainer *trainer, bool part);
 
 /* trainer_layers.c: shows the network that the trainer has now, or none. */

@@ -53,9 +53,9 @@ static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wa
 {
     if (wanted->names == NULL)
         return SGM_OK;
-    sgm_bundle *renamed = saving
-                              ? sgm__torch_export(trainer->network, wanted->names, *bundle, trainer->name)
-                              : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->relaxed);
+    sgm_bundle *renamed =
+        saving ? sgm__torch_export(trainer->network, wanted->names, *bundle, trainer->name)
+               : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->skip_mismatch);
     if (renamed == NULL)
         return sgm_last_status();
     sgm_bundle_free(*bundle);
@@ -115,7 +115,7 @@ sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path)
 static sgm_status choose_parts(const sgm__saved_state *state, const char *source, sgm__parts *wanted)
 {
     unsigned missing = wanted->parts & ~state->parts;
-    if (missing == 0 || wanted->relaxed) {
+    if (missing == 0 || wanted->skip_mismatch) {
         wanted->parts = wanted->parts != 0 ? wanted->parts & state->parts : state->parts;
         return SGM_OK;
     }

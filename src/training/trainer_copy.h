@@ -13,9 +13,9 @@ sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from);
 /* --- copies of parts; NULL: no memory --- */
 sgm_initialiser *sgm__initialiser_copy(const sgm_initialiser *initialiser); /* initialiser.c */
 sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier);             /* modifier.c */
-sgm_merger *sgm__merger_copy(const sgm_merger *merger);                     /* merger.c */
-sgm_operator *sgm__operator_copy(const sgm_operator *team);                 /* operator.c */
-/* hooks_copy.c: attaches copies of the hooks of one trainer to another. */
+sgm_reducer *sgm__reducer_copy(const sgm_reducer *reducer);                 /* reducer.c */
+sgm_operator *sgm__operator_copy(const sgm_operator *parallel);             /* operator.c */
+/* trainer_copy_hooks.c: attaches copies of the hooks of one trainer to another. */
 sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to);
 /* settings.c: what was changed in `from` counts as changed in `to`. */
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to);

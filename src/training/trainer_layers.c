@@ -17,10 +17,10 @@ static sgm_option row_of(const sgm_argument *argument)
     bool bounded = kind == SGM_KIND_INTEGER || kind == SGM_KIND_NUMBER;
     return (sgm_option){.name = argument->name,
                         .kind = kind,
-                        .least = bounded ? argument->least : 0,
-                        .most = bounded ? argument->most : 0,
-                        .standard = argument->standard,
-                        .standard_text = argument->standard_text,
+                        .minimum = bounded ? argument->minimum : 0,
+                        .maximum = bounded ? argument->maximum : 0,
+                        .default_value = argument->default_value,
+                        .default_text = argument->default_text,
                         .read_only = !argument->live,
                         .live = argument->live,
                         .doc = argument->doc != NULL ? argument->doc : "an argument of the layer"};
@@ -50,7 +50,7 @@ static sgm_status get_argument(const sgm__bound *bound, sgm_content *content)
     return sgm_network_argument(bound->trainer->network, layer, name, content);
 }
 
-/* It is part of the programs, which are recorded again. */
+/* It is part of the programs, which are re-recorded. */
 static sgm_status set_argument(const sgm__bound *bound, const sgm_content *content)
 {
     const char *name;

@@ -1,4 +1,5 @@
-/* Passes over data without training: sums of loss and right answers, and what outputs were next to targets.
+/* Passes over data without training: sums of loss and correct predictions, and what outputs were next to
+ * targets.
  */
 #include "data/dataset.h"
 #include "registry/pattern.h"
@@ -10,7 +11,7 @@
 
 /* --- gathering --- */
 
-/* Records so far, one after the other. */
+/* Examples so far, one after the other. */
 typedef struct gathered {
     char *bytes;
     size_t length, capacity;
@@ -20,7 +21,7 @@ typedef struct gathered {
 
 /* What a pass is to remember; names NULL: the first. */
 typedef struct gathering {
-    const char *output, *section;
+    const char *output, *field;
     gathered outputs, targets;
     char message[512]; /* of `status` */
     sgm_status status;
@@ -31,7 +32,7 @@ static void let_go(void *bytes)
     sgm__free(bytes);
 }
 
-static bool same_records(const gathered *all, sgm_dtype dtype, const sgm_shape *shape)
+static bool same_examples(const gathered *all, sgm_dtype dtype, const sgm_shape *shape)
 {
     bool same = all->dtype == dtype && all->shape.rank == shape->rank;
     for (int32_t i = 1; i < shape->rank && same; i++)
@@ -44,7 +45,7 @@ static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, co
 {
     char before[128], now[128];
     size_t size = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype), needed;
-    if (shape->rank < 1 || (all->shape.rank > 0 && !same_records(all, dtype, shape))) {
+    if (shape->rank < 1 || (all->shape.rank > 0 && !same_examples(all, dtype, shape))) {
         sgm_fail(SGM_ERROR_SHAPE, "'%s' cannot be put together: minibatches of %s %s and %s %s", name,
                  sgm_dtype_name(all->dtype), sgm_shape_text(&all->shape, before, sizeof before),
                  sgm_dtype_name(dtype), sgm_shape_text(shape, now, sizeof now));
@@ -56,19 +57,19 @@ static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, co
     }
     if (sgm__reserve(&all->bytes, &all->capacity, needed, 1) != SGM_OK)
         return NULL;
-    int64_t records = all->shape.rank > 0 ? all->shape.dims[0] : 0;
+    int64_t examples = all->shape.rank > 0 ? all->shape.dims[0] : 0;
     all->dtype = dtype;
     all->shape = *shape;
-    all->shape.dims[0] += records;
+    all->shape.dims[0] += examples;
     sgm_tensor *room = sgm_tensor_wrap(dtype, shape, all->bytes + all->length, NULL, NULL);
     all->length = needed;
     return room;
 }
 
-/* What is remembered of sequences: the steps that count, one after the other, whichever record they are of.
+/* What is remembered of sequences: the steps that count, one after the other, whichever example they are of.
  */
 typedef struct counted {
-    double *lengths; /* of the records; NULL: the records themselves are remembered */
+    double *lengths; /* of the examples; NULL: the examples themselves are remembered */
     int64_t steps, rows;
 } counted;
 
@@ -98,18 +99,18 @@ static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, 
     return status;
 }
 
-/* The steps that count of contiguous values (records, steps, ...). */
+/* The steps that count of contiguous values (examples, steps, ...). */
 static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
 {
     const sgm_shape *shape = sgm_tensor_shape(values);
-    size_t records = (size_t)shape->dims[0], steps = (size_t)c->steps;
-    if (records * steps == 0)
+    size_t examples = (size_t)shape->dims[0], steps = (size_t)c->steps;
+    if (examples * steps == 0)
         return;
     size_t step =
-        (size_t)sgm_shape_elements(shape) / (records * steps) * sgm_dtype_size(sgm_tensor_dtype(values));
+        (size_t)sgm_shape_elements(shape) / (examples * steps) * sgm_dtype_size(sgm_tensor_dtype(values));
     const char *from = sgm_tensor_const_data(values);
     char *next = sgm_tensor_data(to);
-    for (size_t i = 0; i < records; i++) {
+    for (size_t i = 0; i < examples; i++) {
         size_t bytes = (size_t)c->lengths[i] * step;
         memcpy(next, from + i * steps * step, bytes);
         next += bytes;
@@ -139,13 +140,13 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
 {
-    const char *name = to->output, *section = to->section != NULL ? to->section : trainer->first_targets;
+    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->first_targets;
     counted c = {0};
     if (name == NULL && trainer->recording.output_count > 0)
         name = trainer->recording.outputs[0].name;
     if (name == NULL || !sgm_program_has_output(program, name))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
-    sgm_tensor *targets = sgm_block_section(block, section);
+    sgm_tensor *targets = sgm_block_field(block, field);
     if (targets == NULL)
         return sgm__last_failure();
     sgm_type type = sgm_program_output_type(program, name);
@@ -155,11 +156,11 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
     if (status == SGM_OK)
         status = find_counted(to, trainer, program, &type.shape, sgm_tensor_shape(targets), &c);
     if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
-        status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", section);
+        status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", field);
     if (status == SGM_OK)
         status = add_values(&to->outputs, name, &c, outputs);
     if (status == SGM_OK)
-        status = add_values(&to->targets, section, &c, targets);
+        status = add_values(&to->targets, field, &c, targets);
     sgm__free(c.lengths);
     sgm_tensor_free(outputs);
     return status;
@@ -187,7 +188,7 @@ static sgm_tensor *take(gathered *all)
 {
     char *bytes = all->bytes;
     if (all->shape.rank == 0) {
-        sgm_fail(SGM_ERROR_STATE, "there are no records to measure");
+        sgm_fail(SGM_ERROR_STATE, "there are no examples to measure");
         return NULL;
     }
     all->bytes = NULL;
@@ -261,14 +262,14 @@ static sgm_status compute(const char *metrics, gathering *from, const sgm_metric
 {
     sgm_tensor *outputs = take(&from->outputs), *targets = outputs != NULL ? take(&from->targets) : NULL;
     sgm_status status = targets != NULL ? SGM_OK : sgm__last_failure();
-    sgm__answers answers = {0};
+    sgm__predictions predictions = {0};
     const sgm__results into = {sgm__leave_in_registry, results};
     if (status == SGM_OK)
-        status = sgm__answers_open(&answers, outputs, targets);
-    answers.cost = measured->loss;
+        status = sgm__predictions_open(&predictions, outputs, targets);
+    predictions.cost = measured->loss;
     if (status == SGM_OK)
-        status = sgm__metrics_compute(metrics, &answers, &into);
-    sgm__answers_close(&answers);
+        status = sgm__metrics_compute(metrics, &predictions, &into);
+    sgm__predictions_close(&predictions);
     sgm_tensor_free(outputs);
     sgm_tensor_free(targets);
     return status;
@@ -299,8 +300,8 @@ sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const
         status = leave_score(results, "loss", measured.loss);
     if (status == SGM_OK && classes)
         status = leave_score(results, "accuracy", measured.accuracy);
-    sgm_content records = sgm_integer_content(measured.records);
-    return status == SGM_OK ? sgm_registry_set(results, "records", records) : status;
+    sgm_content examples = sgm_integer_content(measured.examples);
+    return status == SGM_OK ? sgm_registry_set(results, "examples", examples) : status;
 }
 
 /* --- what passes leave for hooks --- */
@@ -342,26 +343,26 @@ static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *
     if (from->status != SGM_OK)
         return sgm_fail(from->status, "%s", from->message);
     SGM_TRY(publish_tensor(trainer, passed, "outputs", passed->output, &from->outputs));
-    SGM_TRY(publish_tensor(trainer, passed, "targets", passed->section, &from->targets));
+    SGM_TRY(publish_tensor(trainer, passed, "targets", passed->field, &from->targets));
     SGM_TRY(sgm__trainer_leave(trainer, passed->owner, passed->data, "cost", &cost, SGM__QUIET));
     passed->current = true;
     passed->iteration = trainer->position.iteration;
     return SGM_OK;
 }
 
-static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *section,
+static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *field,
                              sgm__passed **passed)
 {
     SGM_TRY(sgm__reserve(&trainer->passed, &trainer->passed_capacity, trainer->passed_count + 1,
                          sizeof(sgm__passed)));
     sgm__passed *made = &trainer->passed[trainer->passed_count];
-    *made = (sgm__passed){
-        .data = sgm__strdup(data), .output = sgm__strdup(output), .section = sgm__strdup(section)};
+    *made =
+        (sgm__passed){.data = sgm__strdup(data), .output = sgm__strdup(output), .field = sgm__strdup(field)};
     if (made->data == NULL || (output != NULL && made->output == NULL) ||
-        (section != NULL && made->section == NULL)) {
+        (field != NULL && made->field == NULL)) {
         sgm__free(made->data);
         sgm__free(made->output);
-        sgm__free(made->section);
+        sgm__free(made->field);
         return SGM_ERROR_MEMORY;
     }
     trainer->passed_count++;
@@ -375,24 +376,24 @@ static bool is_attached(const sgm_trainer *trainer, const sgm_hook *owner)
 }
 
 sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
-                                       const char *output, const char *section, bool each_epoch)
+                                       const char *output, const char *field, bool each_epoch)
 {
     sgm_iterator *iterator;
     sgm__passed *passed = NULL;
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
     for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
         if (strcmp(trainer->passed[i].data, data) == 0 && same_text(trainer->passed[i].output, output) &&
-            same_text(trainer->passed[i].section, section))
+            same_text(trainer->passed[i].field, field))
             passed = &trainer->passed[i];
     if (passed == NULL)
-        SGM_TRY(add_passed(trainer, data, output, section, &passed));
+        SGM_TRY(add_passed(trainer, data, output, field, &passed));
     passed->wanted = passed->wanted || each_epoch;
     bool there = is_attached(trainer, passed->owner); /* else it went with its hook */
     if (!there || each_epoch)
         passed->owner = owner;
     if (there && passed->current && passed->iteration == trainer->position.iteration)
         return SGM_OK;
-    gathering all = {.output = output, .section = section};
+    gathering all = {.output = output, .field = field};
     sgm_metrics measured;
     sgm_status status = pass(trainer, iterator, &all, &measured);
     if (status == SGM_OK)
@@ -414,7 +415,7 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
             passed = &trainer->passed[i];
     if (passed == NULL)
         return pass(trainer, data->iterator, NULL, metrics);
-    gathering all = {.output = passed->output, .section = passed->section};
+    gathering all = {.output = passed->output, .field = passed->field};
     passed->wanted = false;
     sgm_status status = pass(trainer, data->iterator, &all, metrics);
     if (status == SGM_OK && publish(trainer, passed, &all, metrics) != SGM_OK)
@@ -428,7 +429,7 @@ void sgm__trainer_free_passes(sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->passed_count; i++) {
         sgm__free(trainer->passed[i].data);
         sgm__free(trainer->passed[i].output);
-        sgm__free(trainer->passed[i].section);
+        sgm__free(trainer->passed[i].field);
     }
     sgm__free(trainer->passed);
 }

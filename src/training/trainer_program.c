@@ -4,7 +4,7 @@
 
 #include "data/dataset.h"
 #include "handlers/session.h"
-#include "network/again.h"
+#include "network/rerecord.h"
 #include "ops/ops.h"
 #include "registry/pattern.h"
 #include <sigma/operations.h>
@@ -30,12 +30,12 @@ static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *
 static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *parameter, sgm_tensor *tensor)
 {
     const sgm_initialiser *rule = find_rule(trainer, parameter->name);
-    sgm_initialiser *standard = rule == NULL ? sgm_initialiser_parse(parameter->initialiser) : NULL;
-    if (rule == NULL && standard == NULL)
+    sgm_initialiser *default_value = rule == NULL ? sgm_initialiser_parse(parameter->initialiser) : NULL;
+    if (rule == NULL && default_value == NULL)
         return sgm__fail_within("parameter '%s', as its layer has it", parameter->name);
-    sgm_status status = sgm_initialiser_fill(rule != NULL ? rule : standard, tensor, parameter->fan_in,
+    sgm_status status = sgm_initialiser_fill(rule != NULL ? rule : default_value, tensor, parameter->fan_in,
                                              parameter->fan_out, trainer->settings.seed, parameter->name);
-    sgm_initialiser_free(standard);
+    sgm_initialiser_free(default_value);
     return status;
 }
 
@@ -189,9 +189,8 @@ void sgm__trainer_record_random_step(sgm_graph *graph)
 static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
                                  const sgm_recording_options *options, bool *same)
 {
-    if (trainer->again.program != NULL && trainer->again.purpose == purpose)
-        return sgm__network_record_again(trainer->network, trainer->graph, options, &trainer->recording,
-                                         same);
+    if (trainer->rerecording.program != NULL && trainer->rerecording.purpose == purpose)
+        return sgm__network_rerecord(trainer->network, trainer->graph, options, &trainer->recording, same);
     sgm_graph_clear(trainer->graph);
     return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
 }
@@ -215,10 +214,10 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
     if (remembers && trainer->owner->strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "layers with lanes remember what one trainer reads: train them without workers");
+                        "layers with streams remember what one trainer reads: train them without workers");
     if (remembers && sgm__iterator_shuffles(trainer->training))
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "layers with lanes go on where the record before ended, but the training data are "
+                        "layers with streams go on where the example before ended, but the training data are "
                         "shuffled: give .no_shuffle (data.shuffle=false)");
     if (*same)
         return SGM_OK;
@@ -256,7 +255,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     return define_states(trainer);
 }
 
-/* What needs no records; others, the network. */
+/* What needs no examples; others, the network. */
 static bool is_of_states(sgm__step_purpose purpose)
 {
     return purpose == SGM__APPLY || purpose == SGM__APPLY_LATER || purpose == SGM__AVERAGE;
@@ -286,11 +285,11 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
     sgm_duration_text(memory.seconds_of_one, one, sizeof one);
     sgm_duration_text(memory.seconds_of_threads, all, sizeof all);
     if (memory.threads == 1)
-        sgm__log(SGM_LOG_INFO, trainer->name, "a step of %lld record%s has 1 thread: about %s by its shapes",
+        sgm__log(SGM_LOG_INFO, trainer->name, "a step of %lld example%s has 1 thread: about %s by its shapes",
                  (long long)batch, batch == 1 ? "" : "s", one);
     else if (memory.threads > 1)
         sgm__log(SGM_LOG_INFO, trainer->name,
-                 "a step of %lld record%s has %d threads: about %s by its shapes, %s with one",
+                 "a step of %lld example%s has %d threads: about %s by its shapes, %s with one",
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 
@@ -300,11 +299,11 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (check_parts(trainer, purpose) != SGM_OK || record_for(trainer, purpose, batch, &same) != SGM_OK)
         return NULL;
     if (same)
-        return trainer->again.program;
+        return trainer->rerecording.program;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
     if (program != NULL && !applies && sgm__network_expect_indices(trainer->network, program) != SGM_OK)
         return NULL;
-    trainer->again = (sgm__again){purpose, applies ? NULL : program};
+    trainer->rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         sgm__trainer_remember_program(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
@@ -343,7 +342,7 @@ static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, i
     SGM_TRY(check_parts(trainer, purpose));
     SGM_TRY(record_for(trainer, purpose, batch, &same));
     if (!same)
-        trainer->again.program = NULL;
+        trainer->rerecording.program = NULL;
     return sgm_network_is_dynamic(trainer->network)
                ? SGM_OK
                : sgm__trainer_remember_program(trainer, purpose, batch, NULL);

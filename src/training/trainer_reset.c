@@ -1,5 +1,5 @@
 /* States of a trainer that get their first values again. */
-#include "network/again.h"
+#include "network/rerecord.h"
 #include "training/trainer.h"
 
 static bool begins(const char *name, const char *prefix)

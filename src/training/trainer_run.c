@@ -25,14 +25,14 @@ void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 static double seconds_left(const sgm__training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
-    if (run->options->epochs == 0 || run->trainer->batches == 0 || run->records == 0)
+    if (run->options->epochs == 0 || run->trainer->batches == 0 || run->examples == 0)
         return -1;
-    double per_record = seconds / (double)run->records;
+    double per_example = seconds / (double)run->examples;
     double batches =
         (double)((run->options->epochs - position->epoch) * run->trainer->batches - position->batch);
-    int64_t in_epoch = position->sums.records, given = position->batch;
-    double records = given > 0 ? (double)in_epoch / (double)given : 0;
-    return given > 0 ? batches * records * per_record : -1;
+    int64_t in_epoch = position->sums.examples, given = position->batch;
+    double examples = given > 0 ? (double)in_epoch / (double)given : 0;
+    return given > 0 ? batches * examples * per_example : -1;
 }
 
 /* Without pauses. */
@@ -55,7 +55,7 @@ void sgm__observer_next(int64_t iteration)
 static void call_observers(sgm__training_run *run, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = run->trainer;
-    int64_t *before = next_wanted, least = INT64_MAX;
+    int64_t *before = next_wanted, minimum = INT64_MAX;
     for (size_t i = 0; i < trainer->observer_count; i++) {
         sgm__observer observer = trainer->observers[i];
         if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration >= observer.next) {
@@ -65,10 +65,10 @@ static void call_observers(sgm__training_run *run, const sgm_training_progress *
                 run->stopped = true;
             trainer->observers[i].next = observer.next;
         }
-        least = observer.next < least ? observer.next : least;
+        minimum = observer.next < minimum ? observer.next : minimum;
     }
     next_wanted = before;
-    trainer->next_told = least;
+    trainer->next_told = minimum;
 }
 
 static void report(sgm__training_run *run, sgm_progress_kind kind)
@@ -89,7 +89,7 @@ static void report(sgm__training_run *run, sgm_progress_kind kind)
                                       .learning_rate =
                                           sgm__trainer_learning_rate(trainer, run->trainer->batches),
                                       .seconds = seconds,
-                                      .rate = seconds > 0 ? (double)run->records / seconds : 0,
+                                      .rate = seconds > 0 ? (double)run->examples / seconds : 0,
                                       .seconds_left = seconds_left(run, seconds),
                                       .interrupted = run->stopped};
     char reason[256], *paused_by = kind == SGM_PROGRESS_PAUSE ? sgm__trainer_paused_by(trainer) : NULL;
@@ -111,13 +111,13 @@ static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
     double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
-    int64_t records = trainer->position.sums.records;
+    int64_t examples = trainer->position.sums.examples;
     sgm__trainer_note_whereabouts(trainer, "computing a step");
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status != SGM_OK)
         status = sgm__iterator_fail(trainer->training, status);
     if (status == SGM_OK) {
-        run->records += trainer->position.sums.records - records;
+        run->examples += trainer->position.sums.examples - examples;
         status = sgm__trainer_check_loss(trainer);
     }
     if (status == SGM_OK && trainer->strategy != NULL)
@@ -321,7 +321,7 @@ static sgm_status iterate(sgm__training_run *run)
         if (block == NULL) {
             if (run->trainer->position.batch == 0)
                 return sgm_fail(SGM_ERROR_STATE,
-                                "the training data gives no minibatch: it has no records, or fewer than one "
+                                "the training data gives no minibatch: it has no examples, or fewer than one "
                                 "minibatch and the rest is dropped");
             SGM_TRY(end_epoch(run));
         } else {
@@ -361,7 +361,7 @@ static sgm_status end_as_before(const sgm__training_run *run)
     sgm_trainer *trainer = run->trainer;
     const sgm__ending *ended = &trainer->ending;
     if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->epochs ||
-        ended->iterations != trainer->most)
+        ended->iterations != trainer->maximum)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, trainer->name,
              "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
@@ -370,7 +370,7 @@ static sgm_status end_as_before(const sgm__training_run *run)
     return sgm__trainer_end_for_good(trainer, ended->by);
 }
 
-/* What learns from the difference of two gradients takes other records for what its step changed. */
+/* What learns from the difference of two gradients takes other examples for what its step changed. */
 static void warn_of_minibatches(const sgm_trainer *trainer)
 {
     int64_t together = trainer->optimiser->options.accumulate;
@@ -378,9 +378,9 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
         return;
     sgm__log(
         SGM_LOG_WARNING, trainer->name,
-        "lbfgs compares the gradients of updates, but these are of other records each time: an epoch has "
-        "%lld updates; let a minibatch have all records (data.batch, or iterator.minibatch_size of a run; "
-        "sgm_unified in C), or take another optimiser",
+        "lbfgs compares the gradients of updates, but these are of other examples each time: an epoch has "
+        "%lld updates; let a minibatch have all examples (data.batch, or iterator.minibatch_size of a run; "
+        "sgm_by_block in C), or take another optimiser",
         (long long)(trainer->batches / together));
 }
 
@@ -392,7 +392,7 @@ static sgm_status start(sgm__training_run *run)
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     trainer->epochs = run->options->epochs;
-    trainer->most = run->options->iterations;
+    trainer->maximum = run->options->iterations;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));

@@ -9,7 +9,7 @@ typedef struct sgm__training_run {
     sgm_trainer *trainer;
     const sgm_run_options *options;
     double ran_before; /* the trainer's running time at the beginning */
-    int64_t records;   /* trained on in this run */
+    int64_t examples;  /* trained on in this run */
     bool begun;        /* observers were told of its beginning */
     bool stopped;      /* by a signal, an observer or a hook */
     bool agreed;       /* with other processes: all stop here */

@@ -29,7 +29,7 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_setting_get(setting, options, content);
 }
 
-/* The learning rate is fed; the others are part of the program, which is recorded again. */
+/* The learning rate is fed; the others are part of the program, which is re-recorded. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
     if (!bound->trainer->restoring) /* what a folder has from another optimiser does no harm */

@@ -1,4 +1,4 @@
-/* States in the registry: parameters, and the optimiser's memory. */
+/* States in the registry: parameters, and the optimiser state. */
 #include "training/change_record.h"
 #include "training/trainer_lock.h"
 #include "training/trainer_publish.h"
@@ -9,7 +9,7 @@ static const struct place {
     const char *parents[2]; /* from the trainer's registry down; NULL: no more */
     const char *doc;
 } places[] = {
-    {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser's memory of a parameter"},
+    {SGM__SLOT_PREFIX, {"optimiser", "slots"}, "the optimiser state of a parameter"},
     {SGM__AVERAGE_PREFIX, {"network", "averages"}, "the moving average of a parameter"},
     {"random.", {"random", NULL}, "where the stream of random numbers is"},
     {"", {"network", "layers"}, "a parameter"},

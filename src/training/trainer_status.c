@@ -45,10 +45,11 @@ sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
 
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 {
-    double records = (double)sums->records;
-    return (sgm_metrics){.loss = sums->records > 0 ? sums->loss / records : NAN,
-                         .accuracy = sums->records > 0 && sums->has_accuracy ? sums->correct / records : NAN,
-                         .records = sums->records};
+    double examples = (double)sums->examples;
+    return (sgm_metrics){.loss = sums->examples > 0 ? sums->loss / examples : NAN,
+                         .accuracy =
+                             sums->examples > 0 && sums->has_accuracy ? sums->correct / examples : NAN,
+                         .examples = sums->examples};
 }
 
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)

@@ -23,7 +23,7 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss)
 
 /* --- data --- */
 
-/* The order of records is a function of the position. */
+/* The order of examples is a function of the position. */
 sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
 {
     sgm__training_position *position = &trainer->position;

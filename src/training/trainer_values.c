@@ -40,7 +40,7 @@ static double get_running_time(const sgm_trainer *trainer)
 /* An epoch that has no minibatch yet tells what the one before has told. */
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
-    return trainer->position.sums.records > 0 ? &trainer->position.sums : &trainer->ended;
+    return trainer->position.sums.examples > 0 ? &trainer->position.sums : &trainer->ended;
 }
 
 static double get_loss(const sgm_trainer *trainer)
@@ -53,7 +53,7 @@ static double get_accuracy(const sgm_trainer *trainer)
     return sgm__metrics_of(sums_of(trainer)).accuracy;
 }
 
-static double get_cost_total(const sgm_trainer *trainer)
+static double get_newest_loss(const sgm_trainer *trainer)
 {
     return trainer->newest_loss;
 }
@@ -98,20 +98,20 @@ static const number_row metric_rows[] = {
     {{.name = "loss",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
-      .doc = "mean over the records of this epoch so far, or of the one that has just ended"},
+      .doc = "mean over the examples of this epoch so far, or of the one that has just ended"},
      get_loss},
     {{.name = "accuracy",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
-      .doc = "share of right answers of this epoch so far, or of the one that has just ended"},
+      .doc = "share of correct predictions of this epoch so far, or of the one that has just ended"},
      get_accuracy},
 };
 static const number_row optimiser_rows[] = {
-    {{.name = "cost_total",
+    {{.name = "loss",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
       .doc = "total cost of the newest minibatch"},
-     get_cost_total},
+     get_newest_loss},
     {{.name = "current_learning_rate",
       .kind = SGM_KIND_NUMBER,
       .read_only = true,
@@ -210,11 +210,11 @@ sgm_status sgm__publish_values(sgm_trainer *trainer)
 static const sgm_option loss_row = {.name = "loss",
                                     .kind = SGM_KIND_NUMBER,
                                     .read_only = true,
-                                    .doc = "mean over the records of the newest validation"};
+                                    .doc = "mean over the examples of the newest validation"};
 static const sgm_option accuracy_row = {.name = "accuracy",
                                         .kind = SGM_KIND_NUMBER,
                                         .read_only = true,
-                                        .doc = "share of right answers of the newest validation"};
+                                        .doc = "share of correct predictions of the newest validation"};
 
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry)
 {
@@ -241,7 +241,7 @@ static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics 
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->validation_count; i++)
-        if (trainer->metrics[i].metrics.records > 0)
+        if (trainer->metrics[i].metrics.examples > 0)
             SGM_TRY(publish_metrics(trainer, &trainer->metrics[i]));
     return SGM_OK;
 }

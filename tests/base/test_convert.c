@@ -194,12 +194,12 @@ TEST(shapes_broadcast)
 
 /* --- text --- */
 
-static void check_text(sgm_dtype dtype, sgm_shape shape, const double *values, int64_t most,
+static void check_text(sgm_dtype dtype, sgm_shape shape, const double *values, int64_t maximum,
                        const char *expected)
 {
     sgm_tensor *tensor = sgm_tensor_create(dtype, &shape);
     CHECK_OK(sgm_tensor_write(tensor, values, (size_t)sgm_shape_elements(&shape)));
-    char *text = sgm_tensor_text(tensor, most);
+    char *text = sgm_tensor_text(tensor, maximum);
     CHECK_STR(text, expected);
     sgm_string_free(text);
     sgm_tensor_free(tensor);

@@ -87,15 +87,15 @@ TEST(threads_have_their_own_errors)
     CHECK_STR(sgm_last_error(), "of this thread");
 }
 
-typedef struct record {
+typedef struct example {
     int calls;
     sgm_log_level level;
     char component[32], message[4096];
-} record;
+} example;
 
 static void remember(void *user, sgm_log_level level, const char *component, const char *message)
 {
-    record *last = user;
+    example *last = user;
     last->calls++;
     last->level = level;
     snprintf(last->component, sizeof last->component, "%s", component);
@@ -105,7 +105,7 @@ static void remember(void *user, sgm_log_level level, const char *component, con
 
 TEST(messages_reach_the_logger_from_its_level_on)
 {
-    record last = {0};
+    example last = {0};
     sgm_set_logger(remember, &last, SGM_LOG_WARNING);
     sgm__log(SGM_LOG_INFO, "data", "not wanted");
     CHECK_INT(last.calls, 0);

@@ -73,15 +73,15 @@ TEST(uniform_numbers_have_the_right_moments)
 {
     sgm__random random = sgm__random_make(4, 0);
     const int count = 100000;
-    double sum = 0, squares = 0, least = 1, most = 0;
+    double sum = 0, squares = 0, minimum = 1, maximum = 0;
     for (int i = 0; i < count; i++) {
         double x = sgm__random_uniform(&random);
         sum += x;
         squares += x * x;
-        least = x < least ? x : least;
-        most = x > most ? x : most;
+        minimum = x < minimum ? x : minimum;
+        maximum = x > maximum ? x : maximum;
     }
-    CHECK(least >= 0 && least < 1e-3 && most < 1 && most > 1 - 1e-3);
+    CHECK(minimum >= 0 && minimum < 1e-3 && maximum < 1 && maximum > 1 - 1e-3);
     CHECK_NEAR(sum / count, 0.5, 0.005);
     CHECK_NEAR(squares / count, 1.0 / 3, 0.005);
 }

@@ -146,16 +146,16 @@ static bool use_tensors(void)
 {
     sgm_shape shape = sgm_shape_of(2, 3), flat = sgm_shape_of(6), wide = sgm_shape_of(4, 3, 2);
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
-    sgm_tensor *turned = sgm_tensor_permute(tensor, (int32_t[]){1, 0});
-    sgm_tensor *copied = sgm_tensor_reshape(turned, &flat);
-    sgm_tensor *spread = sgm_tensor_broadcast(turned, &wide);
+    sgm_tensor *transposed = sgm_tensor_permute(tensor, (int32_t[]){1, 0});
+    sgm_tensor *copied = sgm_tensor_reshape(transposed, &flat);
+    sgm_tensor *spread = sgm_tensor_broadcast(transposed, &wide);
     sgm_tensor *cast = sgm_tensor_cast(spread, SGM_INT64);
     sgm_tensor *back = sgm_tensor_slice(copied, 0, 5, -1, -1);
     bool assigned = back && sgm_tensor_assign(back, copied) == SGM_OK;
     char *text = sgm_tensor_text(cast, 10);
     bool good = assigned && text;
     sgm_string_free(text);
-    sgm_tensor *all[] = {tensor, turned, copied, spread, cast, back};
+    sgm_tensor *all[] = {tensor, transposed, copied, spread, cast, back};
     for (size_t i = 0; i < 6; i++)
         sgm_tensor_free(all[i]);
     return good;
@@ -246,33 +246,33 @@ TEST(views_of_views_share_memory)
     sgm_tensor *tensor = count_up(SGM_FLOAT64, sgm_shape_of(4, 6));
     sgm_tensor *rows = sgm_tensor_slice(tensor, 0, 3, -1, -2); /* rows 3 and 1 */
     sgm_tensor *columns = sgm_tensor_slice(rows, 1, 5, 0, -2); /* columns 5, 3, 1 */
-    sgm_tensor *turned = sgm_tensor_permute(columns, (int32_t[]){1, 0});
-    check_shape(turned, "(3, 2)");
-    CHECK_VALUES(turned, 23, 11, 21, 9, 19, 7);
-    CHECK_INT(sgm_tensor_strides(turned)[0], -2);
-    CHECK_INT(sgm_tensor_strides(turned)[1], -12);
-    CHECK(!sgm_tensor_is_contiguous(turned));
-    sgm_tensor_set(turned, (int64_t[]){2, 1}, 100);
+    sgm_tensor *transposed = sgm_tensor_permute(columns, (int32_t[]){1, 0});
+    check_shape(transposed, "(3, 2)");
+    CHECK_VALUES(transposed, 23, 11, 21, 9, 19, 7);
+    CHECK_INT(sgm_tensor_strides(transposed)[0], -2);
+    CHECK_INT(sgm_tensor_strides(transposed)[1], -12);
+    CHECK(!sgm_tensor_is_contiguous(transposed));
+    sgm_tensor_set(transposed, (int64_t[]){2, 1}, 100);
     CHECK_NEAR(sgm_tensor_get(tensor, (int64_t[]){1, 1}), 100, 0);
     sgm_tensor_free(tensor);
     sgm_tensor_free(rows);
     sgm_tensor_free(columns);
-    CHECK_VALUES(turned, 23, 11, 21, 9, 19, 100);
-    sgm_tensor_free(turned);
+    CHECK_VALUES(transposed, 23, 11, 21, 9, 19, 100);
+    sgm_tensor_free(transposed);
 }
 
 TEST(permutations_are_checked)
 {
     sgm_tensor *tensor = count_up(SGM_UINT8, sgm_shape_of(2, 3, 4));
-    sgm_tensor *turned = sgm_tensor_permute(tensor, (int32_t[]){2, 0, 1});
-    check_shape(turned, "(4, 2, 3)");
-    CHECK_NEAR(sgm_tensor_get(turned, (int64_t[]){3, 1, 2}), 23, 0);
-    CHECK_NEAR(sgm_tensor_get(turned, (int64_t[]){1, 0, 2}), 9, 0);
+    sgm_tensor *transposed = sgm_tensor_permute(tensor, (int32_t[]){2, 0, 1});
+    check_shape(transposed, "(4, 2, 3)");
+    CHECK_NEAR(sgm_tensor_get(transposed, (int64_t[]){3, 1, 2}), 23, 0);
+    CHECK_NEAR(sgm_tensor_get(transposed, (int64_t[]){1, 0, 2}), 9, 0);
     CHECK_ERROR(sgm_tensor_permute(tensor, (int32_t[]){0, 1, 1}), "got 1 as number 2");
     CHECK_ERROR(sgm_tensor_permute(tensor, (int32_t[]){0, 1, 3}), "got 3");
     CHECK_ERROR(sgm_tensor_permute(tensor, (int32_t[]){-1, 1, 2}), "got -1");
     CHECK_ERROR(sgm_tensor_permute(tensor, NULL), "3 axes");
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(tensor);
 }
 

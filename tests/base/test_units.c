@@ -41,8 +41,8 @@ TEST(durations)
 TEST(rates_choose_their_unit)
 {
     char buffer[64];
-    CHECK_STR(sgm_rate_text(12.42, "records", buffer, sizeof buffer), "12.4 records/s");
-    CHECK_STR(sgm_rate_text(123456.7, "records", buffer, sizeof buffer), "123457 records/s");
+    CHECK_STR(sgm_rate_text(12.42, "examples", buffer, sizeof buffer), "12.4 examples/s");
+    CHECK_STR(sgm_rate_text(123456.7, "examples", buffer, sizeof buffer), "123457 examples/s");
     CHECK_STR(sgm_rate_text(3.5 / 60, "epochs", buffer, sizeof buffer), "3.5 epochs/min");
     CHECK_STR(sgm_rate_text(2.0 / 3600, "epochs", buffer, sizeof buffer), "2.0 epochs/h");
     CHECK_STR(sgm_rate_text(0.5 / 86400, "epochs", buffer, sizeof buffer), "0.5 epochs/d");

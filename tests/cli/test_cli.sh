@@ -45,14 +45,14 @@ refuse "learning_rate: expected a number from 0 to 1e\+30, got '1e400'" optimise
 refuse "seed: expected a whole number from 0 to 9e\+18, got '-1'" seed=-1
 refuse "'size' of dense takes a whole number from 1 to 1000000000, found '99999999999999999999'" \
     "network=input(4) + dense(99999999999999999999) + softmax_cross_entropy"
-refuse "a share of 0.5 of the records, from 0.8 on, would end at 1.3: it has to be above 0 and to end at 1" \
+refuse "a share of 0.5 of the examples, from 0.8 on, would end at 1.3: it has to be above 0 and to end at 1" \
     "data.training={dataset: iris, begin: 0.8, share: 0.5}"
 printf '1,2,0\n' >few.csv
-printf 'network: input(2) + dense(1) + squared_difference\ndata: {training: {csv: few.csv, input_range: [0, 0], sections: {inputs: 0-1, targets: 2}}}\n' >few.yaml
+printf 'network: input(2) + dense(1) + squared_difference\ndata: {training: {csv: few.csv, input_range: [0, 0], fields: {inputs: 0-1, targets: 2}}}\n' >few.yaml
 iris=few.yaml refuse 'the input range 0 to 0 is empty; its two ends have to differ'
 : >empty.txt
 run 1 tokenize empty.txt --output tokens
-has err '^sigma tokenize: .*there is no text to learn tokens of: it is empty$'
+has err '^sigma tokenize: .*there is no text to train a tokenizer on: it is empty$'
 echo 'this is only a text' >words.txt
 run 1 eval words.txt --data iris
 has err "'words.txt': it is no safetensors file: its first 8 bytes give no length of a header, from 2 to 100000000$"
@@ -88,11 +88,11 @@ for option in folder resume from quiet paused monitor monitor-wait json-lines te
 done
 same "no line of the help is longer than 112 columns" "$(awk 'length > 112' out)" ""
 cat >shares.yaml <<'EOF'
-network: input(64) + embedding(256, 4) + dense(256, each_step) + softmax_cross_entropy
+network: input(64) + embedding(256, 4) + dense(256, time_distributed) + softmax_cross_entropy
 data: text:shares.yaml
 EOF
 run 1 train shares.yaml
-has err "records of the shape \(64, 256\), layer '0-input' wants \(64,\): .*of a text, 'text: FILE' gives numbers"
+has err "examples of the shape \(64, 256\), layer '0-input' wants \(64,\): .*of a text, 'text: FILE' gives numbers"
 run 2 train "$examples/iris.yaml" epochs=none
 has err "argument 'epochs=none': epochs: expected a whole number"
 run 2 train "$examples/iris.yaml" optimiser.learning_rat=1
@@ -106,7 +106,7 @@ same "no folder is left by a wrong configuration" "$(ls -d runs 2>/dev/null)" ""
 run 0 train "$examples/iris.yaml" epochs=2 seed=3 --folder run
 same "a line for each epoch" "$(grep -c '^epoch [12]/2 loss ' out)" 2
 same "no carriage returns" "$(grep -c "$(printf '\r')" out)" 0
-has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 records\)$'
+has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 examples\)$'
 has out '^checkpoint: run/checkpoint.safetensors$'
 same "errors" "$(cat err)" ""
 same "lines of metrics" "$(wc -l <run/metrics.jsonl)" 2
@@ -127,7 +127,7 @@ same "resumed like uninterrupted" "$(cat resumed.txt)" "$(cat whole.txt)"
 run 0 train "$examples/iris.yaml" epochs=1
 has out '^checkpoint: runs/iris-[0-9]{8}-[0-9]{6}/checkpoint.safetensors$'
 run 1 train "$examples/iris.yaml" 'network=input(5) + dense(3) + softmax_cross_entropy' --folder shapes
-has err "data.training: section 'inputs' has records of the shape \(4,\), layer '0-input' wants \(5,\): let it have the shape \(4,\)"
+has err "data.training: field 'inputs' has examples of the shape \(4,\), layer '0-input' wants \(5,\): let it have the shape \(4,\)"
 same "no folder is left by data that do not fit" "$(ls -d shapes 2>/dev/null)" ""
 
 # An optimiser whose memory has shapes of its own.
@@ -151,9 +151,9 @@ has begun/config.yaml '^  run: .*/whole$'
 run 0 train begun epochs=2 --resume # which does not start again
 same "lines about the start" "$(grep -c '^starting' out)" 0
 run 1 train "$examples/iris.yaml" --folder other --from whole 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
-has err "start_from.relaxed=true .*'2-dense.weights' is float32 \(16, 3\), the network wants float32 \(16, 9\); .*'3-dense.weights' is missing"
+has err "start_from.skip_mismatch=true .*'2-dense.weights' is float32 \(16, 3\), the network wants float32 \(16, 9\); .*'3-dense.weights' is missing"
 same "no folder is left by a start that does not fit" "$(ls -d other 2>/dev/null)" ""
-run 0 train "$examples/iris.yaml" epochs=1 --folder other --from whole start_from.relaxed=true 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
+run 0 train "$examples/iris.yaml" epochs=1 --folder other --from whole start_from.skip_mismatch=true 'network=input(4) + dense(16, tanh) + dense(9, relu) + dense(3) + softmax_cross_entropy'
 has out "^left as it is: '2-dense.weights' is float32"
 run 0 train "$examples/iris.yaml" epochs=6 --folder moved --from whole/checkpoint.safetensors 'start_from.parts=[everything, -settings]'
 same "epochs that were left" "$(grep -c '^epoch [56]/6' out)" 2
@@ -186,9 +186,9 @@ run 0 find-rate "$examples/iris.yaml" --iterations 50 --curve curve.jsonl
 has out '^the loss falls fastest at [0-9.e-]+ \(O\), and is lowest at [0-9.e-]+; try:$'
 has out 'optimiser.learning_rate=0\.[0-9]+$'
 same "a curve has its points" "$(head -c 30 curve.jsonl)" '{"iteration":1,"rate":1e-07,"l'
-run 0 find-rate "$examples/iris.yaml" --least 1e-9 --most 1e-7
+run 0 find-rate "$examples/iris.yaml" --minimum 1e-9 --maximum 1e-7
 has out '^no rate can be proposed: the loss does not fall clearly, by '
-run 2 find-rate "$examples/iris.yaml" --least -1
+run 2 find-rate "$examples/iris.yaml" --minimum -1
 has err 'expected a number above 0'
 run 1 find-rate "$examples/iris.yaml" --iterations 3
 has err '10 to 100000 iterations'
@@ -203,7 +203,7 @@ mkdir -p elsewhere
 seq 100 >elsewhere/numbers.txt
 printf 'network: input(64, 256) + flatten + dense(2) + output\ndata: text:numbers.txt\n' >elsewhere/text.yaml
 run 0 data elsewhere/text.yaml --count 1
-has out '^  4 records$'
+has out '^  4 examples$'
 printf 'network: input(4) + dense(3) + softmax_cross_entropy\n' >nodata.yaml
 run 2 train nodata.yaml
 has err 'there is no training data'
@@ -213,7 +213,7 @@ has err "cannot write 'small/checkpoint.safetensors.tmp'"
 "$sigma" --help >/dev/full 2>err
 code 1 $? "a full disk"
 printf '1,2,0\n3,4\n\n5,6,1\nx,6,1\n' >ragged.csv
-printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: ragged.csv, classes: 2, skip_ragged: true, sections: {inputs: 0-1, targets: 2}}}\n' >ragged.yaml
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: ragged.csv, classes: 2, skip_ragged: true, fields: {inputs: 0-1, targets: 2}}}\n' >ragged.yaml
 run 1 train ragged.yaml
 has err 'ragged.csv: line 5, column 0 \(from 0\): "x" is not a number'
 sed -i '$d' ragged.csv
@@ -252,51 +252,51 @@ for i in $(seq 100); do echo "$i,$((i > 50))"; done >sorted.csv
 cat >sorted.yaml <<'END'
 network: input(1) + dense(2) + softmax_cross_entropy
 data:
-  training: {csv: sorted.csv, sections: {inputs: 0, targets: 1}, classes: 2, shuffled: true, share: 0.5}
-  validation: {csv: sorted.csv, sections: {inputs: 0, targets: 1}, classes: 2, shuffled: true, begin: 0.5}
+  training: {csv: sorted.csv, fields: {inputs: 0, targets: 1}, classes: 2, shuffled: true, share: 0.5}
+  validation: {csv: sorted.csv, fields: {inputs: 0, targets: 1}, classes: 2, shuffled: true, begin: 0.5}
 END
 run 0 data sorted.yaml --count 100
-same "records of both parts" "$(grep -c '^  50 records$' out)" 2
+same "examples of both parts" "$(grep -c '^  50 examples$' out)" 2
 has out '^    classes 0: 2[0-9], 1: 2[0-9]$'
-same "each record is in one part" \
+same "each example is in one part" \
     "$(grep -c '    inputs: ' out) $(grep '    inputs: ' out | sort -u | wc -l)" "100 100"
 run 0 train sorted.yaml --quiet
 same "no warning when shuffled" "$(cat err)" ""
 run 0 train sorted.yaml data.training.shuffled=false data.validation.shuffled=false --quiet
-has err '^warning: data.training: none of the 50 records is of class 1; if the file is sorted'
-has err '^warning: data.validation: none of the 50 records is of class 0'
+has err '^warning: data.training: none of the 50 examples is of class 1; if the file is sorted'
+has err '^warning: data.validation: none of the 50 examples is of class 0'
 run 2 train "$examples/iris.yaml" data.training.shuffled=true
 has err 'data.training.shuffled: is for csv and inputs'
 
 # --- measuring, asking, looking ---
 run 0 eval run --json
-has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "records": 30, "confusion": \[\[.*"f1": [01].*"roc_auc_per_class": \[[01.]+, .*\]\}$'
+has out '^\{"data": "validation", "loss": [0-9.e-]+, "accuracy": [0-9.]+, "examples": 30, "confusion": \[\[.*"f1": [01].*"roc_auc_per_class": \[[01.]+, .*\]\}$'
 run 0 eval run --json --metrics none
-has out '"accuracy": [0-9.]+, "records": 30\}$'
+has out '"accuracy": [0-9.]+, "examples": 30\}$'
 run 0 eval run
-has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 records\)$'
+has out '^validation: loss [0-9.]+, accuracy [0-9.]+ % \(30 examples\)$'
 has out '^  precision [0-9.]+, recall [0-9.]+, f1 [0-9.]+, roc_auc [0-9.]+$'
-has out '^  target . answer .* records   recall$'
+has out '^  target . output .* examples   recall$'
 has out '^  [012] .* [0-9.]+ %$'
 run 0 eval run --metrics 'top_k(1, 2), perplexity'
 has out '^  top_1 [0-9.]+, top_2 [0-9.]+, perplexity [0-9.]+$'
 run 1 eval run --metrics confusio
 has err "metrics 'confusio': column 1: unknown metric 'confusio'; did you mean 'confusion'"
-run 1 eval run --metrics uni_accuracy
-has err 'uni_accuracy wants one output, but there are 3'
+run 1 eval run --metrics binary_accuracy
+has err 'binary_accuracy wants one output, but there are 3'
 run 0 eval run/checkpoint.safetensors --data training
-has out '\(120 records\)$'
+has out '\(120 examples\)$'
 cp run/checkpoint.safetensors alone.safetensors
 run 2 eval alone.safetensors
 run 0 eval alone.safetensors --data iris
-has out '\(150 records\)$'
+has out '\(150 examples\)$'
 # A checkpoint alone shows its precision, and averages of parameters that are measured instead of them.
 run 0 train "$examples/iris.yaml" epochs=2 precision=float64 optimiser.average=0.9 --folder wide
 cp wide/checkpoint.safetensors wide.safetensors
 "$sigma" eval wide --data iris >with.txt
 "$sigma" eval wide.safetensors --data iris >alone.txt
 same "a checkpoint alone is measured as with its configuration" "$(cat alone.txt)" "$(cat with.txt)"
-has alone.txt '\(150 records\)$'
+has alone.txt '\(150 examples\)$'
 # Mixed precision says which way its products go; its checkpoints are like any other.
 run 0 train "$examples/iris.yaml" epochs=2 precision=bfloat16 --folder mixed
 has mixed/log.txt 'products of bfloat16: (.*float32|oneDNN .*AMX)'
@@ -304,7 +304,7 @@ run 0 inspect mixed
 has out '^  bfloat16, with float32 parameters; products (.*float32|oneDNN .*AMX)'
 cp mixed/checkpoint.safetensors mixed.safetensors
 run 0 eval mixed.safetensors --data iris
-has out '\(150 records\)$'
+has out '\(150 examples\)$'
 run 1 eval alone.safetensors --data iriss
 has err 'iris'
 run 1 eval missing.safetensors
@@ -315,9 +315,9 @@ run 0 predict run --data iris --count 5
 same "lines of predictions" "$(wc -l <out)" 5
 has out '^[012] (0\.[0-9]{4}|1\.0000)$'
 cat >steps.yaml <<'END'
-network: input(3, lengths=steps) + embedding(4, 4) + dense(3, each_step) + ctc(2, skip)
+network: input(3, lengths=steps) + embedding(4, 4) + dense(3, time_distributed) + ctc(2, skip)
 data:
-  training: {csv: steps.csv, sections: {inputs: 0-2, steps: 3, targets: 4-5}}
+  training: {csv: steps.csv, fields: {inputs: 0-2, steps: 3, targets: 4-5}}
 END
 printf '1,1,2,3,1,2\n2,0,0,1,2,0\n' >steps.csv
 run 0 train steps.yaml epochs=1 --folder steps
@@ -332,7 +332,7 @@ run 0 predict steps asked.csv --lengths lengths.csv --json
 has out '"labels": \['
 printf '3\n' >lengths.csv
 run 1 predict steps asked.csv --lengths lengths.csv
-has err 'there are 1 lengths, and more records'
+has err 'there are 1 lengths, and more examples'
 printf '3\n1.5\n' >lengths.csv
 run 1 predict steps asked.csv --lengths lengths.csv
 has err "'steps' at \[1\]: expected a whole number from 0 to 3, got 1.5"
@@ -341,7 +341,7 @@ has err "the network's input has no lengths"
 printf 'a,b,c,d\n0.5,0.5,0.5,0.5\n0.1,0.2,0.3,0.4\n' >table.csv
 run 0 predict run table.csv --json
 same "lines of a table" "$(wc -l <out)" 2
-has out '^\{"record": 1, "class": [012], "probability": [0-9.]+, "outputs": \[[0-9., e-]+\]\}$'
+has out '^\{"example": 1, "class": [012], "probability": [0-9.]+, "outputs": \[[0-9., e-]+\]\}$'
 "$sigma" predict run - <table.csv >out 2>err
 code 0 $? "predict -"
 same "lines of standard input" "$(wc -l <out)" 2
@@ -356,7 +356,7 @@ code 1 $? "predict with another separator"
 has err 'expected 4 numbers'
 printf 'a,b,c,d\n' >heading.csv
 run 1 predict run heading.csv
-has err 'there are no records behind the heading'
+has err 'there are no examples behind the heading'
 printf '1,2,3,4,setosa\n' >wide.csv
 run 1 predict run wide.csv
 has err 'leave other columns out; --data training asks'
@@ -374,15 +374,15 @@ has err "large.csv: line 2, column 2 \(from 0\): expected a number that fits flo
     printf '\0\0\0\0\0\0\360\077\0\0\0\0\0\0\0\100\0\0\0\0\0\0\010\100\035\112\234\364\207\202\007\110'
 } >large.npy
 run 1 predict run large.npy
-has err 'large.npy: record 0, element 3 \(both from 0\): 1e\+39 is too large for float32'
+has err 'large.npy: example 0, element 3 \(both from 0\): 1e\+39 is too large for float32'
 run 1 predict run missing.csv
 has err "^sigma predict: cannot open 'missing.csv': No such file or directory; check the path"
 run 1 eval run --data digits
-has err "data 'digits': section 'inputs' has records of the shape \(8, 8\), layer '0-input' wants \(4,\)"
+has err "data 'digits': field 'inputs' has examples of the shape \(8, 8\), layer '0-input' wants \(4,\)"
 # Numbers of a file are scaled as those of the training were.
 printf '0,10,0\n10,0,1\n8,3,1\n2,9,0\n' >scale.csv
 cut -d, -f1,2 scale.csv >scale-inputs.csv
-printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: scale.csv, classes: 2, input_range: [0, 10], sections: {inputs: 0-1, targets: 2}}, shuffle: false}\n' >scale.yaml
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: scale.csv, classes: 2, input_range: [0, 10], fields: {inputs: 0-1, targets: 2}}, shuffle: false}\n' >scale.yaml
 run 0 train scale.yaml epochs=3 --folder scaled
 run 0 predict scaled --data training
 cp out expected
@@ -404,7 +404,7 @@ has err 'missing.safetensors'
 run 0 train "$examples/iris.yaml" iterations=5 --folder part
 has out '^epoch 1/50 \(5 of 12 batches\) loss '
 printf '5.1,3.5,setosa\n4.9,3.0,virginica\n' >names.csv
-printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: names.csv, class_names: [setosa, virginca], sections: {inputs: 0-1, targets: 2}}}\n' >names.yaml
+printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: names.csv, class_names: [setosa, virginca], fields: {inputs: 0-1, targets: 2}}}\n' >names.yaml
 run 1 train names.yaml
 has err '"virginica" is none of the 2 texts that are mapped \(keys for such a table: skip_rows, class_names'
 run 0 train names.yaml 'data.training.class_names=[setosa, virginica]'
@@ -417,7 +417,7 @@ run 0 train names.yaml 'data.training.class_names=[setosa, virginica]'
 cat >apples.yaml <<'EOF'
 network: input(2) + dense(8, tanh) + dense(2) + softmax_cross_entropy
 data:
-  training: {csv: apples.csv, skip_rows: 1, missing: NA, sections: {inputs: 0-1, targets: 2}, class_names: [poor, good],
+  training: {csv: apples.csv, skip_rows: 1, missing: NA, fields: {inputs: 0-1, targets: 2}, class_names: [poor, good],
              texts: {0: [blue, red, light green]}}
   batch: 24
 optimiser: {type: adam, learning_rate: 0.1}
@@ -434,15 +434,15 @@ run 0 predict apples asked.csv
 same "texts of a question are those of the training" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 1 "
 network='n = input(1); c = input(1, name=colour) + embedding(3, 2) + flatten; concatenate(n, c) + dense(8, tanh) + dense(2)'
 run 0 train apples.yaml --folder kinds --quiet "network=$network + softmax_cross_entropy" \
-    'data.training.sections={inputs: 1, colour: 0, targets: 2}'
+    'data.training.fields={inputs: 1, colour: 0, targets: 2}'
 run 0 predict kinds --data training --count 3
-same "a network of two sections is asked about data" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 "
+same "a network of two fields is asked about data" "$(cut -d ' ' -f 1 out | tr '\n' ' ')" "1 0 1 "
 run 0 predict kinds --data training
-same "all records of it" "$(wc -l <out)" 24
+same "all examples of it" "$(wc -l <out)" 24
 run 1 predict kinds asked.csv
-has err 'asked.csv \(--data NAME asks about data with all of them\): a question is the records of one input; this network has 2'
+has err 'asked.csv \(--data NAME asks about data with all of them\): a question is the examples of one input; this network has 2'
 run 1 serve kinds
-has err 'a question is the records of one input; this network has 2'
+has err 'a question is the examples of one input; this network has 2'
 printf 'green,3\n' >asked.csv
 run 1 predict apples asked.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
@@ -460,19 +460,19 @@ has err 'data.training.texts: are for csv'
 run 0 inspect run --graph --program
 has out '^  1-dense.weights +64  float32  \(4, 16\)$'
 has out '^  all +131  524 bytes$'
-has out '^memory of a training step of 10 records$'
+has out '^memory of a training step of 10 examples$'
 has out '^%0 = input '
 run 0 inspect "$examples/digits.yaml" --batch 5
-has out '^memory of a training step of 5 records$'
+has out '^memory of a training step of 5 examples$'
 run 2 data table.csv
 has err 'table.csv is a file: text:table.csv shows'
 run 0 data digits --count 1
-has out '^  1,500 records$'
+has out '^  1,500 examples$'
 has out '^    classes 0: [0-9]+, 1: '
 same "a picture of 8 lines" "$(grep -c '^      |.*|$' out)" 8
 run 0 data "$examples/iris.yaml"
 has out '^training$'
-has out '^  120 records$'
+has out '^  120 examples$'
 run 2 data iriss
 printf '%s\n' 'network: input(8, 8) + dense(10) + softmax_cross_entropy' \
     'data: {training: digits, augment: shift(1) + mixup}' >augmented.yaml
@@ -498,14 +498,14 @@ printf '%s\n' x,y 0,1 1,3 2,5 3,7 4,9 5,11 >line.csv
 cat >line.yaml <<'END'
 network: input(1) + dense(1) + mean_squared
 data:
-  training: {csv: line.csv, skip_rows: 1, sections: {inputs: 0, targets: 1}}
-  test: {csv: line.csv, skip_rows: 1, sections: {inputs: 0, targets: 1}}
+  training: {csv: line.csv, skip_rows: 1, fields: {inputs: 0, targets: 1}}
+  test: {csv: line.csv, skip_rows: 1, fields: {inputs: 0, targets: 1}}
   batch: 6
 optimiser: {type: momentum, learning_rate: 0.02}
 epochs: 400
 END
 run 0 train line.yaml --folder line --quiet
-has out '^test: loss 0.000[0-9] \(6 records\)$'
+has out '^test: loss 0.000[0-9] \(6 examples\)$'
 run 0 train line.yaml --folder normed --quiet epochs=1 'network=input(1) + batch_norm + dense(1) + mean_squared'
 printf '10\n' | "$sigma" predict line - >out 2>err
 has out '^(21|20\.9[0-9]*|21\.0[0-9]*)$'
@@ -696,7 +696,7 @@ exec 7<>slow
 cat >slow.yaml <<END
 network: input(2) + dense(2) + softmax_cross_entropy
 data:
-  training: {csv: /dev/fd/7, sections: {inputs: 0-1, targets: 2}}
+  training: {csv: /dev/fd/7, fields: {inputs: 0-1, targets: 2}}
 optimiser: {type: adam}
 END
 for signal in INT TERM; do

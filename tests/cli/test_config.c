@@ -77,7 +77,7 @@ TEST(values_and_defaults)
     CHECK_NEAR(c.optimiser.schedule.period, 2, 0);
     CHECK_STR(text_map_get(&c.initialisers, "*.weights"), "he");
     CHECK_INT(c.freeze.count, 1);
-    CHECK(c.team.type == NULL);
+    CHECK(c.operator.type == NULL);
     CHECK_STR(c.freeze.items[0], "1-dense.*");
     CHECK_INT(c.epochs, 12);
     CHECK_INT(c.iterations, OPTION_UNSET);
@@ -133,11 +133,11 @@ TEST(paths_begin_at_the_file)
 {
     static const char text[] =
         "network: input(4) + dense(3) + softmax_cross_entropy\n"
-        "data: {training: {csv: table.csv, sections: {inputs: 0-3, targets: 4}, classes: 3}}\n";
+        "data: {training: {csv: table.csv, fields: {inputs: 0-3, targets: 4}, classes: 3}}\n";
     config c;
     CHECK_OK(config_parse(&c, "/some/where/x.yaml", text, strlen(text), NULL, 0));
     CHECK_STR(c.data.training.csv, "/some/where/table.csv");
-    CHECK_STR(text_map_get(&c.data.training.sections, "inputs"), "0-3");
+    CHECK_STR(text_map_get(&c.data.training.fields, "inputs"), "0-3");
     CHECK_INT(c.data.training.classes, 3);
     config_free(&c);
 }
@@ -192,7 +192,7 @@ TEST(texts_are_checked_where_they_stand)
                 "are cpu, reference, opencl, cuda, null, and debug:NAME");
     CHECK_ERROR(refuse(NETWORK "operator: {type: gradients, handlers: cpu nvidia}\n", NULL),
                 "operator.handlers: there is no handler 'nvidia' (did you mean 'cuda'?)");
-    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a, sections: {inputs: 3-1}}}\n", NULL), "got '3-1'");
+    CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a, fields: {inputs: 3-1}}}\n", NULL), "got '3-1'");
 }
 
 TEST(what_belongs_together)
@@ -202,9 +202,9 @@ TEST(what_belongs_together)
                 "expected one of dataset, csv");
     CHECK_ERROR(refuse(NETWORK "data: {training: {csv: a}}\n", NULL), "expected columns for inputs");
     CHECK_ERROR(refuse(NETWORK "data: {test: {inputs: a, input_range: [1]}}\n", NULL),
-                "expected [least, most]");
+                "expected [minimum, maximum]");
     CHECK_ERROR(refuse(NETWORK "data: {training: {dataset: iris, window: 3}}\n", NULL),
-                "data.training: tokenizer, window, step and lanes are for text");
+                "data.training: tokenizer, window, step and streams are for text");
     CHECK_ERROR(refuse(NETWORK "data: {validation: {share: 0.2}}\n", NULL),
                 "data.validation: expected one of dataset, csv, inputs, text beside share");
 }
@@ -213,12 +213,14 @@ TEST(a_group_is_not_ignored_for_want_of_its_first_option)
 {
     CHECK_ERROR(refuse(NETWORK "operator: {workers: 2}\n", NULL),
                 "a/b.yaml: operator: workers is given, but no type (what workers merge");
-    CHECK_ERROR(refuse(NETWORK, "operator.mergers={\"*\": maximum}"), "operator: mergers is given");
-    CHECK_ERROR(refuse(NETWORK "start_from: {relaxed: true}\n", NULL), "relaxed is given, but no run");
+    CHECK_ERROR(refuse(NETWORK, "operator.reducers={\"*\": maximum}"), "operator: reducers is given");
+    CHECK_ERROR(refuse(NETWORK "start_from: {skip_mismatch: true}\n", NULL),
+                "skip_mismatch is given, but no run");
     CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: {period: 2}}\n", NULL),
                 "optimiser.schedule: period is given, but no kind");
     CHECK_OK(refuse(NETWORK "optimiser: {schedule: {warm_up: 2}}\n", NULL));
-    CHECK_OK(refuse(NETWORK "operator: {every: 0}\nstart_from: {relaxed: false}\n", NULL)); /* defaults */
+    CHECK_OK(
+        refuse(NETWORK "operator: {every: 0}\nstart_from: {skip_mismatch: false}\n", NULL)); /* defaults */
     CHECK_OK(refuse(NETWORK "operator: {type: gradients, workers: 2}\n", NULL));
     CHECK_OK(refuse(NETWORK "operator: {type: gradients, workers: 2}\n", "operator=none"));
 }
@@ -307,23 +309,23 @@ TEST(an_operator_is_a_type_or_a_map)
     char text[512];
     snprintf(text, sizeof text, "%s", NETWORK "operator: gradients\n");
     CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
-    CHECK_STR(c.team.type, "gradients");
-    sgm_operator *made = config_operator(&c.team);
+    CHECK_STR(c.operator.type, "gradients");
+    sgm_operator *made = config_operator(&c.operator);
     CHECK_OK(made);
     sgm_operator_free(made);
     config_free(&c);
     snprintf(text, sizeof text, "%s",
-             NETWORK "operator: {type: parameters, workers: 2, every: 10, merger: \"weighted(1, 3)\", "
-                     "mergers: {\"*.biases\": maximum}}\n");
+             NETWORK "operator: {type: parameters, workers: 2, every: 10, reducer: \"weighted(1, 3)\", "
+                     "reducers: {\"*.biases\": maximum}}\n");
     CHECK_OK(config_parse(&c, "a.yaml", text, strlen(text), NULL, 0));
-    CHECK_INT(c.team.every, 10);
-    made = config_operator(&c.team);
+    CHECK_INT(c.operator.every, 10);
+    made = config_operator(&c.operator);
     CHECK_OK(made);
     sgm_operator_free(made);
     config_free(&c);
     CHECK_ERROR(refuse(NETWORK "operator: gradient\n", NULL), "did you mean 'gradients'");
-    CHECK_ERROR(refuse(NETWORK "operator: {type: parameters, merger: mean}\n", NULL),
-                "unknown merger 'mean'");
+    CHECK_ERROR(refuse(NETWORK "operator: {type: parameters, reducer: mean}\n", NULL),
+                "unknown reducer 'mean'");
 }
 
 TEST(cut_and_changed_texts)

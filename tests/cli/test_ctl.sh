@@ -71,7 +71,7 @@ ctl 1 run set iterator.shuffle perhaps
 has err 'iterator.shuffle: expected a boolean'
 ctl 0 run set iterator.minibatch_size 50
 ctl 1 run set iterator.minibatch_size 0
-has err 'iterator.minibatch_size: expected an integer from 1 to 10000000 records, got 0'
+has err 'iterator.minibatch_size: expected an integer from 1 to 10000000 examples, got 0'
 ctl 0 run set optimiser.frozen '1-dense.biases'
 has out "^optimiser.frozen = '1-dense.biases'\$"
 ctl 0 run set optimiser.frozen ''

@@ -63,11 +63,11 @@ static double bias_of(const sgm_env *env, const char *trainer, int64_t index)
     return value;
 }
 
-static void wait_until(const sgm_env *env, const char *identifier, double least)
+static void wait_until(const sgm_env *env, const char *identifier, double minimum)
 {
-    for (int i = 0; i < 10000 && number_of(env, identifier) < least; i++)
+    for (int i = 0; i < 10000 && number_of(env, identifier) < minimum; i++)
         usleep(1000);
-    CHECK(number_of(env, identifier) >= least);
+    CHECK(number_of(env, identifier) >= minimum);
 }
 
 static void read_changes(const char *trainer, char *text, size_t size)

@@ -21,7 +21,7 @@ has err 'a tokenizer has 256 to 1048576 tokens, not 100'
 
 # --- a network of bytes, and one of pairs ---
 cat >bytes.yaml <<'YAML'
-network: input(16) + embedding(256, 16) + lstm(48, forget_bias=1) + dense(256, each_step) + softmax_cross_entropy
+network: input(16) + embedding(256, 16) + lstm(48, forget_bias=1) + dense(256, time_distributed) + softmax_cross_entropy
 data:
   training: {text: song.txt, window: 16, step: 1}
   validation: {text: song.txt, window: 16, share: 0.5}

@@ -143,7 +143,7 @@ verdict "nothing is wrong: $(head -c 300 train.err)" $?
 verdict "one rank tells of the end" $?
 has run/changes.jsonl '"what":"optimiser.learning_rate".*"new":0.002'
 
-# --- the optimiser's memory that another rank has ---
+# --- the optimiser state that another rank has ---
 ranks 2 epochs=1000000 operator.sharded=true operator.timeout=20 --folder parts --quiet >train.out 2>train.err </dev/null &
 process=$!
 wait_for '^iteration +[1-9]' parts
@@ -151,7 +151,7 @@ run 0 ctl parts get 'optimiser.slots.*.*.biases'
 [ "$(grep -cE '^optimiser.slots.(momentum|squared_gradient).[13]-dense.biases = ' out)" = 4 ]
 verdict "the memory of all ranks is shown" $? out err
 run 1 ctl parts set 'optimiser.slots.momentum.3-dense.biases' '[0, 0, 0, 0, 0, 0, 0, 0, 0, 0]'
-has err "'optimiser.momentum.3-dense.biases' is in rank 1's part of the optimiser's memory"
+has err "'optimiser.momentum.3-dense.biases' is in rank 1's part of the optimiser state"
 run 0 ctl parts stop
 wait "$process"
 code 0 $? "ranks of whose memory one was shown"

@@ -17,7 +17,7 @@ results()
     sed -E 's/,[0-9]+\.[0-9]{3},(done|dropped|failed|waiting)/,\1/' "$1/results.csv"
 }
 
-# wrong VALUES MESSAGE: a section with these lines is refused.
+# wrong VALUES MESSAGE: a field with these lines is refused.
 wrong()
 {
     printf 'network: input(4) + dense(3) + softmax_cross_entropy\ndata: iris\nsearch:\n%s\n' "$1" >wrong.yaml
@@ -27,7 +27,7 @@ wrong()
 
 # --- usage and mistakes, each with its place ---
 search 0 --help
-has out '^  search\.least_epochs +integer '
+has out '^  search\.minimum_epochs +integer '
 search 2
 search 2 missing.yaml
 has err 'missing.yaml'

@@ -25,7 +25,7 @@ done
 has serve.out '^serve: http://127\.0\.0\.1:[0-9]+/\?token=0123456789abcdef-secret$'
 address=$(sed -nE 's,^serve: (http://[^/]*)/.*,\1,p' serve.out)
 
-# The line for curl that was printed: as it stands, and with another record in it.
+# The line for curl that was printed: as it stands, and with another example in it.
 line=$(grep '^curl' serve.out)
 eval "$line -s" >out 2>err
 has out '"class": ?\[[0-2]\]'
@@ -40,9 +40,9 @@ has out "^$class "
 eval "${line/0,0,0,0/0.1} -s" >out 2>err
 has out 'expected the shape \(4,\)'
 eval "${line/0,0,0,0/0,0,1e39,0} -s" >out 2>err
-has out "record 0 of 'input', number 2 \(from 0\): 1e\+39 is too large for float32"
-has serve.err 'debug serve: answered 1 record in'
-has serve.err 'debug serve: refused: record 0'
+has out "example 0 of 'input', number 2 \(from 0\): 1e\+39 is too large for float32"
+has serve.err 'debug serve: answered 1 example in'
+has serve.err 'debug serve: refused: example 0'
 [ "$(curl -s -o /dev/null -w '%{http_code}' "$address/api/model")" = 401 ]
 verdict "without the token there is no answer" $?
 

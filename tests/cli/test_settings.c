@@ -51,9 +51,9 @@ static void check_help(const char *key, const sgm_option *row)
     char bounds[120];
     CHECK(strstr(line, row->doc) != NULL);
     CHECK(row->unit == NULL || strstr(line, row->unit) != NULL);
-    snprintf(bounds, sizeof bounds, row->most >= OPTION_ANY ? "[from %.15g" : "[%.15g to %.15g", row->least,
-             row->most);
-    CHECK((strstr(line, bounds) != NULL) == (row->least != row->most));
+    snprintf(bounds, sizeof bounds, row->maximum >= OPTION_ANY ? "[from %.15g" : "[%.15g to %.15g",
+             row->minimum, row->maximum);
+    CHECK((strstr(line, bounds) != NULL) == (row->minimum != row->maximum));
     for (size_t i = 0; row->choices != NULL && row->choices[i] != NULL; i++)
         CHECK(strstr(line, row->choices[i]) != NULL);
 }
@@ -61,8 +61,8 @@ static void check_help(const char *key, const sgm_option *row)
 /* The rest of an option would say it a second time. */
 static void check_says_nothing_itself(const option *o)
 {
-    CHECK(o->doc == NULL && o->unit == NULL && o->standard == NULL && o->choices == NULL);
-    CHECK(o->least == 0 && o->most == 0);
+    CHECK(o->doc == NULL && o->unit == NULL && o->default_value == NULL && o->choices == NULL);
+    CHECK(o->minimum == 0 && o->maximum == 0);
 }
 
 typedef struct seen {
@@ -168,10 +168,11 @@ TEST(files_and_the_library_have_the_same_bounds)
         const sgm_option *row = &settings[i].option;
         char key[120];
         snprintf(key, sizeof key, "optimiser.%s", row->name);
-        check_accepted(key, row->least);
-        check_accepted(key, row->most);
-        check_refused(key, row->least - 1);
-        check_refused(key, row->kind == SGM_KIND_INTEGER ? row->most + 1 : nextafter(row->most, INFINITY));
+        check_accepted(key, row->minimum);
+        check_accepted(key, row->maximum);
+        check_refused(key, row->minimum - 1);
+        check_refused(key,
+                      row->kind == SGM_KIND_INTEGER ? row->maximum + 1 : nextafter(row->maximum, INFINITY));
     }
 }
 
@@ -245,17 +246,17 @@ static const option *find_key(const char *key)
 static bool check_line(const char *line)
 {
     static const char *const kinds[] = {"text", "file", "integer", "number", "flag"};
-    char key[128], kind[32], standard[128];
-    if (sscanf(line, "| `%127[a-z_.]` | %31[a-z] | %127[^|]|", key, kind, standard) != 3)
+    char key[128], kind[32], default_value[128];
+    if (sscanf(line, "| `%127[a-z_.]` | %31[a-z] | %127[^|]|", key, kind, default_value) != 3)
         return false;
     const option *o = find_key(key);
     if (o == NULL || o->kind != OPTION_SETTING)
         return false;
     const option whole = option_complete(o);
     CHECK_STR(kind, kinds[whole.kind]);
-    if (option_standard(&whole) != NULL) {
-        standard[strcspn(standard, " :")] = '\0';
-        CHECK_STR(standard, option_standard(&whole));
+    if (option_default(&whole) != NULL) {
+        default_value[strcspn(default_value, " :")] = '\0';
+        CHECK_STR(default_value, option_default(&whole));
     }
     return true;
 }

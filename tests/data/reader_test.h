@@ -10,20 +10,20 @@ __attribute__((unused)) static sgm_source *memory(const char *text)
 }
 
 /* Element `index` in row-major order. */
-__attribute__((unused)) static double at(const sgm_records *records, int64_t index)
+__attribute__((unused)) static double at(const sgm_examples *examples, int64_t index)
 {
-    const sgm_shape *shape = sgm_tensor_shape(records->values);
+    const sgm_shape *shape = sgm_tensor_shape(examples->values);
     int64_t indices[SGM_MAX_RANK];
     for (int i = shape->rank - 1; i >= 0; i--) {
         indices[i] = index % shape->dims[i];
         index /= shape->dims[i];
     }
-    return sgm_tensor_get(records->values, indices);
+    return sgm_tensor_get(examples->values, indices);
 }
 
-__attribute__((unused)) static const char *cell(const sgm_records *records, int64_t row, int column)
+__attribute__((unused)) static const char *cell(const sgm_examples *examples, int64_t row, int column)
 {
-    return records->cells[row * records->columns + column];
+    return examples->cells[row * examples->columns + column];
 }
 
 #endif

@@ -45,10 +45,10 @@ TEST(pictures_are_changed_as_by_pytorch)
 TEST(a_quarter_turn_goes_against_the_clock)
 {
     float square[] = {1, 2, 3, 4, 5, 6, 7, 8, 9}, scratch[9];
-    const float turned[] = {3, 6, 9, 2, 5, 8, 1, 4, 7};
+    const float transposed[] = {3, 6, 9, 2, 5, 8, 1, 4, 7};
     sgm__picture_rotate(&(sgm__picture){square, scratch, 1, 3, 3}, 90, 0);
     for (int i = 0; i < 9; i++)
-        CHECK_NEAR(square[i], turned[i], 1e-6);
+        CHECK_NEAR(square[i], transposed[i], 1e-6);
 }
 
 TEST(a_square_is_put_over_what_is_inside)
@@ -105,18 +105,18 @@ static sgm_dataset *patterns(void)
     return dataset;
 }
 
-static double weigh(const sgm_block *batch, int64_t record)
+static double weigh(const sgm_block *batch, int64_t example)
 {
     double sum = 0;
     for (int64_t p = 0; p < SIDE * SIDE; p++)
-        sum += pipeline_at(batch, "inputs", record, (int32_t)p) * (double)(p + 1);
+        sum += pipeline_at(batch, "inputs", example, (int32_t)p) * (double)(p + 1);
     for (int64_t c = 0; c < CLASSES; c++)
-        sum += 1000 * pipeline_at(batch, "targets", record, (int32_t)c) * (double)(c + 1);
+        sum += 1000 * pipeline_at(batch, "targets", example, (int32_t)c) * (double)(c + 1);
     return sum;
 }
 
 typedef struct sums {
-    int64_t records;
+    int64_t examples;
     uint64_t hash; /* of everything, in order */
 } sums;
 
@@ -129,9 +129,9 @@ static sums rest_of_epoch(sgm_iterator *iterator)
         CHECK_OK(sgm_iterator_next(iterator, &batch));
         if (batch == NULL)
             return all;
-        all.records += batch->count;
-        for (int32_t s = 0; s < batch->section_count; s++) {
-            const sgm_tensor *values = batch->sections[s].values;
+        all.examples += batch->count;
+        for (int32_t s = 0; s < batch->field_count; s++) {
+            const sgm_tensor *values = batch->fields[s].values;
             size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(values)) * sizeof(float);
             all.hash = sgm__hash(sgm_tensor_const_data(values), bytes, all.hash);
         }
@@ -151,7 +151,7 @@ TEST(images_do_not_depend_on_threads)
                             .prefetch_threads = threads > 0 ? threads : 1, .no_prefetch = threads == 0);
         for (int e = 0; e < 3; e++) {
             sums all = rest_of_epoch(iterator);
-            CHECK_INT(all.records, TOTAL);
+            CHECK_INT(all.examples, TOTAL);
             if (threads == 0)
                 expected[e] = all.hash;
             CHECK(all.hash == expected[e]);
@@ -226,27 +226,27 @@ TEST(a_new_size_counts_from_the_next_epoch_on)
     CHECK_OK(sgm_iterator_next(iterator, &batch));
     sgm_content size = sgm_integer_content(10);
     CHECK_OK(sgm_iterator_set(iterator, "minibatch_size", &size));
-    CHECK_INT(rest_of_epoch(iterator).records, 40);
-    CHECK_INT(rest_of_epoch(iterator).records, 40);
+    CHECK_INT(rest_of_epoch(iterator).examples, 40);
+    CHECK_INT(rest_of_epoch(iterator).examples, 40);
     CHECK_OK(sgm_iterator_next(iterator, &batch));
     CHECK_INT(batch->count, 10);
     size = sgm_integer_content(100); /* more than there are */
     CHECK_OK(sgm_iterator_set(iterator, "minibatch_size", &size));
     rest_of_epoch(iterator);
-    CHECK_INT(rest_of_epoch(iterator).records, 0);
+    CHECK_INT(rest_of_epoch(iterator).examples, 0);
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* What is drawn for a seed is part of what a run is. Of the first records of an epoch: pixels, and targets,
+/* What is drawn for a seed is part of what a run is. Of the first examples of an epoch: pixels, and targets,
  * times weights that tell places apart. */
 TEST(what_is_drawn_for_a_seed_never_changes)
 {
-    enum { RECORDS = 4 };
+    enum { EXAMPLES = 4 };
     static const struct {
         const char *augment;
-        double epochs[2][RECORDS];
+        double epochs[2][EXAMPLES];
     } golden[] = {
         {"crop(0.7)", {{11383.92, 12265.30, 13633.89, 11377.65}, {11262.99, 12358.35, 13440.57, 11303.75}}},
         {"flip(0.5, 0.5)",
@@ -262,13 +262,13 @@ TEST(what_is_drawn_for_a_seed_never_changes)
     };
     sgm_dataset *dataset = patterns();
     for (size_t i = 0; i < sizeof golden / sizeof *golden; i++) {
-        sgm_iterator *iterator = sgm_minibatches(dataset, .size = RECORDS, .seed = 7, .no_shuffle = true,
+        sgm_iterator *iterator = sgm_minibatches(dataset, .size = EXAMPLES, .seed = 7, .no_shuffle = true,
                                                  .augment = golden[i].augment);
         const sgm_block *batch;
         for (int64_t e = 0; e < 2; e++) {
             CHECK_OK(sgm_iterator_set_state(iterator, &(sgm_iterator_state){.epoch = e}));
             CHECK_OK(sgm_iterator_next(iterator, &batch));
-            for (int64_t k = 0; k < RECORDS; k++)
+            for (int64_t k = 0; k < EXAMPLES; k++)
                 CHECK_NEAR(weigh(batch, k), golden[i].epochs[e][k], 0.02);
         }
         sgm_iterator_free(iterator);
@@ -288,7 +288,7 @@ TEST(shifts_are_drawn_evenly)
         e += batch == NULL;
         for (int64_t i = 0; batch != NULL && i < batch->count; i++) {
             const float *picture =
-                (const float *)sgm_tensor_const_data(sgm_block_section(batch, "inputs")) + i * SIDE * SIDE;
+                (const float *)sgm_tensor_const_data(sgm_block_field(batch, "inputs")) + i * SIDE * SIDE;
             int found = 0;
             for (int y = 0; y < 5; y++)
                 for (int x = 0; x < 5; x++)
@@ -324,7 +324,8 @@ TEST(mixup_mixes_labels_as_it_mixes_images)
     }
     CHECK(mixed >= 3);
     CHECK(sum > 9 * 1 && sum < 9 * TOTAL);
-    /* without mixup the first batch has these records; each picture is a share of one and the rest of another
+    /* without mixup the first batch has these examples; each picture is a share of one and the rest of
+     * another
      */
     sgm_iterator *plain = sgm_minibatches(dataset, .size = 9);
     const sgm_block *old;
@@ -380,9 +381,9 @@ TEST(bad_texts)
     check_refused("shfit(2)", "augment: 'shfit(2)': unknown augmentation 'shfit'; did you mean 'shift'?");
     check_refused("sparkle", "there are crop, flip, shift, rotate, cutout, noise, mixup");
     check_refused("flip + crop(1.5)",
-                  "augment: 'crop(1.5)': least: expected a number from 0.01 to 1, got 1.5");
-    check_refused("shift(1.5)", "most: expected a whole number, got 1.5");
-    check_refused("shift(1e300)", "most: expected");
+                  "augment: 'crop(1.5)': minimum: expected a number from 0.01 to 1, got 1.5");
+    check_refused("shift(1.5)", "maximum: expected a whole number, got 1.5");
+    check_refused("shift(1e300)", "maximum: expected");
     check_refused("rotate(nan)", "expected a finite number");
     check_refused("rotate(degrees=3)", "unknown argument 'degrees'");
     check_refused("cutout(0)", "size: expected an integer from 1 to 1000000 pixels, got 0");
@@ -393,7 +394,7 @@ TEST(bad_texts)
     check_refused("flip(0.5", "must end in one ')'");
     check_refused("flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip",
                   "more than 16 steps");
-    CHECK_OK(sgm_augmentation_check("noise(deviation=1e+0)+ flip ( vertical = 1 )"));
+    CHECK_OK(sgm_augmentation_check("noise(standard_deviation=1e+0)+ flip ( vertical = 1 )"));
     CHECK_OK(sgm_augmentation_check(EVERYTHING));
     CHECK_OK(sgm_augmentation_check(" none "));
     CHECK_ERROR(sgm_augmentation_check("none + shift(1)"), "unknown augmentation 'none'");
@@ -406,7 +407,7 @@ TEST(the_table_says_what_there_is)
         CHECK(strlen(type->doc) > 10 && type->argument_count >= 1);
         CHECK_OK(sgm_augmentation_check(type->name)); /* defaults are within bounds */
         for (size_t k = 0; k < type->argument_count; k++)
-            CHECK(type->arguments[k].doc != NULL && type->arguments[k].most > type->arguments[k].least);
+            CHECK(type->arguments[k].doc != NULL && type->arguments[k].maximum > type->arguments[k].minimum);
     }
 }
 
@@ -426,10 +427,10 @@ TEST(data_that_do_not_fit)
     check_first(sgm_dataset_open("iris"), "flip",
                 "flip wants pictures, (height, width) or (channels, height, width)");
     check_first(sgm_dataset_create("numbers", .extractor = counting_extractor(20, 2)), "mixup",
-                "section \"targets\" has one number a record, and numbers of classes cannot be mixed");
-    check_first(sgm_dataset_create("numbers", .extractor = sgm_array_extractor(
-                                                  counting_make(20, 2), .regions = {{.section = "x"}})),
-                "noise", "the data has no section \"inputs\" to change");
+                "field \"targets\" has one number an example, and numbers of classes cannot be mixed");
+    check_first(sgm_dataset_create("numbers", .extractor = sgm_array_extractor(counting_make(20, 2),
+                                                                               .regions = {{.field = "x"}})),
+                "noise", "the data has no field \"inputs\" to change");
     sgm_dataset *dataset = dots();
     CHECK_ERROR(sgm_minibatches(dataset, .augment = "flp"),
                 "dots: augment: 'flp': unknown augmentation 'flp'; did you mean 'flip'?");
@@ -446,7 +447,7 @@ TEST(a_failure_comes_where_it_is)
         sgm_dataset_create("torn",
                            .extractor = sgm_csv_extractor(
                                sgm_csv_reader(sgm_memory_source("t", "1,2\n3,4\n5,6\n7,8\nx,9\n1,2\n", 24)),
-                               .sections = {{"inputs", 0, 1}}),
+                               .fields = {{"inputs", 0, 1}}),
                            .block_size = 2);
     sgm_iterator *iterator = sgm_minibatches(dataset, .size = 2, .augment = "noise(0.5)",
                                              .prefetch_threads = 8, .no_shuffle = true);
@@ -466,7 +467,7 @@ TEST(what_is_measured_is_not_augmented)
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
     sgm_dataset *dataset = dots();
     CHECK_ERROR(sgm_trainer_add_data(trainer, "validation", sgm_minibatches(dataset, .augment = "flip")),
-                "data 'validation': its records would be augmented");
+                "data 'validation': its examples would be augmented");
     sgm_env_free(env);
     sgm_dataset_free(dataset);
 }

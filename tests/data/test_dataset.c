@@ -12,11 +12,11 @@ static const sgm_block *fetch(sgm_dataset *dataset, int64_t index)
     return block;
 }
 
-static int64_t records_of(sgm_dataset *dataset)
+static int64_t examples_of(sgm_dataset *dataset)
 {
-    int64_t records = -1;
-    CHECK_OK(sgm_dataset_records(dataset, &records));
-    return records;
+    int64_t examples = -1;
+    CHECK_OK(sgm_dataset_examples(dataset, &examples));
+    return examples;
 }
 
 TEST(blocks_by_index)
@@ -32,22 +32,22 @@ TEST(blocks_by_index)
     }
     CHECK(fetch(numbers, 3) == NULL);
     CHECK(fetch(numbers, 1000) == NULL);
-    CHECK_INT(records_of(numbers), 25);
+    CHECK_INT(examples_of(numbers), 25);
     CHECK_INT(counting_newest->reads, 25); /* all blocks stayed in memory: read once */
     CHECK_STR(sgm_dataset_name(numbers), "numbers");
     sgm_shape shape;
-    CHECK_OK(sgm_dataset_section_shape(numbers, "inputs", &shape));
+    CHECK_OK(sgm_dataset_field_shape(numbers, "inputs", &shape));
     CHECK_INT(shape.rank, 1);
     CHECK_INT(shape.dims[0], 2);
-    CHECK_ERROR(sgm_dataset_section_shape(numbers, "outputs", &shape),
-                "dataset \"numbers\": there is no section");
+    CHECK_ERROR(sgm_dataset_field_shape(numbers, "outputs", &shape),
+                "dataset \"numbers\": there is no field");
     const sgm_block *block;
     CHECK_ERROR(sgm_dataset_fetch(numbers, -1, &block), "block -1");
     sgm_dataset_free(numbers);
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* Room for two blocks of 100 records of 3 floats. */
+/* Room for two blocks of 100 examples of 3 floats. */
 static sgm_dataset *tight(int64_t total, const char *cache)
 {
     return sgm_dataset_create("tight", .extractor = counting_extractor(total, 2), .block_size = 100,
@@ -84,7 +84,7 @@ TEST(more_than_the_memory_limit)
     for (size_t i = 0; i < sizeof order / sizeof *order; i++)
         visit(with, order[i]);
     CHECK_INT(reader->reads, 950); /* the rest came from the cache */
-    CHECK_INT(records_of(with), 950);
+    CHECK_INT(examples_of(with), 950);
     sgm_dataset_free(with);
     CHECK_INT(rmdir(folder), 0); /* nothing stays behind */
     CHECK_INT(atomic_load(&allocator_live), 0);
@@ -120,16 +120,15 @@ TEST(from_memory)
     sgm_dataset_release(made, block);
     CHECK(fetch(made, 1) == NULL);
     sgm_dataset_free(made);
-    CHECK_ERROR(
-        sgm_dataset_from("made", (const char *const[]){"inputs", "targets"}, (sgm_tensor *[]){bytes, labels},
-                         2),
-        "section \"targets\" has shape (2,) in a block of 3 records; its first dimension has to be 3");
+    CHECK_ERROR(sgm_dataset_from("made", (const char *const[]){"inputs", "targets"},
+                                 (sgm_tensor *[]){bytes, labels}, 2),
+                "field \"targets\" has shape (2,) in a block of 3 examples; its first dimension has to be 3");
     sgm_tensor_free(bytes);
     sgm_tensor_free(labels);
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* Marks every record that the view gives; each may come once. */
+/* Marks every example that the view gives; each may come once. */
 static int64_t mark(sgm_dataset *view, int *seen)
 {
     int64_t sum = 0;
@@ -137,14 +136,14 @@ static int64_t mark(sgm_dataset *view, int *seen)
     for (int64_t b = 0; (block = fetch(view, b)) != NULL; b++) {
         CHECK(block->count > 0);
         for (int64_t i = 0; i < block->count; i++) {
-            int record = (int)pipeline_at(block, "targets", i, 0);
-            CHECK_NEAR(pipeline_at(block, "inputs", i, 1), record + 0.5, 0);
-            seen[record]++;
+            int example = (int)pipeline_at(block, "targets", i, 0);
+            CHECK_NEAR(pipeline_at(block, "inputs", i, 1), example + 0.5, 0);
+            seen[example]++;
         }
         sum += block->count;
         sgm_dataset_release(view, block);
     }
-    CHECK_INT(records_of(view), sum);
+    CHECK_INT(examples_of(view), sum);
     return sum;
 }
 
@@ -157,7 +156,7 @@ TEST(splits_are_disjoint_and_complete)
     double begin = 0;
     sgm_dataset *all = sgm_dataset_create("all", .extractor = counting_extractor(23, 2), .block_size = 7);
     for (int i = 0; i < 5; i++) {
-        sgm_dataset *part = sgm_dataset_split_records(all, begin, shares[i]);
+        sgm_dataset *part = sgm_dataset_split_examples(all, begin, shares[i]);
         sum += mark(part, seen);
         sgm_dataset_free(part);
         begin += shares[i];
@@ -174,12 +173,12 @@ TEST(splits_are_disjoint_and_complete)
     CHECK_INT(mark(odd, seen), 9);
     for (int i = 0; i < 23; i++)
         CHECK_INT(seen[i], 1);
-    sgm_dataset *half = sgm_dataset_split_records(odd, 0.5, 0.5); /* a view of a view */
+    sgm_dataset *half = sgm_dataset_split_examples(odd, 0.5, 0.5); /* a view of a view */
     memset(seen, 0, sizeof seen);
     CHECK_INT(mark(half, seen), 4);
     CHECK(seen[11] == 1 && seen[10] == 0 && seen[22] == 1 && seen[21] == 0);
     sgm_dataset_free(half);
-    CHECK_ERROR(sgm_dataset_split_records(odd, 0.6, 0.5), "from 0.6 on, would end at 1.1");
+    CHECK_ERROR(sgm_dataset_split_examples(odd, 0.6, 0.5), "from 0.6 on, would end at 1.1");
     CHECK_ERROR(sgm_dataset_split_blocks(odd, 0, -1, 0), "interval of 1 or more");
     sgm_dataset_free(even);
     sgm_dataset_free(odd);
@@ -188,9 +187,9 @@ TEST(splits_are_disjoint_and_complete)
 
 static sgm_dataset *learning(int64_t total)
 {
-    sgm_extractor *inputs = sgm_adaptive_per_index(counting_extractor(total, 2), .section = "inputs");
+    sgm_extractor *inputs = sgm_adaptive_per_index(counting_extractor(total, 2), .field = "inputs");
     return sgm_dataset_create("learning", .block_size = 4,
-                              .extractor = sgm_adaptive_normalise(inputs, .section = "targets"));
+                              .extractor = sgm_adaptive_normalise(inputs, .field = "targets"));
 }
 
 TEST(state_of_adaptive_preprocessors)
@@ -254,12 +253,12 @@ static void check_one_hot(const sgm_block *block, int64_t classes, int64_t *coun
     }
 }
 
-static void check_ready(const char *name, int64_t records, const char *inputs, int64_t classes,
+static void check_ready(const char *name, int64_t examples, const char *inputs, int64_t classes,
                         int64_t *counts)
 {
     sgm_dataset *dataset = sgm_dataset_open(name);
     CHECK_OK(dataset);
-    CHECK_INT(records_of(dataset), records);
+    CHECK_INT(examples_of(dataset), examples);
     const sgm_block *block = fetch(dataset, 0);
     CHECK_STR(pipeline_shape(block, "inputs"), inputs);
     check_one_hot(block, classes, counts);
@@ -275,14 +274,14 @@ TEST(iris)
     CHECK(counts[0] == 50 && counts[1] == 50 && counts[2] == 50);
     sgm_dataset *flowers = sgm_dataset_open("iris");
     const sgm_block *block = fetch(flowers, 0);
-    double least = 1, most = 0, sum = 0;
+    double minimum = 1, maximum = 0, sum = 0;
     for (int i = 0; i < 150; i++) {
         double value = pipeline_at(block, "inputs", i, 0);
-        least = fmin(least, value);
-        most = fmax(most, value);
+        minimum = fmin(minimum, value);
+        maximum = fmax(maximum, value);
         sum += value;
     }
-    CHECK(least == 0 && most == 1);
+    CHECK(minimum == 0 && maximum == 1);
     CHECK_NEAR(sum / 150, (5.843333 - 4.3) / 3.6, 1e-5); /* the well-known mean of the sepal lengths */
     sgm_dataset_release(flowers, block);
     sgm_dataset_free(flowers);
@@ -323,14 +322,14 @@ TEST(mnist)
     CHECK(counts[0] == 980 && counts[1] == 1135 && counts[9] == 1009);
     sgm_dataset *test = sgm_dataset_open("mnist-test");
     const sgm_block *block = fetch(test, 0);
-    double least = 1, most = 0, sum = 0;
-    const float *values = sgm_tensor_const_data(sgm_block_section(block, "inputs"));
+    double minimum = 1, maximum = 0, sum = 0;
+    const float *values = sgm_tensor_const_data(sgm_block_field(block, "inputs"));
     for (int i = 0; i < 7840000; i++) {
-        least = fmin(least, (double)values[i]);
-        most = fmax(most, (double)values[i]);
+        minimum = fmin(minimum, (double)values[i]);
+        maximum = fmax(maximum, (double)values[i]);
         sum += (double)values[i];
     }
-    CHECK(least == 0 && most == 1);
+    CHECK(minimum == 0 && maximum == 1);
     CHECK_NEAR(sum / 7840000, 0.1325, 1e-4);               /* the well-known mean of the test images */
     CHECK_NEAR(pipeline_at(block, "targets", 0, 7), 1, 0); /* the first one is a seven */
     sgm_dataset_release(test, block);
@@ -389,27 +388,27 @@ TEST(any_thread)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* --- 3 GB of records that exist nowhere --- */
+/* --- 3 GB of examples that exist nowhere --- */
 
 /* Sanitizers keep what is freed, so memory says nothing there: only the order is looked at. */
 #if defined(SIGMA_ADDRESS_SANITIZER) || defined(SIGMA_THREAD_SANITIZER)
-#define HUGE_RECORDS (3 * 1024 * 16)
+#define HUGE_EXAMPLES (3 * 1024 * 16)
 #else
-#define HUGE_RECORDS (3 * 1024 * 256)
+#define HUGE_EXAMPLES (3 * 1024 * 256)
 #endif
 
 TEST(larger_than_memory)
 {
-    const int64_t total = HUGE_RECORDS, width = 1024; /* records of 4 KB */
-    sgm_extractor *records =
-        sgm_array_extractor(counting_make(total, (int32_t)width), .regions = {{.section = "inputs"}});
-    sgm_dataset *huge = sgm_dataset_create("huge", .extractor = records);
+    const int64_t total = HUGE_EXAMPLES, width = 1024; /* examples of 4 KB */
+    sgm_extractor *examples =
+        sgm_array_extractor(counting_make(total, (int32_t)width), .regions = {{.field = "inputs"}});
+    sgm_dataset *huge = sgm_dataset_create("huge", .extractor = examples);
     sgm_iterator *batches = sgm_minibatches(huge, .size = 1000, .no_shuffle = true);
     int64_t seen = 0;
     for (const sgm_block *batch; sgm_iterator_next(batches, &batch) == SGM_OK && batch; seen += batch->count)
         CHECK_NEAR(pipeline_at(batch, "inputs", batch->count - 1, 3), (double)(seen + batch->count) + 0.5, 0);
     CHECK_INT(seen, total);
-    CHECK_INT(counting_newest->reads, total + 1); /* one record to choose the size of blocks */
+    CHECK_INT(counting_newest->reads, total + 1); /* one example to choose the size of blocks */
     sgm_iterator_free(batches);
     sgm_dataset_free(huge);
 #if !defined(SIGMA_ADDRESS_SANITIZER) && !defined(SIGMA_THREAD_SANITIZER)

@@ -13,11 +13,10 @@ static sgm_block *extract(sgm_extractor *extractor, int64_t count)
     return block;
 }
 
-TEST(csv_columns_become_sections)
+TEST(csv_columns_become_fields)
 {
     sgm_extractor *table = sgm_csv_extractor(
-        csv("1,2,3,x\n4,5,6,o\n7,8,?,b\n"),
-        .sections = {{"inputs", 2, 2}, {"targets", 3, 3}, {"inputs", 0, 1}},
+        csv("1,2,3,x\n4,5,6,o\n7,8,?,b\n"), .fields = {{"inputs", 2, 2}, {"targets", 3, 3}, {"inputs", 0, 1}},
         .mappings = {{3, 3, (const char *[]){"x", "o", "b", NULL}, (const double[]){1, -1, 0.5}}},
         .missing = -9, .has_missing = true);
     sgm_block *block = extract(table, 2);
@@ -45,7 +44,7 @@ TEST(csv_columns_become_sections)
 static void check_csv_error(const char *text, int32_t last, const char *part)
 {
     sgm_block *block;
-    sgm_extractor *table = sgm_csv_extractor(csv(text), .sections = {{"inputs", 0, last}},
+    sgm_extractor *table = sgm_csv_extractor(csv(text), .fields = {{"inputs", 0, last}},
                                              .mappings = {{1, 1, (const char *[]){"a", "b", NULL}, NULL}});
     CHECK_ERROR(sgm_extractor_extract(table, 10, &block), part);
     CHECK(block == NULL);
@@ -67,14 +66,14 @@ TEST(csv_errors_name_the_place)
 
 TEST(options_are_checked)
 {
-    CHECK_ERROR(sgm_csv_extractor(csv("1\n"), .sections = {{"inputs", 3, 1}}), "columns 3 to 1");
-    CHECK_ERROR(sgm_csv_extractor(csv("1\n"), .missing = 0), "no sections");
+    CHECK_ERROR(sgm_csv_extractor(csv("1\n"), .fields = {{"inputs", 3, 1}}), "columns 3 to 1");
+    CHECK_ERROR(sgm_csv_extractor(csv("1\n"), .missing = 0), "no fields");
     CHECK_ERROR(
-        sgm_csv_extractor(csv("1\n"), .sections = {{"a name that is much longer than a section's", 0, 0}}),
+        sgm_csv_extractor(csv("1\n"), .fields = {{"a name that is much longer than a field's", 0, 0}}),
         "longer than 31 characters");
-    CHECK_ERROR(sgm_array_extractor(counting_make(3, 2), .regions = {{.section = "a", .offset = -1}}),
+    CHECK_ERROR(sgm_array_extractor(counting_make(3, 2), .regions = {{.field = "a", .offset = -1}}),
                 "offset of -1");
-    CHECK_ERROR(sgm_csv_extractor(NULL, .sections = {{"inputs", 0, 0}}), "reader");
+    CHECK_ERROR(sgm_csv_extractor(NULL, .fields = {{"inputs", 0, 0}}), "reader");
 }
 
 TEST(regions_of_arrays)
@@ -82,14 +81,14 @@ TEST(regions_of_arrays)
     uint8_t bytes[24];
     for (int i = 0; i < 24; i++)
         bytes[i] = (uint8_t)i;
-    /* two records of 12 bytes: a part in the middle, two bytes joined with another one, and the whole as 3x4
+    /* two examples of 12 bytes: a part in the middle, two bytes joined with another one, and the whole as 3x4
      */
     sgm_extractor *parts =
         sgm_array_extractor(sgm_byte_reader(sgm_memory_source("bytes", bytes, sizeof bytes), 0, 12),
                             .regions = {{"middle", sgm_shape_of(4), sgm_shape_of(8), sgm_shape_of(2, 2), 0},
                                         {"joined", sgm_shape_of(10), sgm_shape_of(12), {0}, 0},
                                         {"joined", sgm_shape_of(0), sgm_shape_of(1), {0}, 0},
-                                        {.section = "whole", .shape = sgm_shape_of(3, 4)}});
+                                        {.field = "whole", .shape = sgm_shape_of(3, 4)}});
     sgm_block *block = extract(parts, 10);
     CHECK_INT(block->count, 2);
     CHECK_STR(pipeline_shape(block, "middle"), "(2, 2, 2)");
@@ -100,30 +99,30 @@ TEST(regions_of_arrays)
     CHECK_NEAR(pipeline_at(block, "joined", 1, 1), 23, 0);
     CHECK_NEAR(pipeline_at(block, "joined", 1, 2), 12, 0);
     CHECK_NEAR(pipeline_at(block, "whole", 1, 11), 23, 0);
-    CHECK_ERROR(sgm_block_section(block, "outputs"), "\"middle\", \"joined\", \"whole\"");
+    CHECK_ERROR(sgm_block_field(block, "outputs"), "\"middle\", \"joined\", \"whole\"");
     sgm_block_free(block);
     sgm_extractor_free(parts);
 }
 
-TEST(regions_outside_the_record)
+TEST(regions_outside_the_example)
 {
     sgm_block *block;
     sgm_extractor *outside = sgm_array_extractor(
         counting_make(3, 2), .regions = {{"a", sgm_shape_of(1), sgm_shape_of(3), {0}, 0}});
     CHECK_ERROR(sgm_extractor_extract(outside, 2, &block),
-                "the region (1,) to (3,) lies outside records of shape (2,)");
+                "the region (1,) to (3,) lies outside examples of shape (2,)");
     sgm_extractor_free(outside);
     sgm_extractor *shape =
-        sgm_array_extractor(counting_make(3, 2), .regions = {{.section = "a", .shape = sgm_shape_of(3)}});
+        sgm_array_extractor(counting_make(3, 2), .regions = {{.field = "a", .shape = sgm_shape_of(3)}});
     CHECK_ERROR(sgm_extractor_extract(shape, 2, &block), "2 elements, which do not fit shape (3,)");
     sgm_extractor_free(shape);
 }
 
-/* Targets are the inputs two records on, also where those are in the next block; the last two have none. */
+/* Targets are the inputs two examples on, also where those are in the next block; the last two have none. */
 static void check_offsets(int64_t total, int64_t block_size)
 {
     sgm_extractor *next = sgm_array_extractor(
-        counting_make(total, 2), .regions = {{.section = "inputs"}, {.section = "targets", .offset = 2}});
+        counting_make(total, 2), .regions = {{.field = "inputs"}, {.field = "targets", .offset = 2}});
     int64_t seen = 0;
     for (sgm_block *block; (block = extract(next, block_size)) != NULL; sgm_block_free(block)) {
         CHECK(block->count == block_size || seen + block->count == total - 2);
@@ -156,21 +155,21 @@ TEST(numbers_that_float32_does_not_hold)
     memcpy(file + 128, numbers, sizeof numbers);
     sgm_block *block = NULL;
     sgm_extractor *one = sgm_array_extractor(sgm_npy_reader(sgm_memory_source("f8", file, sizeof file), NULL),
-                                             .regions = {{.section = "inputs"}});
+                                             .regions = {{.field = "inputs"}});
     CHECK_OK(sgm_extractor_extract(one, 2, &block));
     sgm_block_free(block);
     CHECK_ERROR(sgm_extractor_extract(one, 2, &block),
-                "f8: section \"inputs\": record 2, element 1 (both from 0): "
+                "f8: field \"inputs\": example 2, element 1 (both from 0): "
                 "-1e+39 is too large for float32");
     CHECK_OK(sgm_extractor_rewind(one));
-    CHECK_ERROR(sgm_extractor_extract(one, 3, &block), "record 2, element 1");
+    CHECK_ERROR(sgm_extractor_extract(one, 3, &block), "example 2, element 1");
     sgm_extractor_free(one);
 }
 
 TEST(offset_beyond_the_end)
 {
     sgm_extractor *next =
-        sgm_array_extractor(counting_make(3, 1), .regions = {{.section = "targets", .offset = 5}});
+        sgm_array_extractor(counting_make(3, 1), .regions = {{.field = "targets", .offset = 5}});
     CHECK(extract(next, 2) == NULL);
     CHECK_OK(sgm_extractor_rewind(next));
     CHECK(extract(next, 2) == NULL);
@@ -179,8 +178,8 @@ TEST(offset_beyond_the_end)
 
 TEST(merging)
 {
-    sgm_extractor *left = sgm_array_extractor(counting_make(5, 1), .regions = {{.section = "left"}});
-    sgm_extractor *right = sgm_array_extractor(counting_make(5, 2), .regions = {{.section = "right"}});
+    sgm_extractor *left = sgm_array_extractor(counting_make(5, 1), .regions = {{.field = "left"}});
+    sgm_extractor *right = sgm_array_extractor(counting_make(5, 2), .regions = {{.field = "right"}});
     sgm_extractor *both = sgm_merge_extractor(left, right);
     sgm_block_free(extract(both, 3));
     sgm_block *block = extract(both, 3);
@@ -191,19 +190,19 @@ TEST(merging)
     CHECK(extract(both, 3) == NULL);
     sgm_extractor_free(both);
 
-    left = sgm_array_extractor(counting_make(5, 1), .regions = {{.section = "same"}});
-    right = sgm_array_extractor(counting_make(5, 1), .regions = {{.section = "same"}});
+    left = sgm_array_extractor(counting_make(5, 1), .regions = {{.field = "same"}});
+    right = sgm_array_extractor(counting_make(5, 1), .regions = {{.field = "same"}});
     both = sgm_merge_extractor(left, right);
-    CHECK_ERROR(sgm_extractor_extract(both, 3, &block), "a section \"same\" already");
+    CHECK_ERROR(sgm_extractor_extract(both, 3, &block), "a field \"same\" already");
     sgm_extractor_free(both);
 
-    left = sgm_array_extractor(counting_make(5, 1), .regions = {{.section = "left"}});
-    right = sgm_array_extractor(counting_make(4, 1), .regions = {{.section = "right"}});
+    left = sgm_array_extractor(counting_make(5, 1), .regions = {{.field = "left"}});
+    right = sgm_array_extractor(counting_make(4, 1), .regions = {{.field = "right"}});
     both = sgm_merge_extractor(left, right);
-    CHECK_ERROR(sgm_extractor_extract(both, 9, &block), "5 records where the other one has 4");
+    CHECK_ERROR(sgm_extractor_extract(both, 9, &block), "5 examples where the other one has 4");
     sgm_extractor_free(both);
     CHECK_ERROR(
-        sgm_merge_extractor(sgm_array_extractor(counting_make(1, 1), .regions = {{.section = "x"}}), NULL),
+        sgm_merge_extractor(sgm_array_extractor(counting_make(1, 1), .regions = {{.field = "x"}}), NULL),
         "two extractors");
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
@@ -215,7 +214,7 @@ static sgm_status doubled_extract(void *self, sgm_extractor *parent, int64_t cou
     ++*(int *)self;
     sgm_status status = sgm_extractor_extract(parent, count, block);
     if (status == SGM_OK && *block) {
-        sgm_tensor *old = sgm_block_section(*block, "inputs");
+        sgm_tensor *old = sgm_block_field(*block, "inputs");
         status =
             sgm_block_add(*block, "copy", sgm_tensor_cast(old, *(int *)self > 1 ? SGM_INT32 : SGM_FLOAT32));
     }

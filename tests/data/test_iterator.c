@@ -1,4 +1,4 @@
-/* Iterators: every record once an epoch, an order of seed and epoch, going on from a state, no memory taken.
+/* Iterators: every example once an epoch, an order of seed and epoch, going on from a state, no memory taken.
  */
 #include "pipeline_test.h"
 
@@ -11,7 +11,7 @@ static sgm_dataset *numbers(int64_t block_size)
     return sgm_dataset_create("numbers", .extractor = counting_extractor(TOTAL, 2), .block_size = block_size);
 }
 
-/* One epoch's records in their order; checks batch sizes and alignment. Gives the number of batches. */
+/* One epoch's examples in their order; checks batch sizes and alignment. Gives the number of batches. */
 static int epoch(sgm_iterator *iterator, int64_t size, int *order)
 {
     int64_t seen = 0;
@@ -23,9 +23,9 @@ static int epoch(sgm_iterator *iterator, int64_t size, int *order)
             break;
         CHECK(batch->count == size || seen + batch->count == TOTAL);
         for (int64_t i = 0; i < batch->count; i++) {
-            double record = pipeline_at(batch, "targets", i, 0);
-            CHECK_NEAR(pipeline_at(batch, "inputs", i, 1), record + 0.5, 0);
-            order[seen++] = (int)record;
+            double example = pipeline_at(batch, "targets", i, 0);
+            CHECK_NEAR(pipeline_at(batch, "inputs", i, 1), example + 0.5, 0);
+            order[seen++] = (int)example;
         }
     }
     CHECK_INT(seen, TOTAL);
@@ -49,7 +49,7 @@ static int differences(const int *a, const int *b)
     return count;
 }
 
-TEST(every_record_once_an_epoch)
+TEST(every_example_once_an_epoch)
 {
     const int64_t blocks[] = {1, 10, 17, 200}, sizes[] = {1, 10, 16, 103, 500};
     for (int b = 0; b < 4; b++) {
@@ -72,8 +72,8 @@ TEST(every_record_once_an_epoch)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* Short records are copied otherwise than long ones. */
-TEST(records_of_any_width)
+/* Short examples are copied otherwise than long ones. */
+TEST(examples_of_any_width)
 {
     for (int32_t width = 1; width <= 40; width++) {
         sgm_dataset *dataset =
@@ -102,7 +102,8 @@ TEST(order_depends_on_seed_and_epoch_only)
     for (int e = 0; e < 3; e++)
         epoch(iterator, 10, reference[e]);
     sgm_iterator_free(iterator);
-    /* Another batch size, no thread, less memory, a fresh dataset, epochs in another order: the same records.
+    /* Another batch size, no thread, less memory, a fresh dataset, epochs in another order: the same
+     * examples.
      */
     sgm_dataset *other = sgm_dataset_create("other", .extractor = counting_extractor(TOTAL, 2),
                                             .block_size = 10, .memory_limit = 300);
@@ -127,7 +128,7 @@ TEST(order_depends_on_seed_and_epoch_only)
 }
 
 /* The order for a seed is part of what a run is: other bits of it, and old checkpoints go on otherwise.
- * Blocks of 10 records, and all in one block. */
+ * Blocks of 10 examples, and all in one block. */
 TEST(the_order_of_a_seed_never_changes)
 {
     enum { LOOKED_AT = 24 };
@@ -230,7 +231,7 @@ TEST(resume_in_the_middle_of_an_epoch)
                 "an epoch has 3 batches");
     sgm_iterator_free(iterator);
     CHECK_ERROR(sgm_minibatches(dataset, .size = -5),
-                "minibatch_size: expected an integer from 1 to 10000000 records, got -5");
+                "minibatch_size: expected an integer from 1 to 10000000 examples, got -5");
     sgm_dataset_free(dataset);
 }
 
@@ -256,8 +257,8 @@ TEST(drop_last)
 
 TEST(whole_blocks_and_all_as_one)
 {
-    sgm_dataset *dataset = numbers(40), *view = sgm_dataset_split_records(dataset, 0.5, 0.5);
-    sgm_iterator *whole = sgm_undivided(dataset), *one = sgm_unified(dataset), *part = sgm_unified(view);
+    sgm_dataset *dataset = numbers(40), *view = sgm_dataset_split_examples(dataset, 0.5, 0.5);
+    sgm_iterator *whole = sgm_full_batch(dataset), *one = sgm_by_block(dataset), *part = sgm_by_block(view);
     const int64_t counts[] = {40, 40, 23};
     const sgm_block *batch;
     for (int e = 0; e < 2; e++) {
@@ -311,15 +312,15 @@ static void check_steady(sgm_iterator *iterator)
 
 TEST(no_memory_after_the_first_epoch)
 {
-    sgm_dataset *dataset = numbers(10), *view = sgm_dataset_split_records(dataset, 0.2, 0.5);
+    sgm_dataset *dataset = numbers(10), *view = sgm_dataset_split_examples(dataset, 0.2, 0.5);
     sgm_dataset *iris = sgm_dataset_open("iris");
     check_steady(sgm_minibatches(dataset, .size = 16));
     check_steady(sgm_minibatches(dataset, .size = 16, .no_prefetch = true));
     check_steady(sgm_minibatches(view, .size = 16));
     check_steady(sgm_minibatches(iris, .size = 10));
-    check_steady(sgm_undivided(dataset));
-    check_steady(sgm_undivided(iris));
-    check_steady(sgm_unified(view));
+    check_steady(sgm_full_batch(dataset));
+    check_steady(sgm_full_batch(iris));
+    check_steady(sgm_by_block(view));
     sgm_dataset_free(iris);
     sgm_dataset_free(view);
     sgm_dataset_free(dataset);
@@ -330,7 +331,7 @@ static bool use_iris(bool split)
 {
     sgm_dataset *iris = sgm_dataset_open(split ? "digits-test" : "iris");
     sgm_iterator *batches = iris ? sgm_minibatches(iris, .size = 40) : NULL;
-    sgm_iterator *whole = batches ? sgm_unified(iris) : NULL;
+    sgm_iterator *whole = batches ? sgm_by_block(iris) : NULL;
     bool good = whole != NULL;
     for (int e = 0; good && e < 2; e++) {
         const sgm_block *batch;
@@ -382,12 +383,12 @@ TEST(any_one_allocation_fails)
 
 /* --- failures of the source --- */
 
-static sgm_status broken_read(void *pointer, int64_t count, sgm_records *records)
+static sgm_status broken_read(void *pointer, int64_t count, sgm_examples *examples)
 {
     counting_reader *self = pointer;
     if (self->next >= 40 && self->reads < 200)
         return sgm_fail(SGM_ERROR_FILE, "the disk is on fire");
-    return counting_read(pointer, count < 10 ? count : 10, records);
+    return counting_read(pointer, count < 10 ? count : 10, examples);
 }
 
 TEST(failures_come_through_and_can_be_tried_again)
@@ -397,10 +398,10 @@ TEST(failures_come_through_and_can_be_tried_again)
     for (int prefetch = 0; prefetch < 2; prefetch++) {
         counting_reader *self = calloc(1, sizeof *self);
         *self = (counting_reader){.total = TOTAL, .width = 2};
-        sgm_extractor *records = sgm_array_extractor(
+        sgm_extractor *examples = sgm_array_extractor(
             sgm_reader_create(&type, self, "broken"),
-            .regions = {{.section = "inputs"}, {"targets", sgm_shape_of(0), sgm_shape_of(1), {0}, 0}});
-        sgm_dataset *dataset = sgm_dataset_create("broken", .extractor = records, .block_size = 20);
+            .regions = {{.field = "inputs"}, {"targets", sgm_shape_of(0), sgm_shape_of(1), {0}, 0}});
+        sgm_dataset *dataset = sgm_dataset_create("broken", .extractor = examples, .block_size = 20);
         sgm_iterator *iterator =
             sgm_minibatches(dataset, .size = 15, .no_shuffle = true, .no_prefetch = prefetch == 0);
         const sgm_block *batch;
@@ -418,7 +419,7 @@ TEST(failures_come_through_and_can_be_tried_again)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-/* The parts of a minibatch side by side: its records in their order, none twice, none lost. */
+/* The parts of a minibatch side by side: its examples in their order, none twice, none lost. */
 static void check_parts(sgm_dataset *dataset, int64_t size, int32_t parts, bool drop_last)
 {
     sgm_iterator *iterators[5],
@@ -516,7 +517,8 @@ TEST(a_part_goes_on_from_a_state)
     sgm_dataset_free(dataset);
 }
 
-/* A failure about any record of any minibatch names that record as the dataset numbers it: its own number. */
+/* A failure about any example of any minibatch names that example as the dataset numbers it: its own number.
+ */
 static void check_named(sgm_iterator *iterator, int epochs)
 {
     int64_t named = 0;
@@ -527,10 +529,10 @@ static void check_named(sgm_iterator *iterator, int epochs)
                 break;
             for (int64_t i = 0; i < batch->count; i++, named++) {
                 char expected[80];
-                snprintf(expected, sizeof expected, "dataset \"numbers\", record %.0f (from 0): bad",
+                snprintf(expected, sizeof expected, "dataset \"numbers\", example %.0f (from 0): bad",
                          pipeline_at(batch, "targets", i, 0));
                 sgm_fail(SGM_ERROR_ARGUMENT, "bad");
-                sgm_status status = sgm__fail_record(i);
+                sgm_status status = sgm__fail_example(i);
                 CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
                 CHECK_STR(sgm_last_error(), expected);
             }
@@ -539,19 +541,19 @@ static void check_named(sgm_iterator *iterator, int epochs)
     sgm_iterator_free(iterator);
 }
 
-TEST(failures_name_the_record)
+TEST(failures_name_the_example)
 {
     static const int64_t blocks[] = {1, 10, 200};
     for (int b = 0; b < 3; b++) {
         sgm_dataset *all = numbers(blocks[b]);
-        sgm_dataset *views[] = {all, sgm_dataset_split_records(all, 0.4, 0.6),
+        sgm_dataset *views[] = {all, sgm_dataset_split_examples(all, 0.4, 0.6),
                                 sgm_dataset_split_blocks(all, 0, -1, 2)};
         for (int v = 0; v < 3; v++) {
             check_named(sgm_minibatches(views[v], .size = 7, .seed = 3), 2);
             check_named(sgm_minibatches(views[v], .size = 16, .no_shuffle = true), 2);
             check_named(sgm_minibatches(views[v], .size = 7, .seed = 4, .augment = "noise(0)"), 2);
-            check_named(sgm_undivided(views[v]), 2);
-            check_named(sgm_unified(views[v]), 2);
+            check_named(sgm_full_batch(views[v]), 2);
+            check_named(sgm_by_block(views[v]), 2);
             sgm_iterator *part = sgm_minibatches(views[v], .size = 16, .seed = 5);
             sgm__iterator_set_part(part, 1, 2);
             check_named(part, 2);
@@ -562,20 +564,20 @@ TEST(failures_name_the_record)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
-TEST(failures_about_no_record_stay_as_they_are)
+TEST(failures_about_no_example_stay_as_they_are)
 {
     sgm_dataset *dataset = numbers(10);
     sgm_iterator *iterator = sgm_minibatches(dataset, .size = 7);
     const sgm_block *batch;
     sgm_fail(SGM_ERROR_ARGUMENT, "bad");
-    sgm_status status = sgm__fail_record(0);
+    sgm_status status = sgm__fail_example(0);
     CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT); /* no minibatch was given */
     CHECK_STR(sgm_last_error(), "bad");
     CHECK_OK(sgm_iterator_next(iterator, &batch));
     status = sgm_fail(SGM_ERROR_ARGUMENT, "bad");
     CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
     CHECK_STR(sgm_last_error(), "bad");
-    status = sgm__fail_record(1000); /* no such record */
+    status = sgm__fail_example(1000); /* no such example */
     CHECK_INT(sgm__iterator_fail(iterator, status), SGM_ERROR_ARGUMENT);
     CHECK_STR(sgm_last_error(), "bad");
     sgm_iterator_free(iterator);

@@ -12,12 +12,12 @@ typedef struct fake {
     const char *const *cells;
 } fake;
 
-static sgm_status fake_read(void *self, int64_t count, sgm_records *records)
+static sgm_status fake_read(void *self, int64_t count, sgm_examples *examples)
 {
     (void)count;
-    records->count = ((fake *)self)->gives;
-    records->cells = ((fake *)self)->cells;
-    records->columns = 1;
+    examples->count = ((fake *)self)->gives;
+    examples->cells = ((fake *)self)->cells;
+    examples->columns = 1;
     return SGM_OK;
 }
 
@@ -38,20 +38,20 @@ TEST(a_reader_from_outside_is_checked)
     const char *const cells[] = {"a", "b", "c"};
     fake self = {.gives = 3, .cells = cells};
     sgm_reader *reader = sgm_reader_create(&type, &self, "fake source");
-    sgm_records records;
+    sgm_examples examples;
     CHECK_STR(sgm_reader_name(reader), "fake source");
-    CHECK_OK(sgm_reader_read(reader, 3, &records));
-    CHECK_INT(records.count, 3);
-    CHECK_ERROR(sgm_reader_read(reader, 2, &records),
-                "fake source: the reader 'fake' gave 3 records, up to 2");
-    CHECK_INT(records.count, 0);
-    CHECK_ERROR(sgm_reader_read(reader, 3, &records), "rewind");
+    CHECK_OK(sgm_reader_read(reader, 3, &examples));
+    CHECK_INT(examples.count, 3);
+    CHECK_ERROR(sgm_reader_read(reader, 2, &examples),
+                "fake source: the reader 'fake' gave 3 examples, up to 2");
+    CHECK_INT(examples.count, 0);
+    CHECK_ERROR(sgm_reader_read(reader, 3, &examples), "rewind");
     CHECK_OK(sgm_reader_rewind(reader));
-    CHECK_OK(sgm_reader_read(reader, 3, &records));
+    CHECK_OK(sgm_reader_read(reader, 3, &examples));
     self.cells = NULL;
-    CHECK_ERROR(sgm_reader_read(reader, 3, &records), "either values");
+    CHECK_ERROR(sgm_reader_read(reader, 3, &examples), "either values");
     CHECK_OK(sgm_reader_rewind(reader));
-    CHECK_ERROR(sgm_reader_read(reader, 0, &records), "at least one record");
+    CHECK_ERROR(sgm_reader_read(reader, 0, &examples), "at least one example");
     sgm_reader_free(reader);
     CHECK_INT(self.freed, 1);
     const sgm_reader_type incomplete = {"incomplete", NULL, NULL, NULL, fake_free};
@@ -59,7 +59,7 @@ TEST(a_reader_from_outside_is_checked)
     CHECK_INT(self.freed, 2);
     sgm_clear_error();
     CHECK_ERROR(sgm_reader_prepare(NULL), "NULL");
-    CHECK_ERROR(sgm_reader_read(NULL, 1, &records), "NULL");
+    CHECK_ERROR(sgm_reader_read(NULL, 1, &examples), "NULL");
 }
 
 /* --- bytes --- */
@@ -67,45 +67,45 @@ TEST(a_reader_from_outside_is_checked)
 TEST(bytes_after_a_header)
 {
     sgm_reader *reader = sgm_byte_reader(memory("HDaabbccddee"), 2, 2);
-    sgm_records records;
-    CHECK_OK(sgm_reader_read(reader, 3, &records));
-    CHECK_INT(records.count, 3);
-    CHECK_INT(sgm_tensor_dtype(records.values), SGM_UINT8);
-    CHECK(sgm_shape_equal(sgm_tensor_shape(records.values), &(sgm_shape[]){sgm_shape_of(3, 2)}[0]));
-    CHECK_INT(at(&records, 5), 'c');
-    CHECK_OK(sgm_reader_read(reader, 3, &records));
-    CHECK_INT(records.count, 2);
-    CHECK_INT(at(&records, 3), 'e');
-    CHECK_OK(sgm_reader_read(reader, 3, &records));
-    CHECK_INT(records.count, 0);
+    sgm_examples examples;
+    CHECK_OK(sgm_reader_read(reader, 3, &examples));
+    CHECK_INT(examples.count, 3);
+    CHECK_INT(sgm_tensor_dtype(examples.values), SGM_UINT8);
+    CHECK(sgm_shape_equal(sgm_tensor_shape(examples.values), &(sgm_shape[]){sgm_shape_of(3, 2)}[0]));
+    CHECK_INT(at(&examples, 5), 'c');
+    CHECK_OK(sgm_reader_read(reader, 3, &examples));
+    CHECK_INT(examples.count, 2);
+    CHECK_INT(at(&examples, 3), 'e');
+    CHECK_OK(sgm_reader_read(reader, 3, &examples));
+    CHECK_INT(examples.count, 0);
     CHECK_OK(sgm_reader_rewind(reader));
-    CHECK_OK(sgm_reader_read(reader, 100, &records));
-    CHECK_INT(records.count, 5);
-    CHECK_INT(at(&records, 0), 'a');
+    CHECK_OK(sgm_reader_read(reader, 100, &examples));
+    CHECK_INT(examples.count, 5);
+    CHECK_INT(at(&examples, 0), 'a');
     sgm_reader_free(reader);
 }
 
 TEST(bytes_that_do_not_fit)
 {
-    sgm_records records;
+    sgm_examples examples;
     sgm_reader *reader = sgm_byte_reader(memory("HDaabbc"), 2, 2);
-    CHECK_OK(sgm_reader_read(reader, 2, &records));
-    CHECK_ERROR(sgm_reader_read(reader, 2, &records),
-                "m.txt: records of 2 bytes were expected, but the last one, at "
+    CHECK_OK(sgm_reader_read(reader, 2, &examples));
+    CHECK_ERROR(sgm_reader_read(reader, 2, &examples),
+                "m.txt: examples of 2 bytes were expected, but the last one, at "
                 "byte 6, has 1");
     sgm_reader_free(reader);
     reader = sgm_byte_reader(memory("HD"), 3, 2);
     CHECK_ERROR(sgm_reader_prepare(reader), "m.txt");
     sgm_reader_free(reader);
     reader = sgm_byte_reader(memory("HDaa"), 0, (int64_t)1 << 60); /* nothing of that size is allocated */
-    CHECK_ERROR(sgm_reader_read(reader, (int64_t)1 << 60, &records), "at byte 0, has 4");
+    CHECK_ERROR(sgm_reader_read(reader, (int64_t)1 << 60, &examples), "at byte 0, has 4");
     sgm_reader_free(reader);
     CHECK_ERROR(sgm_byte_reader(memory("x"), 0, 0), "at least 1 byte");
 }
 
 TEST(three_gigabytes_in_little_memory)
 {
-    const int64_t size = (int64_t)3 << 30, record = 1 << 20;
+    const int64_t size = (int64_t)3 << 30, example = 1 << 20;
     /* In memory a file of holes costs nothing; on a disk the kernel would fill its cache with 3 GB of zeros.
      */
     char shared[64];
@@ -115,16 +115,16 @@ TEST(three_gigabytes_in_little_memory)
     CHECK(file >= 0 && ftruncate(file, size) == 0);
     CHECK_INT(pwrite(file, "*", 1, size - 1), 1);
     close(file);
-    sgm_reader *reader = sgm_byte_reader(sgm_file_source(path), 0, record);
-    sgm_records records = {0};
+    sgm_reader *reader = sgm_byte_reader(sgm_file_source(path), 0, example);
+    sgm_examples examples = {0};
     int64_t count = 0, last = 0;
     do {
-        CHECK_OK(sgm_reader_read(reader, 32, &records));
-        count += records.count;
-        if (records.count > 0)
-            last = (int64_t)at(&records, records.count * record - 1);
-    } while (records.count > 0);
-    CHECK_INT(count, size / record);
+        CHECK_OK(sgm_reader_read(reader, 32, &examples));
+        count += examples.count;
+        if (examples.count > 0)
+            last = (int64_t)at(&examples, examples.count * example - 1);
+    } while (examples.count > 0);
+    CHECK_INT(count, size / example);
     CHECK_INT(last, '*');
     sgm_reader_free(reader);
     struct rusage usage;
@@ -139,16 +139,16 @@ static void check_windows(int64_t length, int64_t stride, int64_t step, const ch
 {
     sgm_reader *reader = sgm_character_reader(memory("abcdefghij"), length, stride);
     char text[256] = "";
-    sgm_records records;
+    sgm_examples examples;
     for (int pass = 0; pass < 2; pass++) {
         text[0] = '\0';
         do {
-            CHECK_OK(sgm_reader_read(reader, step, &records));
-            for (int64_t i = 0; i < records.count * length; i++) {
-                char letter[] = {(char)at(&records, i), i % length == length - 1 ? ' ' : '\0', '\0'};
+            CHECK_OK(sgm_reader_read(reader, step, &examples));
+            for (int64_t i = 0; i < examples.count * length; i++) {
+                char letter[] = {(char)at(&examples, i), i % length == length - 1 ? ' ' : '\0', '\0'};
                 strcat(text, letter);
             }
-        } while (records.count > 0);
+        } while (examples.count > 0);
         CHECK_STR(text, expected);
         CHECK_OK(sgm_reader_rewind(reader));
     }
@@ -165,8 +165,8 @@ TEST(windows_of_characters)
     check_windows(1, 9, 7, "a j ");
     check_windows(10, 1, 7, "abcdefghij ");
     sgm_reader *reader = sgm_character_reader(memory("abc"), (int64_t)1 << 50, 1);
-    sgm_records records;
-    CHECK_ERROR(sgm_reader_read(reader, 1, &records), "the whole text has 3");
+    sgm_examples examples;
+    CHECK_ERROR(sgm_reader_read(reader, 1, &examples), "the whole text has 3");
     sgm_reader_free(reader);
     CHECK_ERROR(sgm_character_reader(memory("abc"), 0, 0), "m.txt");
 }
@@ -179,7 +179,7 @@ static void check_idx(unsigned char type, const char *elements, size_t length, s
     char bytes[64] = {0, 0, (char)type, 2, 0, 0, 0, 2, 0, 0, 0, 1};
     memcpy(bytes + 12, elements, length);
     sgm_reader *reader = sgm_idx_reader(sgm_memory_source("a.idx", bytes, 12 + length));
-    sgm_records r;
+    sgm_examples r;
     CHECK_OK(sgm_reader_read(reader, 10, &r));
     CHECK_INT(r.count, 2);
     CHECK_INT(sgm_tensor_dtype(r.values), dtype);
@@ -200,7 +200,7 @@ TEST(idx_element_types)
 
 static void check_idx_error(const char *bytes, size_t length, const char *part)
 {
-    sgm_records r;
+    sgm_examples r;
     sgm_reader *reader = sgm_idx_reader(sgm_memory_source("bad.idx", bytes, length));
     CHECK_ERROR(sgm_reader_read(reader, INT64_MAX, &r), part);
     CHECK_CONTAINS(sgm_last_error(), "bad.idx");
@@ -211,23 +211,23 @@ TEST(idx_errors)
 {
     check_idx_error("\0\0\x08\x01\0\0\0\x03"
                     "ab",
-                    10, "promises 3 records of 1 bytes, but the file ends in record 2, at byte 10");
+                    10, "promises 3 examples of 1 bytes, but the file ends in example 2, at byte 10");
     check_idx_error("\0\0\x08\x01\0\0\0\x02"
                     "abc",
-                    11, "2 records were expected, but the file goes on at byte 10");
+                    11, "2 examples were expected, but the file goes on at byte 10");
     check_idx_error("\0\0\x0A\x01\0\0\0\x02", 8, "begins with 00 00");
     check_idx_error("\x1f\x8b\x08\x01\0\0\0\x02", 8, "sgm_compressed_source");
     check_idx_error("\0\0\x08\x09\0\0\0\x02", 8, "at most 8 dimensions");
     check_idx_error("\0\0\x08\0", 4, "no dimension");
     check_idx_error("\0\0\x08\x02\0\0\0\x02\0\0\0\0", 12, "(2, 0)");
     check_idx_error("\0\0\x0E\x03\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff\xff", 16, "too large");
-    check_idx_error("\0\0\x08\x03\xff\xff\xff\xff\x0f\xff\xff\xff\x0f\xff\xff\xff", 16, "ends in record 0");
+    check_idx_error("\0\0\x08\x03\xff\xff\xff\xff\x0f\xff\xff\xff\x0f\xff\xff\xff", 16, "ends in example 0");
 }
 
-TEST(idx_without_records)
+TEST(idx_without_examples)
 {
     sgm_reader *reader = sgm_idx_reader(sgm_memory_source("none.idx", "\0\0\x08\x01\0\0\0\0", 8));
-    sgm_records r;
+    sgm_examples r;
     CHECK_OK(sgm_reader_read(reader, 5, &r));
     CHECK_INT(r.count, 0);
     sgm_reader_free(reader);
@@ -245,7 +245,7 @@ TEST(mnist)
         SKIP("SIGMA_DATA_DIR has no MNIST");
     }
     sgm_reader *reader = sgm_idx_reader(images), *label_reader = sgm_idx_reader(labels);
-    sgm_records r;
+    sgm_examples r;
     int64_t sum = 0, first = 0, count = 0;
     for (;;) {
         CHECK_OK(sgm_reader_read(reader, 1000, &r));

@@ -9,7 +9,7 @@ TEST(csv_cells)
                                                "b,?,\r"
                                                "\" c \"  ,  , last one"),
                                         .skip_rows = 1, .missing = "?");
-    sgm_records r;
+    sgm_examples r;
     CHECK_OK(sgm_reader_read(reader, 2, &r));
     CHECK_INT(r.count, 2);
     CHECK_INT(r.columns, 3);
@@ -37,7 +37,7 @@ TEST(csv_cells)
 
 TEST(csv_separators)
 {
-    sgm_records r;
+    sgm_examples r;
     sgm_reader *reader = sgm_csv_reader(memory("  1 \t 2   3  \n\"4 4\"\t5 6\n"), .separator = ' ');
     CHECK_OK(sgm_reader_read(reader, 9, &r));
     CHECK_INT(r.count, 2);
@@ -68,7 +68,7 @@ static void count_warnings(void *user, sgm_log_level level, const char *componen
 
 TEST(csv_ragged_rows)
 {
-    sgm_records r;
+    sgm_examples r;
     sgm_reader *reader = sgm_csv_reader(memory("# header\n1,2\n3,4\n5\n6,7\n8,9,10\n"), .skip_rows = 1);
     CHECK_OK(sgm_reader_read(reader, 2, &r));
     CHECK_ERROR(sgm_reader_read(reader, 2, &r),
@@ -88,7 +88,7 @@ TEST(csv_ragged_rows)
 
 static void check_csv_error(const char *text, size_t length, const char *part)
 {
-    sgm_records r;
+    sgm_examples r;
     sgm_reader *reader = sgm_csv_reader(sgm_memory_source("bad.csv", text, length), .skip_rows = 0);
     CHECK_ERROR(sgm_reader_read(reader, 100, &r), part);
     sgm_reader_free(reader);
@@ -115,7 +115,7 @@ TEST(csv_over_buffer_borders)
     for (int i = 0; i < 20000; i++)
         length += (size_t)sprintf(text + length, "%d,\"q%d\"\r\n", i, i * 7);
     sgm_reader *reader = sgm_csv_reader(sgm_memory_source("long.csv", text, length), .skip_rows = 0);
-    sgm_records r;
+    sgm_examples r;
     char expected[32];
     int64_t done = 0;
     for (;;) {

@@ -1,4 +1,4 @@
-/* Readers given damaged files: cut anywhere, with bits turned over, promising more than there is, and with no
+/* Readers given damaged files: cut anywhere, with bits flipped, promising more than there is, and with no
  * memory left. The outcome is success or an error that names the file; never a crash, never an allocation out
  * of proportion. */
 #include "data_test.h"
@@ -49,7 +49,7 @@ typedef struct test_subject {
     sgm_reader *(*create)(const unsigned char *bytes, size_t length);
     unsigned char bytes[4096];
     size_t length;
-    int64_t records; /* in the undamaged content */
+    int64_t examples; /* in the undamaged content */
 } test_subject;
 
 #define FILE_NAME "hostile.bin"
@@ -100,18 +100,18 @@ static sgm_reader *create_images(const unsigned char *bytes, size_t length)
 static volatile int64_t touched;
 
 /* Touches all that a reader gave. */
-static int64_t use(const sgm_records *records)
+static int64_t use(const sgm_examples *examples)
 {
-    if (records->values != NULL) {
-        const unsigned char *bytes = sgm_tensor_const_data(records->values);
-        int64_t size = sgm_shape_elements(sgm_tensor_shape(records->values)) *
-                       (int64_t)sgm_dtype_size(sgm_tensor_dtype(records->values));
+    if (examples->values != NULL) {
+        const unsigned char *bytes = sgm_tensor_const_data(examples->values);
+        int64_t size = sgm_shape_elements(sgm_tensor_shape(examples->values)) *
+                       (int64_t)sgm_dtype_size(sgm_tensor_dtype(examples->values));
         for (int64_t i = 0; i < size; i++)
             touched += bytes[i];
     }
-    for (int64_t i = 0; records->cells != NULL && i < records->count * records->columns; i++)
-        touched += records->cells[i] != NULL ? (int64_t)strlen(records->cells[i]) : 0;
-    return records->count;
+    for (int64_t i = 0; examples->cells != NULL && i < examples->count * examples->columns; i++)
+        touched += examples->cells[i] != NULL ? (int64_t)strlen(examples->cells[i]) : 0;
+    return examples->count;
 }
 
 /* Reads everything; -1 on failure. */
@@ -121,9 +121,9 @@ static int64_t read_all(const test_subject *subject, const unsigned char *bytes,
     sgm_reader *reader = subject->create(bytes, length);
     int64_t count = 0;
     sgm_status status = reader != NULL ? sgm_reader_prepare(reader) : sgm_last_status();
-    for (sgm_records records = {.count = 1}; status == SGM_OK && records.count > 0;) {
-        status = sgm_reader_read(reader, 7, &records);
-        count += use(&records);
+    for (sgm_examples examples = {.count = 1}; status == SGM_OK && examples.count > 0;) {
+        status = sgm_reader_read(reader, 7, &examples);
+        count += use(&examples);
     }
     sgm_reader_free(reader);
     return status == SGM_OK ? count : -1;
@@ -141,7 +141,7 @@ static void check_damage(const test_subject *subject, int mutations)
 {
     unsigned char bytes[sizeof subject->bytes];
     largest_request = 0;
-    CHECK_INT(read_all(subject, subject->bytes, subject->length), subject->records);
+    CHECK_INT(read_all(subject, subject->bytes, subject->length), subject->examples);
     for (size_t cut = 0; cut < subject->length; cut++)
         check_outcome(subject, read_all(subject, subject->bytes, cut), "cut", cut);
     for (int i = 0; i < mutations; i++) {
@@ -166,7 +166,7 @@ static void check_memory(const test_subject *subject)
         int64_t count = read_all(subject, subject->bytes, subject->length);
         allocations_left = -1;
         if (count >= 0) {
-            CHECK_INT(count, subject->records);
+            CHECK_INT(count, subject->examples);
             CHECK(n > 2);
             return;
         }
@@ -185,19 +185,19 @@ static void check_all(const test_subject *subject, int mutations)
 
 TEST(hostile_bytes)
 {
-    test_subject s = {.name = "bytes", .create = create_bytes, .length = 4 + 60, .records = 10};
+    test_subject s = {.name = "bytes", .create = create_bytes, .length = 4 + 60, .examples = 10};
     check_all(&s, 500);
 }
 
 TEST(hostile_characters)
 {
-    test_subject s = {.name = "characters", .create = create_characters, .length = 100, .records = 31};
+    test_subject s = {.name = "characters", .create = create_characters, .length = 100, .examples = 31};
     check_all(&s, 500);
 }
 
 TEST(hostile_csv)
 {
-    test_subject s = {.name = "csv", .create = create_csv, .records = 5};
+    test_subject s = {.name = "csv", .create = create_csv, .examples = 5};
     s.length =
         (size_t)sprintf((char *)s.bytes, "a,b,c\n1,2,3\n\"x \"\"y\"\"\",?, z \r\n,,\n\n4,\"5\n5\",6\n7,8,9");
     check_all(&s, 5000);
@@ -214,14 +214,14 @@ static size_t put_idx(unsigned char *bytes)
 
 TEST(hostile_idx)
 {
-    test_subject s = {.name = "idx", .create = create_idx, .records = 10};
+    test_subject s = {.name = "idx", .create = create_idx, .examples = 10};
     s.length = put_idx(s.bytes);
     check_all(&s, 5000);
 }
 
 TEST(hostile_packed_idx)
 {
-    test_subject s = {.name = "idx.gz", .create = create_packed_idx, .records = 10};
+    test_subject s = {.name = "idx.gz", .create = create_packed_idx, .examples = 10};
     unsigned char plain[256];
     z_stream deflater = {.next_in = plain, .avail_in = (uInt)put_idx(plain)};
     deflateInit2(&deflater, 6, Z_DEFLATED, 31, 8, Z_DEFAULT_STRATEGY);
@@ -247,14 +247,14 @@ static size_t put_npy(unsigned char *bytes)
 
 TEST(hostile_npy)
 {
-    test_subject s = {.name = "npy", .create = create_npy, .records = 12};
+    test_subject s = {.name = "npy", .create = create_npy, .examples = 12};
     s.length = put_npy(s.bytes);
     check_all(&s, 5000);
 }
 
 static void check_npz(const char *options)
 {
-    test_subject s = {.name = "npz", .create = create_npz, .records = 12};
+    test_subject s = {.name = "npz", .create = create_npz, .examples = 12};
     unsigned char npy[512];
     size_t size = put_npy(npy);
     struct archive *archive = archive_write_new();
@@ -283,7 +283,7 @@ TEST(hostile_npz)
 
 static void check_image_file(const char *path, const char *name)
 {
-    test_subject s = {.name = name, .create = create_images, .records = 1};
+    test_subject s = {.name = name, .create = create_images, .examples = 1};
     FILE *file = fopen(path, "rb");
     s.length = fread(s.bytes, 1, sizeof s.bytes, file);
     fclose(file);
@@ -314,7 +314,7 @@ TEST(cut_images_are_errors)
     char path[256];
     strcpy(path, data_path("cut.jpg"));
     const unsigned char colour[] = {10, 200, 30};
-    test_subject s = {.name = "cut", .create = create_images, .records = 1};
+    test_subject s = {.name = "cut", .create = create_images, .examples = 1};
     for (int kind = 0; kind < 2; kind++) {
         image_write_jpeg(path, 64, 64, 3, colour, kind);
         FILE *file = fopen(path, "rb");
@@ -349,14 +349,14 @@ TEST(promises_are_not_believed)
     const unsigned char idx[] = {0, 0, 0x0E, 2, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1, 2, 3, 4};
     test_subject s = {.name = "promise", .create = create_idx};
     CHECK_INT(read_all(&s, idx, sizeof idx), -1);
-    CHECK_CONTAINS(sgm_last_error(), FILE_NAME ": the header promises 4294967295 records");
+    CHECK_CONTAINS(sgm_last_error(), FILE_NAME ": the header promises 4294967295 examples");
     const char header[] = "{'descr': '<f8', 'fortran_order': False, 'shape': (1152921504606846976, 1048576)}";
     unsigned char npy[256] = "\x93NUMPY\x02\0";
     npy[8] = sizeof header - 1;
     memcpy(npy + 12, header, sizeof header - 1);
     s.create = create_npy;
     CHECK_INT(read_all(&s, npy, sizeof npy), -1);
-    CHECK_CONTAINS(sgm_last_error(), FILE_NAME ": the header promises 1152921504606846976 records");
+    CHECK_CONTAINS(sgm_last_error(), FILE_NAME ": the header promises 1152921504606846976 examples");
     memset(npy + 8, 0xff, 4);
     CHECK_INT(read_all(&s, npy, sizeof npy), -1);
     CHECK_CONTAINS(sgm_last_error(), FILE_NAME ": an npy header of at most");

@@ -24,7 +24,7 @@ static void check_image(const char *folder, int width, int height, bool grey, co
                         double tolerance)
 {
     sgm_reader *reader = sgm_image_reader(folder, .width = width, .height = height, .grey = grey);
-    sgm_records r;
+    sgm_examples r;
     CHECK_OK(sgm_reader_read(reader, 5, &r));
     CHECK_INT(r.count, 1);
     int64_t size = sgm_tensor_shape(r.values)->dims[1];
@@ -76,7 +76,7 @@ TEST(image_colours)
     check_image(folder, 1, 1, false, (double[]){77, 77, 77}, 2);
     image_write_jpeg(path, 16, 8, 4, (const unsigned char[]){1, 2, 3, 4}, 0);
     sgm_reader *reader = sgm_image_reader(folder, .width = 1, .height = 1);
-    sgm_records r;
+    sgm_examples r;
     CHECK_ERROR(sgm_reader_read(reader, 1, &r), "colour/a/1.png: a JPEG file with 1 or 3 channels");
     sgm_reader_free(reader);
 }
@@ -99,7 +99,7 @@ TEST(image_classes_alternate)
     CHECK_OK(sgm_image_reader_shape(reader, &shape));
     CHECK(sgm_shape_equal(&shape, &(sgm_shape[]){sgm_shape_of(2, 3, 1)}[0]));
     const int expected[] = {1, 0, 1, 2, 1, 0, 1}; /* places .125 .25 .375 .5 .625 .75 .875 */
-    sgm_records r;
+    sgm_examples r;
     for (int pass = 0; pass < 2; pass++) {
         CHECK_OK(sgm_reader_read(reader, 100, &r));
         CHECK_INT(r.count, 7);
@@ -115,7 +115,7 @@ TEST(image_classes_alternate)
 TEST(image_errors)
 {
     const char *folder = image_folder("wrong");
-    sgm_records r;
+    sgm_examples r;
     sgm_reader *reader = sgm_image_reader(folder, .grey = true);
     CHECK_ERROR(sgm_reader_prepare(reader), "wrong: no image was found");
     data_write("wrong/readme.txt", "x", 1);

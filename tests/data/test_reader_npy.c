@@ -24,7 +24,7 @@ static void check_npy(int version, const char *header, const char *elements, siz
     char bytes[1024];
     size_t size = make_npy(bytes, version, header, elements, length);
     sgm_reader *reader = sgm_npy_reader(sgm_memory_source("a.npy", bytes, size), NULL);
-    sgm_records r;
+    sgm_examples r;
     CHECK_OK(sgm_reader_read(reader, 10, &r));
     CHECK_INT(r.count, 2);
     CHECK_INT(sgm_tensor_dtype(r.values), dtype);
@@ -75,7 +75,7 @@ static void check_npy_error(const char *header, const char *part)
     char bytes[1024];
     size_t size = make_npy(bytes, 1, header, "\1\2\3\4\5\6\7\xff\1\2\3\4\5\6\7\xff", 16);
     sgm_reader *reader = sgm_npy_reader(sgm_memory_source("bad.npy", bytes, size), NULL);
-    sgm_records r;
+    sgm_examples r;
     CHECK_ERROR(sgm_reader_read(reader, INT64_MAX, &r), part);
     CHECK_CONTAINS(sgm_last_error(), "bad.npy");
     sgm_reader_free(reader);
@@ -100,7 +100,7 @@ TEST(npy_errors)
                     "too large");
     check_npy_error(
         "{'descr': '|u1', 'fortran_order': False, 'shape': (9223372036854775807, 576460752303423487)}",
-        "ends in record 0");
+        "ends in example 0");
     check_npy_error("{'descr': '|u1', 'fortran_order': False}", "descr, fortran_order and shape");
     check_npy_error("{'descr': '|u1', 'descr': '|u1', 'fortran_order': False, 'shape': (2,)}", "each once");
     check_npy_error("{'descr': '|u1', 'fortran_order': 0, 'shape': (2,)}", "True or False");
@@ -110,8 +110,8 @@ TEST(npy_errors)
     check_npy_error("", "{ was expected");
     check_npy_error(HEADER("|u1"), "the file goes on at byte");
     check_npy_error("{'descr': '<u8', 'fortran_order': False, 'shape': (2,)}",
-                    "record 0 has an unsigned number above");
-    check_npy_error("{'descr': '|u1', 'fortran_order': False, 'shape': (17,)}", "promises 17 records");
+                    "example 0 has an unsigned number above");
+    check_npy_error("{'descr': '|u1', 'fortran_order': False, 'shape': (17,)}", "promises 17 examples");
 }
 
 /* An archive as numpy.savez makes it. */
@@ -143,7 +143,7 @@ static const char *write_npz(const char *name, int count, const char *compressio
 static void check_npz(const char *path, const char *array, double expected)
 {
     sgm_reader *reader = sgm_npy_reader(sgm_file_source(path), array);
-    sgm_records r;
+    sgm_examples r;
     for (int pass = 0; pass < 2; pass++) {
         CHECK_OK(sgm_reader_read(reader, 1, &r));
         CHECK_INT(r.count, 1);

@@ -58,7 +58,7 @@ TEST(any_bytes_come_back)
 }
 
 /* Sennrich et al.'s example, worked out by hand: "es", "est", " w", ... */
-TEST(the_most_frequent_pairs_are_learnt_first)
+TEST(the_maximum_frequent_pairs_are_learnt_first)
 {
     static const char words[] =
         "low low low low low lower lower newest newest newest newest newest newest widest widest widest";
@@ -72,13 +72,13 @@ TEST(the_most_frequent_pairs_are_learnt_first)
     sgm_tokenizer_free(tokenizer);
 }
 
-enum { MOST_TOKENS = 256 + 200, MOST_LETTERS = 6000 };
+enum { MAXIMUM_TOKENS = 256 + 200, MAXIMUM_LETTERS = 6000 };
 
 /* Tokens in a row, and which of them begin a word: no pair goes over that. */
 typedef struct plain {
-    int tokens[MOST_LETTERS], count;
-    bool begins[MOST_LETTERS];
-    int pairs[MOST_TOKENS][MOST_TOKENS];
+    int tokens[MAXIMUM_LETTERS], count;
+    bool begins[MAXIMUM_LETTERS];
+    int pairs[MAXIMUM_TOKENS][MAXIMUM_TOKENS];
 } plain;
 
 /* The definition itself: all pairs are counted anew for each token. False: none comes twice. */
@@ -110,23 +110,23 @@ static bool learn_one(plain *p, int token, int *left, int *right)
 /* Few letters, so that pairs of equal ones lie over each other, and many are equally frequent. */
 TEST(what_is_learnt_is_what_counting_anew_gives)
 {
-    static char text[MOST_LETTERS + 1];
+    static char text[MAXIMUM_LETTERS + 1];
     static plain p;
     sgm__random random = sgm__random_make(3, 0);
     for (int letters = 2; letters <= 20; letters += 6) {
-        p.count = MOST_LETTERS;
-        for (int i = 0; i < MOST_LETTERS; i++) {
-            bool space = i > 0 && text[i - 1] != ' ' && i + 1 < MOST_LETTERS &&
+        p.count = MAXIMUM_LETTERS;
+        for (int i = 0; i < MAXIMUM_LETTERS; i++) {
+            bool space = i > 0 && text[i - 1] != ' ' && i + 1 < MAXIMUM_LETTERS &&
                          (i % 40 == 39 || sgm__random_uint32(&random) % 8 == 0);
             text[i] = (char)(space ? ' ' : 'a' + (int)(sgm__random_uint32(&random) % (unsigned)letters));
             p.tokens[i] = text[i];
             p.begins[i] = space; /* the space goes with the word */
         }
-        sgm_tokenizer *learnt = sgm_tokenizer_learn(text, MOST_LETTERS, MOST_TOKENS);
+        sgm_tokenizer *learnt = sgm_tokenizer_learn(text, MAXIMUM_LETTERS, MAXIMUM_TOKENS);
         CHECK_OK(learnt);
-        char *bytes[MOST_TOKENS] = {NULL};
+        char *bytes[MAXIMUM_TOKENS] = {NULL};
         int left = 0, right = 0;
-        for (int token = 256; token < MOST_TOKENS; token++) {
+        for (int token = 256; token < MAXIMUM_TOKENS; token++) {
             CHECK(learn_one(&p, token, &left, &right));
             char expected[200];
             snprintf(expected, sizeof expected, "%s%s", left < 256 ? (char[]){(char)left, '\0'} : bytes[left],
@@ -135,12 +135,12 @@ TEST(what_is_learnt_is_what_counting_anew_gives)
             bytes[token] = sgm_tokenizer_decode(learnt, &number, 1, NULL);
             CHECK_STR(bytes[token], expected);
         }
-        sgm_tensor *encoded = sgm_tokenizer_encode(learnt, text, MOST_LETTERS);
+        sgm_tensor *encoded = sgm_tokenizer_encode(learnt, text, MAXIMUM_LETTERS);
         CHECK_INT(sgm_tensor_shape(encoded)->dims[0], p.count);
         for (int i = 0; i < p.count; i++)
             CHECK_INT(((const int64_t *)sgm_tensor_const_data(encoded))[i], p.tokens[i]);
         sgm_tensor_free(encoded);
-        for (int token = 256; token < MOST_TOKENS; token++)
+        for (int token = 256; token < MAXIMUM_TOKENS; token++)
             sgm_string_free(bytes[token]);
         sgm_tokenizer_free(learnt);
     }
@@ -211,13 +211,13 @@ TEST(wrong_files_are_told)
     CHECK_FILE("sigma-bpe 1\n1 2\0\n", "this is no tokenizer");
     /* each twice as long as the one before */
     CHECK_FILE("sigma-bpe 1\n1 1\n256 256\n257 257\n258 258\n259 259\n260 260\n261 261\n",
-               "line 8: token 262 would be 128 bytes long; 64 are the most");
+               "line 8: token 262 would be 128 bytes long; 64 is the maximum");
 }
 
 TEST(wrong_arguments_are_told)
 {
     sgm_tokenizer *bytes = sgm_tokenizer_bytes();
-    CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "there is no text to learn tokens of");
+    CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "there is no text to train a tokenizer on");
     CHECK_ERROR(sgm_tokenizer_learn(song, 5, 255), "a tokenizer has 256 to 1048576 tokens, not 255");
     CHECK_ERROR(sgm_tokenizer_decode(bytes, (const int64_t[]){65, 256}, 2, NULL),
                 "256 is no token: there are 256, numbered from 0");
@@ -225,7 +225,7 @@ TEST(wrong_arguments_are_told)
     CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, NULL),
                 "the text has 64 tokens; 1 window of 64 and what follows need 65");
     CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = -1)),
-                "window, step and lanes are 1 to 16777216, not -1");
+                "window, step and streams are 1 to 16777216, not -1");
     sgm_tokenizer_free(bytes);
 }
 
@@ -235,13 +235,12 @@ TEST(windows_of_a_text_and_what_follows)
     sgm_dataset *data =
         sgm_dataset_tokens("alphabet", bytes, "abcdefgh", 8, SGM_TOKENS(.window = 3, .step = 2));
     CHECK_OK(data);
-    int64_t records;
-    CHECK_OK(sgm_dataset_records(data, &records));
-    CHECK_INT(records, 3); /* abc-d, cde-f, efg-h */
+    int64_t examples;
+    CHECK_OK(sgm_dataset_examples(data, &examples));
+    CHECK_INT(examples, 3); /* abc-d, cde-f, efg-h */
     const sgm_block *block;
     CHECK_OK(sgm_dataset_fetch(data, 0, &block));
-    const sgm_tensor *inputs = sgm_block_section(block, "inputs"),
-                     *targets = sgm_block_section(block, "targets");
+    const sgm_tensor *inputs = sgm_block_field(block, "inputs"), *targets = sgm_block_field(block, "targets");
     for (int64_t i = 0; i < 3; i++)
         for (int64_t k = 0; k < 3; k++) {
             CHECK_NEAR(sgm_tensor_get(inputs, (const int64_t[]){i, k}), 'a' + 2 * i + k, 0);
@@ -252,22 +251,22 @@ TEST(windows_of_a_text_and_what_follows)
     sgm_tokenizer_free(bytes);
 }
 
-/* Six records, of which minibatches of two go on with each other. */
-TEST(lanes_of_a_text_go_on)
+/* Six examples, of which minibatches of two go on with each other. */
+TEST(streams_of_a_text_go_on)
 {
     static const float begins[] = {0, 6, 2, 8, 4, 10};
     sgm_tokenizer *bytes = sgm_tokenizer_bytes();
     sgm_dataset *data = sgm_dataset_tokens("numbers", bytes, "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15,
-                                           SGM_TOKENS(.window = 2, .lanes = 2));
+                                           SGM_TOKENS(.window = 2, .streams = 2));
     CHECK_OK(data);
     const sgm_block *block;
     CHECK_OK(sgm_dataset_fetch(data, 0, &block));
     CHECK_INT(block->count, 6); /* the seventh has no partner */
     for (int64_t i = 0; i < 6; i++)
-        CHECK_NEAR(sgm_tensor_get(sgm_block_section(block, "inputs"), (const int64_t[]){i, 0}), begins[i], 0);
+        CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (const int64_t[]){i, 0}), begins[i], 0);
     sgm_dataset_release(data, block);
     sgm_dataset_free(data);
-    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = 8, .lanes = 9)),
+    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = 8, .streams = 9)),
                 "the text has 64 tokens; 9 windows of 8 and what follows need 73");
     sgm_tokenizer_free(bytes);
 }

@@ -40,7 +40,7 @@ rules:
   - every 50 iterations if shared.cost > 1 repeated 3 times then set optimiser.clip_norm *= 0.95
   - after 400 iterations set optimiser.weight_decay = 0.0005
 hooks:
-  - accumulator(optimiser.cost_total, name=cost, mean=true, reset_every=70)
+  - accumulator(optimiser.loss, name=cost, mean=true, reset_every=70)
   - every 3 iterations accumulator(training.accuracy, name=accuracy, each_epoch=true)
   - every 2 epochs accumulator(validation.loss, name=rare)
   - running_time(span=8)

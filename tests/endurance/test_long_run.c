@@ -79,15 +79,14 @@ static void attach_ten(sgm_trainer *trainer, measured *m)
     CHECK_OK(sgm_trainer_hook(
         trainer, sgm_value_reporter("shared.* network.layers.*.weights", sgm_every(5, SGM_ITERATION),
                                     .report = report_in_background, .user = m, .background = true)));
-    CHECK_OK(
-        sgm_trainer_hook(trainer, sgm_accumulator("optimiser.cost_total", .mean = true, .each_epoch = true)));
+    CHECK_OK(sgm_trainer_hook(trainer, sgm_accumulator("optimiser.loss", .mean = true, .each_epoch = true)));
     CHECK_OK(sgm_trainer_hook(trainer, sgm_accumulator("training.accuracy", .reset_every = 100)));
     CHECK_OK(sgm_trainer_hook(trainer, sgm_running_time(SGM_ITERATION)));
     /* so often that the record of changes, which is bounded, is full before memory is measured */
     CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 8 iterations if training.loss > 0 then "
                                                      "set optimiser.learning_rate *= 0.99999")));
     CHECK_OK(
-        sgm_trainer_hook(trainer, sgm_rule_hook("if optimiser.cost_total becomes < 0.01 and not external "
+        sgm_trainer_hook(trainer, sgm_rule_hook("if optimiser.loss becomes < 0.01 and not external "
                                                 "\"button\" then set optimiser.learning_rate *= 1.0001")));
     CHECK_OK(sgm_trainer_hook(
         trainer, sgm_early_stopper("validation.loss", 1000000, SGM_MINIMUM, sgm_every(1, SGM_EPOCH))));
@@ -124,7 +123,7 @@ TEST(a_long_run_with_ten_hooks_stays_as_small_as_it_was)
         .optimiser = sgm_adam(.learning_rate = 0.001, .average = 0.99),
         .shuffle = true});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
     sgm_dataset_free(held_out);
     attach_ten(made.trainer, &m);
     CHECK_OK(sgm_trainer_on_progress(made.trainer, measure, &m));

@@ -6,10 +6,10 @@
 
 #include <sigma/sigma.h>
 
-/* y = 2 x + 1, 40 records: 4 minibatches an epoch. */
+/* y = 2 x + 1, 40 examples: 4 minibatches an epoch. */
 __attribute__((unused)) static sgm_dataset *line_dataset(void)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     float x[40], y[40];
     for (int i = 0; i < 40; i++) {
         x[i] = (float)i / 40;
@@ -18,26 +18,26 @@ __attribute__((unused)) static sgm_dataset *line_dataset(void)
     sgm_shape shape = sgm_shape_of(40, 1);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
                              sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
 }
 
 /* Three inputs, one target that is a function of them. */
-__attribute__((unused)) static sgm_dataset *sine_dataset(int64_t records)
+__attribute__((unused)) static sgm_dataset *sine_dataset(int64_t examples)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    sgm_shape inputs = sgm_shape_of(records, 3), targets = sgm_shape_of(records, 1);
+    static const char *const fields[] = {"inputs", "targets"};
+    sgm_shape inputs = sgm_shape_of(examples, 3), targets = sgm_shape_of(examples, 1);
     float x[64 * 3], y[64];
-    CHECK(records <= 64);
-    for (int64_t i = 0; i < records * 3; i++)
+    CHECK(examples <= 64);
+    for (int64_t i = 0; i < examples * 3; i++)
         x[i] = (float)sin(1.3 * (double)i + 0.2);
-    for (int64_t i = 0; i < records; i++)
+    for (int64_t i = 0; i < examples; i++)
         y[i] = x[3 * i] * x[3 * i + 1] - x[3 * i + 2];
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
                              sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("sines", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("sines", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;

@@ -42,7 +42,7 @@ static void set_up(sgm_trainer *trainer, sgm_dataset *data)
     CHECK_OK(
         sgm_trainer_network(trainer, "input(3) + dense(6, tanh) + dropout(0.2) + dense(1) + mean_squared"));
     CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 8, .seed = 3)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
     CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .clip_norm = 1)));
     CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_gaussian(.standard_deviation = 0.3)));
     CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
@@ -93,13 +93,13 @@ static void step_to(sgm_trainer *trainer, int64_t iterations)
 
 static sgm_status branch(tree *t, const char *name, const char *identifier, const char *value)
 {
-    const sgm__branch_wish wish = {.name = name,
-                                   .checkpoint = in_folder("here.safetensors"),
-                                   .who = "monitor",
-                                   .identifiers = &identifier,
-                                   .values = &value,
-                                   .count = identifier != NULL};
-    return t->host.branch(t->host.env, t->first, &wish);
+    const sgm__branch_request request = {.name = name,
+                                         .checkpoint = in_folder("here.safetensors"),
+                                         .who = "monitor",
+                                         .identifiers = &identifier,
+                                         .values = &value,
+                                         .count = identifier != NULL};
+    return t->host.branch(t->host.env, t->first, &request);
 }
 
 static double value_of(tree *t, const char *identifier)
@@ -465,11 +465,11 @@ TEST(workers_branch_too)
     tree t;
     plant(&t);
     open_folder();
+    CHECK_OK(sgm_trainer_operator(
+        t.first,
+        sgm_parameter_operator(.workers = 2, .every = 2, .reducer = sgm_reducer_parse("weighted(1, 3)"))));
     CHECK_OK(
-        sgm_trainer_operator(t.first, sgm_parameter_operator(.workers = 2, .every = 2,
-                                                             .merger = sgm_merger_parse("weighted(1, 3)"))));
-    CHECK_OK(sgm_trainer_hook(
-        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, sum)")));
+        sgm_trainer_hook(t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
     CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
     step_to(t.first, 9);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
@@ -490,17 +490,17 @@ TEST(local_hooks_are_those_of_the_checkpoint)
     plant(&t);
     open_folder();
     CHECK_OK(sgm_trainer_operator(t.first, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_hook(
-        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, sum)")));
+    CHECK_OK(
+        sgm_trainer_hook(t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
     CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
     step_to(t.first, 9);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(sgm_trainer_detach(t.first, "local accumulator"));
     CHECK_OK(sgm_trainer_attach(
-        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.cost_total, late)"), NULL));
+        t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, late)"), NULL));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_STR(hooks_of(&t, "second"), "every 3 epochs set optimiser.learning_rate *= 0.9; "
-                                      "local every iteration accumulator(optimiser.cost_total, sum)");
+                                      "local every iteration accumulator(optimiser.loss, sum)");
     CHECK_OK(sgm_trainer_resume(t.first));
     CHECK_OK(sgm_wait(t.env));
     CHECK(value_of(&t, "second.operator.local.1.shared.sum") >

@@ -27,12 +27,12 @@ static pair make_pair(void)
     return made;
 }
 
-static void wait_for_calls(const pair *both, long least)
+static void wait_for_calls(const pair *both, long minimum)
 {
     for (int i = 0;
-         i < 20000 && (atomic_load(&both->calls[0]) < least || atomic_load(&both->calls[1]) < least); i++)
+         i < 20000 && (atomic_load(&both->calls[0]) < minimum || atomic_load(&both->calls[1]) < minimum); i++)
         usleep(1000);
-    CHECK(atomic_load(&both->calls[0]) >= least && atomic_load(&both->calls[1]) >= least);
+    CHECK(atomic_load(&both->calls[0]) >= minimum && atomic_load(&both->calls[1]) >= minimum);
 }
 
 static void run_for_calls(pair *both, long calls)
@@ -52,7 +52,7 @@ static sgm_status visit(void *self, sgm_hook_call *call)
     sgm_matches matches = {0};
     sgm_content rate = sgm_number_content(0.01 + 0.001 * (double)(call->iteration % 7));
     sgm_registry *other = sgm_trainer_registry(both->trainers[!own->number]);
-    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.cost_total", &matches));
+    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
     CHECK_INT(matches.count, 2);
     sgm_matches_free(&matches);
     CHECK_OK(sgm_resolve_set(other, "optimiser.learning_rate", rate, NULL, NULL));
@@ -88,7 +88,7 @@ static sgm_status visit_both(void *self, sgm_hook_call *call)
 {
     pair *both = self;
     sgm_matches matches = {0};
-    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.cost_total", &matches));
+    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
     sgm_matches_free(&matches);
     atomic_fetch_add(&both->calls[call->trainer[0] == 'b'], 1);
     return SGM_OK;

@@ -5,12 +5,12 @@
 
 static sgm_dataset *line(void)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static const float x[] = {0, 1, 2, 3}, y[] = {1, 3, 5, 7};
     sgm_shape shape = sgm_shape_of(4, 1);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
                              sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;

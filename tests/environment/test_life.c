@@ -89,14 +89,14 @@ TEST(preparing_initialises_trainers_and_begins_monitors_once)
     size_t count;
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a"),
-                *ghost = give_parts(sgm_ghost_trainer_create(env, "ghost"));
+                *unscheduled = give_parts(sgm_unscheduled_trainer_create(env, "unscheduled"));
     CHECK_OK(sgm_env_monitor(env, counting(&started)));
     sgm_trainer_parameters(trainer, &count);
     CHECK_INT(count, 0);
     CHECK_OK(sgm_env_prepare(env));
     sgm_trainer_parameters(trainer, &count);
     CHECK_INT(count, 2);
-    sgm_trainer_parameters(ghost, &count);
+    sgm_trainer_parameters(unscheduled, &count);
     CHECK_INT(count, 2);
     CHECK_INT(started, 1);
     CHECK_OK(sgm_env_prepare(env));

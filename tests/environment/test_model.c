@@ -3,23 +3,23 @@
 
 #include <sigma/sigma.h>
 
-#define RECORDS 8
+#define EXAMPLES 8
 
 /* Two features; the label is their sum, or which of them is larger as one of two classes. */
 static sgm_tensor *features(void)
 {
-    static const float values[RECORDS * 2] = {0, 1,    1,    0,    0.5f, 0.25f, 0.25f, 0.75f,
-                                              1, 0.5f, 0.1f, 0.9f, 0.8f, 0.3f,  0.2f,  0.6f};
-    sgm_shape shape = sgm_shape_of(RECORDS, 2);
+    static const float values[EXAMPLES * 2] = {0, 1,    1,    0,    0.5f, 0.25f, 0.25f, 0.75f,
+                                               1, 0.5f, 0.1f, 0.9f, 0.8f, 0.3f,  0.2f,  0.6f};
+    sgm_shape shape = sgm_shape_of(EXAMPLES, 2);
     return sgm_tensor_from(SGM_FLOAT32, &shape, values);
 }
 
 static sgm_tensor *labels(bool classes)
 {
     sgm_tensor *x = features();
-    sgm_shape shape = classes ? sgm_shape_of(RECORDS, 2) : sgm_shape_of(RECORDS);
+    sgm_shape shape = classes ? sgm_shape_of(EXAMPLES, 2) : sgm_shape_of(EXAMPLES);
     sgm_tensor *result = sgm_tensor_create(SGM_FLOAT32, &shape);
-    for (int64_t i = 0; i < RECORDS; i++) {
+    for (int64_t i = 0; i < EXAMPLES; i++) {
         double a = sgm_tensor_get(x, (const int64_t[]){i, 0}), b = sgm_tensor_get(x, (const int64_t[]){i, 1});
         if (classes)
             sgm_tensor_set(result, (const int64_t[]){i, a < b}, 1);
@@ -39,18 +39,18 @@ TEST(input_and_cost_are_added)
     CHECK(sgm_model_trainer(model) == NULL);
     CHECK_OK(sgm_model_train(model, x, y, .epochs = 200, .batch = 4,
                              .optimiser = sgm_momentum(.learning_rate = 0.1)));
-    sgm_tensor *answer = sgm_model_predict(model, x);
-    CHECK_OK(answer);
-    CHECK_INT(sgm_tensor_shape(answer)->rank, 2);
-    CHECK_INT(sgm_tensor_shape(answer)->dims[0], RECORDS);
-    CHECK_NEAR(sgm_tensor_get(answer, (const int64_t[]){4, 0}), 1.5, 1e-3);
+    sgm_tensor *output = sgm_model_predict(model, x);
+    CHECK_OK(output);
+    CHECK_INT(sgm_tensor_shape(output)->rank, 2);
+    CHECK_INT(sgm_tensor_shape(output)->dims[0], EXAMPLES);
+    CHECK_NEAR(sgm_tensor_get(output, (const int64_t[]){4, 0}), 1.5, 1e-3);
     sgm_metrics metrics;
     CHECK_OK(sgm_model_evaluate(model, x, y, &metrics));
-    CHECK_INT(metrics.records, RECORDS);
+    CHECK_INT(metrics.examples, EXAMPLES);
     CHECK_NEAR(metrics.loss, 0, 1e-5);
     CHECK(isnan(metrics.accuracy));
     CHECK_STR(sgm_trainer_name(sgm_model_trainer(model)), "model");
-    sgm_tensor_free(answer);
+    sgm_tensor_free(output);
     sgm_tensor_free(x);
     sgm_tensor_free(y);
     sgm_env_free(env);

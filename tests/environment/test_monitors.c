@@ -68,11 +68,12 @@ TEST(monitors_are_told_of_trainers_that_come_and_go)
     line_trainer(env, "first");
     CHECK_OK(sgm_env_monitor(env, noting(&notes)));
     sgm_trainer *second = line_trainer(env, "second");
-    give_parts(sgm_ghost_trainer_create(env, "ghost"));
+    give_parts(sgm_unscheduled_trainer_create(env, "unscheduled"));
     CHECK_OK(sgm_run(env, .epochs = 1));
     CHECK_OK(sgm_env_remove_trainer(env, second));
     sgm_env_free(env);
-    CHECK_STR(notes.data, "join home reference 1 7; +first +second +ghost -second finish -ghost -first free");
+    CHECK_STR(notes.data,
+              "join home reference 1 7; +first +second +unscheduled -second finish -unscheduled -first free");
     sgm__text_free(&notes);
 }
 

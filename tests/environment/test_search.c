@@ -29,7 +29,7 @@ static sgm_status fill(sgm_trainer *trainer)
     sgm_dataset *dataset = sine_dataset(24);
     sgm_trainer_network(trainer, "input(3) + dense(5, tanh) + dropout(0.2) + dense(1) + mean_squared");
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 8));
-    sgm_trainer_add_data(trainer, "validation", sgm_undivided(dataset));
+    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
     sgm_dataset_free(dataset);
     return sgm_trainer_optimiser(trainer,
                                  sgm_momentum(.learning_rate = 0.05, .schedule = {.kind = SGM_COSINE}));
@@ -56,7 +56,7 @@ static sgm_env *make_env(void)
 static const char *const rates[] = {"0.01", "0.02", "0.03", "0.04", "0.05",
                                     "0.06", "0.07", "0.08", "0.09", NULL};
 
-static sgm_search_options standard(sgm_search_method method)
+static sgm_search_options default_value(sgm_search_method method)
 {
     return (sgm_search_options){.struct_size = sizeof(sgm_search_options),
                                 .method = method,
@@ -130,7 +130,7 @@ TEST(halving_goes_on_with_the_best)
     char *table, path[128];
     open_folder();
     score = changing_score;
-    sgm_search_options options = standard(SGM_SEARCH_HALVING);
+    sgm_search_options options = default_value(SGM_SEARCH_HALVING);
     CHECK_OK(run(&options, &table));
     drop_seconds(table);
     CHECK_STR(table, wanted);
@@ -159,7 +159,7 @@ TEST(halving_goes_on_with_the_best)
 TEST(side_by_side_is_the_same)
 {
     char *one, *three;
-    sgm_search_options options = standard(SGM_SEARCH_HALVING);
+    sgm_search_options options = default_value(SGM_SEARCH_HALVING);
     options.objective = NULL; /* validation.loss */
     open_folder();
     CHECK_OK(run(&options, &one));
@@ -191,7 +191,7 @@ TEST(a_trial_that_fails_does_not_stop_the_others)
 {
     open_folder();
     score = holey_score;
-    sgm_search_options options = standard(SGM_SEARCH_GRID);
+    sgm_search_options options = default_value(SGM_SEARCH_GRID);
     options.values[0].choices = SGM_CHOICES("1", "2", "3", "4", "5", "6", "100000", "0.08", "0.09");
     options.epochs = 4;
     sgm_env *env = make_env();
@@ -217,24 +217,24 @@ TEST(a_trial_that_fails_does_not_stop_the_others)
 TEST(what_all_trials_lack_is_a_failure)
 {
     open_folder();
-    sgm_search_options options = standard(SGM_SEARCH_GRID);
+    sgm_search_options options = default_value(SGM_SEARCH_GRID);
     options.objective = "validation.los";
     CHECK_ERROR(run(&options, NULL), "did you mean 'validation.loss'");
     close_folder();
     open_folder();
-    options = standard(SGM_SEARCH_GRID);
+    options = default_value(SGM_SEARCH_GRID);
     options.epochs = 0; /* and no validation before the end */
     options.iterations = 2;
     options.objective = "validation.loss";
     CHECK_ERROR(run(&options, NULL), "the objective, looked for after 0 epochs of trial-001: ");
     close_folder();
     open_folder();
-    options = standard(SGM_SEARCH_GRID);
+    options = default_value(SGM_SEARCH_GRID);
     options.objective = "network";
     CHECK_ERROR(run(&options, NULL), "'network' is no number");
     close_folder();
     open_folder();
-    options = standard(SGM_SEARCH_GRID);
+    options = default_value(SGM_SEARCH_GRID);
     options.values[0].name = "optimiser.learning_rat";
     CHECK_ERROR(run(&options, NULL), "all 9 trials have failed, the first one so:");
     close_folder();
@@ -266,7 +266,7 @@ static char *undisturbed(sgm_search_options *options)
 
 TEST(an_interrupted_search_goes_on_to_the_same_table)
 {
-    sgm_search_options options = standard(SGM_SEARCH_HALVING);
+    sgm_search_options options = default_value(SGM_SEARCH_HALVING);
     score = NULL;
     options.objective = NULL;
     char *wanted = undisturbed(&options), *table = NULL;
@@ -326,7 +326,7 @@ static void cut_log(int lines)
 
 static void crash_and_resume(const char *objective, double (*own)(int64_t, int64_t))
 {
-    sgm_search_options options = standard(SGM_SEARCH_HALVING);
+    sgm_search_options options = default_value(SGM_SEARCH_HALVING);
     char *table;
     score = own;
     options.objective = objective;
@@ -361,7 +361,7 @@ TEST(another_search_is_not_gone_on_with)
 {
     open_folder();
     score = plain_score;
-    sgm_search_options options = standard(SGM_SEARCH_GRID);
+    sgm_search_options options = default_value(SGM_SEARCH_GRID);
     options.epochs = 2;
     CHECK_OK(run(&options, NULL));
     CHECK_ERROR(run(&options, NULL), "holds a search already");
@@ -396,7 +396,7 @@ TEST(a_search_has_its_environment_for_itself_and_can_be_stopped)
 {
     open_folder();
     score = plain_score;
-    sgm_search_options options = standard(SGM_SEARCH_GRID);
+    sgm_search_options options = default_value(SGM_SEARCH_GRID);
     sgm_env *env = make_env();
     options.epochs = 2;
     options.user = env;

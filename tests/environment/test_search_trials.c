@@ -151,13 +151,13 @@ TEST(nothing_is_drawn_twice)
     sgm_env_free(env);
 }
 
-static void check_rungs(int64_t trials, int64_t epochs, double factor, int64_t least, size_t count,
+static void check_rungs(int64_t trials, int64_t epochs, double factor, int64_t minimum, size_t count,
                         const int64_t (*wanted)[2])
 {
     sgm_env *env = make_env();
     sgm_search *search =
         sgm_search_create(env, .method = SGM_SEARCH_HALVING, .folder = "none", .set_up = set_up,
-                          .trials = trials, .epochs = epochs, .factor = factor, .least_epochs = least,
+                          .trials = trials, .epochs = epochs, .factor = factor, .minimum_epochs = minimum,
                           .values = {{"momentum", .from = 0.5, .to = 0.9}});
     CHECK_OK(search);
     int64_t own[2];

@@ -1,21 +1,21 @@
-/* Several trainers of one environment at once; runs in the background; ghost trainers. */
+/* Several trainers of one environment at once; runs in the background; unscheduled trainers. */
 #include "environment_test.h"
 
 #include <pthread.h>
 #include <signal.h>
 #include <unistd.h>
 
-#define RECORDS 48
+#define EXAMPLES 48
 #define FOR_LONG 100000000
 
 static void give_sines(sgm_trainer *trainer, double rate)
 {
-    sgm_dataset *dataset = sine_dataset(RECORDS);
+    sgm_dataset *dataset = sine_dataset(EXAMPLES);
     CHECK_OK(trainer);
     CHECK_OK(
         sgm_trainer_network(trainer, "input(3) + dense(7, tanh) + dropout(0.2) + dense(1) + mean_squared"));
     CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 8)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset)));
     CHECK_OK(sgm_trainer_optimiser(trainer, sgm_momentum(.learning_rate = rate)));
     sgm_dataset_free(dataset);
 }
@@ -43,11 +43,11 @@ static int64_t iterations(sgm_env *env, const char *trainer)
     return content.as.integer;
 }
 
-static void wait_for_iteration(sgm_env *env, const char *trainer, int64_t least)
+static void wait_for_iteration(sgm_env *env, const char *trainer, int64_t minimum)
 {
-    for (int i = 0; i < 20000 && iterations(env, trainer) < least; i++)
+    for (int i = 0; i < 20000 && iterations(env, trainer) < minimum; i++)
         usleep(500);
-    CHECK(iterations(env, trainer) >= least);
+    CHECK(iterations(env, trainer) >= minimum);
 }
 
 static void wait_for_state(sgm_trainer *trainer, sgm_trainer_state state)
@@ -317,47 +317,47 @@ TEST(freeing_stops_what_runs)
     CHECK_STR(reasons[1], reasons[0]);
 }
 
-/* --- ghosts --- */
+/* --- unscheduled trainers --- */
 
-TEST(a_ghost_is_prepared_but_not_run)
+TEST(an_unscheduled_trainer_is_prepared_but_not_run)
 {
     sgm_env *env = make_env();
-    sgm_trainer *a = add(env, "a", 0.01), *ghost = sgm_ghost_trainer_create(env, "ghost");
-    give_sines(ghost, 0.01);
+    sgm_trainer *a = add(env, "a", 0.01), *unscheduled = sgm_unscheduled_trainer_create(env, "unscheduled");
+    give_sines(unscheduled, 0.01);
     size_t count;
-    CHECK(sgm_trainer_parameters(ghost, &count) == NULL);
+    CHECK(sgm_trainer_parameters(unscheduled, &count) == NULL);
     CHECK_OK(sgm_run(env, .epochs = 3));
-    CHECK(sgm_trainer_parameters(ghost, &count) != NULL);
+    CHECK(sgm_trainer_parameters(unscheduled, &count) != NULL);
     CHECK_INT(iterations(env, "a"), 18);
-    CHECK_INT(iterations(env, "ghost"), 0);
+    CHECK_INT(iterations(env, "unscheduled"), 0);
     double trained[21], untrained[21];
     read_weights(a, trained);
-    read_weights(ghost, untrained);
+    read_weights(unscheduled, untrained);
     CHECK(memcmp(trained, untrained, sizeof trained) != 0);
     static const char *const states[] = {"1-dense.weights", "1-dense.biases", "3-dense.weights",
                                          "3-dense.biases"};
     for (int i = 0; i < 4; i++) {
         sgm_tensor *value = sgm_trainer_get(a, states[i]);
         CHECK_OK(value);
-        CHECK_OK(sgm_trainer_set(ghost, states[i], value));
+        CHECK_OK(sgm_trainer_set(unscheduled, states[i], value));
         sgm_tensor_free(value);
     }
-    sgm_dataset *dataset = sine_dataset(RECORDS);
-    sgm_iterator *all = sgm_undivided(dataset);
-    sgm_metrics of_a, of_ghost;
+    sgm_dataset *dataset = sine_dataset(EXAMPLES);
+    sgm_iterator *all = sgm_full_batch(dataset);
+    sgm_metrics of_a, of_unscheduled;
     CHECK_OK(sgm_trainer_evaluate(a, all, &of_a));
-    CHECK_OK(sgm_trainer_evaluate(ghost, all, &of_ghost));
-    CHECK_INT(of_ghost.records, RECORDS);
-    CHECK(of_a.loss == of_ghost.loss);
+    CHECK_OK(sgm_trainer_evaluate(unscheduled, all, &of_unscheduled));
+    CHECK_INT(of_unscheduled.examples, EXAMPLES);
+    CHECK(of_a.loss == of_unscheduled.loss);
     sgm_iterator_free(all);
     sgm_dataset_free(dataset);
     sgm_env_free(env);
 }
 
-TEST(ghosts_alone_are_nothing_to_run)
+TEST(unscheduled_trainers_alone_are_nothing_to_run)
 {
     sgm_env *env = make_env();
-    give_sines(sgm_ghost_trainer_create(env, "ghost"), 0.01);
+    give_sines(sgm_unscheduled_trainer_create(env, "unscheduled"), 0.01);
     CHECK_ERROR(sgm_run(env, .epochs = 1), "there is no trainer to run");
     sgm_env_free(env);
 }

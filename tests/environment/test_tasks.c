@@ -11,7 +11,7 @@ static sgm_dataset *iris(void)
         length += (size_t)snprintf(text + length, sizeof text - length, "%d,%d\n", i % 7, i % 3);
     return sgm_dataset_create("numbers", .extractor = sgm_csv_extractor(
                                              sgm_csv_reader(sgm_memory_source("numbers.csv", text, length)),
-                                             .sections = {{"inputs", 0, 0}, {"targets", 1, 1}}));
+                                             .fields = {{"inputs", 0, 0}, {"targets", 1, 1}}));
 }
 
 static sgm_trainer *good_trainer(sgm_env *env, const char *name)

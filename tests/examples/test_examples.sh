@@ -24,12 +24,12 @@ for call in composed_op native_op custom_layer ctc characters xor autoencoder ti
     verdict "$call" $?
 done
 
-# file NAME MEASURE LEAST MOST ARGUMENTS...: what the last line of the training says of its validation
+# file NAME MEASURE MINIMUM MAXIMUM ARGUMENTS...: what the last line of the training says of its validation
 file()
 {
     "$SIGMA_BUILD_DIR/sigma" train "examples/$1" --quiet --folder "$folder/${1%.yaml}" "${@:5}" >"$folder/out" 2>&1
     sed -n "s/^validation: .*$2 \\([0-9.]*\\).*/\\1/p" "$folder/out" |
-        awk -v least="$3" -v most="$4" '{ good = $1 >= least && $1 <= most } END { exit !good }'
+        awk -v minimum="$3" -v maximum="$4" '{ good = $1 >= minimum && $1 <= maximum } END { exit !good }'
     verdict "$1" $?
 }
 file iris.yaml accuracy 90 100

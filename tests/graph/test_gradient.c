@@ -1,7 +1,7 @@
 /* Autodiff: derivatives known by hand, gradients of gradients, and rules that are missing or wrong. */
 #include "handlers/graphs.h"
 
-#define MOST 16
+#define MAXIMUM 16
 
 /* Runs a graph in float64 on the reference with input 'x', and reads an output. */
 typedef struct machine {
@@ -41,7 +41,7 @@ static void evaluate(machine *m, sgm_value value, const double *x, double *resul
 static void check_value(machine *m, sgm_value value, const double *x, const double *expected,
                         double tolerance)
 {
-    double result[MOST];
+    double result[MAXIMUM];
     sgm_type type = sgm_value_type(m->graph, value);
     evaluate(m, value, x, result);
     for (int64_t i = 0; i < sgm_shape_elements(&type.shape); i++)
@@ -80,8 +80,8 @@ TEST(a_quadratic_form)
     sgm_tensor *tensor = tensor_of(SGM_FLOAT64, DIMS(2, 2), NUMBERS(1, 2, 3, 4));
     sgm_value a = sgm_constant(m.graph, tensor), ax = sgm_matmul(m.graph, a, m.x);
     sgm_value cost = sgm_matmul(m.graph, sgm_transpose(m.graph, m.x), ax); /* (1, 1) is one number, too */
-    sgm_value slope = gradient(&m, cost, m.x);
-    check_value(&m, slope, NUMBERS(5, -2), NUMBERS(2 * 5 - 5 * 2, 5 * 5 - 8 * 2), 1e-13);
+    sgm_value found = gradient(&m, cost, m.x);
+    check_value(&m, found, NUMBERS(5, -2), NUMBERS(2 * 5 - 5 * 2, 5 * 5 - 8 * 2), 1e-13);
     tear_down(&m);
     sgm_tensor_free(tensor);
 }
@@ -129,8 +129,8 @@ TEST(hessian_times_a_vector)
     machine m = set_up(DIMS(3));
     sgm_tensor *tensor = tensor_of(SGM_FLOAT64, DIMS(3), NUMBERS(1, -2, 3));
     sgm_value v = sgm_constant(m.graph, tensor), three = sgm_number(m.graph, 3);
-    sgm_value slope = gradient(&m, sgm_sum(m.graph, sgm_power(m.graph, m.x, three)), m.x);
-    sgm_value product = gradient(&m, sgm_sum(m.graph, sgm_multiply(m.graph, slope, v)), m.x);
+    sgm_value found = gradient(&m, sgm_sum(m.graph, sgm_power(m.graph, m.x, three)), m.x);
+    sgm_value product = gradient(&m, sgm_sum(m.graph, sgm_multiply(m.graph, found, v)), m.x);
     check_value(&m, product, NUMBERS(2, 0.5, -1), NUMBERS(12, -6, -18), 1e-12);
     sgm_value third = gradient(&m, sgm_sum(m.graph, product), m.x); /* 6v */
     check_value(&m, third, NUMBERS(2, 0.5, -1), NUMBERS(6, -12, 18), 1e-12);
@@ -162,8 +162,8 @@ TEST(cross_entropy_twice)
 {
     static const double x[] = {0.3, -1, 2, 0.1, 0.7, -0.4}, h = 1e-5;
     machine m = set_up(DIMS(2, 3));
-    sgm_value slope = gradient(&m, cross_entropy(&m), m.x);
-    sgm_value weighted = sgm_multiply(m.graph, slope, sgm_sin(m.graph, slope));
+    sgm_value found = gradient(&m, cross_entropy(&m), m.x);
+    sgm_value weighted = sgm_multiply(m.graph, found, sgm_sin(m.graph, found));
     sgm_value cost = sgm_sum(m.graph, weighted), second = gradient(&m, cost, m.x);
     double result[6], expected[6];
     evaluate(&m, second, x, result);
@@ -263,11 +263,11 @@ TEST(gradients_belong_to_the_layer)
     sgm_value y = sgm_exp(m.graph, m.x);
     sgm_graph_pop_label(m.graph);
     sgm_graph_push_label(m.graph, "costs");
-    sgm_value slope = gradient(&m, sgm_sum(m.graph, sgm_sin(m.graph, y)), m.x);
-    CHECK_STR(sgm_value_label(m.graph, slope), "0-exp");
-    CHECK_STR(sgm_value_label(m.graph, sgm_exp(m.graph, slope)), "costs");
+    sgm_value found = gradient(&m, sgm_sum(m.graph, sgm_sin(m.graph, y)), m.x);
+    CHECK_STR(sgm_value_label(m.graph, found), "0-exp");
+    CHECK_STR(sgm_value_label(m.graph, sgm_exp(m.graph, found)), "costs");
     sgm_graph_pop_label(m.graph);
-    CHECK_STR(sgm_value_label(m.graph, sgm_exp(m.graph, slope)), "");
+    CHECK_STR(sgm_value_label(m.graph, sgm_exp(m.graph, found)), "");
     tear_down(&m);
 }
 
@@ -320,9 +320,9 @@ TEST(a_composition_without_a_rule)
     machine m = set_up(DIMS(2));
     sgm_value three = sgm_filled_like(m.graph, m.x, 3);
     sgm_value y = sgm_record(m.graph, &product_op, (const sgm_value[]){m.x, three}, 2, NULL);
-    sgm_value slope = gradient(&m, sgm_sum(m.graph, y), m.x); /* 6x */
-    check_value(&m, slope, NUMBERS(1, -2), NUMBERS(6, -12), 0);
-    check_value(&m, gradient(&m, sgm_sum(m.graph, slope), m.x), NUMBERS(1, -2), NUMBERS(6, 6), 0);
+    sgm_value found = gradient(&m, sgm_sum(m.graph, y), m.x); /* 6x */
+    check_value(&m, found, NUMBERS(1, -2), NUMBERS(6, -12), 0);
+    check_value(&m, gradient(&m, sgm_sum(m.graph, found), m.x), NUMBERS(1, -2), NUMBERS(6, 6), 0);
     tear_down(&m);
 }
 

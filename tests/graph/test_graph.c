@@ -399,15 +399,15 @@ static sgm_status use_everything(double *cost)
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, DIMS(2, 3));
     sgm_status status = tensor != NULL && session != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     sgm_graph_push_label(graph, "0-dense");
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3)), slope;
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3)), gradient;
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(3, 4));
     sgm_value y = sgm_softmax(graph, sgm_flip(graph, sgm_matmul(graph, x, w), 1));
     sgm_graph_pop_label(graph);
     sgm_value error = sgm_mean(graph, sgm_softplus(graph, sgm_gelu(graph, y)));
     if (status == SGM_OK)
-        status = sgm_gradients(graph, error, &w, 1, &slope);
+        status = sgm_gradients(graph, error, &w, 1, &gradient);
     if (status == SGM_OK) {
-        sgm_assign(graph, w, sgm_subtract(graph, w, slope));
+        sgm_assign(graph, w, sgm_subtract(graph, w, gradient));
         sgm_value parts[] = {error, sgm_sum(graph, sgm_sort(graph, y, 1, true))};
         sgm_value column = sgm_reshape(graph, parts[0], DIMS(1));
         sgm_output(graph, "list", sgm_concatenate(graph, (const sgm_value[]){column, column}, 2, 0));

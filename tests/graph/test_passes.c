@@ -171,7 +171,7 @@ TEST(what_does_something_stays)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(3, 3));
-    sgm_output(graph, "turned", sgm_transpose(graph, x)); /* the same shape */
+    sgm_output(graph, "transposed", sgm_transpose(graph, x)); /* the same shape */
     sgm_output(graph, "double", sgm_multiply(graph, x, sgm_number(graph, 2)));
     sgm_output(graph, "inverse", sgm_divide(graph, sgm_number(graph, 1), x));
     sgm_output(graph, "sum", sgm_add(graph, x, sgm_number(graph, 1)));

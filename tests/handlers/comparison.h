@@ -6,13 +6,13 @@
 #include "handlers/cpu/cpu.h"
 #include "handlers/graphs.h"
 
-#define MOST_INPUTS 3
-#define MOST_OUTPUTS 4
+#define MAXIMUM_INPUTS 3
+#define MAXIMUM_OUTPUTS 4
 
 typedef struct input {
     sgm_dtype dtype;
     sgm_shape shape;
-    double least, most;
+    double minimum, maximum;
 } input;
 
 __attribute__((unused)) static sgm_tensor *random_input(const input *description, sgm__random *random)
@@ -23,8 +23,8 @@ __attribute__((unused)) static sgm_tensor *random_input(const input *description
     int64_t count = sgm_shape_elements(&description->shape);
     for (int64_t i = 0; i < count; i++)
         sgm_array_store(&array, i,
-                        description->least +
-                            (description->most - description->least) * sgm__random_uniform(random));
+                        description->minimum +
+                            (description->maximum - description->minimum) * sgm__random_uniform(random));
     return tensor;
 }
 
@@ -51,7 +51,7 @@ __attribute__((unused)) static int run_on(const char *name, int threads, const c
     }
     CHECK_OK(sgm_session_run(session, program));
     int output = 0;
-    for (; output < MOST_OUTPUTS && sgm_program_has_output(program, names[output]); output++) {
+    for (; output < MAXIMUM_OUTPUTS && sgm_program_has_output(program, names[output]); output++) {
         sgm_type type = sgm_program_output_type(program, names[output]);
         outputs[output] = sgm_tensor_create(type.dtype, &type.shape);
         CHECK_OK(sgm_session_read(session, program, names[output], outputs[output]));

@@ -326,7 +326,7 @@ static void fuzz_windows(fuzz *f)
         window.before[i] = window.size[i] > 1 ? fuzz_below(f, 2) : 0;
         window.after[i] = window.size[i] > 1 ? fuzz_below(f, 2) : 0;
     }
-    window.leave_padding = fuzz_chance(f, 50);
+    window.exclude_padding = fuzz_chance(f, 50);
     int64_t choice = fuzz_below(f, f->smooth ? 2 : 3), terms = sgm_shape_elements(&kernel) / kernel.dims[0];
     if (choice == 0)
         y = fuzz_scale(f, sgm_convolution(f->graph, x, fuzz_constant(f, &kernel), (sgm_value){-1}, &window),
@@ -360,18 +360,18 @@ static void fuzz_parts(fuzz *f)
         fuzz_add(f, sgm_sin(f->graph, sgm_slice(f->graph, whole, 1, 8, 24, 1)));
 }
 
-/* A sum of products, some of them of turned factors, and of something else. */
+/* A sum of products, some of them of transposed factors, and of something else. */
 static void fuzz_products(fuzz *f)
 {
     sgm_value a = fuzz_constant(f, DIMS(8, 5)), b = fuzz_constant(f, DIMS(8, 6)), sum = {-1}, term;
-    bool turned = fuzz_chance(f, 60);
+    bool transposed = fuzz_chance(f, 60);
     if (fuzz_chance(f, 50))
         a = sgm_tanh(f->graph, a);
     for (int64_t count = 2 + fuzz_below(f, 3), i = 0; i < count; i++) {
         sgm_value left = sgm_slice(f->graph, a, 0, 2 * i, 2 * i + 2, 1);
         sgm_value right = sgm_slice(f->graph, b, 0, 2 * i, 2 * i + 2, 1);
-        left = turned || fuzz_chance(f, 80) ? sgm_transpose(f->graph, left)
-                                            : sgm_reshape(f->graph, left, DIMS(5, 2));
+        left = transposed || fuzz_chance(f, 80) ? sgm_transpose(f->graph, left)
+                                                : sgm_reshape(f->graph, left, DIMS(5, 2));
         term = sgm_matmul(f->graph, left, right);
         if (fuzz_chance(f, 20))
             term = fuzz_scale(f, term, 0.5);

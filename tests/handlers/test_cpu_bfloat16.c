@@ -24,11 +24,11 @@ static const shape_case cases[] = {
     {TEST_SHAPE(3, 0), TEST_SHAPE(0, 4), 0},
 };
 
-static sgm_shape stored(const sgm_shape *shape, bool turned, bool one_row)
+static sgm_shape stored(const sgm_shape *shape, bool transposed, bool one_row)
 {
     sgm_shape s = *shape;
     int32_t last = s.rank - 1;
-    if (turned) {
+    if (transposed) {
         s.dims[last] = shape->dims[last - 1];
         s.dims[last - 1] = shape->dims[last];
     }
@@ -48,12 +48,12 @@ static sgm_tensor *random_tensor(const sgm_shape *shape, uint64_t seed)
     return tensor;
 }
 
-static sgm_value operand(sgm_graph *graph, const char *name, const sgm_shape *shape, bool turned,
+static sgm_value operand(sgm_graph *graph, const char *name, const sgm_shape *shape, bool transposed,
                          bool one_row)
 {
-    sgm_shape as = stored(shape, turned, one_row);
+    sgm_shape as = stored(shape, transposed, one_row);
     sgm_value x = sgm_input_value(graph, name, SGM_BFLOAT16, &as);
-    if (turned)
+    if (transposed)
         x = sgm_transpose(graph, x);
     return one_row ? sgm_broadcast(graph, x, shape) : x;
 }

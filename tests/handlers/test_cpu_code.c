@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_VALUES 80
+#define MAXIMUM_VALUES 80
 
 static const float special[] = {0.0f,      -0.0f, 1.0f,    -1.0f,   0.5f,   3e38f,   -3e38f,     INFINITY,
                                 -INFINITY, NAN,   1e-38f,  -1e-38f, 1e-42f, 88.0f,   -90.0f,     2.5f,
@@ -169,7 +169,7 @@ TEST(each_function_that_is_called)
 typedef struct maker {
     sgm_graph *graph;
     sgm__random random;
-    sgm_value floats[MOST_VALUES], bools[MOST_VALUES];
+    sgm_value floats[MAXIMUM_VALUES], bools[MAXIMUM_VALUES];
     int float_count, bool_count;
 } maker;
 
@@ -338,8 +338,8 @@ TEST(rows)
     check_rows(5, 40, 96, 3);
 }
 
-/* gelu and its slope of the same number are one call; apart, or of other numbers, they are two. */
-TEST(gelu_with_its_slope)
+/* gelu and its gradient of the same number are one call; apart, or of other numbers, they are two. */
+TEST(gelu_with_its_gradient)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(SPECIAL * SPECIAL);
@@ -347,12 +347,12 @@ TEST(gelu_with_its_slope)
     y = sgm_input_value(graph, "y", SGM_FLOAT32, &shape);
     sgm_value sum = sgm_add(graph, x, y);
     sgm_output(graph, "gelu", sgm_gelu(graph, sum));
-    sgm_output(graph, "slope", sgm_multiply(graph, sgm_gelu_slope(graph, sum), sgm_tanh(graph, y)));
-    sgm_output(graph, "slope before", sgm_gelu_slope(graph, y));
-    sgm_output(graph, "gelu after", sgm_add(graph, sgm_gelu(graph, y), sgm_gelu_slope(graph, x)));
+    sgm_output(graph, "gradient", sgm_multiply(graph, sgm_gelu_gradient(graph, sum), sgm_tanh(graph, y)));
+    sgm_output(graph, "gradient before", sgm_gelu_gradient(graph, y));
+    sgm_output(graph, "gelu after", sgm_add(graph, sgm_gelu(graph, y), sgm_gelu_gradient(graph, x)));
     half[0] = sgm_cast(graph, sum, SGM_BFLOAT16);
     half[1] = sgm_gelu(graph, half[0]);
-    half[2] = sgm_gelu_slope(graph, half[0]);
+    half[2] = sgm_gelu_gradient(graph, half[0]);
     sgm_output(graph, "half", sgm_multiply(graph, half[1], half[2]));
     CHECK_OK(sgm_graph_status(graph));
     pair p = pair_create(2, false);
@@ -364,8 +364,8 @@ TEST(gelu_with_its_slope)
     }
     run_pair(&p);
     check_pair(&p, "gelu");
-    check_pair(&p, "slope");
-    check_pair(&p, "slope before");
+    check_pair(&p, "gradient");
+    check_pair(&p, "gradient before");
     check_pair(&p, "gelu after");
     check_pair(&p, "half");
     pair_free(&p);
@@ -382,10 +382,10 @@ TEST(random_steps)
 TEST(update_of_many_parameters)
 {
     sgm_graph *graph = sgm_graph_create();
-    sgm_shape inputs = sgm_shape_of(20, 300), slopes = sgm_shape_of(20, 500),
+    sgm_shape inputs = sgm_shape_of(20, 300), gradients = sgm_shape_of(20, 500),
               weights = sgm_shape_of(300, 500);
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &inputs);
-    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, &slopes);
+    sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, &gradients);
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, &weights);
     sgm_value gradient = sgm_matmul(graph, sgm_transpose(graph, x), y);
     sgm_value root =
@@ -397,7 +397,7 @@ TEST(update_of_many_parameters)
     set_pair(&p, "w", start);
     sgm_tensor_free(start);
     prepare_pair(&p, graph);
-    sgm_tensor *values[2] = {random_operand(&m, &inputs), random_operand(&m, &slopes)};
+    sgm_tensor *values[2] = {random_operand(&m, &inputs), random_operand(&m, &gradients)};
     feed_pair(&p, "x", values[0]);
     feed_pair(&p, "y", values[1]);
     run_pair(&p);

@@ -8,7 +8,7 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_VALUES 160
+#define MAXIMUM_VALUES 160
 #define OPERANDS 6
 #define STATES 3
 #define HANDLERS 3
@@ -20,7 +20,7 @@ typedef struct maker {
     sgm_graph *graph;
     sgm__random random;
     sgm_shape shape; /* of nearly all values */
-    sgm_value values[TYPES][MOST_VALUES];
+    sgm_value values[TYPES][MAXIMUM_VALUES];
     int counts[TYPES];
     sgm_shape shapes[OPERANDS + STATES]; /* of what comes from outside */
     sgm_dtype dtypes[OPERANDS + STATES];
@@ -38,7 +38,7 @@ static void keep(maker *m, sgm_value value)
 {
     sgm_dtype dtype = sgm_value_type(m->graph, value).dtype;
     for (int t = 0; t < TYPES; t++)
-        if (types[t] == dtype && m->counts[t] < MOST_VALUES)
+        if (types[t] == dtype && m->counts[t] < MAXIMUM_VALUES)
             m->values[t][m->counts[t]++] = value;
 }
 
@@ -74,7 +74,7 @@ static sgm_value from_outside(maker *m, int index, sgm_dtype dtype)
         int32_t gone = 1 + (int32_t)below(m, rank);
         shape.rank -= gone;
         memmove(shape.dims, shape.dims + gone, (size_t)shape.rank * sizeof *shape.dims);
-    } else if (kind == 3) { /* turned */
+    } else if (kind == 3) { /* transposed */
         for (int32_t i = 0; i < rank; i++)
             order[i] = i;
         for (int32_t i = rank; i-- > 1;) {
@@ -140,7 +140,7 @@ static sgm_value moved(maker *m, sgm_value x)
         if (rank >= 2 && m->shape.dims[last] == m->shape.dims[last - 1])
             return sgm_transpose(graph, x);
         return sgm_flip(graph, x, last);
-    case 5: { /* turned in memory */
+    case 5: { /* transposed in memory */
         int32_t order[SGM_MAX_RANK];
         sgm_shape flat = sgm_shape_of(-1);
         for (int32_t i = 0; i < rank; i++)
@@ -226,9 +226,9 @@ static void make_value(maker *m)
 static void make_shape(maker *m, uint64_t seed)
 {
     m->shape.rank = (int32_t)below(m, 5);
-    int64_t most = seed % 7 == 0 ? 40 : 9;
+    int64_t maximum = seed % 7 == 0 ? 40 : 9;
     for (int32_t i = 0; i < m->shape.rank; i++)
-        m->shape.dims[i] = 1 + below(m, i + 1 == m->shape.rank ? most * 6 : most);
+        m->shape.dims[i] = 1 + below(m, i + 1 == m->shape.rank ? maximum * 6 : maximum);
     if (m->shape.rank > 2 && seed % 5 == 0)
         m->shape.dims[m->shape.rank - 2] = m->shape.dims[m->shape.rank - 1];
     if (m->shape.rank > 0 && seed % 31 == 0)

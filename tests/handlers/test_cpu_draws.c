@@ -35,7 +35,7 @@ static sgm_value draw(sgm_graph *graph, random_states s, int64_t stream, sgm_dty
     return sgm_random_uniform(graph, s.seed, s.step, stream, dtype, shape);
 }
 
-#define READ_MOST 3
+#define READ_MAXIMUM 3
 
 /* Runs twice; the results of the second run, and with `plan` the program's text. Frees the handler. */
 static void run_twice(sgm_handler *handler, const sgm_graph *graph, const input *inputs, int count,
@@ -81,7 +81,7 @@ static sgm_tensor *result_of(sgm_handler *handler, const sgm_graph *graph, const
 static void check_outputs(const sgm_graph *graph, const input *inputs, int count, const char *const *outputs,
                           int output_count)
 {
-    sgm_tensor *expected[READ_MOST], *got[READ_MOST];
+    sgm_tensor *expected[READ_MAXIMUM], *got[READ_MAXIMUM];
     CHECK_OK(sgm_graph_status(graph));
     run_twice(sgm_handler_create("reference"), graph, inputs, count, outputs, expected, output_count, NULL);
     for (int way = 0; way < WAYS; way++) {
@@ -134,7 +134,7 @@ TEST(masks_are_the_references_for_all_shapes)
         input inputs[] = {{SGM_FLOAT32, shapes[i], -2, 2}, {SGM_FLOAT32, row, -1, 1}};
         for (int outside = 0; outside < 8; outside++) {
             sgm_graph *g = dropout(&shapes[i], (outside & 1) != 0, (outside & 2) != 0, (outside & 4) != 0);
-            const char *outputs[READ_MOST] = {"y"};
+            const char *outputs[READ_MAXIMUM] = {"y"};
             int output_count = 1;
             if ((outside & 1) != 0)
                 outputs[output_count++] = "mask";
@@ -146,7 +146,7 @@ TEST(masks_are_the_references_for_all_shapes)
     }
 }
 
-/* Elements lie elsewhere than the numbers: turned, and every other one. */
+/* Elements lie elsewhere than the numbers: transposed, and every other one. */
 TEST(numbers_follow_the_results_order)
 {
     sgm_graph *g = sgm_graph_create();

@@ -14,9 +14,9 @@
 
 #define BLOCK 4096
 #define STEP 4093 /* a prime: all mantissas come, over the exponents */
-#define MOST_SETS 3
+#define MAXIMUM_SETS 3
 
-static const sgm__vector *sets[MOST_SETS];
+static const sgm__vector *sets[MAXIMUM_SETS];
 static int set_count;
 
 static void find_sets(void)
@@ -128,7 +128,7 @@ static void sweep_wanted(const sgm_op *op, worst *worsts)
 /* `bound`: in units in the last place of the true value. */
 static void check_function(const sgm_op *op, double bound)
 {
-    worst worsts[MOST_SETS] = {{0, 0, 0}};
+    worst worsts[MAXIMUM_SETS] = {{0, 0, 0}};
     find_sets();
     sweep_wanted(op, worsts);
     for (int s = 0; s < set_count; s++)
@@ -266,7 +266,7 @@ static double fast_error(const sgm__vector *set, const sgm_op *op, double from, 
     static float x[BLOCK], y[BLOCK];
     sgm__vector fast = *set;
     fast.approximate = true;
-    double most = 0;
+    double maximum = 0;
     for (int round = 0; round < 200; round++) {
         for (int i = 0; i < BLOCK; i++)
             x[i] = (float)(from + (to - from) * (round * BLOCK + i) / (200.0 * BLOCK - 1));
@@ -274,10 +274,10 @@ static double fast_error(const sgm__vector *set, const sgm_op *op, double from, 
         for (int i = 0; i < BLOCK; i++) {
             double value = (double)x[i], truth = op->scalar(&value, NULL);
             double error = fabs((double)y[i] - truth) / (relative ? truth : 1);
-            most = error <= most ? most : error;
+            maximum = error <= maximum ? maximum : error;
         }
     }
-    return most;
+    return maximum;
 }
 
 TEST(approximations)

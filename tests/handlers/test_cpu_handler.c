@@ -13,7 +13,7 @@ TEST(libraries_agree)
     sgm_output(graph, "0", sgm_matmul(graph, values[0], values[1]));
     sgm_output(graph, "1",
                sgm_matmul(graph, sgm_transpose(graph, values[1]), sgm_transpose(graph, values[0])));
-    sgm_tensor *expected[MOST_OUTPUTS], *got[MOST_OUTPUTS];
+    sgm_tensor *expected[MAXIMUM_OUTPUTS], *got[MAXIMUM_OUTPUTS];
     int outputs = run_on("reference", 0, NULL, graph, inputs, 2, expected);
     for (int k = 0; k < 3; k++) {
         sgm_handler *handler = sgm_handler_create("cpu", .dense = names[k]);
@@ -36,9 +36,9 @@ TEST(runs_allocate_nothing)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(50, 60));
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(60, 40));
-    sgm_value cost = sgm_mean(graph, sgm_softmax(graph, sgm_matmul(graph, sgm_tanh(graph, x), w))), slope;
-    CHECK_OK(sgm_gradients(graph, cost, &w, 1, &slope));
-    sgm_assign(graph, w, sgm_subtract(graph, w, slope));
+    sgm_value cost = sgm_mean(graph, sgm_softmax(graph, sgm_matmul(graph, sgm_tanh(graph, x), w))), gradient;
+    CHECK_OK(sgm_gradients(graph, cost, &w, 1, &gradient));
+    sgm_assign(graph, w, sgm_subtract(graph, w, gradient));
     sgm_output(graph, "cost", cost);
     sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
     sgm_session *session = sgm_session_create(handler);
@@ -129,13 +129,13 @@ TEST(says_what_it_is)
 static void record_update(sgm_graph *g)
 {
     sgm_value x = sgm_input_value(g, "x", SGM_FLOAT32, DIMS(50, 310));
-    sgm_value w = sgm_state(g, "w", SGM_FLOAT32, DIMS(310, 290)), slope;
+    sgm_value w = sgm_state(g, "w", SGM_FLOAT32, DIMS(310, 290)), gradient;
     sgm_value sum = sgm_state(g, "sum", SGM_FLOAT32, DIMS(310, 290));
     sgm_value cost = sgm_sum(g, sgm_square(g, sgm_matmul(g, x, w)));
-    CHECK_OK(sgm_gradients(g, cost, &w, 1, &slope));
-    sgm_value squares = sgm_add(g, sum, sgm_square(g, slope));
+    CHECK_OK(sgm_gradients(g, cost, &w, 1, &gradient));
+    sgm_value squares = sgm_add(g, sum, sgm_square(g, gradient));
     sgm_assign(g, sum, squares);
-    sgm_value step = sgm_divide(g, slope, sgm_square_root(g, sgm_add(g, squares, sgm_number(g, 1e-3))));
+    sgm_value step = sgm_divide(g, gradient, sgm_square_root(g, sgm_add(g, squares, sgm_number(g, 1e-3))));
     sgm_assign(g, w, sgm_subtract(g, w, sgm_multiply(g, step, sgm_number(g, 0.1))));
     CHECK_OK(sgm_graph_status(g));
 }

@@ -9,7 +9,7 @@ static void compare_others(const sgm_graph *graph, const input *inputs, int coun
                            sgm_tensor *const *expected, double tolerance)
 {
     static const char *const names[] = {"cpu(instructions=portable)", "cpu(instructions=avx2)"};
-    sgm_tensor *got[MOST_OUTPUTS];
+    sgm_tensor *got[MAXIMUM_OUTPUTS];
     for (int k = 0; k < 2; k++) {
         sgm_handler *handler = sgm_handler_create(names[k]);
         bool runs_here = handler != NULL;
@@ -27,12 +27,12 @@ static void compare(recorder record, const input *inputs, int count, double tole
 {
     static const char *const names[] = {"0", "1", "2"};
     sgm_graph *graph = sgm_graph_create();
-    sgm_value values[MOST_INPUTS];
+    sgm_value values[MAXIMUM_INPUTS];
     for (int i = 0; i < count; i++)
         values[i] = sgm_input_value(graph, names[i], inputs[i].dtype, &inputs[i].shape);
     record(graph, values);
     CHECK_OK(sgm_graph_status(graph));
-    sgm_tensor *expected[MOST_OUTPUTS], *got[MOST_OUTPUTS], *first[MOST_OUTPUTS];
+    sgm_tensor *expected[MAXIMUM_OUTPUTS], *got[MAXIMUM_OUTPUTS], *first[MAXIMUM_OUTPUTS];
     int outputs = run_on("reference", 0, NULL, graph, inputs, count, expected);
     for (int threads = 1; threads <= 3; threads++) {
         CHECK_INT(run_on("cpu", threads, NULL, graph, inputs, count, got), outputs);
@@ -66,9 +66,9 @@ static void compare(recorder record, const input *inputs, int count, double tole
     {                                                                                                        \
         SGM_BFLOAT16, TEST_SHAPE(__VA_ARGS__), -2, 2                                                         \
     }
-#define INDEX(most, ...)                                                                                     \
+#define INDEX(maximum, ...)                                                                                  \
     {                                                                                                        \
-        SGM_INT64, TEST_SHAPE(__VA_ARGS__), 0, most                                                          \
+        SGM_INT64, TEST_SHAPE(__VA_ARGS__), 0, maximum                                                       \
     }
 #define INTEGERS(type, ...)                                                                                  \
     {                                                                                                        \
@@ -177,9 +177,9 @@ TEST(casts)
 
 static void record_views(sgm_graph *g, const sgm_value *in)
 {
-    sgm_value x = in[0], flipped = sgm_flip(g, x, 1), turned = sgm_transpose(g, x);
+    sgm_value x = in[0], flipped = sgm_flip(g, x, 1), transposed = sgm_transpose(g, x);
     sgm_output(g, "0", sgm_add(g, flipped, sgm_slice(g, sgm_transpose(g, in[1]), 0, 0, 40, 1)));
-    sgm_output(g, "1", turned);
+    sgm_output(g, "1", transposed);
     sgm_output(g, "2", sgm_multiply(g, sgm_slice(g, x, 1, 1, 60, 3), sgm_slice(g, x, 1, 0, 59, 3)));
     sgm_output(g, "3", sgm_permute(g, in[2], (const int32_t[]){2, 0, 1}));
 }
@@ -237,8 +237,8 @@ static void record_reductions(sgm_graph *g, const sgm_value *in)
     sgm_output(g, "0", sgm_reduce_sum(g, in[0], &outer, 1, false));
     sgm_output(g, "1", sgm_reduce_sum(g, in[0], &last, 1, true));
     sgm_output(g, "2", sgm_sum(g, in[0]));
-    sgm_value turned = sgm_permute(g, in[0], (const int32_t[]){1, 0, 2});
-    sgm_output(g, "3", sgm_reduce_sum(g, turned, &last, 1, false));
+    sgm_value transposed = sgm_permute(g, in[0], (const int32_t[]){1, 0, 2});
+    sgm_output(g, "3", sgm_reduce_sum(g, transposed, &last, 1, false));
 }
 
 static void record_extremes(sgm_graph *g, const sgm_value *in)
@@ -345,7 +345,7 @@ static void record_layer(sgm_graph *g, const sgm_value *in)
     sgm_output(g, "0", sgm_tanh(g, sgm_add(g, sgm_matmul(g, in[0], in[1]), in[2])));
 }
 
-static void record_turned_layer(sgm_graph *g, const sgm_value *in)
+static void record_transposed_layer(sgm_graph *g, const sgm_value *in)
 {
     sgm_value product = sgm_matmul(g, sgm_transpose(g, in[0]), sgm_transpose(g, in[1]));
     sgm_value y = sgm_multiply(g, product, in[2]);
@@ -357,8 +357,8 @@ static void compare_layer(recorder record, const input *inputs)
 {
     sgm_graph *graph = sgm_graph_create();
     static const char *const names[] = {"0", "1", "2"};
-    sgm_tensor *alone[MOST_OUTPUTS], *together[MOST_OUTPUTS];
-    sgm_value values[MOST_INPUTS];
+    sgm_tensor *alone[MAXIMUM_OUTPUTS], *together[MAXIMUM_OUTPUTS];
+    sgm_value values[MAXIMUM_INPUTS];
     for (int i = 0; i < 3; i++)
         values[i] = sgm_input_value(graph, names[i], inputs[i].dtype, &inputs[i].shape);
     record(graph, values);
@@ -377,6 +377,6 @@ TEST(products_together_with_biases)
 {
     compare_layer(record_layer, (const input[]){F32(257, 61), F32(61, 333), F32(333)});
     compare_layer(record_layer, (const input[]){F32(257, 61), F32(61, 333), F32(257, 1)});
-    compare_layer(record_turned_layer, (const input[]){F32(61, 1001), F32(67, 61), F32(67)});
-    compare_layer(record_turned_layer, (const input[]){F32(19, 301), F32(240, 19), F32(301, 1)});
+    compare_layer(record_transposed_layer, (const input[]){F32(61, 1001), F32(67, 61), F32(67)});
+    compare_layer(record_transposed_layer, (const input[]){F32(19, 301), F32(240, 19), F32(301, 1)});
 }

@@ -2,10 +2,11 @@
 #include "handlers/cpu/dense.h"
 #include "test.h"
 
-#define MOST (64 * 1024)
+#define MAXIMUM (64 * 1024)
 
-static double left[MOST], right[MOST];
-static unsigned char a[MOST * 8], b[MOST * 8], c[MOST * 8], again[MOST * 8], scratch[MOST * 64];
+static double left[MAXIMUM], right[MAXIMUM];
+static unsigned char a[MAXIMUM * 8], b[MAXIMUM * 8], c[MAXIMUM * 8], again[MAXIMUM * 8],
+    scratch[MAXIMUM * 64];
 
 static double get(const void *array, sgm_dtype dtype, int64_t i)
 {
@@ -22,7 +23,7 @@ static void put(void *array, sgm_dtype dtype, int64_t i, double value)
 
 static void fill(void *array, sgm_dtype dtype, double *values, sgm__random *random)
 {
-    for (int64_t i = 0; i < MOST; i++) {
+    for (int64_t i = 0; i < MAXIMUM; i++) {
         values[i] = (double)(float)(sgm__random_uniform(random) - 0.5);
         put(array, dtype, i, values[i]);
     }
@@ -50,7 +51,7 @@ static void strides(int kind, int64_t rows, int64_t columns, int64_t *row, int64
 
 static void clear_result(sgm_dtype dtype)
 {
-    for (int64_t i = 0; i < MOST; i++)
+    for (int64_t i = 0; i < MAXIMUM; i++)
         put(c, dtype, i, 77);
 }
 

@@ -158,14 +158,14 @@ TEST(sums_of_random_numbers)
 TEST(norms_are_taken_while_gradients_are_made)
 {
     sgm_graph *g = sgm_graph_create();
-    sgm_value x = sgm_input_value(g, "0", SGM_FLOAT32, DIMS(20, 300)), w[2], slopes[2];
+    sgm_value x = sgm_input_value(g, "0", SGM_FLOAT32, DIMS(20, 300)), w[2], gradients[2];
     w[0] = sgm_input_value(g, "1", SGM_FLOAT32, DIMS(300, 300));
     w[1] = sgm_input_value(g, "2", SGM_FLOAT32, DIMS(300, 300));
     sgm_value y = sgm_matmul(g, sgm_relu(g, sgm_matmul(g, x, w[0])), w[1]);
-    CHECK_OK(sgm_gradients(g, sgm_mean(g, sgm_square(g, y)), w, 2, slopes));
+    CHECK_OK(sgm_gradients(g, sgm_mean(g, sgm_square(g, y)), w, 2, gradients));
     sgm_value squares[2];
     for (int i = 0; i < 2; i++)
-        squares[i] = sgm_reduce_sum(g, sgm_square(g, slopes[i]), (const int32_t[]){0, 1}, 2, false);
+        squares[i] = sgm_reduce_sum(g, sgm_square(g, gradients[i]), (const int32_t[]){0, 1}, 2, false);
     sgm_output(g, "norm", sgm_square_root(g, sgm_add(g, squares[0], squares[1])));
     sgm_handler *handler = handler_of(0);
     sgm_session *session = sgm_session_create(handler);
@@ -190,12 +190,13 @@ static sgm_graph *clipped(const sgm_shape *weights, int64_t batch, bool seen)
     sgm_graph *g = sgm_graph_create();
     sgm_shape inputs = TEST_SHAPE(batch, weights->dims[0]);
     sgm_value x = sgm_input_value(g, "0", SGM_FLOAT32, &inputs),
-              w = sgm_input_value(g, "1", SGM_FLOAT32, weights), slope;
-    CHECK_OK(sgm_gradients(g, sgm_mean(g, sgm_square(g, sgm_matmul(g, x, w))), &w, 1, &slope));
-    sgm_value squares = sgm_square(g, slope);
+              w = sgm_input_value(g, "1", SGM_FLOAT32, weights), gradient;
+    CHECK_OK(sgm_gradients(g, sgm_mean(g, sgm_square(g, sgm_matmul(g, x, w))), &w, 1, &gradient));
+    sgm_value squares = sgm_square(g, gradient);
     sgm_value norm = sgm_square_root(g, sgm_reduce_sum(g, squares, (const int32_t[]){0, 1}, 2, false));
     sgm_output(g, "sum", norm);
-    sgm_output(g, "new", sgm_subtract(g, w, sgm_multiply(g, slope, sgm_divide(g, sgm_number(g, 0.1), norm))));
+    sgm_output(g, "new",
+               sgm_subtract(g, w, sgm_multiply(g, gradient, sgm_divide(g, sgm_number(g, 0.1), norm))));
     if (seen)
         sgm_output(g, "squares", squares);
     CHECK_OK(sgm_graph_status(g));

@@ -17,7 +17,7 @@ static void record_step(sgm_graph *g)
 {
     static const char *const weights[] = {"w0", "w1", "w2"}, *const memories[] = {"m0", "m1", "m2"};
     sgm_shape shape = sgm_shape_of(48, sizes[0]), classes = sgm_shape_of(48, sizes[3]);
-    sgm_value x = sgm_input_value(g, "x", SGM_FLOAT32, &shape), w[3], m[3], slopes[3];
+    sgm_value x = sgm_input_value(g, "x", SGM_FLOAT32, &shape), w[3], m[3], gradients[3];
     sgm_value targets = sgm_input_value(g, "targets", SGM_FLOAT32, &classes);
     for (int i = 0; i < 3; i++) {
         shape = sgm_shape_of(sizes[i], sizes[i + 1]);
@@ -28,9 +28,9 @@ static void record_step(sgm_graph *g)
             x = sgm_tanh(g, x);
     }
     sgm_value cost = sgm_mean(g, sgm_softmax_cross_entropy_values(g, x, targets));
-    sgm_gradients(g, cost, w, 3, slopes);
+    sgm_gradients(g, cost, w, 3, gradients);
     for (int i = 0; i < 3; i++) {
-        sgm_value next = sgm_add(g, sgm_multiply(g, m[i], sgm_number(g, 0.9)), slopes[i]);
+        sgm_value next = sgm_add(g, sgm_multiply(g, m[i], sgm_number(g, 0.9)), gradients[i]);
         sgm_assign(g, m[i], next);
         sgm_assign(g, w[i], sgm_subtract(g, w[i], sgm_multiply(g, next, sgm_number(g, 0.1))));
     }

@@ -48,40 +48,40 @@ static void check_gather(const sgm__tiles *tiles, bool wide_type, int count, boo
 
 static void check_spread(const sgm__tiles *tiles, bool wide_type, int64_t count, int64_t columns, bool biased)
 {
-    enum { MOST = 40 };
-    static double from_d[MOST * MOST + 64], to_d[MOST * MOST], biases_d[MOST];
-    static float from_f[MOST * MOST + 64], to_f[MOST * MOST], biases_f[MOST];
-    for (int i = 0; i < MOST * MOST + 64; i++)
+    enum { MAXIMUM = 40 };
+    static double from_d[MAXIMUM * MAXIMUM + 64], to_d[MAXIMUM * MAXIMUM], biases_d[MAXIMUM];
+    static float from_f[MAXIMUM * MAXIMUM + 64], to_f[MAXIMUM * MAXIMUM], biases_f[MAXIMUM];
+    for (int i = 0; i < MAXIMUM * MAXIMUM + 64; i++)
         from_f[i] = (float)(from_d[i] = i % 1001);
-    for (int i = 0; i < MOST * MOST; i++)
+    for (int i = 0; i < MAXIMUM * MAXIMUM; i++)
         to_f[i] = (float)(to_d[i] = GUARD);
-    for (int i = 0; i < MOST; i++)
+    for (int i = 0; i < MAXIMUM; i++)
         biases_f[i] = (float)(biases_d[i] = -i);
     const void *biases = wide_type ? (const void *)biases_d : biases_f;
-    tiles->spread(wide_type ? (void *)to_d : to_f, MOST, wide_type ? (const void *)from_d : from_f, MOST,
-                  count, columns, biased ? biases : NULL);
-    for (int64_t r = 0; r < MOST; r++)
-        for (int64_t c = 0; c < MOST; c++) {
-            double value = (double)((c * MOST + r) % 1001) - (biased ? (double)r : 0);
+    tiles->spread(wide_type ? (void *)to_d : to_f, MAXIMUM, wide_type ? (const void *)from_d : from_f,
+                  MAXIMUM, count, columns, biased ? biases : NULL);
+    for (int64_t r = 0; r < MAXIMUM; r++)
+        for (int64_t c = 0; c < MAXIMUM; c++) {
+            double value = (double)((c * MAXIMUM + r) % 1001) - (biased ? (double)r : 0);
             double expected = r < count && c < columns ? value : GUARD;
-            CHECK_NEAR(wide_type ? to_d[r * MOST + c] : (double)to_f[r * MOST + c], expected, 0);
+            CHECK_NEAR(wide_type ? to_d[r * MAXIMUM + c] : (double)to_f[r * MAXIMUM + c], expected, 0);
         }
 }
 
 static void check_pairs(const sgm__vector *vector, int64_t n)
 {
-    enum { MOST = 80 };
-    float row[MOST], below[MOST], out[MOST], up[MOST], down[MOST], slope[MOST];
+    enum { MAXIMUM = 80 };
+    float row[MAXIMUM], below[MAXIMUM], out[MAXIMUM], up[MAXIMUM], down[MAXIMUM], gradient[MAXIMUM];
     sgm__random random = sgm__random_make(8, (uint64_t)n);
-    for (int i = 0; i < MOST; i++) {
+    for (int i = 0; i < MAXIMUM; i++) {
         row[i] = sgm__random_below(&random, 9) == 0 ? NAN : (float)sgm__random_below(&random, 3);
         below[i] = sgm__random_below(&random, 9) == 0 ? NAN : (float)sgm__random_below(&random, 3);
         out[i] = up[i] = down[i] = GUARD;
-        slope[i] = (float)i + 1;
+        gradient[i] = (float)i + 1;
     }
     vector->largest_pairs_f32(n, out, row, below);
-    vector->spread_pairs_f32(n, up, down, row, below, slope);
-    for (int64_t i = 0; i < MOST / 2; i++) {
+    vector->spread_pairs_f32(n, up, down, row, below, gradient);
+    for (int64_t i = 0; i < MAXIMUM / 2; i++) {
         const float x[] = {row[2 * i], row[2 * i + 1], below[2 * i], below[2 * i + 1]};
         const float y[] = {up[2 * i], up[2 * i + 1], down[2 * i], down[2 * i + 1]};
         int best = 0;
@@ -90,7 +90,7 @@ static void check_pairs(const sgm__vector *vector, int64_t n)
         CHECK(i < n ? isnan(out[i]) == isnan(x[best]) : out[i] == GUARD);
         CHECK(i >= n || isnan(x[best]) || out[i] == x[best]);
         for (int k = 0; k < 4; k++)
-            CHECK_NEAR(y[k], i >= n ? GUARD : k == best ? slope[i] : 0, 0);
+            CHECK_NEAR(y[k], i >= n ? GUARD : k == best ? gradient[i] : 0, 0);
     }
 }
 

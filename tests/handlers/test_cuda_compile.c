@@ -82,8 +82,8 @@ static void compile(const char *source)
 
 /* --- kernels of plans --- */
 
-#define MOST_KERNELS 16384
-static uint64_t known[MOST_KERNELS]; /* hashes of the kernels that were compiled, in whichever program */
+#define MAXIMUM_KERNELS 16384
+static uint64_t known[MAXIMUM_KERNELS]; /* hashes of the kernels that were compiled, in whichever program */
 static int32_t known_count;
 
 /* Whether a kernel is met for the first time; the number in its name does not make it another. */
@@ -100,7 +100,7 @@ static bool is_new(const sgm__device_code *code, int32_t number)
     for (int32_t i = 0; i < known_count; i++)
         if (known[i] == hash)
             return false;
-    CHECK(known_count < MOST_KERNELS);
+    CHECK(known_count < MAXIMUM_KERNELS);
     known[known_count++] = hash;
     return true;
 }

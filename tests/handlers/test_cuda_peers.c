@@ -3,7 +3,7 @@
 
 #include <pthread.h>
 
-#define MOST 3
+#define MAXIMUM 3
 #define FIRST 40000 /* elements: more than the stand-in shows at once */
 #define SECOND 7
 
@@ -140,8 +140,8 @@ TEST(without_nccl_a_sentence_says_so)
 
 TEST(peers_sum_what_is_on_their_devices)
 {
-    for (uint32_t count = 1; count <= MOST; count++) {
-        peer peers[MOST];
+    for (uint32_t count = 1; count <= MAXIMUM; count++) {
+        peer peers[MAXIMUM];
         open_peers(peers, count, 20);
         for (uint32_t i = 0; i < count; i++) {
             peers[i].sums = 3;
@@ -171,12 +171,12 @@ static void check_failed(peer *peers, uint32_t first, uint32_t count, const char
 
 TEST(a_peer_that_does_not_sum_is_not_waited_for_without_end)
 {
-    peer peers[MOST];
-    open_peers(peers, MOST, 0.5);
+    peer peers[MAXIMUM];
+    open_peers(peers, MAXIMUM, 0.5);
     peers[0].absent = true;
-    go(peers, MOST);
+    go(peers, MAXIMUM);
     CHECK_INT(peers[0].result, SGM_DEVICE_OK);
-    check_failed(peers, 1, MOST, "a sum with the other devices has taken more than 0.5 seconds");
+    check_failed(peers, 1, MAXIMUM, "a sum with the other devices has taken more than 0.5 seconds");
 }
 
 TEST(a_peer_that_does_not_join_is_not_waited_for_without_end)
@@ -190,16 +190,16 @@ TEST(a_peer_that_does_not_join_is_not_waited_for_without_end)
 
 TEST(who_waits_can_be_told_to_give_up)
 {
-    peer peers[MOST];
-    open_peers(peers, MOST, 500);
+    peer peers[MAXIMUM];
+    open_peers(peers, MAXIMUM, 500);
     peers[0].absent = true;
-    start(peers, MOST);
+    start(peers, MAXIMUM);
     pthread_join(peers[0].thread, NULL); /* all have joined */
     CHECK_INT(pthread_create(&peers[0].thread, NULL, leave, &peers[0]), 0);
-    for (int i = 1; i < MOST; i++)
+    for (int i = 1; i < MAXIMUM; i++)
         peers[i].driver->give_up(peers[i].self);
-    end(peers, MOST);
-    check_failed(peers, 1, MOST, "was given up, as one of the other devices has failed");
+    end(peers, MAXIMUM);
+    check_failed(peers, 1, MAXIMUM, "was given up, as one of the other devices has failed");
 }
 
 TEST(what_nccl_says_is_told)
@@ -230,9 +230,9 @@ TEST(one_device_cannot_be_two_peers)
 
 TEST(devices_have_identities)
 {
-    unsigned char identities[MOST][SGM_DEVICE_IDENTITY];
+    unsigned char identities[MAXIMUM][SGM_DEVICE_IDENTITY];
     use_three_devices();
-    for (uint32_t i = 0; i < MOST; i++) {
+    for (uint32_t i = 0; i < MAXIMUM; i++) {
         void *self;
         const sgm_device_driver *driver = open_cuda(i, &self);
         DONE(driver->identify(self, identities[i], message));

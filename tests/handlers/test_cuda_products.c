@@ -2,7 +2,7 @@
  */
 #include "cuda_driver_test.h"
 
-enum { MOST = 4096 }; /* elements of a matrix with its batch */
+enum { MAXIMUM = 4096 }; /* elements of a matrix with its batch */
 enum { LEFT, RIGHT, RESULT, ADDEND, BIAS, OPERANDS };
 
 typedef struct bench {
@@ -16,7 +16,7 @@ static bench open_bench(void)
     bench b;
     b.driver = open_cuda(0, &b.self);
     for (int i = 0; i < OPERANDS; i++)
-        DONE(b.driver->allocate(b.self, MOST * sizeof(double), &b.buffers[i], message));
+        DONE(b.driver->allocate(b.self, MAXIMUM * sizeof(double), &b.buffers[i], message));
     return b;
 }
 
@@ -80,7 +80,7 @@ static int64_t element(const sgm_device_matrix *m, int64_t batch, int64_t row, i
 static void fill(const bench *b, int which, const sgm_device_matrix *m, int64_t batches, int64_t rows,
                  int64_t columns)
 {
-    static unsigned char host[MOST * sizeof(double)];
+    static unsigned char host[MAXIMUM * sizeof(double)];
     memset(host, 0xFF, sizeof host);
     for (int64_t batch = 0; batch < batches && which != RESULT; batch++)
         for (int64_t row = 0; row < rows; row++)
@@ -116,7 +116,7 @@ static void fill_epilogue(const bench *b, sgm_device_product *p)
 
 static void check_product(const bench *b, sgm_device_product *p)
 {
-    static unsigned char host[MOST * sizeof(double)];
+    static unsigned char host[MAXIMUM * sizeof(double)];
     fill(b, LEFT, &p->left, p->batch, p->rows, p->depth);
     fill(b, RIGHT, &p->right, p->batch, p->depth, p->columns);
     fill(b, RESULT, &p->result, p->batch, p->rows, p->columns);

@@ -93,7 +93,7 @@ static sgm_graph *sums(int64_t rows)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, 4096));
     sgm_output(graph, "sums", sgm_reduce_sum(graph, sgm_square(graph, x), (int32_t[]){1}, 1, false));
-    sgm_output(graph, "turned", sgm_relu(graph, sgm_transpose(graph, x)));
+    sgm_output(graph, "transposed", sgm_relu(graph, sgm_transpose(graph, x)));
     return graph;
 }
 
@@ -125,12 +125,12 @@ TEST(every_primitive_has_a_kernel_but_those_for_the_host)
     }
 }
 
-static sgm_graph *slope_of_weights(int64_t batch)
+static sgm_graph *gradient_of_weights(int64_t batch)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(batch, 24));
-    sgm_value slope = sgm_input_value(graph, "slope", SGM_FLOAT32, DIMS(batch, 10));
-    sgm_output(graph, "y", sgm_matmul(graph, sgm_transpose(graph, x), slope));
+    sgm_value gradient = sgm_input_value(graph, "gradient", SGM_FLOAT32, DIMS(batch, 10));
+    sgm_output(graph, "y", sgm_matmul(graph, sgm_transpose(graph, x), gradient));
     return graph;
 }
 
@@ -138,8 +138,8 @@ TEST(a_deep_product_of_few_results_is_divided)
 {
     const sgm_device_info *const devices[] = {&gpu, &processor};
     for (int i = 0; i < 2; i++) {
-        rendered flat = render(slope_of_weights(64), devices[i]);
-        rendered deep = render(slope_of_weights(32768), devices[i]);
+        rendered flat = render(gradient_of_weights(64), devices[i]);
+        rendered deep = render(gradient_of_weights(32768), devices[i]);
         const sgm__device_step *step = step_of(&flat, &sgm__op_matmul);
         CHECK_INT(step->kind, SGM__DEVICE_PRODUCT);
         CHECK_INT(step->call_count, 1);
@@ -198,9 +198,9 @@ static char *kernels_with(const char *notation, size_t layer, const char *argume
                                                          .dtype = SGM_FLOAT32,
                                                          .training = true},
                                 &recording));
-    sgm_value slope;
-    CHECK_OK(sgm_gradients(graph, recording.total, &recording.parameters[0].value, 1, &slope));
-    sgm_output(graph, "slope", slope);
+    sgm_value gradient;
+    CHECK_OK(sgm_gradients(graph, recording.total, &recording.parameters[0].value, 1, &gradient));
+    sgm_output(graph, "gradient", gradient);
     rendered r = render(graph, &gpu);
     char *text = sgm__strdup(r.code->source.data);
     discard(&r);
@@ -221,9 +221,9 @@ TEST(arguments_that_may_be_set_are_not_in_the_text)
         {"input(3, 8) + transformer(2, dropout=0.2) + dense(4) + mean_squared", 1, "dropout", 0.2, 0.1},
         {"input(8) + dense(4) + softmax_cross_entropy", 2, "importance", 0.5, 3},
         {"input(8) + dense(4) + softmax_cross_entropy", 2, "label_smoothing", 0.1, 0.2},
-        {"input(8) + dense(4) + focal", 2, "focus", 1, 2},
-        {"input(8) + dense(4) + focal", 2, "balance", 0.5, 0.25},
-        {"input(8) + dense(4) + huber", 2, "bend", 1, 0.5},
+        {"input(8) + dense(4) + focal", 2, "gamma", 1, 2},
+        {"input(8) + dense(4) + focal", 2, "alpha", 0.5, 0.25},
+        {"input(8) + dense(4) + huber", 2, "delta", 1, 0.5},
         {"input(8) + dense(4) + hinge", 2, "margin", 1, 2},
         {"input(8) + dense(4) + batch_norm + mean_squared", 2, "epsilon", 0.001, 1},
         {"input(8) + dense(4) + batch_norm + mean_squared", 2, "momentum", 0.1, 1},

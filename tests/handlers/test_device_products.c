@@ -107,7 +107,7 @@ static sgm_value of_rows(const maker *m)
     return ADD(m->product, sgm_slice(m->graph, m->other, 1, 0, 1, 1));
 }
 
-static sgm_value turned(const maker *m)
+static sgm_value transposed(const maker *m)
 {
     sgm_value across = sgm_reshape(m->graph, m->other, &(sgm_shape){2, {6, 8}});
     return ADD(m->product, sgm_transpose(m->graph, across));
@@ -147,14 +147,14 @@ static const struct {
     {"gelu", gelu, {0}},
     {"one number for all", same_number, {0}},
     {"a number for each row", of_rows, {0}},
-    {"what lies another way", turned, {0}},
+    {"what lies another way", transposed, {0}},
     {"twice itself", with_itself, {0}},
     {"a product that is wanted, too", read_twice, {0}},
     {"a sum that is wanted, too", kept_between, {0}},
 };
 
 /* x + x w and its like: the sum may take the place of x, which the product still reads. */
-typedef enum itself { LEFT, RIGHT, TURNED, BOTH, WAYS } itself;
+typedef enum itself { LEFT, RIGHT, TRANSPOSED, BOTH, WAYS } itself;
 
 static sgm_graph *with_operand(itself which)
 {
@@ -292,42 +292,42 @@ TEST(a_product_and_its_epilogue_need_no_kernel_and_give_the_same)
     sgm_set_logger(NULL, NULL, SGM_LOG_WARNING);
 }
 
-/* Scores of attention: queries and keys lie in one matrix (records, places, 2 * heads * width). */
-static sgm_graph *scores(int64_t records, int64_t heads)
+/* Scores of attention: queries and keys lie in one matrix (examples, places, 2 * heads * width). */
+static sgm_graph *scores(int64_t examples, int64_t heads)
 {
     const int64_t places = 3, width = 2;
     sgm_graph *graph = sgm_graph_create();
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(records, places, 2 * heads * width)),
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(examples, places, 2 * heads * width)),
               parts[2];
-    x = sgm_reshape(graph, x, DIMS(records, places, 2, heads, width));
+    x = sgm_reshape(graph, x, DIMS(examples, places, 2, heads, width));
     for (int64_t i = 0; i < 2; i++) {
         parts[i] =
-            sgm_reshape(graph, sgm_slice(graph, x, 2, i, i + 1, 1), DIMS(records, places, heads, width));
+            sgm_reshape(graph, sgm_slice(graph, x, 2, i, i + 1, 1), DIMS(examples, places, heads, width));
         parts[i] = sgm_permute(graph, parts[i], (const int32_t[]){0, 2, 1, 3});
     }
     sgm_output(graph, "y", sgm_matmul(graph, parts[0], sgm_transpose(graph, parts[1])));
     return graph;
 }
 
-static void check_scores(int64_t records, int64_t heads)
+static void check_scores(int64_t examples, int64_t heads)
 {
-    enum { MOST = 72 };
-    double values[MOST], expected[MOST];
-    fill(values, (int)(records * heads * 12), 5);
-    for (int64_t i = 0; i < records * heads * 9; i++) {
-        int64_t record = i / 9 / heads, head = i / 9 % heads, row = i / 3 % 3, column = i % 3;
-        const double *q = values + (record * 3 + row) * heads * 4 + head * 2;
-        const double *k = values + (record * 3 + column) * heads * 4 + (heads + head) * 2;
+    enum { MAXIMUM = 72 };
+    double values[MAXIMUM], expected[MAXIMUM];
+    fill(values, (int)(examples * heads * 12), 5);
+    for (int64_t i = 0; i < examples * heads * 9; i++) {
+        int64_t example = i / 9 / heads, head = i / 9 % heads, row = i / 3 % 3, column = i % 3;
+        const double *q = values + (example * 3 + row) * heads * 4 + head * 2;
+        const double *k = values + (example * 3 + column) * heads * 4 + (heads + head) * 2;
         expected[i] = q[0] * k[0] + q[1] * k[1];
     }
     sgm_handler *handler = sgm_handler_create("cuda");
     CHECK_OK(handler);
     sgm_session *session = sgm_session_create(handler);
-    sgm_graph *graph = scores(records, heads);
+    sgm_graph *graph = scores(examples, heads);
     kernels_compiled = 0;
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
-    feed(session, program, "x", SGM_FLOAT32, DIMS(records, 3, 4 * heads), values);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(examples, 3, 4 * heads), values);
     for (int run = 0; run < 4; run++) { /* the later ones are recorded */
         CHECK_OK(sgm_session_run(session, program));
         check_output(session, program, "y", expected, 0);

@@ -51,8 +51,8 @@ static void check_own(sgm_handler *handler)
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
-    sgm_value turned = sgm_permute(graph, sgm_exp(graph, x), (const int32_t[]){1, 0});
-    sgm_value own = sgm_record(graph, &own_element, &turned, 1, NULL);
+    sgm_value transposed = sgm_permute(graph, sgm_exp(graph, x), (const int32_t[]){1, 0});
+    sgm_value own = sgm_record(graph, &own_element, &transposed, 1, NULL);
     sgm_value y = sgm_record(graph, &own_whole, &own, 1, NULL);
     sgm_output(graph, "y", sgm_subtract(graph, y, sgm_number(graph, 1)));
     sgm_program *program = sgm_session_prepare(session, graph);

@@ -16,7 +16,7 @@ __extension__ typedef __int128 wide; /* of all sums and products of two int64 */
 
 typedef struct whole_type {
     sgm_dtype dtype;
-    int64_t least, most;
+    int64_t minimum, maximum;
     int64_t edges[EDGES];
 } whole_type;
 
@@ -239,12 +239,12 @@ static void check_handler(const char *name)
 
 /* --- the reference --- */
 
-/* What a type makes of it: int64 wraps around, others end at their least and most. */
+/* What a type makes of it: int64 wraps around, others end at their minimum and maximum. */
 static int64_t limited(const whole_type *type, wide value)
 {
     if (type->dtype == SGM_INT64)
         return (int64_t)value;
-    return (int64_t)(value < type->least ? type->least : value > type->most ? type->most : value);
+    return (int64_t)(value < type->minimum ? type->minimum : value > type->maximum ? type->maximum : value);
 }
 
 static void check_element(const results *r, const char *output, int64_t i, int64_t expected)
@@ -259,7 +259,7 @@ static void check_element(const results *r, const char *output, int64_t i, int64
                   (long long)i, (long long)got, (long long)expected);
 }
 
-TEST(the_reference_gives_the_least_or_most_of_a_type)
+TEST(the_reference_gives_the_minimum_or_maximum_of_a_type)
 {
     for (int t = 0; t < TYPES; t++) {
         const whole_type *type = &types[t];

@@ -96,8 +96,8 @@ TEST(writes_come_in_order)
     write_to(&b, 0, 9, MEMORY);
     for (int i = 0; i < 300; i++) {
         random = random * 1664525u + 1013904223u;
-        size_t most = i % 50 == 0 ? MEMORY : i % 5 == 0 ? OPENCL_STAGE_BYTES + 1000 : 100000;
-        size_t bytes = 1 + (random >> 4) % most, offset = (random >> 9) % (MEMORY - bytes + 1);
+        size_t maximum = i % 50 == 0 ? MEMORY : i % 5 == 0 ? OPENCL_STAGE_BYTES + 1000 : 100000;
+        size_t bytes = 1 + (random >> 4) % maximum, offset = (random >> 9) % (MEMORY - bytes + 1);
         write_to(&b, offset, (unsigned char)i, bytes);
         memset(expected + offset, i, bytes);
         if (i % 100 == 99)

@@ -393,14 +393,14 @@ TEST(outputs_of_all_kinds)
     sgm_output(it.graph, "constant", constant);
     sgm_output(it.graph, "number", sgm_number(it.graph, 2.5));
     sgm_output(it.graph, "filled", sgm_filled_like(it.graph, w, 3));
-    sgm_output(it.graph, "turned input", sgm_transpose(it.graph, x));
+    sgm_output(it.graph, "transposed input", sgm_transpose(it.graph, x));
     sgm_output(it.graph, "row of state", sgm_slice(it.graph, w, 0, 1, 2, 1));
     sgm_output(it.graph, "flipped constant", sgm_flip(it.graph, constant, 1));
     sgm_output(it.graph, "value", sum);
     sgm_output(it.graph, "value again", sum);
     sgm_output(it.graph, "reshaped value", sgm_reshape(it.graph, sum, DIMS(3, 2)));
     sgm_output(it.graph, "last row of value", sgm_slice(it.graph, sum, 0, 1, 2, 1));
-    sgm_output(it.graph, "turned value", sgm_transpose(it.graph, sum));
+    sgm_output(it.graph, "transposed value", sgm_transpose(it.graph, sum));
     sgm_assign(it.graph, w, sgm_sin(it.graph, w));
     make_plan(&it);
     for (int32_t i = 0; i < it.plan->output_count; i++)
@@ -464,13 +464,13 @@ TEST(values_in_passing_have_no_memory)
     tear_down(&it);
 }
 
-/* The slope of tanh is computed where it is needed, from a result that is there anyway. */
+/* The gradient of tanh is computed where it is needed, from a result that is there anyway. */
 TEST(gradients_do_not_run_early)
 {
     setting it = set_up();
-    sgm_value a = product(&it), y = sgm_tanh(it.graph, a), slope;
-    CHECK_OK(sgm_gradients(it.graph, sgm_sum(it.graph, sgm_matmul(it.graph, y, y)), &a, 1, &slope));
-    sgm_output(it.graph, "slope", slope);
+    sgm_value a = product(&it), y = sgm_tanh(it.graph, a), gradient;
+    CHECK_OK(sgm_gradients(it.graph, sgm_sum(it.graph, sgm_matmul(it.graph, y, y)), &a, 1, &gradient));
+    sgm_output(it.graph, "gradient", gradient);
     make_plan(&it);
     const sgm__step *step = &it.plan->steps[1];
     CHECK_INT(step->count, 1);
@@ -579,11 +579,11 @@ TEST(a_deep_chain_needs_little_memory)
 TEST(training_keeps_what_gradients_read)
 {
     setting it = set_up();
-    sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(8, 8)), y = input(&it, DIMS(8, 8)), slope;
+    sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(8, 8)), y = input(&it, DIMS(8, 8)), gradient;
     for (int i = 0; i < 20; i++)
         y = sgm_tanh(it.graph, sgm_matmul(it.graph, y, w));
-    CHECK_OK(sgm_gradients(it.graph, sgm_mean(it.graph, sgm_square(it.graph, y)), &w, 1, &slope));
-    sgm_assign(it.graph, w, sgm_subtract(it.graph, w, slope));
+    CHECK_OK(sgm_gradients(it.graph, sgm_mean(it.graph, sgm_square(it.graph, y)), &w, 1, &gradient));
+    sgm_assign(it.graph, w, sgm_subtract(it.graph, w, gradient));
     make_plan(&it);
     CHECK(it.plan->arena_bytes >= 20 * 256);
     CHECK(it.plan->arena_bytes <= 24 * 256);
@@ -610,9 +610,10 @@ TEST(views_of_constants_are_constants)
     setting it = set_up();
     const float numbers[] = {1, 2, 3, 4, 5, 6};
     sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, DIMS(2, 3), numbers);
-    sgm_value x = input(&it, DIMS(3, 2)), turned = sgm_transpose(it.graph, sgm_constant(it.graph, tensor));
+    sgm_value x = input(&it, DIMS(3, 2)),
+              transposed = sgm_transpose(it.graph, sgm_constant(it.graph, tensor));
     sgm_value ones = sgm_broadcast(it.graph, sgm_number(it.graph, 1), DIMS(3));
-    sgm_output(it.graph, "y", sgm_accuracy(it.graph, x, turned));
+    sgm_output(it.graph, "y", sgm_accuracy(it.graph, x, transposed));
     sgm_output(it.graph, "z", sgm_accuracy(it.graph, x, ones));
     make_plan(&it);
     CHECK_INT(it.plan->order_count, 2);

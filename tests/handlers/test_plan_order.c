@@ -16,7 +16,7 @@ static const char *const states[] = {"w", "v", "momentum_w", "momentum_v", "old"
 static sgm_graph *two_layers(bool late)
 {
     sgm_graph *graph = sgm_graph_create();
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(BATCH, SIZE)), of[5], slopes[2];
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(BATCH, SIZE)), of[5], gradients[2];
     sgm_value count = sgm_state(graph, "count", SGM_FLOAT32, SCALAR);
     for (int i = 0; i < STATES; i++)
         of[i] = sgm_state(graph, states[i], SGM_FLOAT32, DIMS(SIZE, SIZE));
@@ -24,12 +24,12 @@ static sgm_graph *two_layers(bool late)
     sgm_value cost = sgm_reduce_sum(graph, sgm_square(graph, sgm_matmul(graph, hidden, of[1])),
                                     (const int32_t[]){0, 1}, 2, false);
     sgm_output(graph, "cost", cost);
-    CHECK_OK(sgm_gradients(graph, cost, of, 2, slopes));
+    CHECK_OK(sgm_gradients(graph, cost, of, 2, gradients));
     sgm_value later = sgm_add(graph, count, sgm_number(graph, 1));
     sgm_value rate = sgm_divide(graph, sgm_number(graph, 1e-3), sgm_square_root(graph, later));
     for (int i = 0; i < 2; i++) {
         sgm_value momentum =
-            sgm_add(graph, sgm_multiply(graph, of[2 + i], sgm_number(graph, 0.9)), slopes[i]);
+            sgm_add(graph, sgm_multiply(graph, of[2 + i], sgm_number(graph, 0.9)), gradients[i]);
         sgm_assign(graph, of[2 + i], momentum);
         sgm_assign(graph, of[i], sgm_subtract(graph, of[i], sgm_multiply(graph, momentum, rate)));
     }

@@ -59,9 +59,9 @@ TEST(strided_operands)
     setting it = set_up("reference");
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT64, DIMS(2, 3));
     sgm_value column = sgm_slice(it.graph, x, 1, 2, 3, 1);
-    sgm_value turned = sgm_transpose(it.graph, sgm_flip(it.graph, x, 1));
+    sgm_value transposed = sgm_transpose(it.graph, sgm_flip(it.graph, x, 1));
     sgm_output(it.graph, "a", sgm_subtract(it.graph, x, column));
-    sgm_output(it.graph, "b", sgm_negate(it.graph, turned));
+    sgm_output(it.graph, "b", sgm_negate(it.graph, transposed));
     sgm_program *program = prepare(&it);
     feed(it.session, program, "x", SGM_FLOAT64, DIMS(2, 3), NUMBERS(1, 2, 3, 40, 50, 60));
     CHECK_OK(sgm_session_run(it.session, program));
@@ -167,11 +167,11 @@ static void train(const char *handler, double *cost, double *weights, bool count
     sgm_value second = sgm_state(it.graph, "v", SGM_FLOAT32, DIMS(6, 2));
     sgm_value hidden = sgm_tanh(it.graph, sgm_matmul(it.graph, x, first));
     sgm_value chances = sgm_softmax(it.graph, sgm_matmul(it.graph, hidden, second));
-    sgm_value error = sgm_mean(it.graph, sgm_square(it.graph, chances)), slopes[2];
-    CHECK_OK(sgm_gradients(it.graph, error, (const sgm_value[]){first, second}, 2, slopes));
+    sgm_value error = sgm_mean(it.graph, sgm_square(it.graph, chances)), gradients[2];
+    CHECK_OK(sgm_gradients(it.graph, error, (const sgm_value[]){first, second}, 2, gradients));
     sgm_value rate = sgm_number(it.graph, 0.5);
-    sgm_assign(it.graph, first, sgm_subtract(it.graph, first, sgm_multiply(it.graph, rate, slopes[0])));
-    sgm_assign(it.graph, second, sgm_subtract(it.graph, second, sgm_multiply(it.graph, rate, slopes[1])));
+    sgm_assign(it.graph, first, sgm_subtract(it.graph, first, sgm_multiply(it.graph, rate, gradients[0])));
+    sgm_assign(it.graph, second, sgm_subtract(it.graph, second, sgm_multiply(it.graph, rate, gradients[1])));
     sgm_output(it.graph, "cost", error);
     set_state(it.session, "w", SGM_FLOAT32, DIMS(4, 6), w);
     set_state(it.session, "v", SGM_FLOAT32, DIMS(6, 2), v);

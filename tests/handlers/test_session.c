@@ -82,12 +82,12 @@ TEST(a_strided_tensor_becomes_a_state)
 {
     setting it = set_up();
     sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
-    sgm_tensor *turned = sgm_tensor_permute(tensor, (const int32_t[]){1, 0});
-    CHECK_OK(sgm_session_set(it.session, "w", turned));
+    sgm_tensor *transposed = sgm_tensor_permute(tensor, (const int32_t[]){1, 0});
+    CHECK_OK(sgm_session_set(it.session, "w", transposed));
     check_state(&it, "w", NUMBERS(1, 4, 2, 5, 3, 6));
     sgm_tensor_set(tensor, (const int64_t[]){0, 0}, 99); /* it was copied */
     check_state(&it, "w", NUMBERS(1, 4, 2, 5, 3, 6));
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(tensor);
     tear_down(&it);
 }
@@ -239,7 +239,7 @@ TEST(inputs_are_converted)
     tear_down(&it);
 }
 
-TEST(records_may_come_in_another_shape)
+TEST(examples_may_come_in_another_shape)
 {
     setting it = set_up_sum();
     set_state(it.session, "w", SGM_FLOAT32, DIMS(2, 3), NUMBERS(0, 0, 0, 0, 0, 0));
@@ -257,8 +257,8 @@ TEST(strided_inputs)
     setting it = set_up_sum();
     set_state(it.session, "w", SGM_FLOAT32, DIMS(2, 3), NUMBERS(0, 0, 0, 0, 0, 0));
     sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
-    sgm_tensor *turned = sgm_tensor_permute(tensor, (const int32_t[]){1, 0});
-    CHECK_OK(sgm_session_feed(it.session, it.program, "x", turned));
+    sgm_tensor *transposed = sgm_tensor_permute(tensor, (const int32_t[]){1, 0});
+    CHECK_OK(sgm_session_feed(it.session, it.program, "x", transposed));
     CHECK_OK(sgm_session_run(it.session, it.program));
     check_output(it.session, it.program, "y", NUMBERS(1, 3, 5, 2, 4, 6), 0);
     sgm_tensor *deep = sgm_tensor_reshape(tensor, DIMS(2, 3, 1));
@@ -268,7 +268,7 @@ TEST(strided_inputs)
         "input 'x' wants shape (2, 3), the tensor has (2, 3, 1) and gaps in its memory: copy it first");
     sgm_tensor_free(back);
     sgm_tensor_free(deep);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(tensor);
     tear_down(&it);
 }
@@ -276,10 +276,10 @@ TEST(strided_inputs)
 TEST(wrong_inputs_are_refused)
 {
     setting it = set_up_sum();
-    sgm_tensor *turned = tensor_of(SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
+    sgm_tensor *transposed = tensor_of(SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
     sgm_tensor *flat = tensor_of(SGM_FLOAT32, DIMS(6), NUMBERS(1, 2, 3, 4, 5, 6));
     CHECK_ERROR(sgm_session_run(it.session, it.program), "input 'x' was never fed");
-    CHECK_ERROR(sgm_session_feed(it.session, it.program, "x", turned),
+    CHECK_ERROR(sgm_session_feed(it.session, it.program, "x", transposed),
                 "input 'x' wants shape (2, 3), the tensor has (3, 2)");
     CHECK_ERROR(sgm_session_feed(it.session, it.program, "x", flat), "the tensor has (6,)");
     CHECK_ERROR(sgm_session_feed(it.session, it.program, "z", flat),
@@ -293,7 +293,7 @@ TEST(wrong_inputs_are_refused)
     CHECK_ERROR(sgm_session_run(it.session, it.program), "input 'x' was never fed"); /* still */
     CHECK(!sgm_program_has_input(it.program, "z") && !sgm_program_has_input(it.program, NULL));
     CHECK(!sgm_program_has_input(NULL, "x") && sgm_program_has_input(it.program, "x"));
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(flat);
     tear_down(&it);
 }
@@ -333,8 +333,9 @@ TEST(outputs_are_converted)
                *wide = sgm_tensor_create(SGM_FLOAT32, DIMS(3, 2));
     CHECK_OK(sgm_session_read(it.session, it.program, "y", whole));
     CHECK_INT(((const int64_t *)sgm_tensor_const_data(whole))[5], 66);
-    sgm_tensor *turned = sgm_tensor_permute(wide, (const int32_t[]){1, 0}); /* written through its strides */
-    CHECK_OK(sgm_session_read(it.session, it.program, "y", turned));
+    sgm_tensor *transposed =
+        sgm_tensor_permute(wide, (const int32_t[]){1, 0}); /* written through its strides */
+    CHECK_OK(sgm_session_read(it.session, it.program, "y", transposed));
     CHECK_NEAR(sgm_tensor_get(wide, (const int64_t[]){2, 0}), 33, 0);
     CHECK_NEAR(sgm_tensor_get(wide, (const int64_t[]){0, 1}), 44, 0);
     CHECK_ERROR(sgm_session_read(it.session, it.program, "y", wide),
@@ -347,7 +348,7 @@ TEST(outputs_are_converted)
     sgm_type type = sgm_program_output_type(it.program, "y"), none = sgm_program_output_type(it.program, "z");
     CHECK(type.dtype == SGM_FLOAT32 && sgm_shape_equal(&type.shape, DIMS(2, 3)));
     CHECK_INT(none.shape.rank, 0);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(wide);
     sgm_tensor_free(whole);
     tear_down(&it);

@@ -19,7 +19,7 @@ static double gelu(double x)
 static const struct compared {
     const char *name;
     real_function expected;
-    double least, most, in_double, in_float;
+    double minimum, maximum, in_double, in_float;
 } compared[] = {
     {"exp", exp, -700, 700, 2e-13, 1e-5},
     {"exp", exp, -1, 1, 1e-15, 3e-7},
@@ -68,7 +68,7 @@ static sgm__text write_all(const sgm__source_request *request)
         "double test_within(double x) { return (double)all_within((int64_t)x, -5, 255); }\n"
         "void test_draw(uint64_t seed, uint64_t step, uint64_t stream, long block, uint32_t *words)\n"
         "{ all_draw(seed, step, stream, block, words); }\n"
-        "double test_slope(double x) { return (double)all_gelu_slope((%s)x); }\n",
+        "double test_gradient(double x) { return (double)all_gelu_gradient((%s)x); }\n",
         real, real, real, real);
     return text;
 }
@@ -96,7 +96,7 @@ static void check_all(sgm_dtype dtype)
         real_function own;
         find(library, c->name, &own);
         for (int k = 0; k <= 2000 && tolerance < INFINITY; k++) {
-            double x = c->least + (c->most - c->least) * k / 2000;
+            double x = c->minimum + (c->maximum - c->minimum) * k / 2000;
             x = single ? (double)(float)x : x;
             double expected = c->expected(x), got = own(x);
             if (single && fabs(expected) > 3e38)

@@ -176,7 +176,7 @@ static inline void browser_close(browser *b)
     *b = (browser){0};
 }
 
-static inline json_t *browser_wishes(void)
+static inline json_t *browser_options(void)
 {
     return json_pack("{s:{s:{s:s, s:{s:s}, s:{s:[s,s,s,s,s,s,s,s,s]}}}}", "capabilities", "alwaysMatch",
                      "browserName", "chrome", "goog:loggingPrefs", "browser", "ALL", "goog:chromeOptions",
@@ -201,7 +201,7 @@ static inline browser browser_open(void)
     }
     snprintf(url, sizeof url, "http://127.0.0.1:%d/session", port);
     char why[256];
-    json_t *value = browser_request(&b, "POST", url, browser_wishes(), why);
+    json_t *value = browser_request(&b, "POST", url, browser_options(), why);
     if (value == NULL) {
         browser_close(&b);
         TEST_FAIL("Chromium does not start: %s", why);

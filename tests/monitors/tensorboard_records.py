@@ -1,7 +1,7 @@
-"""Makes the records of test_tensorboard.c with TensorBoard's own writer, and reads a training's files with its
+"""Makes the examples of test_tensorboard.c with TensorBoard's own writer, and reads a training's files with its
 own reader. Not part of the tests; needs `pip install tensorboard` in a virtual environment.
 
-    python tests/monitors/tensorboard_records.py               prints the records
+    python tests/monitors/tensorboard_records.py               prints the examples
     python tests/monitors/tensorboard_records.py runs/x        what TensorBoard reads from the folder
 """
 import io

@@ -2,7 +2,7 @@
 #include "base/allocator.h"
 #include "http_tried.h"
 
-#define MOST_CONNECTIONS 64
+#define MAXIMUM_CONNECTIONS 64
 #define HEADERS_LIMIT ((size_t)2 << 20) /* bytes of all headers of a request are fewer */
 
 /* Where time runs so fast that a request may come too late. */
@@ -115,21 +115,21 @@ static int connect_and_send(const sgm__http *server, const char *text, int times
  * same, and a page that listens is not cut off for them. */
 static void check_room_of(sgm__http *server, const char *sent, int times)
 {
-    int others[2 * MOST_CONNECTIONS], cut = 0;
+    int others[2 * MAXIMUM_CONNECTIONS], cut = 0;
     char byte, part[4096] = "";
     int page = client_listen(server, HOST BEARER, 0);
-    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++)
+    for (int i = 0; i < 2 * MAXIMUM_CONNECTIONS; i++)
         others[i] = connect_and_send(server, sent, times);
     check(server, "GET /api/get", HOST BEARER, 200);
     check_body(server, "POST /api/set", HOST BEARER JSON "Content-Length: 2\r\n", "{}", 200);
-    for (int i = 0; i < 2 * MOST_CONNECTIONS; i++) {
+    for (int i = 0; i < 2 * MAXIMUM_CONNECTIONS; i++) {
         ssize_t count;
         while ((count = recv(others[i], part, sizeof part, MSG_DONTWAIT)) > 0)
             ;
         cut += count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
         close(others[i]);
     }
-    CHECK(cut >= MOST_CONNECTIONS);
+    CHECK(cut >= MAXIMUM_CONNECTIONS);
     sgm__http_push(server, "n", "{}");
     CHECK_INT(client_receive(page, &byte, 1, CLIENT_PATIENCE), 1);
     close(page);
@@ -213,9 +213,9 @@ TEST(too_many_that_are_busy)
 {
     static const char wait[] = "GET /api/wait HTTP/1.1\r\n" HOST BEARER "\r\n";
     sgm__http *server = start();
-    int busy[MOST_CONNECTIONS];
+    int busy[MAXIMUM_CONNECTIONS];
     char byte;
-    for (int i = 0; i < MOST_CONNECTIONS; i++) {
+    for (int i = 0; i < MAXIMUM_CONNECTIONS; i++) {
         busy[i] = client_connect(sgm__http_port(server));
         CHECK(client_send(busy[i], wait, sizeof wait - 1));
     }
@@ -228,20 +228,20 @@ TEST(too_many_that_are_busy)
     CHECK_INT(answer.code, 503);
     CHECK_STR(answer.body, "{\"error\":\"too many connections\"}");
     client_free(&answer);
-    for (int i = 0; i < MOST_CONNECTIONS; i++) /* none of the owner's was cut off */
+    for (int i = 0; i < MAXIMUM_CONNECTIONS; i++) /* none of the owner's was cut off */
         CHECK(recv(busy[i], &byte, 1, MSG_DONTWAIT) < 0 && errno == EAGAIN);
     CHECK(sgm__http_stop(server));
-    for (int i = 0; i < MOST_CONNECTIONS; i++) {
+    for (int i = 0; i < MAXIMUM_CONNECTIONS; i++) {
         CHECK(client_receive(busy[i], &byte, 1, CLIENT_PATIENCE) >= 0);
         close(busy[i]);
     }
 }
 
 /* Until it is told to wait; the last code. */
-static int ask_often(const sgm__http *server, const char *headers, int most)
+static int ask_often(const sgm__http *server, const char *headers, int maximum)
 {
     int code = 0;
-    for (int i = 0; i < most && code != 429; i++) {
+    for (int i = 0; i < maximum && code != 429; i++) {
         client_answer answer =
             client_ask(sgm__http_port(server), "GET /api/get HTTP/1.1\r\n" HOST "%s\r\n", headers);
         code = answer.code;

@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MOST_LINES 200
+#define MAXIMUM_LINES 200
 
-static json_t *lines[MOST_LINES];
+static json_t *lines[MAXIMUM_LINES];
 static size_t line_count;
 
 /* All lines of a file, which must end in a line's end. */
@@ -23,7 +23,7 @@ static void read_lines(const char *path)
     CHECK(length > 0 && text[length - 1] == '\n');
     line_count = 0;
     for (char *line = strtok(text, "\n"); line != NULL; line = strtok(NULL, "\n")) {
-        CHECK(line_count < MOST_LINES);
+        CHECK(line_count < MAXIMUM_LINES);
         lines[line_count] = json_loads(line, 0, NULL);
         if (!json_is_object(lines[line_count]))
             TEST_FAIL("no object: %s", line);
@@ -66,7 +66,7 @@ static sgm_env *watched_env(const char *path, sgm_trainer **trainer, int64_t eve
     sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 7);
     *trainer = line_trainer(env, "line");
     sgm_dataset *data = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(*trainer, "check", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_add_data(*trainer, "check", sgm_full_batch(data)));
     sgm_dataset_free(data);
     CHECK_OK(sgm_env_monitor(env, sgm_json_lines_monitor(.path = path, .every_iterations = every)));
     return env;
@@ -91,12 +91,12 @@ TEST(a_line_for_each_event)
     CHECK_NEAR(number_at(1, "iteration"), 4, 0);
     CHECK_NEAR(number_at(2, "iteration"), 8, 0);
     CHECK_NEAR(number_at(2, "epoch"), 2, 0);
-    CHECK_NEAR(number_at(2, "records"), 40, 0);
+    CHECK_NEAR(number_at(2, "examples"), 40, 0);
     CHECK_NEAR(number_at(2, "learning_rate"), 0.1, 1e-6);
     CHECK(number_at(2, "loss") < number_at(1, "loss"));
     CHECK(json_is_null(json_object_get(lines[2], "accuracy"))); /* means nothing here */
     json_t *check = json_object_get(json_object_get(lines[2], "validation"), "check");
-    CHECK_NEAR(json_number_value(json_object_get(check, "records")), 40, 0);
+    CHECK_NEAR(json_number_value(json_object_get(check, "examples")), 40, 0);
     CHECK(json_number_value(json_object_get(check, "loss")) > 0);
     CHECK(json_is_false(json_object_get(lines[3], "interrupted")));
     CHECK(json_is_null(json_object_get(lines[3], "reason")));
@@ -117,7 +117,7 @@ TEST(iterations_when_they_are_asked_for)
     CHECK_STR(events(), "start iteration epoch iteration epoch stop ");
     CHECK_NEAR(number_at(1, "iteration"), 3, 0);
     CHECK_NEAR(number_at(1, "batch"), 3, 0);
-    CHECK_NEAR(number_at(1, "records"), 30, 0);
+    CHECK_NEAR(number_at(1, "examples"), 30, 0);
     CHECK_NEAR(number_at(3, "iteration"), 6, 0);
     forget_lines();
     close_folder();

@@ -137,7 +137,7 @@ TEST(metrics_are_read_as_they_grow)
     CHECK(run_named(&p, "group/inner") != NULL);
     const json_t *run = run_named(&p, "digits");
     CHECK_NEAR(number(run, "metrics", "loss"), 0.25, 0);
-    CHECK_NEAR(number(run, "most", "loss"), 0.5, 0);
+    CHECK_NEAR(number(run, "maximum", "loss"), 0.5, 0);
     CHECK_NEAR(number(run, "configuration", "epochs"), 40, 0);
     CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 2);
     CHECK_NEAR(json_number_value(json_object_get(run, "seconds")), 1.5, 0);
@@ -151,7 +151,7 @@ TEST(metrics_are_read_as_they_grow)
     run = run_named(&p, "digits");
     CHECK_INT(json_integer_value(json_object_get(run, "epochs")), 3);
     CHECK_INT(json_integer_value(json_object_get(run, "lines")), 3);
-    CHECK_NEAR(number(run, "least", "loss"), 0.125, 0);
+    CHECK_NEAR(number(run, "minimum", "loss"), 0.125, 0);
 
     const json_t *columns = json_object_get(get(&p, "/api/run/digits"), "columns");
     CHECK_INT(json_array_size(json_object_get(columns, "epoch")), 3);
@@ -192,7 +192,7 @@ TEST(long_metrics_are_read_to_their_end)
     CHECK_INT(json_integer_value(json_object_get(run, "lines")), LINES);
     CHECK_INT(json_integer_value(json_object_get(run, "bad")), 0);
     CHECK_NEAR(number(run, "metrics", "loss"), 0, 0);
-    CHECK_NEAR(number(run, "most", "loss"), LINES - 1, 0);
+    CHECK_NEAR(number(run, "maximum", "loss"), LINES - 1, 0);
     long long revision = json_integer_value(json_object_get(get(&p, "/api/runs"), "revision"));
     char path[64];
     snprintf(path, sizeof path, "/api/runs?after=%lld", revision);
@@ -248,7 +248,7 @@ TEST(states_are_told_by_lock_and_log)
     const json_t *run = run_named(&p, "a");
     CHECK_STR(json_string_value(json_object_get(run, "state")), "failed");
     CHECK(strstr(json_string_value(json_object_get(run, "reason")), "the loss is not finite") != NULL);
-    CHECK(json_number_value(json_object_get(run, "begun")) > 1.7e9);
+    CHECK(json_number_value(json_object_get(run, "started")) > 1.7e9);
     end(&p);
 }
 

@@ -23,8 +23,8 @@ static served start_with(const char *network, const char *const *classes, bool s
                                                      .network = network,
                                                      .classes = classes,
                                                      .scales = scales,
-                                                     .least = 0,
-                                                     .most = scales ? 255 : 0,
+                                                     .minimum = 0,
+                                                     .maximum = scales ? 255 : 0,
                                                      .token = TOKEN});
     if (s.serve == NULL)
         TEST_FAIL("%s", sgm_last_error());
@@ -62,10 +62,10 @@ static void check_refused(const served *s, const char *body, const char *part)
     json_decref(made);
 }
 
-static double number_at(const json_t *made, size_t record, size_t element)
+static double number_at(const json_t *made, size_t example, size_t element)
 {
     return json_number_value(
-        json_array_get(json_array_get(json_object_get(made, "output"), record), element));
+        json_array_get(json_array_get(json_object_get(made, "output"), example), element));
 }
 
 /* What the library says to (4) floats. */
@@ -98,7 +98,7 @@ TEST(answers_are_those_of_the_library)
     end(&s);
 }
 
-TEST(records_are_nested_or_flat_and_scaled)
+TEST(examples_are_nested_or_flat_and_scaled)
 {
     served s = start_with("input(2, 2) + flatten + dense(3) + mean_squared", NULL, true);
     json_t *nested = post(&s, "{\"input\": [[[0, 51], [102, 255]]]}", 200);
@@ -119,8 +119,8 @@ TEST(records_are_nested_or_flat_and_scaled)
 
 TEST(sequences_have_a_class_for_each_step)
 {
-    served s = start_with("input(3) + embedding(4, 2) + dense(2, each_step) + softmax_cross_entropy", flowers,
-                          false);
+    served s = start_with("input(3) + embedding(4, 2) + dense(2, time_distributed) + softmax_cross_entropy",
+                          flowers, false);
     json_t *made = post(&s, "{\"input\": [[0, 3, 1], [2, 2, 2]]}", 200);
     CHECK_INT(json_array_size(json_array_get(json_object_get(made, "class"), 1)), 3);
     CHECK_INT(json_array_size(json_array_get(json_object_get(made, "label"), 0)), 3);
@@ -131,7 +131,7 @@ TEST(sequences_have_a_class_for_each_step)
 
 TEST(steps_that_do_not_count_have_no_class)
 {
-    served s = start_with("input(3, lengths=steps) + embedding(4, 2) + dense(2, each_step) + "
+    served s = start_with("input(3, lengths=steps) + embedding(4, 2) + dense(2, time_distributed) + "
                           "softmax_cross_entropy",
                           NULL, false);
     json_t *made = post(&s, "{\"input\": [[0, 3, 1], [2, 2, 2]], \"lengths\": [2, 3]}", 200);
@@ -143,7 +143,7 @@ TEST(steps_that_do_not_count_have_no_class)
     CHECK_INT(json_array_size(json_array_get(json_object_get(made, "class"), 0)), 3);
     json_decref(made);
     check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [4]}",
-                  "'lengths', record 0: expected a whole number from 0 to 3");
+                  "'lengths', example 0: expected a whole number from 0 to 3");
     check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [1.5]}", "expected a whole number");
     check_refused(&s, "{\"input\": [[0, 1, 1]], \"lengths\": [1, 2]}", "a list of 1 numbers");
     end(&s);
@@ -185,22 +185,22 @@ TEST(numbers_of_float32_have_no_more_digits_than_it_takes)
 TEST(mistakes_are_named)
 {
     served s = start_with(CLASSES, NULL, false);
-    check_refused(&s, "{\"input\": [[1, 2, 3]]}", "record 0 of 'input': expected the shape (4,)");
-    check_refused(&s, "{\"input\": [[1, 2, 3, 4], [1, 2, 3, \"4\"]]}", "record 1 of 'input'");
+    check_refused(&s, "{\"input\": [[1, 2, 3]]}", "example 0 of 'input': expected the shape (4,)");
+    check_refused(&s, "{\"input\": [[1, 2, 3, 4], [1, 2, 3, \"4\"]]}", "example 1 of 'input'");
     check_refused(&s, "{\"input\": [[1, 2, 3, [4]]]}", "no number");
     check_refused(&s, "{\"input\": [1, 2, 3, 4]}", "a number in place of a list");
     check_refused(&s, "{\"input\": [[1, 2, 3, null]]}", "no number");
     check_refused(&s, "{\"input\": []}",
-                  "expected {\"input\": [RECORD, ...]}, where a record has the shape (4,)");
+                  "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape (4,)");
     check_refused(&s, "{\"inputs\": [[1, 2, 3, 4]]}", "expected {\"input\"");
     check_refused(&s, "[[1, 2, 3, 4]]", "expected a JSON object");
     check_refused(&s, "{\"input\": [[1, 2, 3, 4]", "expected a JSON object");
     sgm__text many = {0};
     sgm__text_append(&many, "{\"input\": [[1, 2, 3, 4]");
-    for (int i = 0; i < SGM__SERVE_MOST_RECORDS; i++)
+    for (int i = 0; i < SGM__SERVE_MAXIMUM_EXAMPLES; i++)
         sgm__text_append(&many, ", [1, 2, 3, 4]");
     sgm__text_append(&many, "]}");
-    check_refused(&s, many.data, "has 513 records; at most 512");
+    check_refused(&s, many.data, "has 513 examples; at most 512");
     sgm__text_free(&many);
     json_decref(post(&s, "{\"input\": [[1, 2, 3, 4]]}", 200)); /* it goes on */
     end(&s);
@@ -279,16 +279,16 @@ static void *ask_often(void *user)
     asker *own = user;
     for (int i = 1; i <= 20; i++) {
         sgm__text body = {0};
-        int records = 1 + (own->number * 7 + i) % 20;
-        for (int k = 0; k < records; k++)
+        int examples = 1 + (own->number * 7 + i) % 20;
+        for (int k = 0; k < examples; k++)
             sgm__text_append(&body, "%s[%d, %d, 0, 0]", k > 0 ? ", " : "{\"input\": [", own->number, k);
         sgm__text_append(&body, "]}");
         json_t *made = post(own->served, body.data, 200), *alone;
         char last[64];
-        snprintf(last, sizeof last, "{\"input\": [[%d, %d, 0, 0]]}", own->number, records - 1);
+        snprintf(last, sizeof last, "{\"input\": [[%d, %d, 0, 0]]}", own->number, examples - 1);
         alone = post(own->served, last, 200);
-        own->wrong += json_array_size(json_object_get(made, "output")) != (size_t)records;
-        own->wrong += !(fabs(number_at(made, (size_t)records - 1, 0) - number_at(alone, 0, 0)) < 1e-6);
+        own->wrong += json_array_size(json_object_get(made, "output")) != (size_t)examples;
+        own->wrong += !(fabs(number_at(made, (size_t)examples - 1, 0) - number_at(alone, 0, 0)) < 1e-6);
         json_decref(made);
         json_decref(alone);
         sgm__text_free(&body);

@@ -10,7 +10,7 @@ static void check_drawn(const sgm__sparkline *line, size_t columns, const char *
     sgm__text_free(&text);
 }
 
-TEST(bars_reach_from_the_least_to_the_greatest)
+TEST(bars_reach_from_the_minimum_to_the_maximum)
 {
     sgm__sparkline line = {0};
     check_drawn(&line, 8, "");

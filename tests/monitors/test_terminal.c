@@ -97,9 +97,9 @@ TEST(plain_lines_in_a_file)
     unsetenv("NO_COLOR");
     watch_file();
     CHECK_STR(output, "epoch 1/3 loss 0.1250 accuracy 50.0 %, validation loss 0.5000 accuracy 96.1 %, "
-                      "12,345 records/s 1:23\n"
+                      "12,345 examples/s 1:23\n"
                       "epoch 2/3 loss 0.1250 accuracy 50.0 %, validation loss 0.5000 accuracy 96.1 %, "
-                      "12,345 records/s 1:23\n");
+                      "12,345 examples/s 1:23\n");
 }
 
 static void pause_by_rule(sgm_monitor *monitor)
@@ -126,7 +126,7 @@ TEST(drawn_again_on_a_terminal)
 {
     unsetenv("NO_COLOR");
     watch_terminal(120);
-    CHECK(strstr(output, "epoch 1/3 [==>                 ] loss 0.2500 12,345 records/s 1:12 left"));
+    CHECK(strstr(output, "epoch 1/3 [==>                 ] loss 0.2500 12,345 examples/s 1:12 left"));
     CHECK(strstr(output, "\r\033[K"));
     CHECK(strstr(output, "\033[1mepoch 2/3\033[0m loss 0.1250"));
 }
@@ -137,7 +137,7 @@ TEST(a_curve_of_the_loss_where_there_is_room)
     slow = true;
     watch_terminal(120);
     CHECK(strstr(output, "1:12 left ▁▁▁\r\033[K"));
-    watch_terminal(60); /* the records per second make room for it */
+    watch_terminal(61); /* the examples per second make room for it */
     CHECK(strstr(output, "] loss 0.2500 1:12 left ▁▁▁\r\033[K"));
     watch_terminal(38);
     CHECK(strstr(output, "epoch 1/3 loss 0.2500 1:12 left\r\033[K"));
@@ -185,10 +185,10 @@ TEST(no_line_wider_than_the_terminal)
 TEST(the_bar_leaves_room_for_the_numbers)
 {
     unsetenv("NO_COLOR");
-    watch_terminal(60);
-    CHECK(strstr(output, "epoch 1/3 [>       ] loss 0.2500 12,345 records/s 1:12 left\r"));
-    watch_terminal(52);
-    CHECK(strstr(output, "epoch 1/3 loss 0.2500 12,345 records/s 1:12 left\r"));
+    watch_terminal(61);
+    CHECK(strstr(output, "epoch 1/3 [>       ] loss 0.2500 12,345 examples/s 1:12 left\r"));
+    watch_terminal(53);
+    CHECK(strstr(output, "epoch 1/3 loss 0.2500 12,345 examples/s 1:12 left\r"));
 }
 
 static int freed;

@@ -166,7 +166,7 @@ static void read_screen(void)
     }
 }
 
-#define MOST_WAITS 30000 /* a minute, on a busy machine */
+#define MAXIMUM_WAITS 30000 /* a minute, on a busy machine */
 
 /* Reads along, or the training would stand when the terminal is full. */
 static void wait_a_moment(void)
@@ -179,7 +179,7 @@ static void wait_a_moment(void)
 #define WAIT_FOR(condition)                                                                                  \
     do {                                                                                                     \
         bool is_so = (condition);                                                                            \
-        for (int waited_for = 0; waited_for < MOST_WAITS && !is_so; waited_for++) {                          \
+        for (int waited_for = 0; waited_for < MAXIMUM_WAITS && !is_so; waited_for++) {                       \
             wait_a_moment();                                                                                 \
             is_so = (condition);                                                                             \
         }                                                                                                    \
@@ -353,7 +353,7 @@ static int times_shown(const char *text)
 static void wait_until_read(void)
 {
     int before_it = times_shown("this help");
-    for (int i = 0; i < MOST_WAITS && times_shown("this help") == before_it; i++) {
+    for (int i = 0; i < MAXIMUM_WAITS && times_shown("this help") == before_it; i++) {
         if (i % 50 == 0)
             type("h");
         wait_a_moment();

@@ -35,7 +35,7 @@ TEST(a_clock_that_is_set_back_stops_nothing)
         web_post(&client, "/api/histogram-watch", "{\"identifier\":\"network.layers.1-dense.weights\"}"));
     CHECK_INT(client.code, 200);
     for (bool seen = false; !seen;) {
-        json_t *curve = web_get(&client, "/api/series?id=optimiser.cost_total"),
+        json_t *curve = web_get(&client, "/api/series?id=optimiser.loss"),
                *spread = web_get(&client, "/api/histogram?id=network.layers.1-dense.weights&history=1");
         seen = json_array_size(web_at(curve, "series/0/x")) > 0 &&
                json_array_size(web_at(spread, "history")) > 0;

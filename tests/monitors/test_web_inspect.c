@@ -156,12 +156,12 @@ TEST(a_histogram_counts_numbers)
     json_t *found = web_get(&client, "/api/histogram?id=network.layers.1-dense.weights&bins=4");
     CHECK_STR(web_string(found, "error"), "(none)");
     CHECK_LIST(found, "bins", 1, 2, 2, 2);
-    CHECK_NEAR(web_number(found, "least"), 0, 0);
-    CHECK_NEAR(web_number(found, "most"), 4, 0);
+    CHECK_NEAR(web_number(found, "minimum"), 0, 0);
+    CHECK_NEAR(web_number(found, "maximum"), 4, 0);
     CHECK_NEAR(web_number(found, "count"), 7, 0);
     CHECK_NEAR(web_number(found, "others"), 1, 0);
     CHECK_NEAR(web_number(found, "mean"), 14.99 / 7, 1e-6);
-    CHECK_NEAR(web_number(found, "deviation"), 1.3794453, 1e-6);
+    CHECK_NEAR(web_number(found, "standard_deviation"), 1.3794453, 1e-6);
     json_decref(found);
     check_refused(&client, "/api/histogram", 400, "expected the identifier of a tensor, as 'id'");
     check_refused(&client, "/api/histogram?id=optimiser.learning_rate", 400,
@@ -214,9 +214,9 @@ TEST(what_is_watched_has_a_history)
     json_t *now = web_get(&client, "/api/histogram?trainer=a&id=optimiser.updates.2-dense.weights");
     CHECK(json_is_true(web_at(found, "watched")));
     CHECK(json_array_size(web_at(found, "history")) >= 3);
-    CHECK_NEAR(web_number(found, "least"), web_number(now, "least"), 1e-9);
+    CHECK_NEAR(web_number(found, "minimum"), web_number(now, "minimum"), 1e-9);
     CHECK(json_equal(web_at(found, "bins"), web_at(now, "bins")));
-    CHECK(web_number(found, "history/0/least") != web_number(found, "least"));
+    CHECK(web_number(found, "history/0/minimum") != web_number(found, "minimum"));
     json_decref(found);
     json_decref(now);
     CHECK_OK(sgm_trainer_reset(trainer));
@@ -232,21 +232,21 @@ TEST(what_is_watched_has_a_history)
 /* --- data, and mistakes --- */
 
 /* Two inputs are shares of two classes as they are: the weights are one in each class, so the answer is the
- * larger input. Records 0 to 5; of class 0: 0, 1, 2, of which 2 is mistaken; of class 1: 3, 4, 5, of which 4
+ * larger input. Examples 0 to 5; of class 0: 0, 1, 2, of which 2 is mistaken; of class 1: 3, 4, 5, of which 4
  * and 5 are. */
 static sgm_trainer *mistaken_trainer(sgm_env *env)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static const float x[] = {3, 1, 2, 0, 1, 5, 0, 1, 4, 2, 9, 8};
     static const float y[] = {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1};
     sgm_shape shape = sgm_shape_of(6, 2);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
                              sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("pairs", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("pairs", fields, tensors, 2);
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_trainer_network(trainer, "input(2) + dense(2, no_bias) + softmax_cross_entropy");
     sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3));
-    sgm_trainer_add_data(trainer, "check", sgm_undivided(dataset));
+    sgm_trainer_add_data(trainer, "check", sgm_full_batch(dataset));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);
@@ -277,7 +277,7 @@ TEST(mistakes_are_counted_and_shown)
     CHECK_LIST(found, "examples/1", 1, 0, 4);
     CHECK_LIST(found, "examples/2", 1, 0, 5);
     json_decref(found);
-    found = web_get(&client, "/api/confusion?records=3"); /* 0, 2 and 4 */
+    found = web_get(&client, "/api/confusion?examples=3"); /* 0, 2 and 4 */
     CHECK_LIST(found, "matrix/0", 1, 1);
     CHECK_LIST(found, "matrix/1", 1, 0);
     json_decref(found);
@@ -288,19 +288,20 @@ TEST(mistakes_are_counted_and_shown)
     CHECK_NEAR(web_number(found, "items/0/index"), 4, 0);
     CHECK_LIST(found, "items/0/inputs", 4, 2);
     CHECK_NEAR(web_number(found, "items/0/target"), 1, 0);
-    CHECK_NEAR(web_number(found, "items/0/answer"), 0, 0);
+    CHECK_NEAR(web_number(found, "items/0/prediction"), 0, 0);
     CHECK_NEAR(web_number(found, "items/0/outputs/0"), 1 / (1 + exp(-2)), 1e-4);
-    CHECK_NEAR(web_number(found, "records"), 6, 0);
+    CHECK_NEAR(web_number(found, "examples"), 6, 0);
     CHECK_NEAR(web_number(found, "classes"), 2, 0);
     CHECK_LIST(found, "shape", 2);
     json_decref(found);
-    found = web_get(&client, "/api/data?record=5&record=0");
+    found = web_get(&client, "/api/data?example=5&example=0");
     CHECK_INT(json_array_size(web_at(found, "items")), 2);
     CHECK_NEAR(web_number(found, "items/1/index"), 5, 0);
     json_decref(found);
     check_refused(&client, "/api/data?data=other", 404, "other");
-    check_refused(&client, "/api/data?record=-1", 400, "'record' must be the number of a record, not '-1'");
-    check_refused(&client, "/api/confusion?records=0", 400, "'records' must be a whole number from 1");
+    check_refused(&client, "/api/data?example=-1", 400,
+                  "'example' must be the number of an example, not '-1'");
+    check_refused(&client, "/api/confusion?examples=0", 400, "'examples' must be a whole number from 1");
     sgm_env_free(env);
 }
 
@@ -311,7 +312,7 @@ TEST(a_matrix_is_for_classes)
     web_client client = serve(env);
     CHECK_OK(sgm_run(env, .iterations = 4));
     check_refused(&client, "/api/confusion", 501,
-                  "networks that put each record in one of at most 256 classes");
+                  "networks that put each example in one of at most 256 classes");
     json_t *found = web_get(&client, "/api/data?count=1&from=10");
     CHECK_LIST(found, "items/0/inputs", 0.25);
     CHECK_LIST(found, "items/0/targets", 1.5);
@@ -324,18 +325,18 @@ TEST(a_matrix_is_for_classes)
 
 TEST(weights_are_pictures_of_the_input)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static float values[4 * 6 * 2], x[2 * 24], y[2 * 2];
     for (int i = 0; i < 48; i++)
         values[i] = (float)i / 4;
     sgm_shape inputs = sgm_shape_of(2, 4, 6), targets = sgm_shape_of(2, 2);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
                              sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("images", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("images", fields, tensors, 2);
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_trainer_network(trainer, "input(4, 6) + dense(2) + dense(2) + mean_squared");
-    sgm_trainer_data(trainer, sgm_undivided(dataset));
+    sgm_trainer_data(trainer, sgm_full_batch(dataset));
     sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);
@@ -352,7 +353,7 @@ TEST(weights_are_pictures_of_the_input)
     CHECK_INT(json_array_size(web_at(found, "values")), 24);
     CHECK_NEAR(web_number(found, "values/0"), 0.25, 0); /* what the second unit gets from (0, 0) */
     CHECK_NEAR(web_number(found, "values/7"), 3.75, 0); /* and from (1, 1) */
-    CHECK_NEAR(web_number(found, "most"), 11.75, 0);
+    CHECK_NEAR(web_number(found, "maximum"), 11.75, 0);
     json_decref(found);
     found = web_get(&client, "/api/picture?id=network.layers.2-dense.weights");
     CHECK_NEAR(web_number(found, "pictures"), 1, 0); /* a matrix */

@@ -24,7 +24,7 @@ static bool note_cost(void *user, const sgm_training_progress *progress)
         return true;
     if (w->costs != NULL && progress->iteration <= w->iterations) {
         sgm_content cost;
-        CHECK_OK(sgm_resolve_one(w->registry, "optimiser.cost_total", &cost));
+        CHECK_OK(sgm_resolve_one(w->registry, "optimiser.loss", &cost));
         w->costs[progress->iteration] = cost.as.number;
     }
     if (w->delay > 0)
@@ -79,7 +79,7 @@ TEST(the_session_tells_of_trainers)
 {
     watched w = {0};
     open_watched(&w);
-    give_parts(sgm_ghost_trainer_create(w.env, "ghost"));
+    give_parts(sgm_unscheduled_trainer_create(w.env, "unscheduled"));
     serve(&w);
     json_t *session = web_get(&w.client, "/api/session");
     CHECK_STR(web_string(session, "name"), "watched");
@@ -93,9 +93,9 @@ TEST(the_session_tells_of_trainers)
     CHECK_STR(web_string(session, "trainers/0/state"), "idle");
     CHECK_STR(web_string(session, "trainers/0/network"), "input(1) + dense(1) + mean_squared");
     CHECK_NEAR(web_number(session, "trainers/0/parameters"), 2, 0);
-    CHECK(json_is_false(web_at(session, "trainers/0/ghost")));
+    CHECK(json_is_false(web_at(session, "trainers/0/unscheduled")));
     CHECK(json_is_false(web_at(session, "trainers/0/gone")));
-    CHECK(json_is_true(web_at(session, "trainers/1/ghost")));
+    CHECK(json_is_true(web_at(session, "trainers/1/unscheduled")));
     CHECK(json_is_null(web_at(session, "trainers/0/loss")));
     json_decref(session);
     CHECK_OK(sgm_run(w.env, .epochs = 3));
@@ -136,41 +136,41 @@ TEST(curves_have_the_values_that_there_were)
     open_watched(&w);
     serve(&w);
     CHECK_OK(sgm_run(w.env, .epochs = 20));
-    await_iteration(&w, "optimiser.cost_total", 80);
+    await_iteration(&w, "optimiser.loss", 80);
     json_t *list = web_get(&w.client, "/api/series/list?trainer=line");
-    CHECK_STR(web_string(list, "series/0/id"), "optimiser.cost_total");
+    CHECK_STR(web_string(list, "series/0/id"), "optimiser.loss");
     json_decref(list);
-    json_t *series = web_get(&w.client, "/api/series?trainer=line&id=optimiser.cost_total&id=training.loss");
+    json_t *series = web_get(&w.client, "/api/series?trainer=line&id=optimiser.loss&id=training.loss");
     CHECK_STR(web_string(series, "axis"), "iteration");
     CHECK_STR(web_string(series, "series/1/id"), "training.loss");
     const json_t *xs = web_at(series, "series/0/x");
     size_t count = json_array_size(xs);
     CHECK(count >= 8 && count <= 80); /* a busy machine makes sampling look expensive */
-    double least = INFINITY, most = 0;
+    double minimum = INFINITY, maximum = 0;
     for (size_t i = 0; i < count; i++) {
         int64_t iteration = json_integer_value(json_array_get(xs, i));
         double cost = json_number_value(json_array_get(web_at(series, "series/0/last"), i));
         CHECK(iteration >= 1 && iteration <= 80);
         CHECK_NEAR(cost, w.costs[iteration], 1e-8 * w.costs[iteration]);
         if (iteration >= 20 && iteration <= 40) {
-            least = fmin(least, cost);
-            most = fmax(most, cost);
+            minimum = fmin(minimum, cost);
+            maximum = fmax(maximum, cost);
         }
     }
     json_decref(series);
     /* a window, in epochs, with extremes */
-    series = web_get(&w.client, "/api/series?id=optimiser.cost_total&axis=epoch&from=5&to=10&points=2");
+    series = web_get(&w.client, "/api/series?id=optimiser.loss&axis=epoch&from=5&to=10&points=2");
     CHECK_INT(json_array_size(web_at(series, "series/0/x")), 4);
     CHECK(web_number(series, "series/0/x/0") < 5 && web_number(series, "series/0/x/3") > 10);
     CHECK(web_number(series, "series/0/x/2") > 6 && web_number(series, "series/0/x/2") <= 10);
-    CHECK_NEAR(fmax(web_number(series, "series/0/max/1"), web_number(series, "series/0/max/2")), most, 0);
-    CHECK_NEAR(fmin(web_number(series, "series/0/min/1"), web_number(series, "series/0/min/2")), least, 0);
+    CHECK_NEAR(fmax(web_number(series, "series/0/max/1"), web_number(series, "series/0/max/2")), maximum, 0);
+    CHECK_NEAR(fmin(web_number(series, "series/0/min/1"), web_number(series, "series/0/min/2")), minimum, 0);
     json_decref(series);
     json_t *refused = web_get(&w.client, "/api/series?id=training.loss&from=nan");
     check_refused(&w.client, refused, 400, "'from': expected a number, got 'nan'");
-    check_refused(&w.client, web_get(&w.client, "/api/series?id=optimiser.cost_totl"), 404,
-                  "nothing named 'optimiser.cost_totl' is recorded of trainer 'line' (did you mean "
-                  "'optimiser.cost_total'?); there are optimiser.cost_total, training.loss, ");
+    check_refused(&w.client, web_get(&w.client, "/api/series?id=optimiser.los"), 404,
+                  "nothing named 'optimiser.los' is recorded of trainer 'line' (did you mean "
+                  "'optimiser.loss'?); there are optimiser.loss, training.loss, ");
     close_watched(&w);
 }
 
@@ -269,9 +269,9 @@ TEST(what_moves_is_pushed)
     event = web_event(&listener, "progress", "\"running\"", PATIENCE);
     CHECK_STR(web_string(event, "name"), "line");
     json_decref(event);
-    event = web_event(&listener, "points", "optimiser.cost_total", PATIENCE);
+    event = web_event(&listener, "points", "optimiser.loss", PATIENCE);
     CHECK_STR(web_string(event, "trainer"), "line");
-    const json_t *point = web_at(event, "series/optimiser.cost_total/0");
+    const json_t *point = web_at(event, "series/optimiser.loss/0");
     CHECK_INT(json_array_size(point), 4);
     CHECK_NEAR(web_number(point, "1"), web_number(point, "0") / 4, 1e-9);
     json_decref(event);
@@ -284,8 +284,8 @@ TEST(what_moves_is_pushed)
     CHECK_STR(web_string(event, "status"), "ended");
     json_decref(event);
     listener.read = 0; /* in whatever order they came */
-    event = web_event(&listener, "progress", "\"state\":\"idle\",\"ghost\":false,\"gone\":false,\"epoch\":74",
-                      PATIENCE);
+    event = web_event(&listener, "progress",
+                      "\"state\":\"idle\",\"unscheduled\":false,\"gone\":false,\"epoch\":74", PATIENCE);
     CHECK_NEAR(web_number(event, "iteration"), 300, 0);
     json_decref(event);
     CHECK_OK(sgm_wait(w.env));

@@ -3,7 +3,8 @@
 
 /* Pixels of the first chart that are not empty. */
 #define INK                                                                                                  \
-    "[...document.querySelectorAll('.plot canvas')].reduce((most, c) => Math.max(most, c.width === 0 ? 0 : " \
+    "[...document.querySelectorAll('.plot canvas')].reduce((maximum, c) => Math.max(maximum, c.width === 0 " \
+    "? 0 : "                                                                                                 \
     "c.getContext('2d').getImageData(0, 0, c.width, c.height).data.filter((v, i) => i % 4 === 3 && v > "     \
     "0).length), 0)"
 
@@ -136,8 +137,8 @@ TEST(a_person_pauses_and_steps)
     browser_click(&t->browser, ".bar-play");
     await_more(&t->browser, stands + 5);
     /* The space key is the page's, also after a click on a tab. */
-    open_tab_called(&t->browser, "Parameters");
-    browser_await(&t->browser, "location.hash === '#parameters'");
+    open_tab_called(&t->browser, "Settings");
+    browser_await(&t->browser, "location.hash === '#settings'");
     browser_type(&t->browser, ".tab[aria-selected=true]", " ");
     browser_await(&t->browser, STATE " === 'Paused'");
     browser_check_errors(&t->browser);
@@ -159,7 +160,7 @@ TEST(a_person_changes_the_learning_rate)
     training *t = begin_training();
     browser *b = &t->browser;
     CHECK_NEAR(learning_rate_of(t->trainer), 0.01, 1e-9);
-    open_tab_called(b, "Parameters");
+    open_tab_called(b, "Settings");
     browser_type(b, LEARNING_RATE, BROWSER_ALL "0.002" BROWSER_ENTER);
     for (double end = sgm__now() + BROWSER_PATIENCE; learning_rate_of(t->trainer) != 0.002; usleep(10000))
         if (sgm__now() > end)
@@ -212,7 +213,7 @@ TEST(a_person_saves_restores_and_branches)
 
 /* --- play --- */
 
-#define ANSWER "document.querySelector('.draw-answers li b').textContent"
+#define ANSWER "document.querySelector('.draw-prediction li b').textContent"
 #define DRAWING ".draw-canvas"
 
 /* The live network says what it takes a drawing for. */

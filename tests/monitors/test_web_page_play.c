@@ -72,9 +72,9 @@ static sgm_dataset *letters(void)
 
 TEST(a_person_has_a_text_written)
 {
-    training *t =
-        begin_training_of("letters", letters(),
-                          "input(4) + embedding(256, 32) + dense(256, each_step) + softmax_cross_entropy");
+    training *t = begin_training_of(
+        "letters", letters(),
+        "input(4) + embedding(256, 32) + dense(256, time_distributed) + softmax_cross_entropy");
     browser *b = &t->browser;
     open_tab_called(b, "Play");
     browser_await(b, "document.querySelector('.text-holder')?.offsetParent");

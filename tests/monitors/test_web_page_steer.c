@@ -100,7 +100,7 @@ TEST(rules_and_values_are_taken_back)
     training *t = begin_training();
     browser *b = &t->browser;
     pause_training(t);
-    open_tab_called(b, "Parameters");
+    open_tab_called(b, "Settings");
     browser_await(b, "document.querySelector('" CHANGES ".panel-tools button').disabled");
     browser_type(b, RULES "form input", "if nonsense" BROWSER_ENTER);
     browser_await(b, "!document.querySelector('" RULES ".form-error').hidden");

@@ -10,7 +10,7 @@ typedef struct played {
     web_client client;
 } played;
 
-/* Paused before its first iteration, on records of zeros. */
+/* Paused before its first iteration, on examples of zeros. */
 static void begin(played *p, const char *network, const sgm_shape *inputs, const sgm_shape *targets)
 {
     sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, inputs), sgm_tensor_create(SGM_FLOAT32, targets)};
@@ -73,7 +73,7 @@ TEST(an_input_gets_the_shares_of_classes)
     end(&p);
 }
 
-TEST(several_records_at_once_and_what_does_not_fit)
+TEST(several_examples_at_once_and_what_does_not_fit)
 {
     played p;
     begin_classes(&p);
@@ -85,7 +85,7 @@ TEST(several_records_at_once_and_what_does_not_fit)
         CHECK_NEAR(web_number(p.client.answer, path), exp(i + 1) / (exp(i + 1) + 2), 1e-6);
     }
     CHECK_POST_REFUSED(&p.client, "/api/predict", "{\"inputs\":[1, 2, 3]}", 400,
-                       "'inputs' has 3 numbers; expected 1 to 1000 records of 4, of the shape (2, 2)");
+                       "'inputs' has 3 numbers; expected 1 to 1000 examples of 4, of the shape (2, 2)");
     CHECK_POST_REFUSED(&p.client, "/api/predict", "{\"inputs\":[1, \"2\", 3, 4]}", 400,
                        "'inputs' must be a list of numbers");
     CHECK_POST_REFUSED(&p.client, "/api/predict", "{}", 400, "'inputs' must be a list of numbers");
@@ -158,8 +158,8 @@ TEST(text_goes_on_as_the_network_says)
 {
     played p;
     sgm_shape inputs = sgm_shape_of(4, 3), targets = sgm_shape_of(4, 3, 256), table = sgm_shape_of(256, 256);
-    begin(&p, "input(3) + embedding(256, 256) + dense(256, each_step) + softmax_cross_entropy", &inputs,
-          &targets);
+    begin(&p, "input(3) + embedding(256, 256) + dense(256, time_distributed) + softmax_cross_entropy",
+          &inputs, &targets);
     sgm_tensor *next = sgm_tensor_create(SGM_FLOAT32, &table), *same = sgm_tensor_create(SGM_FLOAT32, &table);
     for (int64_t i = 0; i < 256; i++) {
         sgm_tensor_set(next, (const int64_t[]){i, (i + 1) % 256}, 1);

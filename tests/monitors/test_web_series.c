@@ -7,9 +7,9 @@
 
 static sgm__series_bucket buckets[ROOM + 2];
 
-static sgm__series *ramp(size_t most, int64_t count)
+static sgm__series *ramp(size_t maximum, int64_t count)
 {
-    sgm__series *series = sgm__series_create(most);
+    sgm__series *series = sgm__series_create(maximum);
     CHECK_OK(series);
     for (int64_t i = 1; i <= count; i++)
         CHECK_OK(sgm__series_append(series, i, (double)i * 0.5));
@@ -23,8 +23,8 @@ TEST(few_points_come_back_as_they_are)
     CHECK_INT(sgm__series_reduce(series, INT64_MIN, INT64_MAX, ROOM, buckets), 5);
     for (int i = 0; i < 5; i++) {
         CHECK_INT(buckets[i].iteration, i + 1);
-        CHECK_NEAR(buckets[i].least, (i + 1) * 0.5, 0);
-        CHECK_NEAR(buckets[i].most, (i + 1) * 0.5, 0);
+        CHECK_NEAR(buckets[i].minimum, (i + 1) * 0.5, 0);
+        CHECK_NEAR(buckets[i].maximum, (i + 1) * 0.5, 0);
         CHECK_NEAR(buckets[i].last, (i + 1) * 0.5, 0);
         CHECK_INT(buckets[i].count, 1);
         CHECK_INT(buckets[i].bad, 0);
@@ -52,7 +52,7 @@ TEST(a_window_has_its_neighbours)
     CHECK_INT(sgm__series_reduce(series, 8, 5, 2, buckets), 1); /* nothing is in between */
     CHECK_INT(sgm__series_reduce(series, 19, 20, 1, buckets), 2);
     CHECK_INT(buckets[1].iteration, 20);
-    CHECK_NEAR(buckets[1].least, 9.5, 0);
+    CHECK_NEAR(buckets[1].minimum, 9.5, 0);
     CHECK_INT(buckets[1].count, 2);
     sgm__series_free(series);
 }
@@ -77,7 +77,7 @@ TEST(no_spike_of_a_million_points_is_hidden)
         CHECK_INT(buckets[made - 1].iteration, count);
         for (size_t i = 0; i < made; i++) {
             CHECK(i == 0 || buckets[i].iteration > buckets[i - 1].iteration);
-            CHECK(buckets[i].least <= buckets[i].last && buckets[i].last <= buckets[i].most);
+            CHECK(buckets[i].minimum <= buckets[i].last && buckets[i].last <= buckets[i].maximum);
             points += buckets[i].count;
         }
         CHECK_INT(points, count);
@@ -86,7 +86,7 @@ TEST(no_spike_of_a_million_points_is_hidden)
             while (buckets[i].iteration < spikes[k])
                 i++;
             double wanted = k % 2 == 0 ? 100 + (double)k : -100 - (double)k;
-            found += buckets[i].most == wanted || buckets[i].least == wanted;
+            found += buckets[i].maximum == wanted || buckets[i].minimum == wanted;
         }
         CHECK_INT(found, room == ROOM ? 7 : 0);
     }
@@ -109,20 +109,20 @@ TEST(values_that_are_no_numbers_are_marks)
     for (int i = 0; i < 6; i++)
         CHECK_OK(sgm__series_append(series, i, values[i]));
     CHECK_INT(sgm__series_reduce(series, 0, 5, 2, buckets), 2);
-    CHECK_NEAR(buckets[0].least, 1, 0);
-    CHECK_NEAR(buckets[0].most, 3, 0);
+    CHECK_NEAR(buckets[0].minimum, 1, 0);
+    CHECK_NEAR(buckets[0].maximum, 3, 0);
     CHECK_INT(buckets[0].bad, 1);
-    CHECK_NEAR(buckets[1].least, 2, 0);
-    CHECK_NEAR(buckets[1].most, 2, 0);
+    CHECK_NEAR(buckets[1].minimum, 2, 0);
+    CHECK_NEAR(buckets[1].maximum, 2, 0);
     CHECK_INT(buckets[1].bad, 2);
     CHECK_INT(sgm__series_reduce(series, 0, 5, 6, buckets), 6);
-    CHECK_NEAR(buckets[1].least, NAN, 0);
+    CHECK_NEAR(buckets[1].minimum, NAN, 0);
     CHECK_NEAR(buckets[3].last, INFINITY, 0);
     for (int i = 6; i < 1000; i++) /* also when they are old */
         CHECK_OK(sgm__series_append(series, i, 2));
     CHECK_INT(sgm__series_reduce(series, 0, 999, 1, buckets), 1);
-    CHECK_NEAR(buckets[0].least, 1, 0);
-    CHECK_NEAR(buckets[0].most, 3, 0);
+    CHECK_NEAR(buckets[0].minimum, 1, 0);
+    CHECK_NEAR(buckets[0].maximum, 3, 0);
     CHECK_INT(buckets[0].bad, 3);
     CHECK_INT(buckets[0].count, 1000);
     sgm__series_free(series);
@@ -149,7 +149,7 @@ TEST(a_training_that_goes_back_is_followed)
     uint64_t points = 0;
     size_t made = sgm__series_reduce(series, 0, INT64_MAX, ROOM, buckets);
     for (size_t i = 0; i < made; i++) {
-        CHECK(buckets[i].most < 100);
+        CHECK(buckets[i].maximum < 100);
         points += buckets[i].count;
     }
     CHECK_INT(points, sgm__series_count(series));

@@ -277,7 +277,7 @@ TEST(the_tree_has_all_there_is)
         if (strcmp(identifier, "iterator.minibatch_size") == 0) {
             CHECK_NEAR(web_number(entry, "value"), 10, 0);
             CHECK_STR(web_string(entry, "effect"), "from the next epoch on");
-            CHECK_STR(web_string(entry, "unit"), "records");
+            CHECK_STR(web_string(entry, "unit"), "examples");
             found++;
         }
         if (strcmp(identifier, "optimiser.schedule.kind") == 0) {
@@ -555,7 +555,7 @@ TEST(a_branch_runs_side_by_side)
     CHECK_STR(web_string(s.client.answer, "trainers/1/state"), "running");
     double limit = sgm__now() + PATIENCE, first = NAN;
     while (!(first >= 6) && sgm__now() < limit) { /* its curve begins where it branched off */
-        web_got(&s.client, "/api/series?trainer=slow&id=optimiser.cost_total&points=50");
+        web_got(&s.client, "/api/series?trainer=slow&id=optimiser.loss&points=50");
         first = web_number(s.client.answer, "series/0/x/0");
         usleep(20000);
     }

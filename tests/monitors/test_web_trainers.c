@@ -73,7 +73,7 @@ TEST(a_pause_is_exact)
             usleep(1000);
         CHECK_NEAR(await_state(&client, "paused"), before + (double)step, 0);
     }
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 1111);
+    await_newest(&client, "/api/series?id=optimiser.loss", 1111);
     CHECK_OK(sgm_trainer_resume(trainer));
     CHECK(await_state(&client, "running") >= 1111);
     CHECK_OK(sgm_stop(env, "enough"));
@@ -91,19 +91,19 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     sgm_dataset *dataset = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_full_batch(dataset)));
     sgm_dataset_free(dataset);
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
     web_listener listener = web_listen(&client);
     json_decref(web_event(&listener, "system", NULL, PATIENCE));
     CHECK_OK(sgm_run_background(env, .iterations = 10000000, .folder = folder, .paused = true));
     CHECK_OK(sgm_trainer_step(trainer, 201));
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 201);
+    await_newest(&client, "/api/series?id=optimiser.loss", 201);
     await_newest(&client, "/api/series?id=check.loss", 200);
     json_decref(web_post(&client, "/api/watch", "{\"identifier\": \"check.loss\"}"));
     CHECK_INT(client.code, 200);
     CHECK_OK(sgm_trainer_step(trainer, 2));
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 203);
+    await_newest(&client, "/api/series?id=optimiser.loss", 203);
     await_newest(&client, "/api/series?id=check.loss", 200); /* measured at the ends of epochs only */
     json_t *session = web_get(&client, "/api/session");
     CHECK(json_is_true(web_at(session, "trainers/0/folder")));
@@ -123,14 +123,14 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     CHECK_INT(length_of(&client, "/api/series?id=training.loss", &rest), 0);
     CHECK_NEAR(await_state(&client, "paused"), 0, 0);
     CHECK_OK(sgm_trainer_step(trainer, 9));
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 9);
+    await_newest(&client, "/api/series?id=optimiser.loss", 9);
     await_newest(&client, "/api/series?id=check.loss", 8);
     CHECK_OK(sgm_stop(env, "enough"));
     CHECK_OK(sgm_wait(env));
     CHECK_OK(sgm_run(env, .iterations = 20, .folder = folder, .resume = true)); /* another run goes on */
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 20);
+    await_newest(&client, "/api/series?id=optimiser.loss", 20);
     double newest;
-    CHECK(length_of(&client, "/api/series?id=optimiser.cost_total&axis=seconds", &newest) > 2);
+    CHECK(length_of(&client, "/api/series?id=optimiser.loss&axis=seconds", &newest) > 2);
     CHECK(newest > 0);
     web_listener_close(&listener);
     sgm_env_free(env);
@@ -149,7 +149,7 @@ typedef struct asker {
 /* Whatever there is just now: never a crash, never an answer without sense. */
 static void *ask_much(void *user)
 {
-    static const char *const paths[] = {"/api/session", "/api/series?trainer=b&id=optimiser.cost_total",
+    static const char *const paths[] = {"/api/session", "/api/series?trainer=b&id=optimiser.loss",
                                         "/api/series/list?trainer=a", "/api/log", "/api/tasks"};
     asker *self = user;
     for (size_t i = 0; !atomic_load(&self->ends); i++) {
@@ -216,7 +216,7 @@ TEST(the_trials_of_a_search_have_curves)
     json_t *session = web_get(&client, "/api/session");
     CHECK_INT(json_array_size(web_at(session, "trainers")), 3);
     json_decref(session);
-    await_newest(&client, "/api/series?trainer=trial-003&id=optimiser.cost_total", 16);
+    await_newest(&client, "/api/series?trainer=trial-003&id=optimiser.loss", 16);
     json_t *refused = web_get(&client, "/api/series?id=epoch");
     CHECK_STR(web_string(refused, "error"), "there are 3 trainers: say which one, as 'trainer'");
     json_decref(refused);
@@ -269,7 +269,7 @@ TEST(workers_costs_and_a_loss_that_is_no_number_are_shown)
     CHECK_OK(sgm_trainer_status(trainer));
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
     CHECK_OK(sgm_run(env, .iterations = 12));
-    await_newest(&client, "/api/series?id=optimiser.cost_total", 12);
+    await_newest(&client, "/api/series?id=optimiser.loss", 12);
     json_t *list = web_get(&client, "/api/series/list");
     size_t partial = 0, count = json_array_size(web_at(list, "series"));
     for (size_t i = 0; i < count; i++)

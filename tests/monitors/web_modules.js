@@ -17,8 +17,8 @@ for (let i = 1; i <= 12345; i++)
 check(pieces.x.length <= 200, `pieces are joined: ${pieces.x.length}`);
 check(pieces.x.at(-1) === 12345, 'the newest is the last');
 check(pieces.x.every((x, i) => i === 0 || x > pieces.x[i - 1]), 'pieces stand in their order');
-check(Math.max(...pieces.max) === 99, 'the most is kept');
-check(Math.min(...pieces.min.filter((value) => value !== null)) === -50, 'the least is kept');
+check(Math.max(...pieces.max) === 99, 'the maximum is kept');
+check(Math.min(...pieces.min.filter((value) => value !== null)) === -50, 'the minimum is kept');
 const [bad] = pieces.bad;
 check(pieces.bad.size === 1 && pieces.x.includes(bad) && bad >= 5000 && bad < 5300, `none is where it was: ${bad}`);
 
@@ -82,11 +82,11 @@ check(places.length <= 52 && [3, 500, 996].every((x) => places.includes(x)), `pl
 check(places[0] === 999 && places.every((x, i) => i === 0 || x < places[i - 1]), 'newest first');
 
 /* Runs: the columns they begin with are those that differ, and what is filtered. */
-const { csvOf, filtered, standardColumns } = await import('/runs/columns.js');
+const { csvOf, filtered, defaultColumns } = await import('/runs/columns.js');
 const runs = [0.001, 0.01].map((rate, i) => ({ name: `run ${i}`, state: 'finished',
-    metrics: { loss: i, learning_rate: 0 }, least: {}, most: {}, epochs: 3, configuration: { 'a.switch': true, 'optimiser.learning_rate': rate } }));
+    metrics: { loss: i, learning_rate: 0 }, minimum: {}, maximum: {}, epochs: 3, configuration: { 'a.switch': true, 'optimiser.learning_rate': rate } }));
 runs.push({ ...runs[0], name: 'a program', configuration: {} });
-const columns = standardColumns(runs).join();
+const columns = defaultColumns(runs).join();
 check(columns.includes('configuration:optimiser.learning_rate') && !columns.includes('switch'), `columns: ${columns}`);
 const namesOf = (text) => filtered(runs, text, false).map((run) => run.name).join();
 check(namesOf('learning_rate > 0.002') === 'run 1', `filtered: ${namesOf('learning_rate > 0.002')}`);

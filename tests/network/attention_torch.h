@@ -27,10 +27,10 @@ static const double torch_gpt[] = {
     0.070843930587215997, -0.004314157953964854, 0.13598860582493183,   0.0874120452341971,
     0.061040404391037778,
 };
-/* values and slopes at -3.5, -1.25, -0.3, 0.4, 1.75, 7 */
+/* values and gradients at -3.5, -1.25, -0.3, 0.4, 1.75, 7 */
 static const struct {
     const char *name;
-    double values[6], slopes[6];
+    double values[6], gradients[6];
 } torch_activations[] = {
     {"gelu",
      {-0.00081420177662439031, -0.13206221708356905, -0.11462657334331421, 0.26216869664412967,

@@ -19,15 +19,15 @@ class Filler:
     def __init__(self):
         self.parameters = []
 
-    def fill(self, parameter, base=0.0, turned=False):
-        shape = tuple(reversed(parameter.shape)) if turned else tuple(parameter.shape)
+    def fill(self, parameter, base=0.0, transposed=False):
+        shape = tuple(reversed(parameter.shape)) if transposed else tuple(parameter.shape)
         i = torch.arange(parameter.numel(), dtype=torch.float64)
         values = (base + 0.3 * torch.sin(1 + 0.7 * i + 1.3 * len(self.parameters))).reshape(shape)
-        parameter.data = values.t().contiguous() if turned else values
-        self.parameters.append((parameter, turned))
+        parameter.data = values.t().contiguous() if transposed else values
+        self.parameters.append((parameter, transposed))
 
     def linear(self, weight, bias):
-        self.fill(weight, turned=True)
+        self.fill(weight, transposed=True)
         self.fill(bias)
 
     def norm(self, module):
@@ -40,8 +40,8 @@ class Filler:
         self.linear(module.out_proj.weight, module.out_proj.bias)
 
     def projections(self):
-        for parameter, turned in self.parameters:
-            gradient = (parameter.grad.t() if turned else parameter.grad).reshape(-1)
+        for parameter, transposed in self.parameters:
+            gradient = (parameter.grad.t() if transposed else parameter.grad).reshape(-1)
             i = torch.arange(gradient.numel(), dtype=torch.float64)
             yield (gradient * torch.cos(0.9 * i)).sum().item()
 
@@ -112,8 +112,8 @@ def activations():
              ("leaky_relu", F.leaky_relu), ("relu6", F.relu6), ("hard_sigmoid", F.hardsigmoid),
              ("hard_silu", F.hardswish), ("hard_tanh", F.hardtanh), ("softsign", F.softsign)]
     points = [-3.5, -1.25, -0.3, 0.4, 1.75, 7.0]
-    print("/* values and slopes at %s */" % ", ".join("%g" % point for point in points))
-    print("static const struct {\n    const char *name;\n    double values[6], slopes[6];\n} torch_activations[] = {")
+    print("/* values and gradients at %s */" % ", ".join("%g" % point for point in points))
+    print("static const struct {\n    const char *name;\n    double values[6], gradients[6];\n} torch_activations[] = {")
     for name, function in table:
         x = torch.tensor(points, requires_grad=True)
         y = function(x)

@@ -23,7 +23,7 @@ def softmax(x):
 values = numbers(3, 2, 4, which=2, scale=2)
 cost("input(2, 4) + mean_absolute", 3, F.l1_loss, values, 2, 4)
 cost("input(2, 4) + huber", 3, F.huber_loss, values, 2, 4)
-cost("input(2, 4) + huber(bend=0.4)", 3, lambda x, t: F.huber_loss(x, t, delta=0.4), values, 2, 4)
+cost("input(2, 4) + huber(delta=0.4)", 3, lambda x, t: F.huber_loss(x, t, delta=0.4), values, 2, 4)
 cost("input(5) + cosine_distance", 4,
      lambda x, t: F.cosine_embedding_loss(x, t, torch.ones(4)), numbers(4, 5, which=3), 5)
 
@@ -48,29 +48,29 @@ cost("input(2, 4) + softmax_cross_entropy(label_smoothing=0.2, class_weights=(1,
      torch.tensor([[0, 3], [1, 1], [2, 0]]), 2, 4, output=softmax)
 
 
-def focused(x, t, focus):
+def focused(x, t, gamma):
     """Lin et al., 2017, equation 4, for each class."""
     p = x.softmax(-1).gather(1, t[:, None]).squeeze(1)
-    return -((1 - p) ** focus * p.log()).mean()
+    return -((1 - p) ** gamma * p.log()).mean()
 
 
-cost("input(4) + softmax_cross_entropy(classes, focus=2)", 5, lambda x, t: focused(x, t, 2), classes, 4, output=softmax)
-cost("input(4) + softmax_cross_entropy(classes, focus=0.5)", 5, lambda x, t: focused(x, t, 0.5), classes, 4,
+cost("input(4) + softmax_cross_entropy(classes, gamma=2)", 5, lambda x, t: focused(x, t, 2), classes, 4, output=softmax)
+cost("input(4) + softmax_cross_entropy(classes, gamma=0.5)", 5, lambda x, t: focused(x, t, 0.5), classes, 4,
      output=softmax)
 
 
-def sigmoid_focal(x, t, balance=0.25, focus=2.0):
-    """As torchvision.ops.sigmoid_focal_loss has it, summed up for each record."""
+def sigmoid_focal(x, t, alpha=0.25, gamma=2.0):
+    """As torchvision.ops.sigmoid_focal_loss has it, summed up for each example."""
     p = torch.sigmoid(x)
-    loss = F.binary_cross_entropy_with_logits(x, t, reduction="none") * (1 - (p * t + (1 - p) * (1 - t))) ** focus
-    if balance > 0:
-        loss = (balance * t + (1 - balance) * (1 - t)) * loss
+    loss = F.binary_cross_entropy_with_logits(x, t, reduction="none") * (1 - (p * t + (1 - p) * (1 - t))) ** gamma
+    if alpha > 0:
+        loss = (alpha * t + (1 - alpha) * (1 - t)) * loss
     return loss.sum(1).mean()
 
 
 yes = (numbers(4, 3, which=6) > 0).double()
 cost("input(3) + focal", 4, sigmoid_focal, yes, 3, scale=4.0, output=torch.sigmoid)
-cost("input(3) + focal(focus=0.5, balance=0)", 4, lambda x, t: sigmoid_focal(x, t, 0, 0.5), yes, 3,
+cost("input(3) + focal(gamma=0.5, alpha=0)", 4, lambda x, t: sigmoid_focal(x, t, 0, 0.5), yes, 3,
      output=torch.sigmoid)
 
 signs = 2 * yes - 1

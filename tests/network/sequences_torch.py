@@ -67,8 +67,8 @@ recurrent("input(5, 3, lengths=lengths) + lstm(2, name=r, bidirectional, last)",
 recurrent("input(5, 3, lengths=lengths) + gru(2, name=r, bidirectional, last)", "gru", True, bidirectional=True)
 
 
-def lanes(text, kind):
-    """Sequences that begin where those of the minibatch before ended; the fourth lane has no record."""
+def streams(text, kind):
+    """Sequences that begin where those of the minibatch before ended; the fourth stream has no example."""
     gates = {"rnn": 1, "gru": 3, "lstm": 4}[kind]
     hidden, cell = numbers(4, 2, which=30), numbers(4, 2, which=31)
 
@@ -88,9 +88,9 @@ def lanes(text, kind):
     cases.add(text, 3, run, fixed, inputs=numbers(3, 5, 3, which=1), **given)
 
 
-lanes("input(5, 3) + rnn(2, name=r, lanes=4)", "rnn")
-lanes("input(5, 3) + gru(2, name=r, lanes=4)", "gru")
-lanes("input(5, 3) + lstm(2, name=r, lanes=4)", "lstm")
+streams("input(5, 3) + rnn(2, name=r, streams=4)", "rnn")
+streams("input(5, 3) + gru(2, name=r, streams=4)", "gru")
+streams("input(5, 3) + lstm(2, name=r, streams=4)", "lstm")
 
 
 def cost(text, run, targets, scale=2.0, output=lambda x: x, size=4):

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-#define MOST_PARAMETERS 40
+#define MAXIMUM_PARAMETERS 40
 
 /* base + 0.3 sin(1 + 0.7 i + 1.3 number) */
 static void fill_parameter(bench *b, size_t number)
@@ -36,16 +36,17 @@ static bench start(const char *text, const char *handler, int threads, sgm_dtype
         &(sgm_recording_options){
             .struct_size = sizeof(sgm_recording_options), .batch = 2, .dtype = dtype, .training = true},
         &b.recording));
-    CHECK(b.recording.parameter_count <= MOST_PARAMETERS);
-    sgm_value values[MOST_PARAMETERS], slopes[MOST_PARAMETERS];
+    CHECK(b.recording.parameter_count <= MAXIMUM_PARAMETERS);
+    sgm_value values[MAXIMUM_PARAMETERS], gradients[MAXIMUM_PARAMETERS];
     for (size_t i = 0; i < b.recording.parameter_count; i++)
         values[i] = b.recording.parameters[i].value;
     sgm_output(b.graph, "loss", b.recording.total);
-    CHECK_OK(sgm_gradients(b.graph, b.recording.total, values, (int32_t)b.recording.parameter_count, slopes));
+    CHECK_OK(
+        sgm_gradients(b.graph, b.recording.total, values, (int32_t)b.recording.parameter_count, gradients));
     for (size_t i = 0; i < b.recording.parameter_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "%zu", i);
-        sgm_output(b.graph, name, slopes[i]);
+        sgm_output(b.graph, name, gradients[i]);
     }
     CHECK_OK(sgm_graph_verify(b.graph));
     b.session = sgm_session_create(b.handler);
@@ -80,7 +81,8 @@ typedef struct expectation {
     size_t count;
 } expectation;
 
-#define BEHIND_DENSE(size, layer) "input(3, 4) + dense(" #size ", each_step) + " layer " + mean_squared"
+#define BEHIND_DENSE(size, layer)                                                                            \
+    "input(3, 4) + dense(" #size ", time_distributed) + " layer " + mean_squared"
 #define EXPECT(numbers) numbers, sizeof(numbers) / sizeof *(numbers)
 static const expectation expectations[] = {
     {BEHIND_DENSE(6, "layer_norm"), false, EXPECT(torch_layer_norm)},
@@ -93,7 +95,7 @@ static const expectation expectations[] = {
     /* a transformer is the same put together by hand */
     {"input(4) + embedding(5, 8, name=tokens) + positions"
      " + 2 * (add(identity, layer_norm + attention(heads=2, causal))"
-     " + add(identity, layer_norm + dense(16, gelu, each_step) + dense(8, each_step)))"
+     " + add(identity, layer_norm + dense(16, gelu, time_distributed) + dense(8, time_distributed)))"
      " + layer_norm + tied_dense(of=tokens) + softmax_cross_entropy",
      true, EXPECT(torch_gpt)},
 };
@@ -102,10 +104,10 @@ static void feed_all(bench *b, bool tokens)
 {
     double inputs[24], targets[36];
     for (int i = 0; i < 36; i++) {
-        int record = i / 4, step = i % 4;
+        int example = i / 4, step = i % 4;
         if (i < 24)
-            inputs[i] = tokens ? (3 * record + 2 * step) % 5 : sin(0.37 * i + 0.2);
-        targets[i] = tokens ? (record + 3 * step + 1) % 5 : cos(0.5 * i);
+            inputs[i] = tokens ? (3 * example + 2 * step) % 5 : sin(0.37 * i + 0.2);
+        targets[i] = tokens ? (example + 3 * step + 1) % 5 : cos(0.5 * i);
     }
     feed(b, "inputs", inputs);
     feed(b, "targets", targets);
@@ -131,7 +133,7 @@ static size_t compute(const expectation *e, const char *handler, int threads, sg
 
 static void compare(const expectation *e, const char *handler, sgm_dtype dtype, double tolerance)
 {
-    double numbers[MOST_PARAMETERS + 1];
+    double numbers[MAXIMUM_PARAMETERS + 1];
     CHECK_INT(compute(e, handler, 1, dtype, numbers), e->count);
     for (size_t i = 0; i < e->count; i++)
         if (!test_near(numbers[i], e->numbers[i], tolerance * (1 + fabs(e->numbers[i]))))
@@ -152,7 +154,7 @@ TEST(threads_make_no_difference)
 {
     const char *text = "input(40) + embedding(5, 48, name=tokens) + positions + transformer(heads=3, causal)"
                        " + layer_norm + tied_dense(of=tokens) + softmax_cross_entropy";
-    double numbers[2][MOST_PARAMETERS + 1], inputs[80];
+    double numbers[2][MAXIMUM_PARAMETERS + 1], inputs[80];
     for (int i = 0; i < 80; i++)
         inputs[i] = i * i % 5;
     for (int t = 0; t < 2; t++) {
@@ -178,13 +180,13 @@ TEST(activations_are_pytorchs)
         sgm_graph *graph = sgm_graph_create();
         sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT64, &shape);
         CHECK_OK(sgm_tensor_write(tensor, points, 6));
-        sgm_value x = sgm_constant(graph, tensor), slope;
+        sgm_value x = sgm_constant(graph, tensor), gradient;
         const sgm_op *op = sgm_find_op(torch_activations[a].name);
         CHECK_OK(op);
         sgm_value y = sgm_record(graph, op, &x, 1, NULL);
-        CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &slope));
+        CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &gradient));
         sgm_output(graph, "y", y);
-        sgm_output(graph, "slope", slope);
+        sgm_output(graph, "gradient", gradient);
         sgm_handler *handler = sgm_handler_create("reference");
         sgm_session *session = sgm_session_create(handler);
         sgm_program *program = sgm_session_prepare(session, graph);
@@ -192,15 +194,15 @@ TEST(activations_are_pytorchs)
         CHECK_OK(sgm_session_run(session, program));
         for (int part = 0; part < 2; part++) {
             double values[6];
-            const double *expected = part == 0 ? torch_activations[a].values : torch_activations[a].slopes;
-            CHECK_OK(sgm_session_read(session, program, part == 0 ? "y" : "slope", tensor));
+            const double *expected = part == 0 ? torch_activations[a].values : torch_activations[a].gradients;
+            CHECK_OK(sgm_session_read(session, program, part == 0 ? "y" : "gradient", tensor));
             CHECK_OK(sgm_tensor_read(tensor, values, 6));
-            /* a sixth, hard_sigmoid's slope, is one of single precision in PyTorch */
+            /* a sixth, hard_sigmoid's gradient, is one of single precision in PyTorch */
             double tolerance = strncmp(torch_activations[a].name, "hard", 4) == 0 ? 1e-7 : 1e-10;
             for (int i = 0; i < 6; i++)
                 if (!test_near(values[i], expected[i], tolerance * (1 + fabs(expected[i]))))
                     TEST_FAIL("%s%s at %g is %.15g, PyTorch has %.15g", torch_activations[a].name,
-                              part == 0 ? "" : "'s slope", points[i], values[i], expected[i]);
+                              part == 0 ? "" : "'s gradient", points[i], values[i], expected[i]);
         }
         sgm_tensor_free(tensor);
         sgm_session_free(session);
@@ -239,8 +241,9 @@ TEST(mistakes_are_named)
     CHECK_ERROR(record_text("input(4) + positions"), "positions: expected a sequence");
     CHECK_ERROR(record_text("input(3, 4) + tied_dense(of=tokens)"),
                 "no layer 'tokens' with weights comes before it");
-    CHECK_ERROR(record_text("input(3) + embedding(5, 8, name=a) + dense(4, each_step) + tied_dense(of=a)"),
-                "last dimensions must be equal");
+    CHECK_ERROR(
+        record_text("input(3) + embedding(5, 8, name=a) + dense(4, time_distributed) + tied_dense(of=a)"),
+        "last dimensions must be equal");
     CHECK_ERROR(record_text("input(3, 4) + attention(heads=0)"), "heads");
     CHECK_ERROR(record_text("input(3, 4) + transformer(activation=gelo)"), "did you mean 'gelu'");
 }

@@ -2,8 +2,8 @@
 #include "bench.h"
 #include "channel_norms_data.h"
 
-#define RECORDS 3
-#define ELEMENTS (RECORDS * 4 * 2 * 3)
+#define EXAMPLES 3
+#define ELEMENTS (EXAMPLES * 4 * 2 * 3)
 
 /* The same formula as in channel_norms_data.py. */
 static sgm_tensor *numbers(const sgm_shape *shape, int64_t which, bool variances)
@@ -20,7 +20,7 @@ static sgm_tensor *numbers(const sgm_shape *shape, int64_t which, bool variances
     return tensor;
 }
 
-static const sgm_shape channels = {.rank = 1, .dims = {4}}, image = {.rank = 4, .dims = {RECORDS, 4, 2, 3}};
+static const sgm_shape channels = {.rank = 1, .dims = {4}}, image = {.rank = 4, .dims = {EXAMPLES, 4, 2, 3}};
 
 static void set_state(bench *r, const char *name, int64_t which, bool variances)
 {
@@ -37,20 +37,20 @@ static void record(bench *r, const char *text, bool training)
     CHECK_OK(r->network);
     sgm_graph_clear(r->graph);
     const sgm_recording_options options = {
-        .struct_size = sizeof options, .batch = RECORDS, .dtype = SGM_FLOAT64, .training = training};
+        .struct_size = sizeof options, .batch = EXAMPLES, .dtype = SGM_FLOAT64, .training = training};
     CHECK_OK(sgm_network_record(r->network, r->graph, &options, &r->recording));
-    sgm_value y = r->recording.outputs[0].value, values[3] = {r->recording.inputs[0].value}, slopes[3];
+    sgm_value y = r->recording.outputs[0].value, values[3] = {r->recording.inputs[0].value}, gradients[3];
     sgm_tensor *weights = numbers(&image, 9, false);
     sgm_value cost = sgm_sum(r->graph, sgm_multiply(r->graph, y, sgm_constant(r->graph, weights)));
     sgm_tensor_free(weights);
     for (size_t i = 0, k = 1; i < r->recording.parameter_count; i++)
         if (r->recording.parameters[i].trainable)
             values[k++] = r->recording.parameters[i].value;
-    CHECK_OK(sgm_gradients(r->graph, cost, values, 3, slopes));
+    CHECK_OK(sgm_gradients(r->graph, cost, values, 3, gradients));
     const char *const names[] = {"x", "gains", "biases"};
     sgm_output(r->graph, "y", y);
     for (int i = 0; i < 3; i++)
-        sgm_output(r->graph, names[i], slopes[i]);
+        sgm_output(r->graph, names[i], gradients[i]);
     r->program = sgm_session_prepare(r->session, r->graph);
     CHECK_OK(r->program);
 }
@@ -149,6 +149,6 @@ static void check_refused(const char *text, int64_t batch, const char *message)
 
 TEST(what_has_no_variance_or_no_such_groups_is_refused)
 {
-    check_refused("input(4) + batch_norm", 1, "take minibatches of more than 1 record");
+    check_refused("input(4) + batch_norm", 1, "take minibatches of more than 1 example");
     check_refused("input(4, 3) + group_norm(3)", 2, "3 groups do not divide the 4 channels evenly");
 }

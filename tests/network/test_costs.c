@@ -10,13 +10,13 @@ TEST(costs_are_those_of_pytorch)
 
 TEST(nothing_overflows)
 {
-    bench b = open_text("input(2) + focal(focus=3, balance=0)", 2, true);
+    bench b = open_text("input(2) + focal(gamma=3, alpha=0)", 2, true);
     FEED(&b, "inputs", 1000, -1000, 1000, -1000);
     FEED(&b, "targets", 1, 0, 0, 1);
     CHECK_OK(sgm_session_run(b.session, b.program));
     CHECK_OUTPUT(&b, "total", 1000);
     stop(&b);
-    b = open_text("input(2) + softmax_cross_entropy(focus=0.5)", 2, true);
+    b = open_text("input(2) + softmax_cross_entropy(gamma=0.5)", 2, true);
     FEED(&b, "inputs", 1000, -1000, 1000, -1000);
     FEED(&b, "targets", 1, 0, 0, 1);
     CHECK_OK(sgm_session_run(b.session, b.program));
@@ -71,8 +71,8 @@ TEST(calls_and_notation_say_the_same)
                text);
     text = "input(1) + softmax_cross_entropy(class_weights=2)";
     check_text(sgm_layer_parse(text), text);
-    check_text(sgm_chain(sgm_input(.shape = {3}), sgm_huber(.bend = 0.5, .targets = "y")),
-               "input(3) + huber(y, bend=0.5)");
+    check_text(sgm_chain(sgm_input(.shape = {3}), sgm_huber(.delta = 0.5, .targets = "y")),
+               "input(3) + huber(y, delta=0.5)");
     check_text(sgm_chain(sgm_input(.shape = {3}), sgm_hinge(.margin = 2, .squared = true)),
                "input(3) + hinge(margin=2, squared=true)");
     CHECK_ERROR(sgm_mean_absolute(.margin = 2), "mean_absolute has no option 'margin'");

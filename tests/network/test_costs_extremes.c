@@ -1,5 +1,5 @@
 /* Costs of infinite logits, and of those near float32's largest number: what PyTorch 2.15 gives, and the
- * limit where that gives none (0 times infinity); values and slopes, on each handler that is here. */
+ * limit where that gives none (0 times infinity); values and gradients, on each handler that is here. */
 #include "handlers/devices.h"
 #include "values.h"
 
@@ -19,10 +19,10 @@
             NULL, 0, NULL                                                                                    \
         }                                                                                                    \
     }
-#define EXPECTED(total, slopes)                                                                              \
+#define EXPECTED(total, gradients)                                                                           \
     .expected = (const values_list[])                                                                        \
     {                                                                                                        \
-        total, slopes,                                                                                       \
+        total, gradients,                                                                                    \
         {                                                                                                    \
             NULL, 0, NULL                                                                                    \
         }                                                                                                    \
@@ -30,7 +30,7 @@
 #define X(...) LIST("inputs", __VA_ARGS__)
 #define T(...) LIST("targets", __VA_ARGS__)
 #define COST(...) LIST("total", __VA_ARGS__)
-#define SLOPES(...) LIST("slope of inputs", __VA_ARGS__)
+#define GRADIENTS(...) LIST("gradient of inputs", __VA_ARGS__)
 
 static void check(const values_case *cases, size_t count)
 {
@@ -51,104 +51,104 @@ static void check(const values_case *cases, size_t count)
 TEST(softmax_cross_entropy)
 {
     CHECK_CASES({"input(3) + softmax_cross_entropy(classes)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),
-                 EXPECTED(COST(1.3132616875), SLOPES(-0.7310585786, 0, 0.7310585786))},
+                 EXPECTED(COST(1.3132616875), GRADIENTS(-0.7310585786, 0, 0.7310585786))},
                 {"input(3) + softmax_cross_entropy", 1, GIVEN(X(1, -INFINITY, 2), T(1, 0, 0)),
-                 EXPECTED(COST(1.3132616875), SLOPES(-0.7310585786, 0, 0.7310585786))},
+                 EXPECTED(COST(1.3132616875), GRADIENTS(-0.7310585786, 0, 0.7310585786))},
                 {"input(3) + softmax_cross_entropy(classes)", 1, GIVEN(X(-INFINITY, 1, 0), T(0)),
-                 EXPECTED(COST(INFINITY), SLOPES(-1, 0.7310585786, 0.2689414214))},
+                 EXPECTED(COST(INFINITY), GRADIENTS(-1, 0.7310585786, 0.2689414214))},
                 {"input(3) + softmax_cross_entropy(classes)", 1, GIVEN(X(LARGE, -LARGE, 0), T(0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))},
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))},
                 {"input(3) + softmax_cross_entropy", 1, GIVEN(X(LARGE, -LARGE, 0), T(0.5, 0.5, 0)),
-                 EXPECTED(COST(LARGE), SLOPES(0.5, -0.5, 0))},
+                 EXPECTED(COST(LARGE), GRADIENTS(0.5, -0.5, 0))},
                 {"input(3) + softmax_cross_entropy(class_weights=(1, 0, 2))", 1,
                  GIVEN(X(1, -INFINITY, 2), T(0.5, 0.5, 0)),
-                 EXPECTED(COST(0.65663084), SLOPES(-0.3655292893, 0, 0.3655292893))},
+                 EXPECTED(COST(0.65663084), GRADIENTS(-0.3655292893, 0, 0.3655292893))},
                 {"input(20) + softmax_cross_entropy(classes)", 1,
                  GIVEN(X(0, .1, .2, -INFINITY, .4, .5, .6, .7, .8, .9, 1, 1.1, 1.2, 1.3, 1.4, 1.5, 1.6, 1.7,
                          1.8, 1.9),
                        T(7)),
                  EXPECTED(COST(3.38428425),
-                          SLOPES(0.0168351848, 0.0186057566, 0.0205625411, 0, 0.0251151445, 0.0277565273,
-                                 0.0306757067, -0.966098101, 0.0374673928, 0.0414078729, 0.0457627769,
-                                 0.0505756902, 0.0558947819, 0.0617732875, 0.0682700408, 0.0754500637,
-                                 0.0833852161, 0.0921549159, 0.101846933, 0.112558268))});
+                          GRADIENTS(0.0168351848, 0.0186057566, 0.0205625411, 0, 0.0251151445, 0.0277565273,
+                                    0.0306757067, -0.966098101, 0.0374673928, 0.0414078729, 0.0457627769,
+                                    0.0505756902, 0.0558947819, 0.0617732875, 0.0682700408, 0.0754500637,
+                                    0.0833852161, 0.0921549159, 0.101846933, 0.112558268))});
 }
 
-TEST(focus)
+TEST(gamma)
 {
-    CHECK_CASES({"input(3) + softmax_cross_entropy(classes, focus=2)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),
-                 EXPECTED(COST(0.7018683034), SLOPES(-0.768234723, 0, 0.768234723))},
-                {"input(3) + softmax_cross_entropy(classes, focus=2)", 1, GIVEN(X(LARGE, -LARGE, 0), T(0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))},
-                {"input(3) + softmax_cross_entropy(focus=0.5)", 1, GIVEN(X(LARGE, -INFINITY, 0), T(1, 0, 0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))});
+    CHECK_CASES({"input(3) + softmax_cross_entropy(classes, gamma=2)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),
+                 EXPECTED(COST(0.7018683034), GRADIENTS(-0.768234723, 0, 0.768234723))},
+                {"input(3) + softmax_cross_entropy(classes, gamma=2)", 1, GIVEN(X(LARGE, -LARGE, 0), T(0)),
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))},
+                {"input(3) + softmax_cross_entropy(gamma=0.5)", 1, GIVEN(X(LARGE, -INFINITY, 0), T(1, 0, 0)),
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))});
 }
 
 TEST(kl_divergence)
 {
     CHECK_CASES({"input(3) + kl_divergence", 1, GIVEN(X(1, -INFINITY, 2), T(0.25, 0, 0.75)),
-                 EXPECTED(COST(0.0009265428994), SLOPES(0.0189414214, 0, -0.0189414214))},
+                 EXPECTED(COST(0.0009265428994), GRADIENTS(0.0189414214, 0, -0.0189414214))},
                 {"input(3) + kl_divergence", 1, GIVEN(X(LARGE, -LARGE, 0), T(1, 0, 0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))});
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))});
 }
 
 TEST(multi_class_hinge)
 {
     CHECK_CASES({"input(3) + multi_class_hinge(classes)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),
-                 EXPECTED(COST(2.0 / 3), SLOPES(-1.0 / 3, 0, 1.0 / 3))},
+                 EXPECTED(COST(2.0 / 3), GRADIENTS(-1.0 / 3, 0, 1.0 / 3))},
                 {"input(3) + multi_class_hinge(classes)", 1, GIVEN(X(INFINITY, 1, 2), T(0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))},
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))},
                 {"input(3) + multi_class_hinge(classes)", 1, GIVEN(X(LARGE, -LARGE, 2), T(0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0))},
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))},
                 {"input(3) + multi_class_hinge(classes, squared=true)", 1, GIVEN(X(1, -INFINITY, 2), T(0)),
-                 EXPECTED(COST(4.0 / 3), SLOPES(-4.0 / 3, 0, 4.0 / 3))},
+                 EXPECTED(COST(4.0 / 3), GRADIENTS(-4.0 / 3, 0, 4.0 / 3))},
                 {"input(3) + multi_class_hinge(classes, squared=true)", 1,
-                 GIVEN(X(INFINITY, 1, -INFINITY), T(0)), EXPECTED(COST(0), SLOPES(0, 0, 0))});
+                 GIVEN(X(INFINITY, 1, -INFINITY), T(0)), EXPECTED(COST(0), GRADIENTS(0, 0, 0))});
 }
 
 TEST(binary_cross_entropy)
 {
     CHECK_CASES({"input(4) + binary_cross_entropy", 1,
                  GIVEN(X(INFINITY, -INFINITY, LARGE, -LARGE), T(1, 0, 1, 0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0, 0))},
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0, 0))},
                 {"input(2) + binary_cross_entropy", 1, GIVEN(X(INFINITY, 0), T(0, 1)),
-                 EXPECTED(COST(INFINITY), SLOPES(1, -0.5))},
+                 EXPECTED(COST(INFINITY), GRADIENTS(1, -0.5))},
                 {"input(2) + binary_cross_entropy", 1, GIVEN(X(-INFINITY, 0), T(0.5, 0)),
-                 EXPECTED(COST(INFINITY), SLOPES(-0.5, 0.5))},
+                 EXPECTED(COST(INFINITY), GRADIENTS(-0.5, 0.5))},
                 {"input(2) + binary_cross_entropy", 1, GIVEN(X(LARGE, 2), T(0.5, 1)),
-                 EXPECTED(COST(1.5e38), SLOPES(0.5, -0.1192029220))});
+                 EXPECTED(COST(1.5e38), GRADIENTS(0.5, -0.1192029220))});
 }
 
 TEST(focal)
 {
     CHECK_CASES(
         {"input(4) + focal", 1, GIVEN(X(INFINITY, -INFINITY, LARGE, -LARGE), T(1, 0, 1, 0)),
-         EXPECTED(COST(0), SLOPES(0, 0, 0, 0))},
-        {"input(2) + focal(focus=3, balance=0)", 1, GIVEN(X(-LARGE, INFINITY), T(1, 1)),
-         EXPECTED(COST(LARGE), SLOPES(-1, 0))},
-        {"input(1) + focal(balance=0)", 1, GIVEN(X(-INFINITY), T(1)), EXPECTED(COST(INFINITY), SLOPES(-1))});
+         EXPECTED(COST(0), GRADIENTS(0, 0, 0, 0))},
+        {"input(2) + focal(gamma=3, alpha=0)", 1, GIVEN(X(-LARGE, INFINITY), T(1, 1)),
+         EXPECTED(COST(LARGE), GRADIENTS(-1, 0))},
+        {"input(1) + focal(alpha=0)", 1, GIVEN(X(-INFINITY), T(1)), EXPECTED(COST(INFINITY), GRADIENTS(-1))});
 }
 
 TEST(hinge)
 {
     CHECK_CASES({"input(4) + hinge", 1, GIVEN(X(INFINITY, -INFINITY, LARGE, -LARGE), T(1, 0, 1, 0)),
-                 EXPECTED(COST(0), SLOPES(0, 0, 0, 0))},
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0, 0))},
                 {"input(2) + hinge(squared=true)", 1, GIVEN(X(INFINITY, -INFINITY), T(1, 0)),
-                 EXPECTED(COST(0), SLOPES(0, 0))});
+                 EXPECTED(COST(0), GRADIENTS(0, 0))});
 }
 
 TEST(numbers)
 {
     CHECK_CASES({"input(3) + huber", 1, GIVEN(X(LARGE, -INFINITY, INFINITY), T(1, 2, 0)),
-                 EXPECTED(COST(INFINITY), SLOPES(1.0 / 3, -1.0 / 3, 1.0 / 3))},
+                 EXPECTED(COST(INFINITY), GRADIENTS(1.0 / 3, -1.0 / 3, 1.0 / 3))},
                 {"input(3) + mean_absolute", 1, GIVEN(X(0, -LARGE, 1), T(0, 2, 0)),
-                 EXPECTED(COST(1e38), SLOPES(0, -1.0 / 3, 1.0 / 3))},
+                 EXPECTED(COST(1e38), GRADIENTS(0, -1.0 / 3, 1.0 / 3))},
                 {"input(3) + cosine_distance", 1, GIVEN(X(LARGE, 1, 0), T(1, 2, 0)),
-                 EXPECTED(COST(0.5527864045), SLOPES(0, 0, 0))},
+                 EXPECTED(COST(0.5527864045), GRADIENTS(0, 0, 0))},
                 {"input(3) + cosine_distance", 1, GIVEN(X(1e18, 0, 0), T(1, 2, LARGE)),
-                 EXPECTED(COST(1), SLOPES(0, 0, -1e-18))},
+                 EXPECTED(COST(1), GRADIENTS(0, 0, -1e-18))},
                 {"input(2) + negative_log_likelihood(classes)", 1, GIVEN(X(INFINITY, 0), T(0)),
-                 EXPECTED(COST(0), SLOPES(0, 0))});
+                 EXPECTED(COST(0), GRADIENTS(0, 0))});
 }
 
 TEST(ctc)
@@ -156,15 +156,15 @@ TEST(ctc)
     CHECK_CASES({"input(4, 3) + ctc(2)", 1,
                  GIVEN(X(.5, 1, -INFINITY, .2, -INFINITY, 1, -INFINITY, .1, 1, 1, .3, .2), T(1, 2)),
                  EXPECTED(COST(1.086436779),
-                          SLOPES(0.354387571, -0.354387571, 0, -0.015975047, 0, 0.015975047, 0, 0.265897399,
-                                 -0.265897399, -0.16010218, 0.255193824, -0.0950916447))});
+                          GRADIENTS(0.354387571, -0.354387571, 0, -0.015975047, 0, 0.015975047, 0,
+                                    0.265897399, -0.265897399, -0.16010218, 0.255193824, -0.0950916447))});
 }
 
 /* Squared distances beyond 1e30 are distances all the same. */
 TEST(triplet)
 {
-    CHECK_CASES(
-        {"input(1) + triplet", 3, GIVEN(X(0, 1e16, 3e16), T(0, 0, 1)), EXPECTED(COST(0), SLOPES(0, 0, 0))});
+    CHECK_CASES({"input(1) + triplet", 3, GIVEN(X(0, 1e16, 3e16), T(0, 0, 1)),
+                 EXPECTED(COST(0), GRADIENTS(0, 0, 0))});
 }
 
 /* What does not count is below all that does. */
@@ -182,7 +182,7 @@ TEST(the_largest_step)
             .given =                                                                                         \
                 (const values_list[]){                                                                       \
                     X(.1, .7, .2, .3), T(1, 0, NAN, INFINITY), LIST("n", 1), {NULL, 0, NULL}},               \
-            EXPECTED(COST(total), SLOPES(__VA_ARGS__, 0, 0))                                                 \
+            EXPECTED(COST(total), GRADIENTS(__VA_ARGS__, 0, 0))                                              \
     }
 
 TEST(steps_that_do_not_count)
@@ -194,7 +194,7 @@ TEST(steps_that_do_not_count)
                 PADDED("focal", 0.4057598441, -0.06496372129, 0.4688954217),
                 PADDED("multi_class_hinge(shares, squared=true)", 1.28, -1.6, 1.6),
                 PADDED("softmax_cross_entropy(shares)", 1.03748795, -0.6456563062, 0.6456563062),
-                PADDED("softmax_cross_entropy(shares, focus=2, label_smoothing=0.1)", 0.4136212953,
+                PADDED("softmax_cross_entropy(shares, gamma=2, label_smoothing=0.1)", 0.4136212953,
                        -0.5411088346, 0.5411088346),
                 PADDED("negative_log_likelihood(shares)", 2.302585093, -10, -0),
                 PADDED("kl_divergence", 1.03748795, -0.6456563062, 0.6456563062));

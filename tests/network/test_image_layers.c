@@ -1,4 +1,4 @@
-/* Layers with windows: what they make of records and arguments, what they refuse, and that they learn. */
+/* Layers with windows: what they make of examples and arguments, what they refuse, and that they learn. */
 #include "test.h"
 
 #include <sigma/sigma.h>
@@ -55,13 +55,14 @@ TEST(shapes_and_parameters_are_those_of_the_literature)
     check_shapes("input(3, 21, 30) + convolution(8, 4, same, stride=2)", "(7, 8, 11, 15)", NULL);
     check_shapes("input(100) + convolution_1d(6, 5) + max_pooling_1d(2, stride=3) + average_pooling_1d(4)",
                  "(7, 6, 8)", "1-convolution_1d.weights (6, 1, 5) 5 30; 1-convolution_1d.biases (6,) 0 0");
-    check_shapes("input(8, 4, 5) + transposed_convolution(6, 3, stride=2, padding=1, more=1, groups=2)",
-                 "(7, 6, 8, 10)",
-                 "1-transposed_convolution.weights (8, 3, 3, 3) 36 27; "
-                 "1-transposed_convolution.biases (6,) 0 0");
+    check_shapes(
+        "input(8, 4, 5) + transposed_convolution(6, 3, stride=2, padding=1, output_padding=1, groups=2)",
+        "(7, 6, 8, 10)",
+        "1-transposed_convolution.weights (8, 3, 3, 3) 36 27; "
+        "1-transposed_convolution.biases (6,) 0 0");
     check_shapes("input(2, 9) + transposed_convolution_1d(3, 4, tanh, stride=2)", "(7, 3, 20)", NULL);
     check_shapes("input(9, 9) + max_pooling(3, stride=2, padding=1)", "(7, 1, 5, 5)", NULL);
-    check_shapes("input(2, 9, 8) + average_pooling(3, 2, same, leave_padding)", "(7, 2, 3, 4)", NULL);
+    check_shapes("input(2, 9, 8) + average_pooling(3, 2, same, exclude_padding)", "(7, 2, 3, 4)", NULL);
     check_shapes("input(2, 9, 8) + global_average_pooling", "(7, 2)", NULL);
 }
 
@@ -107,7 +108,7 @@ TEST(what_does_not_fit_is_said_with_the_layers_name)
 {
     check_refused(
         "input(784) + convolution(32, 5)",
-        "convolution wants records of (height, width) or (channels, height, width), got (784,): give "
+        "convolution wants examples of (height, width) or (channels, height, width), got (784,): give "
         "the input its dimensions, for example input(1, 28, 28)");
     check_refused("input(3, 8, 8) + convolution_1d(32, 5)", "images go to the layer without _1d in its name");
     check_refused("input(8, 8) + convolution(4, 5) + max_pooling(2) + convolution(4, 3)",

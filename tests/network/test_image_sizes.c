@@ -22,7 +22,7 @@ TEST(one_pixel_can_be_enlarged_and_pooled)
 TEST(what_is_no_image_is_refused)
 {
     check_record_error("input(4) + adaptive_max_pooling(2)",
-                       "adaptive_max_pooling wants records of (height, width) or (channels, height, width)");
+                       "adaptive_max_pooling wants examples of (height, width) or (channels, height, width)");
     check_record_error("input(4) + upsampling_1d(2, 3)",
                        "upsampling_1d takes at most 1 number as factor, 2 are given");
     check_record_error(

@@ -15,7 +15,7 @@ TEST(dense_is_a_weighted_sum)
     stop(&b);
 }
 
-TEST(dense_flattens_records_of_several_dimensions)
+TEST(dense_flattens_examples_of_several_dimensions)
 {
     bench b = open_text("input(2, 2) + dense(1)", 2, false);
     CHECK_INT(b.recording.parameters[0].type.shape.dims[0], 4);
@@ -26,9 +26,9 @@ TEST(dense_flattens_records_of_several_dimensions)
     stop(&b);
 }
 
-TEST(dense_at_each_step_leaves_the_other_dimensions)
+TEST(time_distributed_dense_leaves_the_other_dimensions)
 {
-    bench b = open_text("input(2, 2) + dense(3, relu, each_step)", 2, false);
+    bench b = open_text("input(2, 2) + dense(3, relu, time_distributed)", 2, false);
     CHECK_INT(b.recording.parameters[0].type.shape.dims[0], 2);
     CHECK_INT(sgm_value_type(b.graph, b.recording.outputs[0].value).shape.rank, 3);
     SET(&b, "1-dense.weights", 1, 0, -1, 10, 1, 0);
@@ -256,14 +256,14 @@ TEST(gradients_agree_with_differences)
     sgm_graph *graph = sgm_graph_create();
     bench b = {.network = network, .graph = graph, .handler = sgm_handler_create("reference", .threads = 1)};
     CHECK_OK(sgm_network_record(network, graph, options(2, true), &b.recording));
-    sgm_value with[16], slopes[16];
+    sgm_value with[16], gradients[16];
     size_t count = b.recording.parameter_count;
     CHECK_INT(count, 8);
     for (size_t i = 0; i < count; i++)
         with[i] = b.recording.parameters[i].value;
-    CHECK_OK(sgm_gradients(graph, b.recording.total, with, (int32_t)count, slopes));
+    CHECK_OK(sgm_gradients(graph, b.recording.total, with, (int32_t)count, gradients));
     for (size_t i = 0; i < count; i++)
-        sgm_output(graph, b.recording.parameters[i].name, slopes[i]);
+        sgm_output(graph, b.recording.parameters[i].name, gradients[i]);
     sgm_output(graph, "total", b.recording.total);
     b.session = sgm_session_create(b.handler);
     double values[8][9];
@@ -280,9 +280,9 @@ TEST(gradients_agree_with_differences)
     for (size_t i = 0; i < count; i++) {
         const sgm_parameter *parameter = &b.recording.parameters[i];
         size_t elements = (size_t)sgm_shape_elements(&parameter->type.shape);
-        double slope[9], above, below;
+        double gradient[9], above, below;
         CHECK_OK(sgm_session_run(b.session, b.program));
-        read_output(&b, parameter->name, slope, elements);
+        read_output(&b, parameter->name, gradient, elements);
         for (size_t j = 0; j < elements; j++) {
             double old = values[i][j];
             values[i][j] = old + 1e-5;
@@ -295,7 +295,7 @@ TEST(gradients_agree_with_differences)
             CHECK_OK(sgm_session_read_number(b.session, b.program, "total", &below));
             values[i][j] = old;
             set(&b, parameter->name, values[i]);
-            CHECK_NEAR(slope[j], (above - below) / 2e-5, 1e-8);
+            CHECK_NEAR(gradient[j], (above - below) / 2e-5, 1e-8);
         }
     }
     stop(&b);
@@ -346,7 +346,7 @@ TEST(costs_are_recorded_only_where_they_are_asked_for)
     CHECK_OK(sgm_network_record(network, graph, &o, &recording));
     CHECK(sgm_graph_hash(graph) == hash);
     o.batch = 0;
-    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "at least 1 record, not 0");
+    CHECK_ERROR(sgm_network_record(network, graph, &o, &recording), "at least 1 example, not 0");
     o.batch = 1;
     o.dtype = SGM_INT32;
     CHECK_ERROR(sgm_network_record(network, graph, &o, &recording),
@@ -362,10 +362,10 @@ TEST(shape_errors_name_layer_operation_and_shapes)
     check_record_error("input(3, 4) + concatenate(identity, flatten)",
                        "layer 1-concatenate: concatenate: branch 1 is (2, 3, 4), but branch 2 is (2, 12)");
     check_record_error("input(4) + elementwise(3, name=s)",
-                       "layer s: elementwise: its size is (3), but a record of its input is (4,)");
+                       "layer s: elementwise: its size is (3), but an example of its input is (4,)");
     check_record_error(
         "input(4) + dense(3) + mean_squared(targets=inputs)",
-        "layer 2-mean_squared: section 'inputs' of the data is used here as (2, 3), but as (2, 4)");
+        "layer 2-mean_squared: field 'inputs' of the data is used here as (2, 3), but as (2, 4)");
     check_record_error("input(4) + dense(3) + softmax_cross_entropy(classes, shares)",
                        "softmax_cross_entropy: targets are numbers of classes or shares, not both");
 }

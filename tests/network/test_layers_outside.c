@@ -45,7 +45,7 @@ static sgm_value forward_scale(sgm_layer_call *call, sgm_graph *graph, const sgm
 
 static const sgm_argument scale_arguments[] = {
     {.name = "by", .kind = SGM_ARGUMENT_NUMBER, .required = true},
-    {.name = "squares", .kind = SGM_ARGUMENT_INTEGER, .least = 0, .most = 3, .standard = 1},
+    {.name = "squares", .kind = SGM_ARGUMENT_INTEGER, .minimum = 0, .maximum = 3, .default_value = 1},
     {.name = "activation", .kind = SGM_ARGUMENT_TEXT},
     {.name = "negative", .kind = SGM_ARGUMENT_FLAG},
 };

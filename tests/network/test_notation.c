@@ -125,9 +125,9 @@ TEST(errors_point_at_the_column)
 TEST(arguments_are_checked)
 {
     check_error("input(4) + dense",
-                "column 12: dense needs its argument 'size': the number of outputs of a record");
+                "column 12: dense needs its argument 'size': the number of outputs of an example");
     check_error("input(4) + dense(relu)",
-                "column 12: dense needs its argument 'size': the number of outputs of a record");
+                "column 12: dense needs its argument 'size': the number of outputs of an example");
     check_error("input(4) + dense(0)",
                 "column 18: argument 'size' of dense is 0; it must be between 1 and 1000000000");
     check_error("input(4) + dense(-3)",
@@ -139,15 +139,16 @@ TEST(arguments_are_checked)
     check_error("input(4) + dense(3, 4)",
                 "column 21: argument 'activation' of dense takes a name, found '4'");
     check_error("input(4) + dense(3, size=4)", "column 21: argument 'size' is given twice");
-    check_error("input(4) + dense(3, sise=4)",
-                "column 21: dense has no argument 'sise'; it has size, activation, no_bias, each_step, name");
+    check_error(
+        "input(4) + dense(3, sise=4)",
+        "column 21: dense has no argument 'sise'; it has size, activation, no_bias, time_distributed, name");
     check_error("input(4) + dropout(1)",
                 "column 20: argument 'rate' of dropout is 1; it must be between 0 and 0.9999");
     check_error("input(4) + dropout(1e999)", "column 20: '1e999' is not a number");
     check_error("input(4) + dropout(3..4)", "column 20: '3..4' is not a number");
     check_error(
         "input",
-        "column 1: input needs its argument 'shape': the dimensions of one record, without the batch");
+        "column 1: input needs its argument 'shape': the dimensions of one example, without the batch");
     check_error("input(1, 2, 3, 4, 5, 6, 7, 8)",
                 "column 28: argument 'shape' of input has more than 7 dimensions; the batch is one more");
     check_error("input(4, 0)",
@@ -183,7 +184,7 @@ TEST(networks_are_checked)
     check_error("input(4) + 2 * dense(4, name=a)", "column 16: there are two layers 'a'; names must be "
                                                    "unique, and a '#' in one becomes the layer's number");
     check_error("concatenate(input(4), input(3))", "column 23: two inputs have no name and would read the "
-                                                   "same section of the data, 'inputs'; name them: "
+                                                   "same field of the data, 'inputs'; name them: "
                                                    "input(4, name=left)");
     check_error("a = input(4); dense(3)", "column 15: dense has no layer before it; start the chain with "
                                           "input(...) or with the name of a value");

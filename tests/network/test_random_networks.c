@@ -11,7 +11,7 @@
 #define SEEDS 40
 #define BATCHES 2
 #define RUNS 3
-#define MOST_PARAMETERS 256
+#define MAXIMUM_PARAMETERS 256
 #define LEARNING_RATE 0.02
 
 typedef struct maker {
@@ -85,7 +85,7 @@ static void add_image(maker *m)
         add(m, " + max_pooling(%d%s)", 1 + (int)below(m, 3), below(m, 2) == 0 ? ", same" : "");
         break;
     case 1:
-        add(m, " + average_pooling(%d%s)", 1 + (int)below(m, 3), below(m, 2) == 0 ? ", leave_padding" : "");
+        add(m, " + average_pooling(%d%s)", 1 + (int)below(m, 3), below(m, 2) == 0 ? ", exclude_padding" : "");
         break;
     case 2:
         add(m, " + group_norm(1)");
@@ -118,7 +118,8 @@ static void add_sequence(maker *m)
         add(m, " + layer_norm");
         break;
     case 1:
-        add(m, " + dense(%d, each_step, activation=%s)", 4 * (1 + (int)below(m, 10)), some_activation(m));
+        add(m, " + dense(%d, time_distributed, activation=%s)", 4 * (1 + (int)below(m, 10)),
+            some_activation(m));
         break;
     case 2:
         add(m, " + attention(heads=%d%s)", 1 + (int)below(m, 2), causal);
@@ -169,21 +170,21 @@ static bool record(side *s, const char *text, int which, int64_t batch)
 {
     sgm_recording_options options = {
         .struct_size = sizeof options, .batch = batch, .dtype = s->dtype, .training = true};
-    sgm_value with[MOST_PARAMETERS], slopes[MOST_PARAMETERS];
+    sgm_value with[MAXIMUM_PARAMETERS], gradients[MAXIMUM_PARAMETERS];
     CHECK_OK(s->networks[which] = sgm_network_parse(text));
     sgm_graph *graph = s->graphs[which] = sgm_graph_create();
     sgm_recording *r = &s->recordings[which];
     if (sgm_network_record(s->networks[which], graph, &options, r) != SGM_OK)
         return false;
     int32_t count = (int32_t)r->parameter_count;
-    CHECK(count <= MOST_PARAMETERS);
+    CHECK(count <= MAXIMUM_PARAMETERS);
     for (int32_t i = 0; i < count; i++)
         with[i] = r->parameters[i].value;
-    CHECK_OK(sgm_gradients(graph, r->total, with, count, slopes));
+    CHECK_OK(sgm_gradients(graph, r->total, with, count, gradients));
     for (int32_t i = 0; i < count; i++)
-        sgm_assign(
-            graph, with[i],
-            sgm_subtract(graph, with[i], sgm_multiply(graph, slopes[i], sgm_number(graph, LEARNING_RATE))));
+        sgm_assign(graph, with[i],
+                   sgm_subtract(graph, with[i],
+                                sgm_multiply(graph, gradients[i], sgm_number(graph, LEARNING_RATE))));
     sgm_output(graph, "cost", r->total);
     CHECK_OK(sgm_graph_verify(graph));
     return true;

@@ -38,14 +38,14 @@ TEST(what_does_not_count_is_never_seen)
     }
 }
 
-static void check_run_error(const char *text, const char *section, const double *values, const char *message)
+static void check_run_error(const char *text, const char *field, const double *values, const char *message)
 {
     bench b = open_text(text, 1, true);
     FEED(&b, "inputs", 1, 2, 3, 4, 5, 6);
     FEED(&b, "targets", 1, 1);
     if (strstr(text, "lengths=") != NULL)
         FEED(&b, "n", 3);
-    feed(&b, section, values);
+    feed(&b, field, values);
     CHECK_ERROR(sgm_session_run(b.session, b.program), message);
     stop(&b);
 }
@@ -57,8 +57,8 @@ TEST(wrong_numbers_of_the_data_are_told)
     check_run_error(text, "n", (const double[]){-1}, "-1");
     check_run_error(
         text, "n", (const double[]){2},
-        "record 0 of the minibatch has 2 labels, which need 3 steps, but only 2 steps: leave such "
-        "records out, give them more steps, or set the flag skip");
+        "example 0 of the minibatch has 2 labels, which need 3 steps, but only 2 steps: leave such "
+        "examples out, give them more steps, or set the flag skip");
     check_run_error(text, "targets", (const double[]){1, 2}, "label 2 is out of range: there are 2 classes");
     check_record_error("input(3, 2) + ctc(2, blank=2)", "the blank 2 is none of the 2 classes");
     check_record_error("input(6) + ctc(2)", "ctc: expected a prediction (batch, time, classes), got (2, 6)");
@@ -74,14 +74,15 @@ TEST(wrong_numbers_of_the_data_are_told)
 TEST(lengths_end_where_steps_do)
 {
     /* the channels of a convolution are no steps, even if there are as many */
-    bench b = open_text("input(4, 3, lengths=n) + convolution_1d(4, 3, same) + dense(3, each_step)"
+    bench b = open_text("input(4, 3, lengths=n) + convolution_1d(4, 3, same) + dense(3, time_distributed)"
                         " + softmax_cross_entropy",
                         1, true);
     CHECK(!sgm_value_is(b.recording.lengths));
     stop(&b);
-    b = open_text("input(4, lengths=n) + embedding(5, 3) + add(identity, lstm(3)) + dense(3, each_step)"
-                  " + softmax_cross_entropy",
-                  1, true);
+    b = open_text(
+        "input(4, lengths=n) + embedding(5, 3) + add(identity, lstm(3)) + dense(3, time_distributed)"
+        " + softmax_cross_entropy",
+        1, true);
     CHECK(sgm_value_is(b.recording.lengths));
     stop(&b);
 }
@@ -100,11 +101,11 @@ TEST(ctc_has_no_second_gradient)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_shape logits = sgm_shape_of(1, 4, 3), labels = sgm_shape_of(1, 2), lengths = sgm_shape_of(1);
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &logits), slope;
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &logits), gradient;
     sgm_value cost = sgm_ctc(graph, x, sgm_input_value(graph, "labels", SGM_INT64, &labels),
                              sgm_input_value(graph, "lengths", SGM_INT64, &lengths), 0, false);
-    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, cost), &x, 1, &slope));
-    sgm_value norm = sgm_sum(graph, sgm_square(graph, slope)), second;
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, cost), &x, 1, &gradient));
+    sgm_value norm = sgm_sum(graph, sgm_square(graph, gradient)), second;
     CHECK_ERROR(
         sgm_gradients(graph, norm, &x, 1, &second),
         "ctc has a gradient, but no second one: leave it out of what is differentiated twice, or stop the "

@@ -67,12 +67,12 @@ static bench start(const char *text, const char *handler, int threads, sgm_dtype
     return b;
 }
 
-static size_t read_output(bench *b, const char *name, double *values, size_t most)
+static size_t read_output(bench *b, const char *name, double *values, size_t maximum)
 {
     sgm_type type = sgm_program_output_type(b->program, name);
     sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
     size_t count = (size_t)sgm_shape_elements(&type.shape);
-    CHECK(count <= most);
+    CHECK(count <= maximum);
     CHECK_OK(sgm_session_read(b->session, b->program, name, tensor));
     CHECK_OK(sgm_tensor_read(tensor, values, count));
     sgm_tensor_free(tensor);
@@ -80,14 +80,14 @@ static size_t read_output(bench *b, const char *name, double *values, size_t mos
 }
 
 /* The loss, the outputs, the gradients. */
-static size_t read_all(bench *b, double *values, size_t most)
+static size_t read_all(bench *b, double *values, size_t maximum)
 {
     char name[32];
-    size_t count = read_output(b, "loss", values, most);
-    count += read_output(b, "output", values + count, most - count);
+    size_t count = read_output(b, "loss", values, maximum);
+    count += read_output(b, "output", values + count, maximum - count);
     for (size_t i = 0; i < b->recording.parameter_count; i++) {
         snprintf(name, sizeof name, "gradient %zu", i);
-        count += read_output(b, name, values + count, most - count);
+        count += read_output(b, name, values + count, maximum - count);
     }
     return count;
 }
@@ -102,14 +102,14 @@ typedef struct golden {
         layer, golden_##name, sizeof golden_##name / sizeof(double)                                          \
     }
 static const golden cases[] = {
-    GOLDEN("rnn(3) + dense(7, each_step)", rnn),
+    GOLDEN("rnn(3) + dense(7, time_distributed)", rnn),
     GOLDEN("rnn(3, relu, last) + dense(7)", rnn_relu),
-    GOLDEN("gru(3) + dense(7, each_step)", gru),
+    GOLDEN("gru(3) + dense(7, time_distributed)", gru),
     GOLDEN("gru(3, bidirectional, last) + dense(7)", gru_both_last),
-    GOLDEN("lstm(3) + dense(7, each_step)", lstm),
+    GOLDEN("lstm(3) + dense(7, time_distributed)", lstm),
     GOLDEN("lstm(3, forget_bias=1, last) + dense(7)", lstm_forget),
-    GOLDEN("lstm(3, reverse) + dense(7, each_step)", lstm_reverse),
-    GOLDEN("lstm(3, bidirectional) + dense(7, each_step)", lstm_both),
+    GOLDEN("lstm(3, reverse) + dense(7, time_distributed)", lstm_reverse),
+    GOLDEN("lstm(3, bidirectional) + dense(7, time_distributed)", lstm_both),
 };
 #define CASE_COUNT (sizeof cases / sizeof *cases)
 
@@ -148,10 +148,10 @@ TEST(one_thread_and_two_give_the_same_bits)
 {
     static double one[20000], two[20000];
     for (int threads = 1; threads <= 2; threads++) {
-        bench b =
-            start("input(5) + embedding(7, 16) + lstm(32) + gru(8, bidirectional) + dense(7, each_step) + "
-                  "softmax_cross_entropy",
-                  "cpu", threads, SGM_FLOAT32);
+        bench b = start(
+            "input(5) + embedding(7, 16) + lstm(32) + gru(8, bidirectional) + dense(7, time_distributed) + "
+            "softmax_cross_entropy",
+            "cpu", threads, SGM_FLOAT32);
         size_t count = read_all(&b, threads == 1 ? one : two, 20000);
         if (threads == 2)
             CHECK_INT(memcmp(one, two, count * sizeof *one), 0);

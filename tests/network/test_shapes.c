@@ -30,8 +30,8 @@ TEST(three_dimensions_in_another_order)
     stop(&b);
 }
 
-/* w (1, ..., 6) as (2, 3), turned, times v: 1 * 1 + 4 * 2 + 2 * 3 + 5 * 4 + 3 * 5 + 6 * 6 = 86, of which 80
- * is wanted: the slope of the square by an element of w is 2 * 6 * x * its v. */
+/* w (1, ..., 6) as (2, 3), transposed, times v: 1 * 1 + 4 * 2 + 2 * 3 + 5 * 4 + 3 * 5 + 6 * 6 = 86, of which
+ * 80 is wanted: the gradient of the square by an element of w is 2 * 6 * x * its v. */
 TEST(gradients_go_back_the_same_way)
 {
     sgm_network *network =
@@ -39,9 +39,9 @@ TEST(gradients_go_back_the_same_way)
                           " + dense(1, no_bias, name=v) + squared_difference");
     bench b = {.network = network, .graph = sgm_graph_create(), .handler = sgm_handler_create("reference")};
     CHECK_OK(sgm_network_record(network, b.graph, options(1, true), &b.recording));
-    sgm_value slope;
-    CHECK_OK(sgm_gradients(b.graph, b.recording.total, &b.recording.parameters[0].value, 1, &slope));
-    sgm_output(b.graph, "slope", slope);
+    sgm_value gradient;
+    CHECK_OK(sgm_gradients(b.graph, b.recording.total, &b.recording.parameters[0].value, 1, &gradient));
+    sgm_output(b.graph, "gradient", gradient);
     b.session = sgm_session_create(b.handler);
     for (int i = 0; i < 2; i++)
         add_state(&b, b.recording.parameters[i].name, SGM_FLOAT64, &b.recording.parameters[i].type.shape);
@@ -52,7 +52,7 @@ TEST(gradients_go_back_the_same_way)
     FEED(&b, "inputs", 1, 2, 3, 4, 5, 6);
     FEED(&b, "targets", 80);
     CHECK_OK(sgm_session_run(b.session, b.program));
-    CHECK_OUTPUT(&b, "slope", 12 * 1 * 1, 12 * 2 * 3, 12 * 3 * 5, 12 * 4 * 2, 12 * 5 * 4, 12 * 6 * 6);
+    CHECK_OUTPUT(&b, "gradient", 12 * 1 * 1, 12 * 2 * 3, 12 * 3 * 5, 12 * 4 * 2, 12 * 5 * 4, 12 * 6 * 6);
     stop(&b);
 }
 
@@ -81,10 +81,10 @@ TEST(what_does_not_fit_is_refused)
 {
     check_record_error(
         "input(28, 28) + reshape(32, 49)",
-        "layer 1-reshape: a record of (28, 28) has 784 numbers, one of (32, 49) would have 1568");
+        "layer 1-reshape: an example of (28, 28) has 784 numbers, one of (32, 49) would have 1568");
     check_record_error(
         "input(2, 3) + permute(1)",
-        "layer 1-permute: expected the numbers 1 to 2, each once, for the dimensions of a record "
+        "layer 1-permute: expected the numbers 1 to 2, each once, for the dimensions of an example "
         "of (2, 3)");
     check_record_error("input(2, 3) + permute(2, 2)", "expected the numbers 1 to 2, each once");
     check_record_error("input(2, 3) + permute(1, 2, 3)", "expected the numbers 1 to 2, each once");

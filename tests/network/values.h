@@ -10,10 +10,10 @@
 
 #include <math.h>
 
-#define VALUES_MOST 8
+#define VALUES_MAXIMUM 8
 
 typedef struct values_list {
-    const char *name; /* of a section or a parameter; NULL: the end of the list */
+    const char *name; /* of a field or a parameter; NULL: the end of the list */
     size_t count;
     const double *values;
 } values_list;
@@ -21,8 +21,8 @@ typedef struct values_list {
 typedef struct values_case {
     const char *text;
     int64_t batch;
-    const values_list *given;    /* sections of the data and parameters */
-    const values_list *expected; /* "total", "output", "slope of NAME" */
+    const values_list *given;    /* fields of the data and parameters */
+    const values_list *expected; /* "total", "output", "gradient of NAME" */
 } values_case;
 
 typedef struct values_run {
@@ -84,26 +84,26 @@ static void values_record(values_run *r, sgm_dtype dtype)
                                            .training = true,
                                            .costs = true};
     CHECK_OK(sgm_network_record(r->network, r->graph, &options, &r->recording));
-    sgm_value total = values_total(r), by[2 * VALUES_MOST], slopes[2 * VALUES_MOST];
-    char names[2 * VALUES_MOST][100];
+    sgm_value total = values_total(r), by[2 * VALUES_MAXIMUM], gradients[2 * VALUES_MAXIMUM];
+    char names[2 * VALUES_MAXIMUM][100];
     int32_t count = 0;
-    CHECK(r->recording.input_count <= VALUES_MOST && r->recording.parameter_count <= VALUES_MOST);
+    CHECK(r->recording.input_count <= VALUES_MAXIMUM && r->recording.parameter_count <= VALUES_MAXIMUM);
     for (size_t i = 0; i < r->recording.input_count; i++, count++) {
         by[count] = r->recording.inputs[i].value;
-        snprintf(names[count], sizeof names[count], "slope of %s", r->recording.inputs[i].name);
+        snprintf(names[count], sizeof names[count], "gradient of %s", r->recording.inputs[i].name);
     }
     for (size_t i = 0; i < r->recording.parameter_count; i++) {
         if (!r->recording.parameters[i].trainable)
             continue;
         by[count] = r->recording.parameters[i].value;
-        snprintf(names[count], sizeof names[count], "slope of %s", r->recording.parameters[i].name);
+        snprintf(names[count], sizeof names[count], "gradient of %s", r->recording.parameters[i].name);
         count++;
     }
-    CHECK_OK(sgm_gradients(r->graph, total, by, count, slopes));
+    CHECK_OK(sgm_gradients(r->graph, total, by, count, gradients));
     sgm_output(r->graph, "total", total);
     sgm_output(r->graph, "output", r->recording.outputs[0].value);
     for (int32_t i = 0; i < count; i++)
-        sgm_output(r->graph, names[i], slopes[i]);
+        sgm_output(r->graph, names[i], gradients[i]);
     CHECK_OK(sgm_graph_verify(r->graph));
 }
 
@@ -118,11 +118,11 @@ static void values_give(values_run *r)
     r->program = sgm_session_prepare(r->session, r->graph);
     CHECK_OK(r->program);
     for (size_t i = 0; i < recording->input_count + recording->target_count; i++) {
-        const sgm_named_value *section = i < recording->input_count
-                                             ? &recording->inputs[i]
-                                             : &recording->targets[i - recording->input_count];
-        sgm_tensor *tensor = values_tensor(r, section->name, sgm_value_type(r->graph, section->value));
-        CHECK_OK(sgm_session_feed(r->session, r->program, section->name, tensor));
+        const sgm_named_value *field = i < recording->input_count
+                                           ? &recording->inputs[i]
+                                           : &recording->targets[i - recording->input_count];
+        sgm_tensor *tensor = values_tensor(r, field->name, sgm_value_type(r->graph, field->value));
+        CHECK_OK(sgm_session_feed(r->session, r->program, field->name, tensor));
         sgm_tensor_free(tensor);
     }
 }

@@ -39,7 +39,7 @@ class Cases:
             total = (output * torch.cos(0.9 * torch.arange(output.numel())).reshape(output.shape)).sum()
         total.backward()
         expected = [line("total", total), line("output", output)]
-        expected += [line("slope of " + key, value.grad) for key, value in leaves.items()]
+        expected += [line("gradient of " + key, value.grad) for key, value in leaves.items()]
         inputs = [line(key, value) for key, value in {**leaves, **fixed}.items()]
         self.cases.append((text, batch, inputs, expected))
 

@@ -3,14 +3,14 @@
 #include "node_tests.h"
 
 /* Shapes that a damaged model asks for may be as large as they like: what has no room here is an error. */
-#define MOST_MEMORY ((size_t)1 << 26)
+#define MAXIMUM_MEMORY ((size_t)1 << 26)
 
 static atomic_long alive; /* allocations */
 
 static void *reallocate(void *user, void *memory, size_t size)
 {
     (void)user;
-    void *grown = size <= MOST_MEMORY ? realloc(memory, size) : NULL;
+    void *grown = size <= MAXIMUM_MEMORY ? realloc(memory, size) : NULL;
     if (grown != NULL && memory == NULL)
         atomic_fetch_add(&alive, 1);
     return grown;

@@ -4,11 +4,11 @@
 #include "base/folder.h"
 #include <sigma/sigma.h>
 
-/* y = relu(x w + b) of (2, 3), or with another number of records. */
-static sgm_graph *make_graph(int64_t records)
+/* y = relu(x w + b) of (2, 3), or with another number of examples. */
+static sgm_graph *make_graph(int64_t examples)
 {
     sgm_graph *graph = sgm_graph_create();
-    sgm_shape x = sgm_shape_of(records, 3), w = sgm_shape_of(3, 2), b = sgm_shape_of(2);
+    sgm_shape x = sgm_shape_of(examples, 3), w = sgm_shape_of(3, 2), b = sgm_shape_of(2);
     sgm_graph_push_label(graph, "first");
     sgm_value sum = sgm_matmul(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &x),
                                sgm_state(graph, "first.w", SGM_FLOAT32, &w));
@@ -99,7 +99,7 @@ static void check_rows(sgm_onnx *model, int64_t rows)
     sgm_tensor_free(x);
 }
 
-TEST(models_run_with_any_number_of_records)
+TEST(models_run_with_any_number_of_examples)
 {
     place p = open_place();
     sgm_onnx *model = sgm_onnx_load(in_folder("m.onnx"), .handler = "reference");
@@ -294,15 +294,15 @@ TEST(gradients_go_through_an_imported_model)
     sgm_graph_clear(graph);
     CHECK_OK(sgm_onnx_import(model, graph, 1));
     sgm_shape shape = sgm_shape_of(1, 3);
-    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), slope;
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), gradient;
     sgm_value y = {sgm_graph_count(graph) - 1};
-    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &slope));
-    sgm_output(graph, "slope", slope);
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &gradient));
+    sgm_output(graph, "gradient", gradient);
     sgm_program *program = sgm_session_prepare(p.session, graph);
     sgm_tensor *row = matrix(1, 3, (const float[]){1, 0, -1}), *result = matrix(1, 3, (const float[3]){0});
     CHECK_OK(sgm_session_feed(p.session, program, "x", row));
     CHECK_OK(sgm_session_run(p.session, program));
-    CHECK_OK(sgm_session_read(p.session, program, "slope", result));
+    CHECK_OK(sgm_session_read(p.session, program, "gradient", result));
     static const double expected[] = {1, 0.5, -3};
     double got[3];
     CHECK_OK(sgm_tensor_read(result, got, 3));

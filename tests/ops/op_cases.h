@@ -70,7 +70,7 @@ static sgm_value op_regular(sgm_graph *g, sgm_value x)
     return sgm_add(g, x, sgm_multiply(g, diagonal, sgm_number(g, 3)));
 }
 
-/* name, least and largest input, flags */
+/* name, smallest and largest input, flags */
 #define OP_UNARY_CASES(X)                                                                                    \
     X(negate, -2, 2, OP_SECOND)                                                                              \
     X(absolute, -2, 2, OP_SECOND)                                                                            \
@@ -100,7 +100,7 @@ static sgm_value op_regular(sgm_graph *g, sgm_value x)
     X(sigmoid, -9, 9, OP_SECOND)                                                                             \
     X(softplus, -9, 9, OP_SECOND)                                                                            \
     X(gelu, -4, 4, OP_SECOND)                                                                                \
-    X(gelu_slope, -4, 4, OP_SECOND)                                                                          \
+    X(gelu_gradient, -4, 4, OP_SECOND)                                                                       \
     X(gelu_tanh, -4, 4, OP_SECOND)                                                                           \
     X(silu, -9, 9, OP_SECOND)                                                                                \
     X(mish, -5, 5, OP_SECOND)                                                                                \
@@ -162,7 +162,7 @@ OP_RECORD(min_1, sgm_reduce_min(g, x[0], OP_AXES(1), 1, false))
 OP_RECORD(min_0, sgm_reduce_min(g, x[0], OP_AXES(0), 1, true))
 OP_RECORD(mean_1, sgm_reduce_mean(g, x[0], OP_AXES(1), 1, false))
 OP_RECORD(variance_1, sgm_reduce_variance(g, x[0], OP_AXES(1), 1, false))
-OP_RECORD(deviation_0, sgm_reduce_deviation(g, x[0], OP_AXES(0), 1, true))
+OP_RECORD(standard_deviation_0, sgm_reduce_standard_deviation(g, x[0], OP_AXES(0), 1, true))
 OP_RECORD(arg_max_0, sgm_arg_max(g, x[0], 0))
 OP_RECORD(arg_max_1, sgm_arg_max(g, x[0], -1))
 OP_RECORD(arg_min_0, sgm_arg_min(g, x[0], 0))
@@ -242,7 +242,7 @@ OP_RECORD(average_pooling, sgm_average_pooling(g, x[0], SGM_WINDOW(.size = {2, 2
 OP_RECORD(average_pooling_over,
           sgm_average_pooling(g, x[0],
                               SGM_WINDOW(.size = {3, 2}, .stride = {2, 1}, .before = {1, 1}, .after = {2, 1},
-                                         .leave_padding = true)))
+                                         .exclude_padding = true)))
 OP_RECORD(average_pooling_line,
           sgm_average_pooling(g, x[0], SGM_WINDOW(.size = {3}, .stride = {2}, .before = {1}, .after = {1})))
 OP_RECORD(average_gradient, OP_OF("average_pooling_gradient", 1, 2, 3, 2, 2, 0, 1, 0, 1, 1, 1, 5, 6, 1, 1))
@@ -251,20 +251,21 @@ OP_RECORD(random_uniform, sgm_random_uniform(g, x[0], x[1], 3, dtype, OP_DIMS(5,
 OP_RECORD(random_normal, sgm_random_normal(g, x[0], x[1], 4, dtype, OP_DIMS(3, 33)))
 OP_RECORD(softmax, sgm_softmax(g, x[0]))
 OP_RECORD(log_softmax, sgm_log_softmax(g, x[0]))
-OP_RECORD(cross_entropy_slope, sgm_record(g, sgm_find_op("softmax_cross_entropy_slope"), x, 3, NULL))
+OP_RECORD(cross_entropy_gradient, sgm_record(g, sgm_find_op("softmax_cross_entropy_gradient"), x, 3, NULL))
 OP_RECORD(cross_entropy, sgm_softmax_cross_entropy_values(g, x[0], x[1]))
 OP_RECORD(layer_norm, sgm_layer_norm(g, x[0], 1e-3))
 OP_RECORD(rms_norm, sgm_rms_norm(g, x[0], 1e-3))
 #define OP_EPSILON (&(const sgm_attributes){.number_count = 1, .numbers = {1e-3}})
-OP_RECORD(layer_norm_slope, sgm_record(g, sgm_find_op("layer_norm_slope"), x, 3, OP_EPSILON))
-OP_RECORD(rms_norm_slope, sgm_record(g, sgm_find_op("rms_norm_slope"), x, 3, OP_EPSILON))
+OP_RECORD(layer_norm_gradient, sgm_record(g, sgm_find_op("layer_norm_gradient"), x, 3, OP_EPSILON))
+OP_RECORD(rms_norm_gradient, sgm_record(g, sgm_find_op("rms_norm_gradient"), x, 3, OP_EPSILON))
 OP_RECORD(attention, sgm_attention(g, x[0], x[1], x[2], false))
 OP_RECORD(attention_causal, sgm_attention(g, x[0], x[1], x[2], true))
 OP_RECORD(self_attention, sgm_self_attention(g, x[0], 2, false))
 OP_RECORD(self_attention_causal, sgm_self_attention(g, x[0], 1, true))
-/* what its slope is multiplied with comes from the second input */
-OP_RECORD(self_attention_slope, sgm_record(g, sgm_find_op("self_attention_slope"), x, 2,
-                                           &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
+/* what its gradient is multiplied with comes from the second input */
+OP_RECORD(self_attention_gradient,
+          sgm_record(g, sgm_find_op("self_attention_gradient"), x, 2,
+                     &(const sgm_attributes){.integer_count = 2, .integers = {3, 1}}))
 OP_RECORD(ctc, sgm_ctc(g, x[0], x[1], x[2], 0, true))
 /* the parts see what their inputs should be, logarithms of probabilities, and as states themselves */
 #define OP_CTC(name, count, ...)                                                                             \
@@ -357,7 +358,7 @@ static const op_case op_cases[] = {
     {"reduce_min", op_record_min_0, 1, OP_SECOND, {OP_X(4, 3)}, 0},
     {"reduce_mean", op_record_mean_1, 1, OP_SECOND, {OP_X(3, 5)}, 0},
     {"reduce_variance", op_record_variance_1, 1, OP_SECOND, {OP_X(3, 5)}, 0},
-    {"reduce_deviation", op_record_deviation_0, 1, OP_SECOND, {OP_X(5, 3)}, 0},
+    {"reduce_standard_deviation", op_record_standard_deviation_0, 1, OP_SECOND, {OP_X(5, 3)}, 0},
     {"arg_max", op_record_arg_max_0, 1, OP_COPIES, {OP_NUMBERS(9, 4)}, 0},
     {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_NUMBERS(3, 37)}, 0},
     {"arg_max", op_record_arg_max_1, 1, OP_COPIES, {OP_NUMBERS(0, 4)}, 0},
@@ -506,22 +507,22 @@ static const op_case op_cases[] = {
     {"softmax_cross_entropy", op_record_cross_entropy, 2, OP_SECOND, {OP_X(5), OP_IN(OP_FLOATS, 0, 1, 5)}, 0},
     {"softmax_cross_entropy", op_record_cross_entropy, 2, OP_SECOND,
      {OP_X(0, 5), OP_IN(OP_FLOATS, 0, 1, 0, 5)}, 0},
-    {"softmax_cross_entropy_slope", op_record_cross_entropy_slope, 3, OP_SECOND,
+    {"softmax_cross_entropy_gradient", op_record_cross_entropy_gradient, 3, OP_SECOND,
      {OP_X(3, 5), OP_IN(OP_FLOATS, 0, 1, 3, 5), OP_X(3)}, 0},
-    {"softmax_cross_entropy_slope", op_record_cross_entropy_slope, 3, 0,
+    {"softmax_cross_entropy_gradient", op_record_cross_entropy_gradient, 3, 0,
      {OP_X(131, 97), OP_IN(OP_FLOATS, 0, 1, 131, 97), OP_X(131)}, 4},
 
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(3, 7)}, 0},
     {"layer_norm", op_record_layer_norm, 1, OP_SECOND, {OP_X(2, 0, 5)}, 0},
     {"rms_norm", op_record_rms_norm, 1, OP_SECOND, {OP_X(2, 3, 5)}, 0},
-    {"layer_norm_slope", op_record_layer_norm_slope, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
-    {"rms_norm_slope", op_record_rms_norm_slope, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
+    {"layer_norm_gradient", op_record_layer_norm_gradient, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
+    {"rms_norm_gradient", op_record_rms_norm_gradient, 3, OP_SECOND, {OP_X(2, 5), OP_X(2, 5), OP_X(2, 5)}, 0},
     {"attention", op_record_attention, 3, OP_SECOND, {OP_X(2, 3, 4), OP_X(2, 5, 4), OP_X(2, 5, 2)}, 0},
     {"attention", op_record_attention_causal, 3, OP_SECOND, {OP_X(3, 2), OP_X(3, 2), OP_X(3, 5)}, 0},
     {"self_attention", op_record_self_attention, 1, OP_SECOND, {OP_X(2, 3, 12)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(4, 6)}, 0},
     {"self_attention", op_record_self_attention_causal, 1, OP_SECOND, {OP_X(0, 2, 6)}, 0},
-    {"self_attention_slope", op_record_self_attention_slope, 2, OP_SECOND, {OP_X(2, 3, 9), OP_X(2, 3, 3)}, 0},
+    {"self_attention_gradient", op_record_self_attention_gradient, 2, OP_SECOND, {OP_X(2, 3, 9), OP_X(2, 3, 3)}, 0},
     {"ctc", op_record_ctc, 3, OP_FIRST,
      {OP_X(4, 6, 5), OP_IN(OP_INT64, 0, 5, 4, 3), OP_IN(OP_INT64, 1, 7, 4)}, 0},
     {"ctc", op_record_ctc, 3, OP_FIRST,
@@ -537,11 +538,11 @@ static const op_case op_cases[] = {
     /* long ones, for handlers that work tile by tile and in threads */
     {"layer_norm", op_record_layer_norm, 1, 0, {OP_X(70, 131)}, 4},
     {"rms_norm", op_record_rms_norm, 1, 0, {OP_X(3, 70, 131)}, 4},
-    {"layer_norm_slope", op_record_layer_norm_slope, 3, 0, {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)}, 4},
-    {"rms_norm_slope", op_record_rms_norm_slope, 3, 0, {OP_X(9, 37), OP_X(9, 37), OP_X(9, 37)}, 4},
+    {"layer_norm_gradient", op_record_layer_norm_gradient, 3, 0, {OP_X(70, 131), OP_X(70, 131), OP_X(70, 131)}, 4},
+    {"rms_norm_gradient", op_record_rms_norm_gradient, 3, 0, {OP_X(9, 37), OP_X(9, 37), OP_X(9, 37)}, 4},
     {"self_attention", op_record_self_attention, 1, 0, {OP_X(3, 70, 66)}, 4},
     {"self_attention", op_record_self_attention_causal, 1, 0, {OP_X(2, 150, 99)}, 4},
-    {"self_attention_slope", op_record_self_attention_slope, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},
+    {"self_attention_gradient", op_record_self_attention_gradient, 2, 0, {OP_X(2, 150, 99), OP_X(2, 150, 33)}, 20},
     {"matmul", op_record_matmul, 2, 0, {OP_X(70, 131), OP_X(131, 67)}, 20},
     {"matmul", op_record_matmul, 2, 0, {OP_X(1, 700), OP_X(700, 300)}, 60},
     {"matmul", op_record_matmul, 2, 0, {OP_X(5, 33, 40), OP_X(5, 40, 33)}, 20},

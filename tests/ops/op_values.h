@@ -63,11 +63,11 @@ static inline void op_expect(sgm_graph *graph, sgm_value value, size_t count, co
 }
 
 /* The gradient of the sum of `value` by `x`. */
-static inline sgm_value op_slope(sgm_graph *graph, sgm_value value, sgm_value x)
+static inline sgm_value op_gradient(sgm_graph *graph, sgm_value value, sgm_value x)
 {
-    sgm_value slope;
-    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, value), &x, 1, &slope));
-    return slope;
+    sgm_value gradient;
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, value), &x, 1, &gradient));
+    return gradient;
 }
 
 #endif

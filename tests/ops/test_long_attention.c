@@ -28,7 +28,7 @@ static sgm_value at_once(sgm_graph *graph, sgm_value x, bool causal)
     return sgm_reshape(graph, sgm_permute(graph, y, (const int32_t[]){0, 2, 1, 3}), &joined);
 }
 
-static void run(const char *handler_name, bool blocks, bool causal, double *result, double *slope)
+static void run(const char *handler_name, bool blocks, bool causal, double *result, double *result_gradient)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_handler *handler = sgm_handler_create_options(handler_name, NULL);
@@ -44,16 +44,16 @@ static void run(const char *handler_name, bool blocks, bool causal, double *resu
     sgm_value cost = sgm_sum(graph, sgm_multiply(graph, y, sgm_constant(graph, factors)));
     CHECK_OK(sgm_gradients(graph, cost, &x, 1, &gradient));
     sgm_output(graph, "y", y);
-    sgm_output(graph, "slope", gradient);
+    sgm_output(graph, "gradient", gradient);
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     CHECK_OK(sgm_session_feed(session, program, "x", values));
     CHECK_OK(sgm_session_run(session, program));
     CHECK_OK(sgm_session_read(session, program, "y", factors));
-    CHECK_OK(sgm_session_read(session, program, "slope", values));
+    CHECK_OK(sgm_session_read(session, program, "gradient", values));
     CHECK_OK(sgm_tensor_read(factors, result, TIME * FEATURES));
-    CHECK_OK(sgm_tensor_read(values, slope, COUNT));
+    CHECK_OK(sgm_tensor_read(values, result_gradient, COUNT));
     sgm_session_free(session);
     sgm_handler_free(handler);
     sgm_graph_free(graph);
@@ -63,16 +63,17 @@ static void run(const char *handler_name, bool blocks, bool causal, double *resu
 
 TEST(blocks_of_rows_give_what_all_at_once_give)
 {
-    static double expected[TIME * FEATURES], expected_slope[COUNT], result[TIME * FEATURES], slope[COUNT];
+    static double expected[TIME * FEATURES], expected_gradient[COUNT], result[TIME * FEATURES],
+        gradient[COUNT];
     static const char *const handlers[] = {"reference", "cpu"};
     for (int causal = 0; causal < 2; causal++)
         for (int h = 0; h < 2; h++) {
-            run(handlers[h], false, causal == 1, expected, expected_slope);
-            run(handlers[h], true, causal == 1, result, slope);
+            run(handlers[h], false, causal == 1, expected, expected_gradient);
+            run(handlers[h], true, causal == 1, result, gradient);
             for (int i = 0; i < TIME * FEATURES; i++)
                 CHECK_NEAR(result[i], expected[i], 1e-13);
             for (int i = 0; i < COUNT; i++)
-                CHECK_NEAR(slope[i], expected_slope[i], 1e-12);
+                CHECK_NEAR(gradient[i], expected_gradient[i], 1e-12);
         }
 }
 
@@ -85,7 +86,7 @@ static int64_t arena_of(int64_t time, sgm_dtype dtype)
     sgm_value x = sgm_input_value(graph, "x", dtype, &shape), gradient;
     sgm_value y = sgm_self_attention(graph, x, 4, true);
     CHECK_OK(sgm_gradients(graph, sgm_sum(graph, sgm_square(graph, y)), &x, 1, &gradient));
-    sgm_output(graph, "slope", gradient);
+    sgm_output(graph, "gradient", gradient);
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);

@@ -4,7 +4,7 @@
 #include "op_program.h"
 #include "test.h"
 
-#define MOST_TRIALS 4096
+#define MAXIMUM_TRIALS 4096
 
 typedef struct trial {
     const op_case *c;
@@ -19,7 +19,7 @@ typedef struct bundle {
     sgm_dtype dtype;
     uint32_t shift; /* which shapes and views */
     int32_t count;
-    trial trials[MOST_TRIALS];
+    trial trials[MAXIMUM_TRIALS];
 } bundle;
 
 static const char *const views[] = {"as they are", "permuted", "sliced", "flipped", "repeated"};
@@ -27,7 +27,7 @@ static const char *const views[] = {"as they are", "permuted", "sliced", "flippe
 static void add_trial(bundle *r, int32_t number, int32_t variant, op_view view)
 {
     const op_case *c = &op_cases[number];
-    CHECK(r->count < MOST_TRIALS);
+    CHECK(r->count < MAXIMUM_TRIALS);
     trial *t = &r->trials[r->count];
     *t = (trial){.c = c, .variant = variant, .view = view};
     sgm__random random = sgm__random_make(11, (uint64_t)r->count);

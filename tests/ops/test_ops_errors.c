@@ -6,7 +6,7 @@ static sgm_value input(sgm_graph *graph, const char *name, sgm_dtype dtype, cons
     return sgm_input_value(graph, name, dtype, shape);
 }
 
-/* Records `expression`, with inputs to name in it, and expects its failure. */
+/* Examples `expression`, with inputs to name in it, and expects its failure. */
 #define REFUSES(expression, message)                                                                         \
     do {                                                                                                     \
         sgm_graph *g = sgm_graph_create();                                                                   \
@@ -86,7 +86,7 @@ TEST(types_that_do_not_fit_are_named)
     REFUSES(sgm_cast(g, x, (sgm_dtype)99), "there is no type number 99");
     REFUSES(sgm_random_uniform(g, x, x, 0, SGM_FLOAT32, OP_DIMS(2)), "wants a seed as one int64");
     REFUSES(sgm_one_hot_values(g, x, 3, SGM_FLOAT32), "one_hot");
-    REFUSES(sgm_clip(g, x, 2, 1), "clip: the least 2 is not below the most 1");
+    REFUSES(sgm_clip(g, x, 2, 1), "clip: the minimum 2 is not below the maximum 1");
 }
 
 TEST(what_is_empty_has_no_largest_element)

@@ -1,4 +1,4 @@
-/* Activations and reductions where numbers end: values and slopes at infinities and near float32's largest
+/* Activations and reductions where numbers end: values and gradients at infinities and near float32's largest
  * number, as limits have them, on each handler that is here. */
 #include "handlers/devices.h"
 #include "test.h"
@@ -14,20 +14,20 @@ static const double points[POINTS] = {-INFINITY, -LARGE, -1e20, -100, 0, 100, 1e
 
 typedef sgm_value (*record_function)(sgm_graph *graph, sgm_value x);
 
-/* `values` and `slopes` of `function` at `x`, in float32. */
+/* `values` and `gradients` of `function` at `x`, in float32. */
 static void run(const char *name, record_function function, const double *x, int64_t count, double *values,
-                int64_t results, double *slopes)
+                int64_t results, double *gradients)
 {
     sgm_handler *handler = sgm_handler_create(name, .threads = 1);
     CHECK_OK(handler);
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(count);
-    sgm_value input = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), slope;
+    sgm_value input = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), gradient;
     sgm_value y = function(graph, input);
-    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &input, 1, &slope));
+    CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &input, 1, &gradient));
     sgm_output(graph, "y", y);
-    sgm_output(graph, "slope", slope);
+    sgm_output(graph, "gradient", gradient);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     sgm_tensor *fed = sgm_tensor_create(SGM_FLOAT32, &shape), *read = sgm_tensor_create(SGM_FLOAT32, &shape);
@@ -38,8 +38,8 @@ static void run(const char *name, record_function function, const double *x, int
     CHECK_OK(sgm_session_run(session, program));
     CHECK_OK(sgm_session_read(session, program, "y", got));
     CHECK_OK(sgm_tensor_read(got, values, (size_t)results));
-    CHECK_OK(sgm_session_read(session, program, "slope", read));
-    CHECK_OK(sgm_tensor_read(read, slopes, (size_t)count));
+    CHECK_OK(sgm_session_read(session, program, "gradient", read));
+    CHECK_OK(sgm_tensor_read(read, gradients, (size_t)count));
     sgm_tensor_free(fed);
     sgm_tensor_free(got);
     sgm_tensor_free(read);
@@ -63,7 +63,7 @@ static void compare(const char *handler, const char *function, const char *what,
 typedef struct extreme {
     const char *name;
     record_function function;
-    double values[POINTS], slopes[POINTS];
+    double values[POINTS], gradients[POINTS];
 } extreme;
 
 #define FUNCTION(name) #name, sgm_##name
@@ -105,10 +105,10 @@ TEST(activations)
     for (size_t k = 0; k < sizeof handlers / sizeof *handlers; k++)
         for (size_t i = 0; i < sizeof extremes / sizeof *extremes && is_here(handlers[k]); i++) {
             const extreme *e = &extremes[i];
-            double values[POINTS], slopes[POINTS];
-            run(handlers[k], e->function, points, POINTS, values, POINTS, slopes);
+            double values[POINTS], gradients[POINTS];
+            run(handlers[k], e->function, points, POINTS, values, POINTS, gradients);
             compare(handlers[k], e->name, "value", points, values, e->values, POINTS);
-            compare(handlers[k], e->name, "slope", points, slopes, e->slopes, POINTS);
+            compare(handlers[k], e->name, "gradient", points, gradients, e->gradients, POINTS);
         }
 }
 
@@ -117,7 +117,7 @@ TEST(activations)
 typedef struct row_extreme {
     const char *name;
     record_function function;
-    double x[3], values[3], slopes[3];
+    double x[3], values[3], gradients[3];
     int64_t results;
 } row_extreme;
 
@@ -144,9 +144,9 @@ TEST(rows_of_classes)
     for (size_t k = 0; k < sizeof handlers / sizeof *handlers; k++)
         for (size_t i = 0; i < sizeof rows / sizeof *rows && is_here(handlers[k]); i++) {
             const row_extreme *r = &rows[i];
-            double values[3], slopes[3];
-            run(handlers[k], r->function, r->x, 3, values, r->results, slopes);
+            double values[3], gradients[3];
+            run(handlers[k], r->function, r->x, 3, values, r->results, gradients);
             compare(handlers[k], r->name, "value", r->x, values, r->values, r->results);
-            compare(handlers[k], r->name, "slope", r->x, slopes, r->slopes, 3);
+            compare(handlers[k], r->name, "gradient", r->x, gradients, r->gradients, 3);
         }
 }

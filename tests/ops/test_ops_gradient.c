@@ -32,7 +32,7 @@ static sgm_value weighted_sum(sgm_graph *graph, sgm_value value, sgm__random *ra
     return sum;
 }
 
-/* Records cost and its gradients as "g0", ...; then the cost of those and its gradients as "h0", ... */
+/* Examples cost and its gradients as "g0", ...; then the cost of those and its gradients as "h0", ... */
 static void record(subject *s, sgm__random *random)
 {
     sgm_graph *graph = s->graph;
@@ -46,22 +46,22 @@ static void record(subject *s, sgm__random *random)
             s->floats[s->float_count++] = s->inputs[i];
         }
     }
-    sgm_value slopes[OP_MAX_INPUTS], cost, second = sgm_number(graph, 0);
+    sgm_value gradients[OP_MAX_INPUTS], cost, second = sgm_number(graph, 0);
     cost = weighted_sum(graph, s->c->record(graph, s->inputs, SGM_FLOAT64), random);
     sgm_output(graph, "cost", cost);
-    sgm_gradients(graph, cost, s->floats, s->float_count, slopes);
+    sgm_gradients(graph, cost, s->floats, s->float_count, gradients);
     for (int32_t i = 0; i < s->float_count; i++) {
         char name[] = {'g', (char)('0' + i), '\0'};
-        sgm_output(graph, name, slopes[i]);
-        second = sgm_add(graph, second, weighted_sum(graph, slopes[i], random));
+        sgm_output(graph, name, gradients[i]);
+        second = sgm_add(graph, second, weighted_sum(graph, gradients[i], random));
     }
     if ((s->c->flags & OP_SECOND) != OP_SECOND)
         return;
     sgm_output(graph, "second", second);
-    sgm_gradients(graph, second, s->floats, s->float_count, slopes);
+    sgm_gradients(graph, second, s->floats, s->float_count, gradients);
     for (int32_t i = 0; i < s->float_count; i++) {
         char name[] = {'h', (char)('0' + i), '\0'};
-        sgm_output(graph, name, slopes[i]);
+        sgm_output(graph, name, gradients[i]);
     }
 }
 
@@ -82,8 +82,8 @@ static void compare(subject *s, int32_t number, const char *output, char letter)
     op_data *data = &s->data[i];
     size_t count;
     run(s, i, output);
-    double *slope = op_read(s->session, s->program, name, &count);
-    CHECK_OK(slope);
+    double *gradient = op_read(s->session, s->program, name, &count);
+    CHECK_OK(gradient);
     CHECK_INT(count, data->count);
     for (size_t k = 0; k < count; k++) {
         double kept = data->values[k];
@@ -93,12 +93,13 @@ static void compare(subject *s, int32_t number, const char *output, char letter)
         double below = run(s, i, output);
         data->values[k] = kept;
         double expected = (above - below) / (2 * STEP);
-        if (!test_near(slope[k], expected, 2e-6 * (1 + fabs(expected)) * (s->c->loose > 0 ? s->c->loose : 1)))
+        if (!test_near(gradient[k], expected,
+                       2e-6 * (1 + fabs(expected)) * (s->c->loose > 0 ? s->c->loose : 1)))
             TEST_FAIL("%s %s, %s by element %zu of input %d: recorded %.10g, differences give %.10g",
-                      s->c->name, op_shape_text(&data->shape), output, k, i, slope[k], expected);
+                      s->c->name, op_shape_text(&data->shape), output, k, i, gradient[k], expected);
     }
     run(s, i, output);
-    free(slope);
+    free(gradient);
 }
 
 static void check_case(sgm_handler *handler, const op_case *c, int32_t variant)

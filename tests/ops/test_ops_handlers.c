@@ -154,13 +154,13 @@ static void check_extremes(sgm_handler *reference, sgm_handler *handler, const o
     double *values = run_trial(handler, &t, dtype, data, &count, &result);
     if (expected == NULL || values == NULL)
         TEST_FAIL("%s: %s", c->name, sgm_last_error());
-    double least = dtype == SGM_FLOAT32 ? 1.2e-38 : 2.3e-308; /* what is smaller may become 0, */
+    double minimum = dtype == SGM_FLOAT32 ? 1.2e-38 : 2.3e-308; /* what is smaller may become 0, */
     double relative = dtype == SGM_FLOAT32 ? 4e-6 : 1e-11;
     for (size_t k = 0; k < count; k++) {
         double x =
             fmin(fmax(fabs(data[0].values[k]), 1), 1000); /* before it is multiplied by x, as in silu */
         if (is_sensible(c, data[0].values[k]) &&
-            !test_near(values[k], expected[k], relative * fabs(expected[k]) + least * x))
+            !test_near(values[k], expected[k], relative * fabs(expected[k]) + minimum * x))
             TEST_FAIL("%s of %g (and %g), %s on %s: %.9g, the reference gives %.9g", c->name,
                       data[0].values[k], extremes[k / EXTREMES], sgm_dtype_name(dtype),
                       sgm_handler_name(handler), values[k], expected[k]);

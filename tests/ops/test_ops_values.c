@@ -44,23 +44,23 @@ TEST(gradients_at_kinks_are_those_that_the_headers_promise)
 {
     sgm_graph *g = sgm_graph_create();
     sgm_value x = NUMBERS(0, 1, -1);
-    op_expect(g, op_slope(g, sgm_relu(g, x), x), OP_LIST(0, 1, 0));
+    op_expect(g, op_gradient(g, sgm_relu(g, x), x), OP_LIST(0, 1, 0));
     g = sgm_graph_create(), x = NUMBERS(0, 1, -1);
-    op_expect(g, op_slope(g, sgm_leaky_relu(g, x), x), OP_LIST(0.01, 1, 0.01));
+    op_expect(g, op_gradient(g, sgm_leaky_relu(g, x), x), OP_LIST(0.01, 1, 0.01));
     g = sgm_graph_create(), x = NUMBERS(1000, -1000, -1);
-    op_expect(g, op_slope(g, sgm_elu(g, x), x), OP_LIST(1, 0, 0.36787944117144233));
+    op_expect(g, op_gradient(g, sgm_elu(g, x), x), OP_LIST(1, 0, 0.36787944117144233));
     g = sgm_graph_create(), x = NUMBERS(0);
-    op_expect(g, op_slope(g, sgm_sigmoid(g, x), x), OP_LIST(0.25));
+    op_expect(g, op_gradient(g, sgm_sigmoid(g, x), x), OP_LIST(0.25));
     g = sgm_graph_create(), x = NUMBERS(0);
-    op_expect(g, op_slope(g, sgm_softplus(g, x), x), OP_LIST(0.5));
+    op_expect(g, op_gradient(g, sgm_softplus(g, x), x), OP_LIST(0.5));
     g = sgm_graph_create(), x = NUMBERS(-1000);
-    op_expect(g, op_slope(g, sgm_sigmoid(g, x), x), OP_LIST(0));
+    op_expect(g, op_gradient(g, sgm_sigmoid(g, x), x), OP_LIST(0));
     g = sgm_graph_create(), x = NUMBERS(2, 5, 5, 1);
-    op_expect(g, op_slope(g, sgm_reduce_max(g, x, NULL, 0, false), x), OP_LIST(0, 0.5, 0.5, 0));
+    op_expect(g, op_gradient(g, sgm_reduce_max(g, x, NULL, 0, false), x), OP_LIST(0, 0.5, 0.5, 0));
     g = sgm_graph_create(), x = NUMBERS(3, 3);
-    op_expect(g, op_slope(g, sgm_maximum(g, x, NUMBERS(3, 4)), x), OP_LIST(1, 0));
+    op_expect(g, op_gradient(g, sgm_maximum(g, x, NUMBERS(3, 4)), x), OP_LIST(1, 0));
     g = sgm_graph_create(), x = NUMBERS(3, 3);
-    op_expect(g, op_slope(g, sgm_minimum(g, NUMBERS(3, 4), x), x), OP_LIST(0, 1));
+    op_expect(g, op_gradient(g, sgm_minimum(g, NUMBERS(3, 4), x), x), OP_LIST(0, 1));
 }
 
 TEST(powers_of_zero_have_finite_gradients)
@@ -69,11 +69,11 @@ TEST(powers_of_zero_have_finite_gradients)
     op_expect(g, sgm_power(g, NUMBERS(0, 0, 2, -2), NUMBERS(0, 2, -1, 3)), OP_LIST(1, 0, 0.5, -8));
     g = sgm_graph_create();
     sgm_value a = NUMBERS(0, 0, 2), b = NUMBERS(0, 2, 3);
-    op_expect(g, op_slope(g, sgm_power(g, a, b), a), OP_LIST(0, 0, 12));
+    op_expect(g, op_gradient(g, sgm_power(g, a, b), a), OP_LIST(0, 0, 12));
     g = sgm_graph_create(), a = NUMBERS(0, 2), b = NUMBERS(2, 3);
-    op_expect(g, op_slope(g, sgm_power(g, a, b), b), OP_LIST(0, 8 * 0.6931471805599453));
+    op_expect(g, op_gradient(g, sgm_power(g, a, b), b), OP_LIST(0, 8 * 0.6931471805599453));
     g = sgm_graph_create(), a = NUMBERS(0, 3);
-    op_expect(g, op_slope(g, sgm_power(g, a, sgm_number(g, 2)), a), OP_LIST(0, 6));
+    op_expect(g, op_gradient(g, sgm_power(g, a, sgm_number(g, 2)), a), OP_LIST(0, 6));
 }
 
 TEST(nan_is_passed_on_by_the_larger_and_the_smaller)
@@ -150,9 +150,9 @@ TEST(integers_of_64_bits_stay_exact_where_they_move_and_add_up)
     moved = sgm_gather(g, sgm_flip(g, sgm_pad(g, x, 0, 1, 0, 0), 0), INTEGERS(0, 1, 2), 0);
     moved = sgm_sort(g, sgm_concatenate(g, (sgm_value[]){moved, moved}, 2, 0), 0, true);
     sgm_value sum = sgm_reshape(g, sgm_sum(g, moved), OP_DIMS(1));
-    sgm_value least =
+    sgm_value minimum =
         sgm_reduce_min(g, sgm_select(g, sgm_equal(g, moved, moved), moved, moved), OP_AXES(0), 1, true);
-    tensor = op_compute(g, sgm_concatenate(g, (sgm_value[]){moved, sum, least}, 3, 0));
+    tensor = op_compute(g, sgm_concatenate(g, (sgm_value[]){moved, sum, minimum}, 3, 0));
     CHECK_OK(tensor);
     const int64_t *results = sgm_tensor_const_data(tensor);
     const int64_t expected[] = {large + 1, large + 1, large,     large,
@@ -242,14 +242,14 @@ TEST(random_numbers_are_those_of_philox)
               OP_LIST((words[0] >> 8) * 0x1p-24, (words[1] >> 8) * 0x1p-24));
 }
 
-TEST(normal_numbers_have_mean_0_and_deviation_1)
+TEST(normal_numbers_have_mean_0_and_standard_deviation_1)
 {
     sgm_graph *g = sgm_graph_create();
     sgm_value seed = sgm_cast(g, sgm_number(g, 1), SGM_INT64);
     sgm_value x = sgm_random_normal(g, seed, seed, 0, SGM_FLOAT64, OP_DIMS(100, 400));
     sgm_value mean = sgm_absolute(g, sgm_mean(g, x));
-    sgm_value spread =
-        sgm_absolute(g, sgm_subtract(g, sgm_reduce_deviation(g, x, NULL, 0, false), sgm_number(g, 1)));
+    sgm_value spread = sgm_absolute(
+        g, sgm_subtract(g, sgm_reduce_standard_deviation(g, x, NULL, 0, false), sgm_number(g, 1)));
     sgm_value fourth = sgm_mean(g, sgm_power(g, x, sgm_number(g, 4))); /* 3 for a normal distribution */
     sgm_value tail = sgm_absolute(g, sgm_subtract(g, fourth, sgm_number(g, 3)));
     sgm_value right =

@@ -8,9 +8,9 @@ typedef struct window_case {
     enum kind kind;
     int32_t count;
     sgm_shape shapes[3];
-    int64_t size[2], stride[2], before[2], after[2], dilation[2], more[2];
+    int64_t size[2], stride[2], before[2], after[2], dilation[2], output_padding[2];
     int64_t groups;
-    int leave_padding;
+    int exclude_padding;
     size_t value_count;
     const double *values; /* the result, then the gradients by all inputs */
 } window_case;
@@ -36,7 +36,7 @@ static sgm_value numbers(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *sha
 static sgm_value record(sgm_graph *g, const window_case *c, const sgm_value *x)
 {
     sgm_window_options options = {
-        .struct_size = sizeof options, .groups = c->groups, .leave_padding = c->leave_padding != 0};
+        .struct_size = sizeof options, .groups = c->groups, .exclude_padding = c->exclude_padding != 0};
     memcpy(options.size, c->size, sizeof c->size);
     memcpy(options.stride, c->stride, sizeof c->stride);
     memcpy(options.before, c->before, sizeof c->before);
@@ -47,7 +47,7 @@ static sgm_value record(sgm_graph *g, const window_case *c, const sgm_value *x)
     case CONVOLUTION:
         return sgm_convolution(g, x[0], x[1], biases, &options);
     case TRANSPOSED:
-        return sgm_transposed_convolution(g, x[0], x[1], biases, c->more, &options);
+        return sgm_transposed_convolution(g, x[0], x[1], biases, c->output_padding, &options);
     case MAX:
         return sgm_max_pooling(g, x[0], &options);
     case AVERAGE:
@@ -87,18 +87,18 @@ static size_t compute(const char *name, sgm_dtype dtype, int32_t threads, const 
                       double *values, size_t room)
 {
     sgm_graph *g = sgm_graph_create();
-    sgm_value x[3], slopes[3];
+    sgm_value x[3], gradients[3];
     for (int32_t i = 0; i < c->count; i++)
         x[i] = sgm_copy(g, numbers(g, dtype, &c->shapes[i], i));
     sgm_value y = record(g, c, x);
     CHECK_OK(sgm_graph_status(g));
     sgm_type type = sgm_value_type(g, y);
     sgm_value cost = sgm_sum(g, sgm_multiply(g, y, numbers(g, dtype, &type.shape, 9)));
-    CHECK_OK(sgm_gradients(g, cost, x, c->count, slopes));
+    CHECK_OK(sgm_gradients(g, cost, x, c->count, gradients));
     const char *const names[] = {"y", "a", "b", "c"};
     sgm_output(g, "y", y);
     for (int32_t i = 0; i < c->count; i++)
-        sgm_output(g, names[i + 1], slopes[i]);
+        sgm_output(g, names[i + 1], gradients[i]);
     size_t filled = run_graph(name, threads, g, names, c->count + 1, values, room);
     sgm_graph_free(g);
     return filled;
@@ -155,7 +155,7 @@ TEST(one_and_two_threads_give_the_same_bits)
 static size_t compute_block(const char *name, sgm_dtype dtype, int32_t threads, bool largest, double *values)
 {
     sgm_graph *g = sgm_graph_create();
-    sgm_value x[3], slopes[3];
+    sgm_value x[3], gradients[3];
     x[0] = sgm_copy(g, numbers(g, dtype, OP_DIMS(17, 4, 20, 20), 0));
     x[1] = sgm_copy(g, numbers(g, dtype, OP_DIMS(18, 2, 3, 3), 1));
     x[2] = sgm_copy(g, numbers(g, dtype, OP_DIMS(18), 2));
@@ -164,11 +164,11 @@ static size_t compute_block(const char *name, sgm_dtype dtype, int32_t threads, 
     y = largest ? sgm_max_pooling(g, y, window) : sgm_average_pooling(g, y, window);
     sgm_type type = sgm_value_type(g, y);
     sgm_value cost = sgm_sum(g, sgm_multiply(g, y, numbers(g, dtype, &type.shape, 9)));
-    CHECK_OK(sgm_gradients(g, cost, x, 3, slopes));
+    CHECK_OK(sgm_gradients(g, cost, x, 3, gradients));
     const char *const names[] = {"y", "a", "b", "c"};
     sgm_output(g, "y", y);
     for (int i = 0; i < 3; i++)
-        sgm_output(g, names[i + 1], slopes[i]);
+        sgm_output(g, names[i + 1], gradients[i]);
     size_t count = run_graph(name, threads, g, names, 4, values, BLOCK_VALUES);
     sgm_graph_free(g);
     return count;
@@ -198,7 +198,7 @@ TEST(the_first_of_equal_elements_and_the_last_nan_get_the_gradient)
     op_expect(g, sgm_max_pooling(g, x, pairs), OP_LIST(3, NAN, NAN));
     g = sgm_graph_create();
     x = sgm_copy(g, op_constant(g, SGM_FLOAT64, OP_DIMS(1, 1, 6), OP_LIST(3, 3, NAN, 1, NAN, NAN)));
-    op_expect(g, op_slope(g, sgm_max_pooling(g, x, pairs), x), OP_LIST(1, 0, 1, 0, 0, 1));
+    op_expect(g, op_gradient(g, sgm_max_pooling(g, x, pairs), x), OP_LIST(1, 0, 1, 0, 0, 1));
     g = sgm_graph_create();
     x = op_constant(g, SGM_FLOAT64, OP_DIMS(1, 1, 2), OP_LIST(-INFINITY, -INFINITY));
     op_expect(g, sgm_max_pooling(g, x, pairs), OP_LIST(-INFINITY));
@@ -244,8 +244,9 @@ TEST(shapes_that_do_not_fit_are_named)
     REFUSES(sgm_average_pooling(g, x, SGM_WINDOW(.size = {2, 2}, .dilation = {2})), "an average has none");
     REFUSES(sgm_transposed_convolution(g, x, w, none, NULL, NULL),
             "weights begin with the 3 channels of the other operand, got float32 (6, 3, 2, 2)");
-    REFUSES(sgm_transposed_convolution(g, x, OTHER("v", 3, 2, 2, 2), none, (const int64_t[]){1, 0}, NULL),
-            "transposed_convolution: 1 more along axis 2; it is at least 0 and less than the stride");
+    REFUSES(
+        sgm_transposed_convolution(g, x, OTHER("v", 3, 2, 2, 2), none, (const int64_t[]){1, 0}, NULL),
+        "transposed_convolution: 1 output_padding along axis 2; it is at least 0 and less than the stride");
     REFUSES(sgm_convolution(g, x, sgm_cast(g, w, SGM_FLOAT64), none, NULL), "cast or reshape one of them");
     REFUSES(sgm_max_pooling(g, sgm_cast(g, x, SGM_INT32), SGM_WINDOW(.size = {2, 2})), "wants a float type");
 }

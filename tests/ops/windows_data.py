@@ -32,19 +32,19 @@ def compute(kind, t, o):
         return f(x, t[1], t[2] if len(t) > 2 else None, cut["stride"], padding, cut["dilation"], o["groups"])
     if kind == "TRANSPOSED":
         f = (F.conv_transpose1d, F.conv_transpose2d)[n - 1]
-        return f(t[0], t[1], t[2] if len(t) > 2 else None, cut["stride"], cut["before"], cut["more"], o["groups"],
+        return f(t[0], t[1], t[2] if len(t) > 2 else None, cut["stride"], cut["before"], cut["output_padding"], o["groups"],
                  cut["dilation"])
     if kind == "MAX":
         f = (F.max_pool1d, F.max_pool2d)[n - 1]
         x, padding = (t[0], cut["before"]) if even else (pad(t[0], o, -math.inf), 0)
         return f(x, cut["size"], cut["stride"], padding, cut["dilation"])
     f = (F.avg_pool1d, F.avg_pool2d)[n - 1]
-    return f(t[0], cut["size"], cut["stride"], cut["before"], False, not o["leave_padding"])
+    return f(t[0], cut["size"], cut["stride"], cut["before"], False, not o["exclude_padding"])
 
 
 def case(kind, *shapes, **options):
-    o = dict(size=[0, 0], stride=[1, 1], before=[0, 0], after=None, dilation=[1, 1], more=[0, 0], groups=1,
-             leave_padding=0)
+    o = dict(size=[0, 0], stride=[1, 1], before=[0, 0], after=None, dilation=[1, 1], output_padding=[0, 0], groups=1,
+             exclude_padding=0)
     o.update(options)
     o["after"] = o["after"] or o["before"]
     t = [numbers(s, i).requires_grad_() for i, s in enumerate(shapes)]
@@ -53,8 +53,8 @@ def case(kind, *shapes, **options):
     values = [v for x in [y] + [x.grad for x in t] for v in x.flatten().tolist()]
     print("    {%s, %d, {%s}," % (kind, len(shapes), ", ".join(
         "{%d, {%s}}" % (len(s), ", ".join(map(str, s))) for s in shapes)))
-    pairs = ", ".join("{%d, %d}" % tuple(o[k]) for k in ("size", "stride", "before", "after", "dilation", "more"))
-    print("     %s, %d, %d," % (pairs, o["groups"], o["leave_padding"]))
+    pairs = ", ".join("{%d, %d}" % tuple(o[k]) for k in ("size", "stride", "before", "after", "dilation", "output_padding"))
+    print("     %s, %d, %d," % (pairs, o["groups"], o["exclude_padding"]))
     print("     %d, (const double[]){%s}}," % (len(values), ", ".join("%.17g" % v for v in values)))
 
 
@@ -69,13 +69,13 @@ case("CONVOLUTION", (2, 3, 4, 4), (3, 1, 3, 3), (3,), groups=3, before=[1, 1], s
 case("CONVOLUTION", (2, 2, 8), (3, 2, 3), (3,), stride=[2, 1], before=[1, 0], dilation=[2, 1])
 case("CONVOLUTION", (1, 3, 3, 3), (4, 3, 1, 1), (4,))
 case("TRANSPOSED", (1, 2, 3, 3), (2, 3, 3, 2), (3,), stride=[2, 1])
-case("TRANSPOSED", (1, 4, 2, 3), (4, 1, 3, 3), (2,), stride=[2, 3], before=[1, 1], more=[1, 2], groups=2)
-case("TRANSPOSED", (2, 2, 5), (2, 2, 3), stride=[3, 1], dilation=[2, 1], more=[1, 0])
+case("TRANSPOSED", (1, 4, 2, 3), (4, 1, 3, 3), (2,), stride=[2, 3], before=[1, 1], output_padding=[1, 2], groups=2)
+case("TRANSPOSED", (2, 2, 5), (2, 2, 3), stride=[3, 1], dilation=[2, 1], output_padding=[1, 0])
 case("MAX", (2, 2, 4, 6), size=[2, 2], stride=[2, 2])
 case("MAX", (1, 2, 6, 5), size=[3, 2], stride=[1, 2], before=[1, 1])
 case("MAX", (1, 2, 6, 7), size=[2, 2], stride=[2, 1], dilation=[2, 3], before=[0, 0], after=[1, 1])
 case("MAX", (2, 2, 9), size=[3, 0], stride=[2, 1], before=[1, 0])
 case("AVERAGE", (2, 2, 4, 6), size=[2, 3], stride=[2, 3])
 case("AVERAGE", (1, 2, 5, 6), size=[3, 2], stride=[2, 1], before=[1, 1])
-case("AVERAGE", (1, 2, 5, 6), size=[3, 2], stride=[2, 1], before=[1, 1], leave_padding=1)
-case("AVERAGE", (2, 2, 9), size=[3, 0], stride=[2, 1], before=[1, 0], leave_padding=1)
+case("AVERAGE", (1, 2, 5, 6), size=[3, 2], stride=[2, 1], before=[1, 1], exclude_padding=1)
+case("AVERAGE", (2, 2, 9), size=[3, 0], stride=[2, 1], before=[1, 0], exclude_padding=1)

@@ -26,11 +26,11 @@ static void write_bytes(const char *path, const void *bytes, size_t length)
     fclose(file);
 }
 
-static size_t read_bytes(const char *path, unsigned char *bytes, size_t most)
+static size_t read_bytes(const char *path, unsigned char *bytes, size_t maximum)
 {
     FILE *file = fopen(path, "rb");
     CHECK(file != NULL);
-    size_t length = fread(bytes, 1, most, file);
+    size_t length = fread(bytes, 1, maximum, file);
     fclose(file);
     return length;
 }
@@ -96,20 +96,21 @@ TEST(scalars_empty_tensors_and_views_come_back)
     sgm_shape scalar = sgm_shape_scalar(), empty = sgm_shape_of(0, 7);
     sgm_tensor *number = sgm_tensor_from(SGM_INT64, &scalar, &(int64_t){1234567890123});
     sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &empty);
-    sgm_tensor *table = iota(SGM_FLOAT32, 2, 3), *turned = sgm_tensor_permute(table, (const int32_t[]){1, 0});
+    sgm_tensor *table = iota(SGM_FLOAT32, 2, 3),
+               *transposed = sgm_tensor_permute(table, (const int32_t[]){1, 0});
     CHECK_OK(sgm_bundle_add(bundle, "number", number));
     CHECK_OK(sgm_bundle_add(bundle, "nothing", nothing));
-    CHECK_OK(sgm_bundle_add(bundle, "turned", turned));
+    CHECK_OK(sgm_bundle_add(bundle, "transposed", transposed));
     CHECK_OK(sgm_bundle_save(bundle, path_of("views.safetensors")));
     sgm_bundle *loaded = sgm_bundle_load(path_of("views.safetensors"));
     CHECK_OK(loaded);
     CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "number"), NULL), 1234567890123, 0);
     CHECK_INT(sgm_tensor_shape(sgm_bundle_get(loaded, "nothing"))->dims[1], 7);
-    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "turned"), (int64_t[]){2, 1}), 5, 0);
-    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "turned"), (int64_t[]){1, 0}), 1, 0);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "transposed"), (int64_t[]){2, 1}), 5, 0);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, "transposed"), (int64_t[]){1, 0}), 1, 0);
     sgm_bundle_free(loaded);
     sgm_bundle_free(bundle);
-    sgm_tensor_free(turned);
+    sgm_tensor_free(transposed);
     sgm_tensor_free(table);
     sgm_tensor_free(nothing);
     sgm_tensor_free(number);

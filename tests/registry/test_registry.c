@@ -6,17 +6,21 @@
 static const char *const methods[] = {"sgd", "adam", "adagrad", NULL};
 static const sgm_option rate = {.name = "learning_rate",
                                 .kind = SGM_KIND_NUMBER,
-                                .least = 0,
-                                .most = 10,
-                                .standard = 0.01,
+                                .minimum = 0,
+                                .maximum = 10,
+                                .default_value = 0.01,
                                 .live = true,
                                 .doc = "size of a step"};
-static const sgm_option size_row = {
-    .name = "size", .kind = SGM_KIND_INTEGER, .unit = "records", .least = 1, .most = 1000, .standard = 100};
+static const sgm_option size_row = {.name = "size",
+                                    .kind = SGM_KIND_INTEGER,
+                                    .unit = "examples",
+                                    .minimum = 1,
+                                    .maximum = 1000,
+                                    .default_value = 100};
 static const sgm_option method = {
-    .name = "method", .kind = SGM_KIND_TEXT, .choices = methods, .standard_text = "adam"};
+    .name = "method", .kind = SGM_KIND_TEXT, .choices = methods, .default_text = "adam"};
 static const sgm_option epoch = {.name = "epoch", .kind = SGM_KIND_INTEGER, .read_only = true};
-static const sgm_option shuffle = {.name = "shuffle", .kind = SGM_KIND_BOOLEAN, .standard = 1};
+static const sgm_option shuffle = {.name = "shuffle", .kind = SGM_KIND_BOOLEAN, .default_value = 1};
 static const sgm_option weights = {.name = "weights", .kind = SGM_KIND_TENSOR};
 static const sgm_option child_row = {.name = "child", .kind = SGM_KIND_REGISTRY};
 
@@ -124,7 +128,7 @@ TEST(rows_give_defaults_and_bounds)
                 "a.learning_rate: expected a number from 0 to 10, got 10.5");
     CHECK_ERROR(sgm_registry_set(registry, "learning_rate", sgm_number_content(NAN)), "got nan");
     CHECK_ERROR(sgm_registry_set(registry, "size", sgm_integer_content(0)),
-                "a.size: expected an integer from 1 to 1000 records, got 0");
+                "a.size: expected an integer from 1 to 1000 examples, got 0");
     CHECK_ERROR(sgm_registry_set(registry, "method", sgm_text_content("adan")),
                 "a.method: expected one of 'sgd', 'adam', 'adagrad', got 'adan'; did you mean 'adam'?");
     CHECK_ERROR(sgm_registry_set(registry, "epoch", sgm_integer_content(3)), "a.epoch is read-only");
@@ -146,21 +150,21 @@ TEST(rows_that_contradict_themselves_are_refused)
 {
     sgm_registry *registry = sgm_registry_create();
     sgm_option wrong = rate;
-    wrong.standard = 11;
+    wrong.default_value = 11;
     CHECK_ERROR(sgm_registry_define(registry, &wrong),
                 "learning_rate: expected a number from 0 to 10, got 11");
     wrong = size_row;
-    wrong.standard = 1.5;
+    wrong.default_value = 1.5;
     CHECK_ERROR(sgm_registry_define(registry, &wrong), "option 'size': expected an integer as default");
     wrong = method;
-    wrong.standard_text = "none";
+    wrong.default_text = "none";
     CHECK_ERROR(sgm_registry_define(registry, &wrong), "expected one of 'sgd'");
-    wrong.standard_text = NULL; /* the first choice */
+    wrong.default_text = NULL; /* the first choice */
     CHECK_OK(sgm_registry_define(registry, &wrong));
     CHECK_STR(described(registry, "method"), "'sgd'");
     wrong = rate;
-    wrong.least = 20;
-    CHECK_ERROR(sgm_registry_define(registry, &wrong), "its least is more than its most");
+    wrong.minimum = 20;
+    CHECK_ERROR(sgm_registry_define(registry, &wrong), "its minimum is more than its maximum");
     wrong.kind = SGM_KIND_NOTHING;
     CHECK_ERROR(sgm_registry_define(registry, &wrong), "expected a kind of content, got nothing");
     wrong.name = "a b";

@@ -5,7 +5,7 @@
 
 #include "registry/registry_test.h"
 
-#define MOST_THREADS 8
+#define MAXIMUM_THREADS 8
 
 typedef struct shared {
     sgm_registry *root;
@@ -16,7 +16,7 @@ typedef struct shared {
 
 static void run_threads(shared *all, int count, void *(*const work[])(void *))
 {
-    pthread_t threads[MOST_THREADS];
+    pthread_t threads[MAXIMUM_THREADS];
     for (int i = 0; i < count; i++)
         CHECK_INT(pthread_create(&threads[i], NULL, work[i], all), 0);
     for (int i = 0; i < count; i++)

@@ -328,7 +328,7 @@ TEST(typed_gets_say_what_is_missing_or_wrong)
 
 /* --- views and copies --- */
 
-static const sgm_option row = {.name = "row", .kind = SGM_KIND_NUMBER, .most = 9, .standard = 1};
+static const sgm_option row = {.name = "row", .kind = SGM_KIND_NUMBER, .maximum = 9, .default_value = 1};
 
 static sgm_status get_nothing(void *user, sgm_content *content)
 {

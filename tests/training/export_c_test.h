@@ -34,9 +34,9 @@ static double export_random(void)
 }
 
 /* Random values; of `tokens` the numbers of rows. */
-static sgm_tensor *export_values(sgm_type type, int64_t records, int tokens)
+static sgm_tensor *export_values(sgm_type type, int64_t examples, int tokens)
 {
-    type.shape.dims[0] = records;
+    type.shape.dims[0] = examples;
     sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
     int64_t count = sgm_shape_elements(&type.shape);
     double *values = malloc((size_t)count * sizeof *values);
@@ -48,9 +48,9 @@ static sgm_tensor *export_values(sgm_type type, int64_t records, int tokens)
 }
 
 /* One class of each row, as shares; single numbers are 0 or 1. */
-static sgm_tensor *export_targets(sgm_type type, int64_t records)
+static sgm_tensor *export_targets(sgm_type type, int64_t examples)
 {
-    type.shape.dims[0] = records;
+    type.shape.dims[0] = examples;
     sgm_tensor *tensor = sgm_tensor_create(type.dtype, &type.shape);
     int64_t count = sgm_shape_elements(&type.shape), last = type.shape.dims[type.shape.rank - 1];
     double *values = calloc((size_t)count, sizeof *values);
@@ -87,8 +87,8 @@ static exported export_start(const export_case *c)
     e.target_size = sgm_shape_elements(&target.shape);
     e.inputs = export_values(input, EXPORT_STEPS * c->batch, c->tokens);
     e.targets = export_targets(target, EXPORT_STEPS * c->batch);
-    const char *const sections[] = {recording.inputs[0].name, recording.targets[0].name};
-    sgm_dataset *data = sgm_dataset_from("random", sections, (sgm_tensor *[]){e.inputs, e.targets}, 2);
+    const char *const fields[] = {recording.inputs[0].name, recording.targets[0].name};
+    sgm_dataset *data = sgm_dataset_from("random", fields, (sgm_tensor *[]){e.inputs, e.targets}, 2);
     sgm_graph_free(graph);
     e.env = sgm_env_create("export", .seed = 7, .precision = c->precision);
     e.trainer = sgm_trainer_create(e.env, "t");

@@ -21,12 +21,12 @@ static bool watch_allocations(void *user, const sgm_training_progress *progress)
 
 /* From the second epoch on nothing is allocated, and at the end all is given back. Takes over the operator
  * (NULL: none), which is made after allocator_start(0). */
-static void check_steady_state(const char *handler, sgm_operator *team)
+static void check_steady_state(const char *handler, sgm_operator *parallel)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = handler, .shuffle = true, .batch = 7});
     allocation_watch seen = {0};
-    if (team != NULL)
-        CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    if (parallel != NULL)
+        CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
     CHECK_OK(sgm_trainer_on_progress(made.trainer, watch_allocations, &seen));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
     free_wave_trainer(made);
@@ -39,7 +39,7 @@ static void check_steady_state(const char *handler, sgm_operator *team)
 /* A short run of a trainer that `fill` gives all but its data; true if it came to its end. */
 static bool train_shortly(void (*fill)(sgm_trainer *trainer, sgm_dataset *dataset))
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static const float numbers[16] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9};
     bool done = false;
     sgm_shape shape = sgm_shape_of(8, 2);
@@ -49,7 +49,7 @@ static bool train_shortly(void (*fill)(sgm_trainer *trainer, sgm_dataset *datase
     sgm_tensor *values[2] = {sgm_tensor_from(SGM_FLOAT32, &shape, numbers),
                              sgm_tensor_from(SGM_FLOAT32, &shape, numbers)};
     sgm_dataset *dataset =
-        values[0] != NULL && values[1] != NULL ? sgm_dataset_from("short", sections, values, 2) : NULL;
+        values[0] != NULL && values[1] != NULL ? sgm_dataset_from("short", fields, values, 2) : NULL;
     if (trainer != NULL && dataset != NULL) {
         sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3, .no_prefetch = true));
         sgm_trainer_optimiser(trainer, sgm_adam());

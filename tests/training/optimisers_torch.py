@@ -91,7 +91,7 @@ OPTIMISERS = (
     ("rmsprop", lambda p: torch.optim.RMSprop(p, lr=0.02)),
     ("adam", lambda p: torch.optim.Adam(p, lr=0.02)),
     ("adamw", lambda p: torch.optim.AdamW(p, lr=0.02, weight_decay=0.03)),
-    ("adamw_standard", lambda p: torch.optim.AdamW(p, lr=0.02)),
+    ("adamw_defaults", lambda p: torch.optim.AdamW(p, lr=0.02)),
     ("adam_long", lambda p: torch.optim.Adam(p, lr=0.02, betas=(0.9, 0.999999))),
     ("adamw_long", lambda p: torch.optim.AdamW(p, lr=0.02, betas=(0.9, 0.999999))),
     ("lion", lambda p: Lion(p, lr=0.02, b1=0.9, b2=0.99, decay=0.1)),

@@ -25,7 +25,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_PORTS 16
+#define MAXIMUM_PORTS 16
 #define HEAD sizeof(struct virtio_net_hdr) /* how to divide the frame, before it */
 #define FRAME (HEAD + 65536 + 64)
 #define AROUND 24  /* bytes of the wire for each packet: its gap, preamble and check sum */
@@ -130,9 +130,9 @@ static double wait_for(const port *ports, int count)
 
 int main(int argc, char **argv)
 {
-    static port ports[MOST_PORTS];
+    static port ports[MAXIMUM_PORTS];
     int count = argc - 3;
-    if (count < 2 || count > MOST_PORTS)
+    if (count < 2 || count > MAXIMUM_PORTS)
         return 2;
     double rate = atof(argv[1]), delay = atof(argv[2]);
     prctl(PR_SET_TIMERSLACK, 1000UL);
@@ -145,7 +145,7 @@ int main(int argc, char **argv)
     printf("ready\n");
     fflush(stdout);
     for (;;) {
-        struct pollfd waits[MOST_PORTS + 1] = {{.fd = 0, .events = POLLIN}};
+        struct pollfd waits[MAXIMUM_PORTS + 1] = {{.fd = 0, .events = POLLIN}};
         for (int i = 0; i < count; i++)
             waits[i + 1] =
                 (struct pollfd){.fd = ports[i].device, .events = ports[i].count < QUEUE ? POLLIN : 0};

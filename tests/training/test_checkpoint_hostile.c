@@ -27,12 +27,12 @@ static wave_trainer make(void)
         (wave_options){.network = "input(6) + dense(3) + dropout(0.1) + dense(3) + softmax_cross_entropy",
                        .optimiser = sgm_adam(.average = 0.9)});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
     sgm_dataset_free(held_out);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("optimiser.cost_total")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("optimiser.loss")));
     CHECK_OK(sgm_trainer_hook(
         made.trainer, sgm_early_stopper("validation.loss", 90, SGM_MINIMUM, sgm_every(1, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every 3 iterations if optimiser.cost_total > 0 "
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every 3 iterations if optimiser.loss > 0 "
                                                           "then set optimiser.learning_rate *= 0.9")));
     return made;
 }
@@ -120,7 +120,7 @@ TEST(flipped_bits_are_refused)
     for (size_t at = 0; at < all.length; at += 5) {
         all.data[at] ^= (unsigned char)(1u << (at * 5 % 8));
         write_all(all.data, all.length);
-        CHECK_ERROR(sgm_trainer_load_parts(victim.trainer, file, .relaxed = at % 3 == 0), file);
+        CHECK_ERROR(sgm_trainer_load_parts(victim.trainer, file, .skip_mismatch = at % 3 == 0), file);
         CHECK_OK(sgm_trainer_status(victim.trainer));
         all.data[at] ^= (unsigned char)(1u << (at * 5 % 8));
     }
@@ -251,7 +251,7 @@ TEST(damaged_headers_without_checksums_are_refused_or_read)
         all.data[at] ^= (unsigned char)(1u << (at * 5 % 8));
         write_all(all.data, all.length);
         all.data[at] = kept;
-        bool good = sgm_trainer_load_parts(victim.trainer, file, .relaxed = at % 3 == 0) == SGM_OK;
+        bool good = sgm_trainer_load_parts(victim.trainer, file, .skip_mismatch = at % 3 == 0) == SGM_OK;
         *(good ? &read : &refused) += 1;
         sgm_bundle *after = compares && !good ? snapshot(victim.trainer) : NULL;
         if (after != NULL)

@@ -206,7 +206,7 @@ TEST(what_a_crash_cut_off_is_cleared_away)
     remove_folder();
 }
 
-TEST(wrong_wishes_are_refused)
+TEST(wrong_requests_are_refused)
 {
     CHECK_ERROR(sgm_last_checkpoints(0, sgm_every(1, SGM_EPOCH)), "1 to 10000");
     CHECK_ERROR(sgm_last_checkpoints(1, sgm_every(1, SGM_EPOCH), .name = "../x"), "../x");

@@ -14,7 +14,7 @@ TEST(an_idle_trainer_is_reset_to_its_beginning)
     CHECK_NEAR(number_of(made.trainer, "epoch"), 0, 0);
     CHECK_NEAR(number_of(made.trainer, "running_time"), 0, 0);
     CHECK(isnan(number_of(made.trainer, "training.loss")));
-    CHECK(isnan(number_of(made.trainer, "optimiser.cost_total")));
+    CHECK(isnan(number_of(made.trainer, "optimiser.loss")));
     CHECK(same_states(fresh.trainer, made.trainer));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
     CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 9));
@@ -141,7 +141,7 @@ TEST(validation_and_results_are_forgotten)
     sgm_content content;
     wave_trainer made = make();
     sgm_dataset *data = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(data)));
     sgm_dataset_free(data);
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("training.loss", .name = "sum")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));

@@ -158,7 +158,7 @@ TEST(what_there_is_is_listed_with_values)
     CHECK_OK(sgm__trainer_publish_states(made.trainer));
     CHECK_ANSWER(
         made.trainer, "{\"command\":\"list\",\"values\":true}",
-        "{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\",\"settable\":true,\"least\":0.0,");
+        "{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\",\"settable\":true,\"minimum\":0.0,");
     CHECK(strstr(answer,
                  "\"live\":true,\"effect\":\"from the next iteration on\",\"value\":0.01,\"text\":\"0.01\","
                  "\"tags\":[\"optimiser\"]}") != NULL);
@@ -393,8 +393,8 @@ TEST(the_record_is_bounded_and_keeps_what_persons_did)
         usleep(1000);
     pause_it(made.trainer);
     CHECK(number_of(made.trainer, "iteration") >= 2500);
-    CHECK(change_count(made.trainer) <= SGM__MOST_CHANGES);
-    CHECK(change_count(made.trainer) >= SGM__MOST_CHANGES * 8 / 10);
+    CHECK(change_count(made.trainer) <= SGM__MAXIMUM_CHANGES);
+    CHECK(change_count(made.trainer) >= SGM__MAXIMUM_CHANGES * 8 / 10);
     json_t *first = change_of(made.trainer, 1), *list = sgm__changes_json(made.trainer, 0);
     const json_t *newest = json_array_get(list, json_array_size(list) - 1);
     CHECK_STR(text_of(first, "who"), "monitor");
@@ -426,7 +426,7 @@ TEST(what_was_set_before_the_run_is_in_its_folder)
     free_wave_trainer(made);
 }
 
-/* A monitor's wishes are a person's, as those of sigma ctl. */
+/* A monitor's requests are a person's, as those of sigma ctl. */
 TEST(a_resume_makes_them_again)
 {
     wave_trainer made = make();

@@ -186,7 +186,7 @@ TEST(reads_and_sets_values)
     CHECK_ANSWER(&r, "{\"command\":\"get\",\"identifier\":\"epoc\"}", "epoch");
     CHECK_ANSWER(&r, "{\"command\":\"list\",\"identifier\":\"optimiser.learning_rate\"}",
                  "\"entries\":[{\"identifier\":\"optimiser.learning_rate\",\"kind\":\"number\","
-                 "\"settable\":true,\"least\":0.0,\"most\":1e30");
+                 "\"settable\":true,\"minimum\":0.0,\"maximum\":1e30");
     CHECK_ANSWER(&r, "{\"command\":\"list\",\"identifier\":\"optimiser\"}", "\"optimiser.beta1\"");
     CHECK_ANSWER(&r, "{\"command\":\"list\"}", "\"network.layers.3-dense.biases\"");
     CHECK(strstr(answer_text, "{\"identifier\":\"epoch\",\"kind\":\"integer\",\"settable\":false") != NULL);

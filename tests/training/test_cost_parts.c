@@ -10,8 +10,10 @@
 #define EXAMPLES 11
 #define STEPS 6
 #define FLAT "input(4) + dense(5, tanh) + dense(3) + "
-#define SERIES "input(6, 4, lengths=steps, name=series) + dense(5, tanh, each_step) + dense(3, each_step) + "
-#define WHOLE "input(6, 4, name=series) + dense(5, tanh, each_step) + dense(3, each_step) + "
+#define SERIES                                                                                               \
+    "input(6, 4, lengths=steps, name=series) + dense(5, tanh, time_distributed) + dense(3, "                 \
+    "time_distributed) + "
+#define WHOLE "input(6, 4, name=series) + dense(5, tanh, time_distributed) + dense(3, time_distributed) + "
 #define IMAGES "input(6, 4, name=series) + permute(2, 1) + convolution_1d(5, 3, no_bias) + "
 
 typedef struct problem {
@@ -35,12 +37,12 @@ static const problem problems[] = {
     {.network = FLAT "squared_difference(targets=numbers)"},
     {.network = FLAT "mean_squared(targets=numbers)"},
     {.network = FLAT "mean_absolute(targets=numbers)"},
-    {.network = FLAT "huber(targets=numbers, bend=0.5)"},
+    {.network = FLAT "huber(targets=numbers, delta=0.5)"},
     {.network = FLAT "cosine_distance(targets=numbers)"},
     {.network = FLAT "softmax_cross_entropy(targets=shares)"},
     {.network = FLAT
      "softmax_cross_entropy(targets=class, classes, class_weights=(1, 2.5, 0.5), label_smoothing=0.1)"},
-    {.network = FLAT "softmax_cross_entropy(targets=class, classes, focus=2)"},
+    {.network = FLAT "softmax_cross_entropy(targets=class, classes, gamma=2)"},
     {.network = FLAT "activation(softmax) + negative_log_likelihood(targets=class, classes)"},
     {.network = FLAT "kl_divergence(targets=shares)"},
     {.network = FLAT "binary_cross_entropy(targets=bits)"},
@@ -51,7 +53,7 @@ static const problem problems[] = {
     {.network = SERIES "squared_difference(targets=number_steps)"},
     {.network = SERIES "mean_squared(targets=number_steps)"},
     {.network = SERIES "mean_absolute(targets=number_steps)"},
-    {.network = SERIES "huber(targets=number_steps, bend=0.5)"},
+    {.network = SERIES "huber(targets=number_steps, delta=0.5)"},
     {.network = SERIES "cosine_distance(targets=number_steps)"},
     {.network = SERIES "softmax_cross_entropy(targets=class_steps, class_weights=(1, 2.5, 0.5))"},
     {.network = SERIES "softmax_cross_entropy(targets=share_steps, shares)"},
@@ -62,7 +64,7 @@ static const problem problems[] = {
     {.network = SERIES "hinge(targets=bit_steps)"},
     {.network = SERIES "multi_class_hinge(targets=class_steps)"},
     {.network = SERIES "ctc(2, targets=labels, blank=2, skip)"},
-    {.network = "input(6, 4, lengths=steps, name=series) + dense(1, each_step) + "
+    {.network = "input(6, 4, lengths=steps, name=series) + dense(1, time_distributed) + "
                 "binary_cross_entropy(targets=class_steps)"},
     {.network = WHOLE "squared_difference(targets=number_steps, importance=0.01)"},
     {.network = WHOLE "softmax_cross_entropy(targets=class_steps)"},
@@ -74,11 +76,12 @@ static const problem problems[] = {
     {.network = FLAT "squared_difference(targets=numbers)", .optimiser = everything},
     {.network = SERIES "mean_squared(targets=number_steps, importance=0.3)", .optimiser = everything},
     /* Several costs that count differently. */
-    {.network = "h = input(6, 4, lengths=steps, name=series) + dense(5, tanh, each_step); "
-                "h + dense(3, each_step) + softmax_cross_entropy(targets=class_steps, importance=0.5); "
-                "h + dense(3, each_step) + squared_difference(targets=number_steps, importance=0.01); "
-                "h + dense(3, each_step) + binary_cross_entropy(targets=bit_steps); "
-                "h + global_average_pooling(steps) + dense(3) + mean_squared(targets=numbers, importance=2)"},
+    {.network =
+         "h = input(6, 4, lengths=steps, name=series) + dense(5, tanh, time_distributed); "
+         "h + dense(3, time_distributed) + softmax_cross_entropy(targets=class_steps, importance=0.5); "
+         "h + dense(3, time_distributed) + squared_difference(targets=number_steps, importance=0.01); "
+         "h + dense(3, time_distributed) + binary_cross_entropy(targets=bit_steps); "
+         "h + global_average_pooling(steps) + dense(3) + mean_squared(targets=numbers, importance=2)"},
     {.network = "h = input(4) + dense(5, tanh); h + dense(3) + squared_difference(targets=numbers, "
                 "importance=0.1); "
                 "h + dense(3) + softmax_cross_entropy(targets=shares)",
@@ -93,9 +96,10 @@ static const problem problems[] = {
      .optimiser = everything},
     {.network = IMAGES "batch_norm + activation(tanh) + flatten + dense(3) + mean_squared(targets=numbers)",
      .batch = 5},
-    {.network = "input(6, 4, lengths=steps, name=series) + dense(5, each_step, no_bias) + batch_norm + "
-                "dense(3, each_step) + "
-                "softmax_cross_entropy(targets=class_steps)"},
+    {.network =
+         "input(6, 4, lengths=steps, name=series) + dense(5, time_distributed, no_bias) + batch_norm + "
+         "dense(3, time_distributed) + "
+         "softmax_cross_entropy(targets=class_steps)"},
     /* Layers from outside: statistics, and a mean over something of its own. */
     {.network = "input(4) + dense(5, tanh) + centred + dense(3) + weighted(targets=numbers)"},
     {.network = "input(4) + dense(5, tanh) + dense(3) + trusted(targets=numbers)"},
@@ -126,8 +130,8 @@ static sgm_value weigh(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_
 
 static sgm_value targets_of(sgm_layer_call *call, sgm_graph *graph)
 {
-    sgm_shape record = sgm_shape_of(3);
-    return sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    sgm_shape example = sgm_shape_of(3);
+    return sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
 }
 
 /* By the targets' own sizes. */
@@ -213,14 +217,14 @@ static double label(int64_t i)
     return (double)(i * 3 % 4 % 2);
 }
 
-/* A section of the data, with the shape of an example. */
-typedef struct section {
+/* A field of the data, with the shape of an example. */
+typedef struct field {
     const char *name;
     sgm_shape example;
     double (*element)(int64_t);
-} section;
+} field;
 
-static const section sections[] = {
+static const field fields[] = {
     {"inputs", {.rank = 1, .dims = {4}}, number},
     {"series", {.rank = 2, .dims = {STEPS, 4}}, number},
     {"steps", {.rank = 0}, step},
@@ -235,7 +239,7 @@ static const section sections[] = {
     {"bit_steps", {.rank = 2, .dims = {STEPS, 3}}, bit},
 };
 
-static sgm_tensor *fill(const section *wanted)
+static sgm_tensor *fill(const field *wanted)
 {
     double values[EXAMPLES * STEPS * 4];
     sgm_shape shape = {.rank = wanted->example.rank + 1, .dims = {EXAMPLES}};
@@ -249,18 +253,18 @@ static sgm_tensor *fill(const section *wanted)
     return tensor;
 }
 
-/* With the sections that the network's text names. */
+/* With the fields that the network's text names. */
 static sgm_dataset *make_data(const char *network)
 {
-    const char *names[SGM_MAX_SECTIONS];
-    sgm_tensor *tensors[SGM_MAX_SECTIONS];
+    const char *names[SGM_MAX_FIELDS];
+    sgm_tensor *tensors[SGM_MAX_FIELDS];
     size_t count = 0;
-    for (size_t i = 0; i < sizeof sections / sizeof *sections; i++) {
-        if (strstr(network, i == 0 ? "input(4)" : sections[i].name) == NULL)
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strstr(network, i == 0 ? "input(4)" : fields[i].name) == NULL)
             continue;
-        CHECK(count < SGM_MAX_SECTIONS);
-        names[count] = sections[i].name;
-        tensors[count++] = fill(&sections[i]);
+        CHECK(count < SGM_MAX_FIELDS);
+        names[count] = fields[i].name;
+        tensors[count++] = fill(&fields[i]);
     }
     sgm_dataset *data = sgm_dataset_from("parts", names, tensors, count);
     CHECK_OK(data);
@@ -318,7 +322,7 @@ static bool listen(void *user, const sgm_training_progress *progress)
         return true;
     tell(all, progress->training.loss);
     tell(all, progress->training.accuracy);
-    tell(all, (double)progress->training.records);
+    tell(all, (double)progress->training.examples);
     tell(all, all->trainer->newest_loss);
     for (size_t i = 0; i < all->trainer->cost_count; i++)
         tell(all, all->trainer->costs[i]->newest);
@@ -447,12 +451,12 @@ static void train_as_rank(int32_t workers)
     }
 }
 
-RANK_PART(near_ranks)
+RANK_PART(ranks_of_one_node)
 {
     train_as_rank(1);
 }
 
-RANK_PART(near_ranks_of_two_workers)
+RANK_PART(ranks_of_one_node_of_two_workers)
 {
     train_as_rank(2);
 }
@@ -503,13 +507,13 @@ static void check_ranks(int count, const char *part)
 
 TEST(two_ranks_do_what_one_worker_does_with_every_cost)
 {
-    check_ranks(2, "near_ranks");
+    check_ranks(2, "ranks_of_one_node");
 }
 
 /* The last minibatch has 3 examples for 8 workers. */
 TEST(four_ranks_of_two_workers_do_what_one_worker_does_with_every_cost)
 {
-    check_ranks(4, "near_ranks_of_two_workers");
+    check_ranks(4, "ranks_of_one_node_of_two_workers");
 }
 
 TEST(four_ranks_that_send_messages_do_what_one_worker_does_with_every_cost)
@@ -519,12 +523,12 @@ TEST(four_ranks_that_send_messages_do_what_one_worker_does_with_every_cost)
 
 /* --- what cannot be divided --- */
 
-static void check_refused(const char *network, sgm_operator *team, const char *message)
+static void check_refused(const char *network, sgm_operator *parallel, const char *message)
 {
     const problem p = {.network = network};
     training made = make(&p, "reference");
-    CHECK_OK(team);
-    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    CHECK_OK(parallel);
+    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), message);
     free_training(made);
 }
@@ -562,7 +566,7 @@ TEST(batch_norm_of_one_example_fails_as_without_workers)
     CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_ERROR(
         sgm_trainer_run(made.trainer, .epochs = 1),
-        "batch_norm: one number for each channel has no variance: take minibatches of more than 1 record");
+        "batch_norm: one number for each channel has no variance: take minibatches of more than 1 example");
     free_training(made);
 }
 
@@ -573,7 +577,7 @@ TEST(batch_norm_can_be_local)
 {
     const problem small = {.network = LOCAL}, even = {.network = LOCAL, .batch = 6};
     check_refused(small.network, sgm_gradient_operator(.workers = 2),
-                  "take minibatches of more than 1 record for each worker, or leave `local` out");
+                  "take minibatches of more than 1 example for each worker, or leave `local` out");
     training one = make(&even, "reference"), two = make(&even, "reference");
     told wanted, got;
     CHECK_OK(sgm_trainer_operator(two.trainer, sgm_gradient_operator(.workers = 2)));
@@ -588,8 +592,9 @@ TEST(batch_norm_can_be_local)
 TEST(a_worker_that_fails_amid_a_sum_ends_the_run)
 {
     const problem p = {
-        .network = "input(6, 4, lengths=steps, name=series) + dense(5, each_step, no_bias) + batch_norm + "
-                   "dense(2, each_step) + softmax_cross_entropy(targets=class_steps)"};
+        .network =
+            "input(6, 4, lengths=steps, name=series) + dense(5, time_distributed, no_bias) + batch_norm + "
+            "dense(2, time_distributed) + softmax_cross_entropy(targets=class_steps)"};
     training made = make(&p, "cpu");
     CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1),

@@ -246,15 +246,15 @@ TEST(wrong_arguments_are_refused_and_parts_are_freed)
 /* What is allowed up to a bound is allowed at it. */
 TEST(bounds_are_allowed_and_one_more_is_not)
 {
-    const int64_t most = (int64_t)1 << 53;
+    const int64_t maximum = (int64_t)1 << 53;
     char name[258];
-    sgm_criteria *made = sgm_criteria_stalls("a", SGM_MAXIMUM, most);
+    sgm_criteria *made = sgm_criteria_stalls("a", SGM_MAXIMUM, maximum);
     CHECK_OK(made);
     sgm_criteria_free(made);
-    CHECK_ERROR(sgm_criteria_stalls("a", SGM_MAXIMUM, most + 1), "from 1 to 2^53, not 9007199254740993");
-    made = sgm_criteria_repeated(above("a", 1), most, false);
+    CHECK_ERROR(sgm_criteria_stalls("a", SGM_MAXIMUM, maximum + 1), "from 1 to 2^53, not 9007199254740993");
+    made = sgm_criteria_repeated(above("a", 1), maximum, false);
     CHECK_OK(made);
-    CHECK_ERROR(sgm_criteria_repeated(made, most, false), "from 1 to 2^53"); /* together 2^106 */
+    CHECK_ERROR(sgm_criteria_repeated(made, maximum, false), "from 1 to 2^53"); /* together 2^106 */
     memset(name, 'x', sizeof name);
     name[255] = '\0';
     made = sgm_criteria_external(name);

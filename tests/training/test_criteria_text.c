@@ -37,7 +37,7 @@ TEST(text_reads_back_as_the_same)
         {"a stalls 1 times", "a stalls 1 time"},
         {"a stalls 5 times below maximum", "a stalls 5 times"},
         {"loss.accuracy stalls 5 times above minimum", NULL},
-        {"cost_total stalls 5 times above minimum", "cost_total stalls 5 times"},
+        {"loss stalls 5 times above minimum", "loss stalls 5 times"},
         {"a increases 3 times", NULL},
         {"a increases repeated 3 times in a row", "a increases 3 times in a row"},
         {"not a increases 3 times", NULL},

@@ -23,15 +23,15 @@ static void check_predictions(exported *e, const export_case *c, double toleranc
 {
     predict_function predict;
     find_c(e->library, "net_predict", &predict);
-    sgm_tensor *records = sgm_tensor_slice(e->inputs, 0, 0, c->batch, 1);
-    sgm_tensor *expected = sgm_trainer_predict(e->trainer, records, NULL);
+    sgm_tensor *examples = sgm_tensor_slice(e->inputs, 0, 0, c->batch, 1);
+    sgm_tensor *expected = sgm_trainer_predict(e->trainer, examples, NULL);
     CHECK(expected != NULL);
     float *outputs = malloc((size_t)sgm_shape_elements(sgm_tensor_shape(expected)) * sizeof(float));
     CHECK_INT(predict(sgm_tensor_const_data(e->inputs), outputs), 0);
     check_equal(c->network, outputs, expected, tolerance);
     free(outputs);
     sgm_tensor_free(expected);
-    sgm_tensor_free(records);
+    sgm_tensor_free(examples);
 }
 
 static void check_training(exported *e, const export_case *c, double tolerance)
@@ -138,11 +138,11 @@ TEST(digits_in_less_than_100_kilobytes)
     FILE *sizes = popen(command, "r");
     CHECK(sizes != NULL);
     long written = 0, constant = 0, size;
-    char section[64];
+    char field[64];
     while (fgets(line, sizeof line, sizes) != NULL)
-        if (sscanf(line, "%63s %ld", section, &size) == 2) {
-            written += strncmp(section, ".bss", 4) == 0 || strncmp(section, ".data", 5) == 0 ? size : 0;
-            constant += strncmp(section, ".rodata", 7) == 0 ? size : 0;
+        if (sscanf(line, "%63s %ld", field, &size) == 2) {
+            written += strncmp(field, ".bss", 4) == 0 || strncmp(field, ".data", 5) == 0 ? size : 0;
+            constant += strncmp(field, ".rodata", 7) == 0 ? size : 0;
         }
     CHECK_INT(pclose(sizes), 0);
     CHECK(constant >= 4 * (64 * 256 + 256 + 2560 + 10)); /* the weights are where nothing is written */
@@ -179,15 +179,15 @@ TEST(le_net)
 
 TEST(lstm)
 {
-    EXPORT_CHECK(.network = "input(6, 3) + lstm(5) + dense(4, each_step) + softmax_cross_entropy", .batch = 3,
-                 .optimiser = "adam");
+    EXPORT_CHECK(.network = "input(6, 3) + lstm(5) + dense(4, time_distributed) + softmax_cross_entropy",
+                 .batch = 3, .optimiser = "adam");
 }
 
 TEST(transformer)
 {
     EXPORT_CHECK(.network =
                      "input(6) + embedding(9, 8) + positions + transformer(heads=2, causal) + layer_norm"
-                     " + dense(9, each_step) + softmax_cross_entropy",
+                     " + dense(9, time_distributed) + softmax_cross_entropy",
                  .batch = 2, .tokens = 9);
 }
 
@@ -197,16 +197,16 @@ TEST(layers_of_all_kinds)
                      "input(2, 6, 6) + batch_norm + convolution(4, 3, groups=2, stride=2, padding=1)"
                      " + add(identity, convolution(4, 1)) + group_norm(2) + activation(gelu)"
                      " + transposed_convolution(3, 2, stride=2) + max_pooling(3, stride=2, padding=1)"
-                     " + average_pooling(2, padding=1, leave_padding) + flatten + dense(2) + mean_squared",
+                     " + average_pooling(2, padding=1, exclude_padding) + flatten + dense(2) + mean_squared",
                  .batch = 3);
     EXPORT_CHECK(.network =
                      "input(5, 4) + gru(6, bidirectional) + attention(heads=3) + rms_norm + rnn(3, last)"
                      " + dense(4, silu) + dense(1) + binary_cross_entropy",
                  .batch = 2);
-    EXPORT_CHECK(.network =
-                     "input(6, 4) + concatenate(dense(3, sigmoid, each_step), dense(3, elu, each_step))"
-                     " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
-                     " + dense(3) + huber",
+    EXPORT_CHECK(.network = "input(6, 4) + concatenate(dense(3, sigmoid, time_distributed), dense(3, elu, "
+                            "time_distributed))"
+                            " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
+                            " + dense(3) + huber",
                  .batch = 4, .optimiser = "adagrad");
     EXPORT_CHECK(.network =
                      "input(3, 4) + attention(heads=2, key_heads=1, rotary) + transformer(heads=2, rotary)"

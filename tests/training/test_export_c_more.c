@@ -14,14 +14,14 @@ static char *text_of(const char *path)
     return text;
 }
 
-/* Numbers of the first records, as the library has them. */
-static void expect(const exported *e, int64_t records, double *numbers, size_t count)
+/* Numbers of the first examples, as the library has them. */
+static void expect(const exported *e, int64_t examples, double *numbers, size_t count)
 {
-    sgm_tensor *asked = sgm_tensor_slice(e->inputs, 0, 0, records, 1);
-    sgm_tensor *answer = sgm_trainer_predict(e->trainer, asked, NULL);
-    CHECK(answer != NULL);
-    CHECK_OK(sgm_tensor_read(answer, numbers, count));
-    sgm_tensor_free(answer);
+    sgm_tensor *asked = sgm_tensor_slice(e->inputs, 0, 0, examples, 1);
+    sgm_tensor *output = sgm_trainer_predict(e->trainer, asked, NULL);
+    CHECK(output != NULL);
+    CHECK_OK(sgm_tensor_read(output, numbers, count));
+    sgm_tensor_free(output);
     sgm_tensor_free(asked);
 }
 
@@ -93,9 +93,9 @@ TEST(a_row_that_is_none_is_told)
     export_end(&e);
 }
 
-static sgm_tensor *some(int64_t records, int64_t size)
+static sgm_tensor *some(int64_t examples, int64_t size)
 {
-    return export_values((sgm_type){SGM_FLOAT32, sgm_shape_of(records, size)}, records, 0);
+    return export_values((sgm_type){SGM_FLOAT32, sgm_shape_of(examples, size)}, examples, 0);
 }
 
 static void check_output(const exported *e, const sgm_block *block, const char *name, const float *values)
@@ -108,10 +108,10 @@ static void check_output(const exported *e, const sgm_block *block, const char *
     sgm_tensor_free(expected);
 }
 
-/* Sections whose names are words of C, or variables of the file. */
+/* Fields whose names are words of C, or variables of the file. */
 TEST(several_inputs_and_outputs)
 {
-    static const char *const sections[] = {"double", "x", "targets"};
+    static const char *const fields[] = {"double", "x", "targets"};
     exported e = {.path = "/tmp/sigma-export-XXXXXX", .inputs = some(2, 4), .targets = some(2, 2)};
     sgm_tensor *right = some(2, 3);
     int file = mkstemp(e.path);
@@ -129,15 +129,15 @@ TEST(several_inputs_and_outputs)
     CHECK(strstr(text, "int net_predict(const NET_REAL *double_values, const NET_REAL *x_values, "
                        "NET_REAL *outputs_") != NULL);
     free(text);
-    int (*predict)(const float *left, const float *right, float *answers, float *seen);
-    float answers[4], seen[12];
+    int (*predict)(const float *left, const float *right, float *outputs, float *seen);
+    float outputs[4], seen[12];
     find_c(e.library, "net_predict", &predict);
-    CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), answers, seen), 0);
-    sgm_dataset *data = sgm_dataset_from("random", sections, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
+    CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), outputs, seen), 0);
+    sgm_dataset *data = sgm_dataset_from("random", fields, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
     sgm_iterator *batches = sgm_minibatches(data, .size = 2, .no_shuffle = true);
     const sgm_block *block;
     CHECK_OK(sgm_iterator_next(batches, &block));
-    check_output(&e, block, NULL, answers);
+    check_output(&e, block, NULL, outputs);
     check_output(&e, block, "seen", seen);
     sgm_iterator_free(batches);
     sgm_dataset_free(data);
@@ -224,7 +224,7 @@ TEST(mistakes_are_named)
                 "cube_of_a_test, layer 1-dense: it cannot be written as C");
     CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .train = 1), "no optimiser");
     CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .name = "2 nets"), "cannot begin names of C");
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .batch = -1), "numbers of records, not -1");
+    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .batch = -1), "numbers of examples, not -1");
     CHECK_ERROR(sgm_export_c(trainer, ""), "the path of a file");
     CHECK_ERROR(sgm_export_c(NULL, "/tmp/never.c"), "NULL");
     CHECK(access("/tmp/never.c", F_OK) != 0);

@@ -1,10 +1,10 @@
 /* Networks as ONNX models: exported, imported again, and asked the same. */
 #include "export_c_test.h"
 
-/* All records of the random data at once, and a part of them: the number of records is open. */
-static void check_answers(exported *e, sgm_onnx *model, int64_t records, double tolerance)
+/* All examples of the random data at once, and a part of them: the number of examples is open. */
+static void check_answers(exported *e, sgm_onnx *model, int64_t examples, double tolerance)
 {
-    sgm_tensor *inputs = sgm_tensor_slice(e->inputs, 0, 0, records, 1);
+    sgm_tensor *inputs = sgm_tensor_slice(e->inputs, 0, 0, examples, 1);
     sgm_tensor *expected = sgm_trainer_predict(e->trainer, inputs, NULL);
     CHECK(expected != NULL);
     CHECK_OK(sgm_onnx_set(model, sgm_onnx_input_at(model, 0, NULL), inputs));
@@ -72,7 +72,7 @@ TEST(le_net)
 
 TEST(lstm)
 {
-    EXPORT_CHECK(.network = "input(6, 3) + lstm(5) + dense(4, each_step) + softmax_cross_entropy",
+    EXPORT_CHECK(.network = "input(6, 3) + lstm(5) + dense(4, time_distributed) + softmax_cross_entropy",
                  .batch = 3);
 }
 
@@ -80,7 +80,7 @@ TEST(transformer)
 {
     EXPORT_CHECK(.network =
                      "input(6) + embedding(9, 8) + positions + transformer(heads=2, causal) + layer_norm"
-                     " + dense(9, each_step) + softmax_cross_entropy",
+                     " + dense(9, time_distributed) + softmax_cross_entropy",
                  .batch = 2, .tokens = 9);
 }
 
@@ -90,16 +90,16 @@ TEST(layers_of_all_kinds)
                      "input(2, 6, 6) + batch_norm + convolution(4, 3, groups=2, stride=2, padding=1)"
                      " + add(identity, convolution(4, 1)) + group_norm(2) + activation(gelu)"
                      " + transposed_convolution(3, 2, stride=2) + max_pooling(3, stride=2, padding=1)"
-                     " + average_pooling(2, padding=1, leave_padding) + flatten + dense(2) + mean_squared",
+                     " + average_pooling(2, padding=1, exclude_padding) + flatten + dense(2) + mean_squared",
                  .batch = 3);
     EXPORT_CHECK(.network =
                      "input(5, 4) + gru(6, bidirectional) + attention(heads=3) + rms_norm + rnn(3, last)"
                      " + dense(4, silu) + dense(1) + binary_cross_entropy",
                  .batch = 2);
-    EXPORT_CHECK(.network =
-                     "input(6, 4) + concatenate(dense(3, sigmoid, each_step), dense(3, elu, each_step))"
-                     " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
-                     " + dense(3) + huber",
+    EXPORT_CHECK(.network = "input(6, 4) + concatenate(dense(3, sigmoid, time_distributed), dense(3, elu, "
+                            "time_distributed))"
+                            " + layer_norm + swiglu + dropout(0.3) + dense(6, softplus)"
+                            " + dense(3) + huber",
                  .batch = 4);
     EXPORT_CHECK(
             .network =
@@ -111,7 +111,7 @@ TEST(layers_of_all_kinds)
 TEST(more_layers)
 {
     EXPORT_CHECK(.network = "input(6) + embedding(9, 8) + transformer(heads=4, causal, rotary, key_heads=2)"
-                            " + dense(9, each_step) + softmax_cross_entropy",
+                            " + dense(9, time_distributed) + softmax_cross_entropy",
                  .batch = 2, .tokens = 9);
     EXPORT_CHECK(.network =
                      "input(12) + dense(24, tanh) + reshape(4, 2, 3) + permute(3, 1, 2) + convolution(2, 2)"
@@ -130,7 +130,7 @@ TEST(more_layers)
                  .batch = 2);
 }
 
-TEST(parameters_keep_their_names_and_a_fixed_number_of_records_is_written)
+TEST(parameters_keep_their_names_and_a_fixed_number_of_examples_is_written)
 {
     exported e =
         export_start(&(export_case){.network = "input(4) + dense(3) + softmax_cross_entropy", .batch = 2});

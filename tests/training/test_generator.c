@@ -26,7 +26,7 @@ static int64_t token_at(int64_t i)
 }
 
 /* Behind `count` tokens, read at once. */
-static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool shares, double answer[TOKENS])
+static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool shares, double expected[TOKENS])
 {
     sgm_shape shape = shares ? sgm_shape_of(1, TIME, TOKENS) : sgm_shape_of(1, TIME);
     sgm_tensor *inputs = sgm_tensor_create(SGM_FLOAT32, &shape);
@@ -38,7 +38,7 @@ static void predict(sgm_trainer *trainer, int64_t first, int64_t count, bool sha
     sgm_tensor *all = sgm_trainer_predict(trainer, inputs, NULL);
     CHECK_OK(all);
     for (int64_t k = 0; k < TOKENS; k++)
-        answer[k] = sgm_tensor_get(all, (const int64_t[]){0, count - 1, k});
+        expected[k] = sgm_tensor_get(all, (const int64_t[]){0, count - 1, k});
     sgm_tensor_free(all);
     sgm_tensor_free(inputs);
 }
@@ -67,16 +67,17 @@ static void check_steps(const char *network, sgm_dtype precision, double toleran
 }
 
 static const char *const networks[] = {
-    "input(6) + embedding(5, 4) + rnn(6) + dense(5, each_step) + softmax_cross_entropy",
-    "input(6) + embedding(5, 4) + gru(6) + dropout(0.5) + lstm(4, forget_bias=1) + dense(5, each_step)"
+    "input(6) + embedding(5, 4) + rnn(6) + dense(5, time_distributed) + softmax_cross_entropy",
+    "input(6) + embedding(5, 4) + gru(6) + dropout(0.5) + lstm(4, forget_bias=1) + dense(5, time_distributed)"
     " + softmax_cross_entropy",
-    "input(6, 5) + dense(4, each_step, no_bias) + lstm(6) + dense(5, each_step) + "
+    "input(6, 5) + dense(4, time_distributed, no_bias) + lstm(6) + dense(5, time_distributed) + "
     "softmax_cross_entropy(shares)",
-    "input(6) + embedding(5, 8) + positions + 2 * transformer(2, causal) + layer_norm + dense(5, each_step)"
+    "input(6) + embedding(5, 8) + positions + 2 * transformer(2, causal) + layer_norm + dense(5, "
+    "time_distributed)"
     " + softmax_cross_entropy",
     "input(6) + embedding(5, 8) + transformer(4, causal, key_heads=2, rotary) + attention(4, causal, "
     "key_heads=1, rotary)"
-    " + rms_norm + dense(5, each_step) + softmax_cross_entropy",
+    " + rms_norm + dense(5, time_distributed) + softmax_cross_entropy",
 };
 
 TEST(one_step_at_a_time_gives_what_all_at_once_give)
@@ -179,14 +180,15 @@ static void check_refused(const char *network, const char *message)
 
 TEST(networks_that_look_ahead_are_told)
 {
+    check_refused("input(6) + embedding(5, 4) + lstm(4, bidirectional) + dense(5, time_distributed) + "
+                  "softmax_cross_entropy",
+                  "layer 2-lstm: lstm: sequences cannot be read step by step: it begins with the last one");
     check_refused(
-        "input(6) + embedding(5, 4) + lstm(4, bidirectional) + dense(5, each_step) + softmax_cross_entropy",
-        "layer 2-lstm: lstm: sequences cannot be read step by step: it begins with the last one");
-    check_refused("input(6) + embedding(5, 4) + attention(2) + dense(5, each_step) + softmax_cross_entropy",
-                  "attention: sequences cannot be read step by step: a place sees those behind it");
+        "input(6) + embedding(5, 4) + attention(2) + dense(5, time_distributed) + softmax_cross_entropy",
+        "attention: sequences cannot be read step by step: a place sees those behind it");
     check_refused("input(6) + embedding(5, 4) + global_max_pooling(steps) + dense(5) + softmax_cross_entropy",
                   "it looks at all steps");
-    check_refused("input(6) + embedding(5, 4) + convolution_1d(6, 3, same) + dense(5, each_step) + "
+    check_refused("input(6) + embedding(5, 4) + convolution_1d(6, 3, same) + dense(5, time_distributed) + "
                   "softmax_cross_entropy",
                   "its windows may lie across steps");
     check_refused("input(6) + embedding(5, 4) + permute(2, 1) + dense(5) + softmax_cross_entropy",
@@ -195,7 +197,7 @@ TEST(networks_that_look_ahead_are_told)
                   "its shape is that of all steps together");
     check_refused("input(6) + embedding(5, 4) + dense(5) + softmax_cross_entropy",
                   "2-dense.weights is (4, 5) for one step, but (24, 5) for all");
-    check_refused("input(6, 3) + lstm(4) + dense(5, each_step) + softmax_cross_entropy",
+    check_refused("input(6, 3) + lstm(4) + dense(5, time_distributed) + softmax_cross_entropy",
                   "the network reads 3 different tokens, but gives shares of 5");
     CHECK_ERROR(sgm_generator_create(NULL), "");
 }

@@ -12,7 +12,7 @@ static sgm_hook *early_stopper(void)
     return sgm_early_stopper("validation.loss", 3, SGM_MINIMUM, sgm_every(2, SGM_EPOCH));
 }
 
-static sgm_hook *standard_stopper(void)
+static sgm_hook *default_stopper(void)
 {
     return sgm_early_stopper("validation.accuracy", 5, SGM_MAXIMUM, sgm_every(1, SGM_EPOCH));
 }
@@ -107,7 +107,7 @@ static const struct {
     {"every 2 epochs early_stopper(validation.loss, 3)", early_stopper},
     {" every 2 epochs early_stopper ( patience = 3 , value=\"validation.loss\", extremum=minimum ) ",
      early_stopper},
-    {"early_stopper(validation.accuracy)", standard_stopper},
+    {"early_stopper(validation.accuracy)", default_stopper},
     {"early_stopper(my.loss, extremum=maximum)", rising_stopper},
     {"at epoch 3 save(\"epoch-{epoch}\")", save},
     {"save(best) if validation.accuracy reaches maximum", save_if},
@@ -184,7 +184,7 @@ static const struct {
     {"value_reporter(a.b, ture)",
      "column 21: value_reporter: with_time: expected false or true, found 'ture'; did "
      "you mean 'true'?"},
-    {"statistics(a.b, 20, c.d)", "column 21: statistics: least: expected a number, found 'c.d'"},
+    {"statistics(a.b, 20, c.d)", "column 21: statistics: minimum: expected a number, found 'c.d'"},
     {"top_k(validation, 1, 3 x)", "column 24: expected ',' with another argument, or ')', found 'x'"},
     {"every epoch nan_watch", "column 13: nan_watch: pause: the step is every 1 to 250 iterations"},
     {"every epoch stop now", "column 18: expected 'and' with another action, or the end, found 'now'"},

@@ -460,7 +460,7 @@ static const char *texts_of(sgm__hooks *hooks)
 
 static const char strict[] = "every epoch if loss < 1 then set rate *= 0.5",
                   mild[] = "every epoch if loss < 2 then set rate *= 0.9",
-                  most[] = "every epoch if loss < 3 then set rate *= 0.1";
+                  maximum[] = "every epoch if loss < 3 then set rate *= 0.1";
 
 static floor_of_test open_rules(const char *first, const char *second)
 {
@@ -509,12 +509,12 @@ TEST(hooks_follow_each_other_as_before_after_a_resume)
     floor_of_test first = open_rules(strict, mild), second = open_rules(strict, mild);
     iterate(&first, 1);
     detach_first(&first);
-    attach_stored(&first, most);
+    attach_stored(&first, maximum);
     attach_stored(&first, strict);
-    snprintf(before, sizeof before, "%s; %s; %s", mild, most, strict);
+    snprintf(before, sizeof before, "%s; %s; %s", mild, maximum, strict);
     CHECK_STR(texts_of(first.hooks), before);
     size_t count = save_state(first.hooks, numbers);
-    attach_stored(&second, most);
+    attach_stored(&second, maximum);
     CHECK_OK(sgm__hooks_set_state(second.hooks, numbers, count));
     CHECK_STR(texts_of(second.hooks), before);
     close_floor(&first);

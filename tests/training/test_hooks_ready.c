@@ -198,7 +198,7 @@ TEST(running_times_are_shared)
 {
     static const double clock[] = {10, 11, 13, 23, 24, 25.5};
     static const struct {
-        double last, average, least, most;
+        double last, average, minimum, maximum;
     } expected[] = {
         {NAN, NAN, NAN, NAN}, {1, 1, 1, 1},        {2, 2, 1, 2},
         {10, 1.5, 1, 10},     {1, 4 / 3.0, 1, 10}, {1.5, 1.5, 1, 10},
@@ -210,8 +210,8 @@ TEST(running_times_are_shared)
         iterate(&at, 1);
         CHECK_NEAR(shared_number(&at, "time_iteration_last"), expected[i].last, 1e-12);
         CHECK_NEAR(shared_number(&at, "time_iteration_average"), expected[i].average, 1e-12);
-        CHECK_NEAR(shared_number(&at, "time_iteration_min"), expected[i].least, 1e-12);
-        CHECK_NEAR(shared_number(&at, "time_iteration_max"), expected[i].most, 1e-12);
+        CHECK_NEAR(shared_number(&at, "time_iteration_min"), expected[i].minimum, 1e-12);
+        CHECK_NEAR(shared_number(&at, "time_iteration_max"), expected[i].maximum, 1e-12);
     }
     close_floor(&at);
     CHECK_ERROR(sgm_running_time(SGM_EPOCH, .span = 65), ".span is 65");

@@ -10,13 +10,13 @@ static const struct resume_case {
     const char *hooks[3]; /* as text */
     const char *has;      /* must be in the trace of the whole run, or the row proves nothing */
 } resume_cases[] = {
-    {{"accumulator(optimiser.cost_total)"}, "optimiser_cost_total_sum="},
-    {{"accumulator(optimiser.cost_total, name=c, mean=true, reset_every=5)"}, "c="},
-    {{"accumulator(optimiser.cost_total, name=c, each_epoch=true)"}, "c="},
-    {{"every 3 iterations accumulator(optimiser.cost_total, name=c)"}, "c="},
+    {{"accumulator(optimiser.loss)"}, "optimiser_loss_sum="},
+    {{"accumulator(optimiser.loss, name=c, mean=true, reset_every=5)"}, "c="},
+    {{"accumulator(optimiser.loss, name=c, each_epoch=true)"}, "c="},
+    {{"every 3 iterations accumulator(optimiser.loss, name=c)"}, "c="},
     {{"every 1 epoch accumulator(validation.loss, name=v, mean=true)"}, "v="},
-    {{"accumulator(optimiser.cost_total, name=c) if optimiser.cost_total decreases"}, "c="},
-    {{"accumulator(iteration, name=c, mean=true) if optimiser.cost_total < 1.2 repeated 2 times"}, "c="},
+    {{"accumulator(optimiser.loss, name=c) if optimiser.loss decreases"}, "c="},
+    {{"accumulator(iteration, name=c, mean=true) if optimiser.loss < 1.2 repeated 2 times"}, "c="},
     /* what one shares now and then, another reads at each iteration */
     {{"every 1 epoch accumulator(validation.loss, name=v)", "accumulator(shared.v, name=w) if shared.v > 1"},
      "w="},
@@ -24,24 +24,24 @@ static const struct resume_case {
       "if shared.k > 12 then set optimiser.learning_rate *= 0.5"},
      "rate=0.05"},
     {{"early_stopper(validation.loss, patience=1, extremum=maximum)"}, "stopped: early_stopper"},
-    {{"every 1 iteration early_stopper(optimiser.cost_total, patience=2)"}, "stopped: early_stopper"},
+    {{"every 1 iteration early_stopper(optimiser.loss, patience=2)"}, "stopped: early_stopper"},
     {{"every 1 iteration early_stopper(validation.loss, patience=3, extremum=minimum)"}, "stopped: early"},
     {{"at iteration 11 stop(reason=enough)"}, "stopped: stop: enough"},
-    {{"every 1 iteration stop() if optimiser.cost_total > 0 repeated 9 times"}, "stopped: stop"},
-    {{"every 3 iterations stop() if optimiser.cost_total > 0 repeated 3 times in a row"}, "stopped: stop"},
+    {{"every 1 iteration stop() if optimiser.loss > 0 repeated 9 times"}, "stopped: stop"},
+    {{"every 3 iterations stop() if optimiser.loss > 0 repeated 3 times in a row"}, "stopped: stop"},
     {{"every 3 iterations set optimiser.learning_rate *= 0.9"}, "rate=0.09"},
     {{"after 5 iterations set optimiser.learning_rate = 0.01"}, "rate=0.01"},
-    {{"every 1 iteration if optimiser.cost_total decreases 2 times then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if optimiser.loss decreases 2 times then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
-    {{"every 1 iteration if optimiser.cost_total becomes < 1.1 then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if optimiser.loss becomes < 1.1 then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
-    {{"every 1 iteration if optimiser.cost_total reaches minimum then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if optimiser.loss reaches minimum then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
-    {{"every 1 iteration if optimiser.cost_total reaches 1.1 then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if optimiser.loss reaches 1.1 then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
-    {{"every 1 iteration if optimiser.cost_total stalls 2 times then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if optimiser.loss stalls 2 times then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
-    {{"every 1 iteration if not optimiser.cost_total increases then set optimiser.learning_rate *= 0.9"},
+    {{"every 1 iteration if not optimiser.loss increases then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
     {{"every 1 epoch if validation.loss reaches minimum then set optimiser.learning_rate *= 0.9"},
      "rate=0.09"},
@@ -92,7 +92,7 @@ static wave_trainer make(const struct resume_case *c, trace *to)
 {
     wave_trainer made = make_wave_trainer((wave_options){.seed = 5, .shuffle = true});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
     sgm_dataset_free(held_out);
     for (size_t i = 0; i < 3 && c->hooks[i] != NULL; i++)
         CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(c->hooks[i])));

@@ -15,9 +15,9 @@ static double learn(sgm_dtype precision)
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
     CHECK_OK(sgm_run(env, .epochs = 4));
     sgm_metrics metrics;
-    sgm_iterator *records = sgm_undivided(test);
-    CHECK_OK(sgm_trainer_evaluate(trainer, records, &metrics));
-    sgm_iterator_free(records);
+    sgm_iterator *examples = sgm_full_batch(test);
+    CHECK_OK(sgm_trainer_evaluate(trainer, examples, &metrics));
+    sgm_iterator_free(examples);
     sgm_env_free(env);
     sgm_dataset_free(training);
     sgm_dataset_free(test);

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#define RECORDS 6
+#define EXAMPLES 6
 
 static sgm_tensor *tensor(const sgm_shape *shape, const double *values)
 {
@@ -14,11 +14,11 @@ static sgm_tensor *tensor(const sgm_shape *shape, const double *values)
     return made;
 }
 
-/* Six records of tokens (3), lengths and targets (3, or `target_size` numbers), all of which are good. */
+/* Six examples of tokens (3), lengths and targets (3, or `target_size` numbers), all of which are good. */
 typedef struct problem {
     const char *network;
-    double tokens[RECORDS * 3], lengths[RECORDS], targets[RECORDS * 3];
-    int64_t target_size; /* 0: one number for each record */
+    double tokens[EXAMPLES * 3], lengths[EXAMPLES], targets[EXAMPLES * 3];
+    int64_t target_size; /* 0: one number for each example */
     sgm_dtype precision;
     bool workers;
 } problem;
@@ -26,23 +26,23 @@ typedef struct problem {
 static problem good(const char *network, int64_t target_size)
 {
     problem p = {.network = network, .target_size = target_size};
-    for (int i = 0; i < RECORDS * 3; i++) {
+    for (int i = 0; i < EXAMPLES * 3; i++) {
         p.tokens[i] = i % 4;
         p.targets[i] = i % 2;
     }
-    for (int i = 0; i < RECORDS; i++)
+    for (int i = 0; i < EXAMPLES; i++)
         p.lengths[i] = 2 + i % 2;
     return p;
 }
 
 static sgm_dataset *dataset_of(const problem *p)
 {
-    static const char *const sections[] = {"inputs", "lengths", "targets"};
-    sgm_shape tokens = sgm_shape_of(RECORDS, 3), one = sgm_shape_of(RECORDS),
-              targets = sgm_shape_of(RECORDS, p->target_size);
+    static const char *const fields[] = {"inputs", "lengths", "targets"};
+    sgm_shape tokens = sgm_shape_of(EXAMPLES, 3), one = sgm_shape_of(EXAMPLES),
+              targets = sgm_shape_of(EXAMPLES, p->target_size);
     sgm_tensor *tensors[] = {tensor(&tokens, p->tokens), tensor(&one, p->lengths),
                              tensor(p->target_size > 0 ? &targets : &one, p->targets)};
-    sgm_dataset *dataset = sgm_dataset_from("numbers", sections, tensors, 3);
+    sgm_dataset *dataset = sgm_dataset_from("numbers", fields, tensors, 3);
     for (int i = 0; i < 3; i++)
         sgm_tensor_free(tensors[i]);
     CHECK_OK(dataset);
@@ -80,15 +80,15 @@ TEST(tokens)
     check(&p, NULL);
     p.tokens[11] = 2.5;
     check(&p,
-          "dataset \"numbers\", record 3 (from 0): input 'inputs' at [0, 2]: 2.5 is no whole number: layer "
+          "dataset \"numbers\", example 3 (from 0): input 'inputs' at [0, 2]: 2.5 is no whole number: layer "
           "'words' takes whole numbers from 0 to 3");
     p.workers = true;
-    check(&p, "dataset \"numbers\", record 3 (from 0): worker 0: input 'inputs' at [0, 2]: 2.5 is no whole "
+    check(&p, "dataset \"numbers\", example 3 (from 0): worker 0: input 'inputs' at [0, 2]: 2.5 is no whole "
               "number: layer 'words'");
     p.tokens[11] = 3;
     p.tokens[15] = 7;
     check(&p,
-          "dataset \"numbers\", record 5 (from 0): worker 1: input 'inputs' at [1, 0]: 7 is out of range");
+          "dataset \"numbers\", example 5 (from 0): worker 1: input 'inputs' at [1, 0]: 7 is out of range");
     p.tokens[15] = 3;
     p.workers = false;
     p.precision = SGM_FLOAT64;
@@ -111,8 +111,9 @@ TEST(classes)
               "numbers from 0 to 1");
     p.targets[4] = 2;
     check(&p, "input 'targets' at [1]: 2 is out of range");
-    p = good("input(3) + embedding(4, 2) + dense(2, each_step) + negative_log_likelihood(targets=targets)",
-             3);
+    p = good(
+        "input(3) + embedding(4, 2) + dense(2, time_distributed) + negative_log_likelihood(targets=targets)",
+        3);
     p.targets[3] = 0.75;
     check(&p, "input 'targets' at [1, 0]: 0.75 is no whole number");
 }
@@ -125,11 +126,12 @@ TEST(classes_that_are_compared)
     check(&p, "input 'targets' at [1]: 0.5 is no whole number: layer '4-triplet'");
 }
 
-/* Behind a record's last step there may be anything, as long as it is a token. */
+/* Behind an example's last step there may be anything, as long as it is a token. */
 TEST(lengths_and_classes_of_steps)
 {
-    problem p =
-        good("input(3, lengths=lengths) + embedding(4, 2) + dense(2, each_step) + softmax_cross_entropy", 3);
+    problem p = good(
+        "input(3, lengths=lengths) + embedding(4, 2) + dense(2, time_distributed) + softmax_cross_entropy",
+        3);
     p.targets[2] = 7.5;
     check(&p, NULL);
     p.targets[1] = 0.5;
@@ -144,15 +146,15 @@ TEST(lengths_and_classes_of_steps)
 
 TEST(labels_without_times)
 {
-    problem p = good("input(3) + embedding(4, 2) + dense(3, each_step) + ctc(1)", 1);
-    for (int i = 0; i < RECORDS; i++)
+    problem p = good("input(3) + embedding(4, 2) + dense(3, time_distributed) + ctc(1)", 1);
+    for (int i = 0; i < EXAMPLES; i++)
         p.targets[i] = 1;
     check(&p, NULL);
     p.targets[1] = 1.5;
-    check(&p, "layer 3-ctc: label 0 of record 1 is no whole number");
+    check(&p, "layer 3-ctc: label 0 of example 1 is no whole number");
     p.targets[1] = 1;
     p.targets[4] = 1.5;
-    check(&p, "dataset \"numbers\", record 4 (from 0): instruction");
+    check(&p, "dataset \"numbers\", example 4 (from 0): instruction");
 }
 
 TEST(questions_are_checked_too)
@@ -167,9 +169,9 @@ TEST(questions_are_checked_too)
     CHECK_ERROR(sgm_trainer_predict(made.trainer, question, NULL),
                 "input 'inputs' at [0, 2]: 1.5 is no whole number");
     sgm_tensor_set(question, (const int64_t[]){0, 2}, 3);
-    sgm_tensor *answer = sgm_trainer_predict(made.trainer, question, NULL);
-    CHECK_OK(answer);
-    sgm_tensor_free(answer);
+    sgm_tensor *output = sgm_trainer_predict(made.trainer, question, NULL);
+    CHECK_OK(output);
+    sgm_tensor_free(output);
     sgm_tensor_free(question);
     free_wave_trainer(made);
 }

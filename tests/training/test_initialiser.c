@@ -21,22 +21,22 @@ static void draw(sgm_initialiser *initialiser, uint64_t seed, const char *name)
     sgm_initialiser_free(initialiser);
 }
 
-/* Mean and deviation within five standard errors. */
-static void check_moments(double mean, double deviation)
+/* Mean and standard deviation within five standard errors. */
+static void check_moments(double mean, double standard_deviation)
 {
     double sum = 0, squares = 0;
     for (int i = 0; i < COUNT; i++)
         sum += values[i];
     for (int i = 0; i < COUNT; i++)
         squares += (values[i] - sum / COUNT) * (values[i] - sum / COUNT);
-    CHECK_NEAR(sum / COUNT, mean, 5 * deviation / sqrt(COUNT));
-    CHECK_NEAR(sqrt(squares / COUNT) / deviation, 1, 5 / sqrt(2.0 * COUNT));
+    CHECK_NEAR(sum / COUNT, mean, 5 * standard_deviation / sqrt(COUNT));
+    CHECK_NEAR(sqrt(squares / COUNT) / standard_deviation, 1, 5 / sqrt(2.0 * COUNT));
 }
 
-static void check_range(double least, double most)
+static void check_range(double minimum, double maximum)
 {
     for (int i = 0; i < COUNT; i++)
-        CHECK(values[i] >= least && values[i] <= most);
+        CHECK(values[i] >= minimum && values[i] <= maximum);
 }
 
 TEST(gaussian)
@@ -55,7 +55,7 @@ TEST(uniform)
 TEST(truncated_keeps_within_two_deviations)
 {
     draw(sgm_truncated(.standard_deviation = 0.5), 1, "a");
-    check_moments(0, 0.5 * 0.87962566103423978); /* deviation of a normal cut at 2 */
+    check_moments(0, 0.5 * 0.87962566103423978); /* standard deviation of a normal cut at 2 */
     check_range(-1, 1);
 }
 

@@ -39,14 +39,14 @@ TEST(an_input_is_found_that_the_network_takes_for_the_class)
         CHECK(cost.as.number < 0.06 && cost.as.number > 0);
         CHECK_INT(sgm_tensor_shape(input.as.tensor)->rank, 1);
         sgm_shape shape = sgm_shape_of(1, 6);
-        sgm_tensor *record = sgm_tensor_reshape(input.as.tensor, &shape);
-        sgm_tensor *answer = sgm_trainer_predict(made.trainer, record, NULL);
-        CHECK_OK(answer);
-        CHECK_NEAR(-log(sgm_tensor_get(answer, (const int64_t[]){0, 2})), cost.as.number, 1e-3);
+        sgm_tensor *example = sgm_tensor_reshape(input.as.tensor, &shape);
+        sgm_tensor *output = sgm_trainer_predict(made.trainer, example, NULL);
+        CHECK_OK(output);
+        CHECK_NEAR(-log(sgm_tensor_get(output, (const int64_t[]){0, 2})), cost.as.number, 1e-3);
         CHECK(strstr(said, "shared.target_2_input\n") == said);
         CHECK_INT(strlen(said), strlen("shared.target_2_input\n") + 12 + 1);
-        sgm_tensor_free(answer);
-        sgm_tensor_free(record);
+        sgm_tensor_free(output);
+        sgm_tensor_free(example);
         sgm_content_clear(&input);
         free_wave_trainer(made);
     }

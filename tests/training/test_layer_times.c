@@ -6,20 +6,20 @@
 
 #include <sigma/sigma.h>
 
-enum { RECORDS = 64, WIDTH = 512, FEW = 64, HEAVY = 1, LIGHT = 2, COST = 3, OTHERS = 4 };
+enum { EXAMPLES = 64, WIDTH = 512, FEW = 64, HEAVY = 1, LIGHT = 2, COST = 3, OTHERS = 4 };
 
 static sgm_dataset *random_dataset(int width)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    static float x[RECORDS * WIDTH], y[RECORDS * 2];
-    for (int i = 0; i < RECORDS * width; i++)
+    static const char *const fields[] = {"inputs", "targets"};
+    static float x[EXAMPLES * WIDTH], y[EXAMPLES * 2];
+    for (int i = 0; i < EXAMPLES * width; i++)
         x[i] = (float)sin(1.7 * i);
-    for (int i = 0; i < RECORDS * 2; i++)
+    for (int i = 0; i < EXAMPLES * 2; i++)
         y[i] = (float)cos(2.3 * i);
-    sgm_shape inputs = sgm_shape_of(RECORDS, width), targets = sgm_shape_of(RECORDS, 2);
+    sgm_shape inputs = sgm_shape_of(EXAMPLES, width), targets = sgm_shape_of(EXAMPLES, 2);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
                              sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("random", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("random", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define PARAMETERS 3
-#define MOST_UPDATES 20
+#define MAXIMUM_UPDATES 20
 #define ELEMENTS (12 + 4 + 8)
 
 static const char *const names[PARAMETERS] = {"weights", "biases", "out"};
@@ -47,9 +47,9 @@ static void define_slots(const bench *b, int64_t history)
 
 static sgm_value network_loss(sgm_graph *graph, sgm_dtype dtype, const sgm__trained_parameter *parameters)
 {
-    sgm_shape records = sgm_shape_of(16, 3), answers = sgm_shape_of(16, 2);
-    sgm_value x = sgm_input_value(graph, "x", dtype, &records);
-    sgm_value t = sgm_input_value(graph, "t", dtype, &answers);
+    sgm_shape examples = sgm_shape_of(16, 3), targets = sgm_shape_of(16, 2);
+    sgm_value x = sgm_input_value(graph, "x", dtype, &examples);
+    sgm_value t = sgm_input_value(graph, "t", dtype, &targets);
     sgm_value inner = sgm_add(graph, sgm_matmul(graph, x, parameters[0].value), parameters[1].value);
     sgm_value y = sgm_matmul(graph, sgm_tanh(graph, inner), parameters[2].value);
     return sgm_mean(graph, sgm_square(graph, sgm_subtract(graph, y, t)));
@@ -91,9 +91,9 @@ static void stop(bench *b)
 static double update(const bench *b, double rate, int which)
 {
     double loss;
-    sgm_shape records = sgm_shape_of(16, 3), answers = sgm_shape_of(16, 2);
-    sgm_tensor *x = torch_numbers(b->dtype, &records, which),
-               *t = torch_numbers(b->dtype, &answers, which + 1);
+    sgm_shape examples = sgm_shape_of(16, 3), targets = sgm_shape_of(16, 2);
+    sgm_tensor *x = torch_numbers(b->dtype, &examples, which),
+               *t = torch_numbers(b->dtype, &targets, which + 1);
     CHECK_OK(sgm_session_feed(b->session, b->program, "x", x));
     CHECK_OK(sgm_session_feed(b->session, b->program, "t", t));
     CHECK_OK(sgm_session_feed_number(b->session, b->program, "optimiser.learning_rate", rate));
@@ -107,7 +107,7 @@ static double update(const bench *b, double rate, int which)
 static void check_parameters(const bench *b, const double *expected, double tolerance)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        double values[MOST_TORCH_NUMBERS];
+        double values[MAXIMUM_TORCH_NUMBERS];
         sgm_shape shape = shape_of(i);
         size_t count = (size_t)sgm_shape_elements(&shape);
         sgm_tensor *now = sgm_session_get(b->session, names[i]);
@@ -194,7 +194,7 @@ TEST(the_bottom_of_a_valley_is_found)
                                          .handler = "cpu",
                                          .precision = SGM_FLOAT64,
                                          .optimiser = sgm_lbfgs(.weight_decay = 1e-3),
-                                         .batch = WAVE_RECORDS});
+                                         .batch = WAVE_EXAMPLES});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 40));
     sgm_tensor *gradient = sgm_trainer_get(made.trainer, "optimiser.gradient.1-dense.weights");
     CHECK_OK(sgm_tensor_read(gradient, values, 18));
@@ -223,13 +223,13 @@ TEST(a_run_goes_on_as_if_it_had_not_stopped)
 
 TEST(workers_whose_gradients_are_merged_take_the_same_steps)
 {
-    wave_trainer one = make(10, SGM_FLOAT64), team = make(10, SGM_FLOAT64);
-    CHECK_OK(sgm_trainer_operator(team.trainer, sgm_gradient_operator(.workers = 2)));
+    wave_trainer one = make(10, SGM_FLOAT64), parallel = make(10, SGM_FLOAT64);
+    CHECK_OK(sgm_trainer_operator(parallel.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 12));
-    CHECK_OK(sgm_trainer_run(team.trainer, .iterations = 12));
-    check_same(one.trainer, team.trainer, 1e-9);
+    CHECK_OK(sgm_trainer_run(parallel.trainer, .iterations = 12));
+    check_same(one.trainer, parallel.trainer, 1e-9);
     free_wave_trainer(one);
-    free_wave_trainer(team);
+    free_wave_trainer(parallel);
 }
 
 static char warning[512];
@@ -242,7 +242,7 @@ static void note_warning(void *user, sgm_log_level level, const char *source, co
     warnings++;
 }
 
-/* Forty records. */
+/* Forty examples. */
 static void check_warnings(int64_t batch, sgm_optimiser *optimiser, const char *expected)
 {
     wave_trainer made = make_wave_trainer((wave_options){.optimiser = optimiser, .batch = batch});
@@ -259,7 +259,7 @@ static void check_warnings(int64_t batch, sgm_optimiser *optimiser, const char *
 TEST(minibatches_are_warned_of_once)
 {
     check_warnings(10, sgm_lbfgs(.learning_rate = 0.1),
-                   "an epoch has 4 updates; let a minibatch have all records");
+                   "an epoch has 4 updates; let a minibatch have all examples");
     check_warnings(10, sgm_lbfgs(.learning_rate = 0.1, .accumulate = 2), "an epoch has 2 updates");
     check_warnings(10, sgm_lbfgs(.learning_rate = 0.1, .accumulate = 4), NULL);
     check_warnings(40, sgm_lbfgs(.learning_rate = 0.1), NULL);

@@ -182,7 +182,7 @@ TEST(changes_reach_all_workers)
     static const char *const tensors[] = {"optimiser.gradients.2-dense.weights",
                                           "optimiser.updates.2-dense.weights",
                                           "network.layers.1-dense.weights", "network.layers.2-dense.weights"};
-    static const char *const numbers[] = {"updates", "iterator.batches", "optimiser.cost_total",
+    static const char *const numbers[] = {"updates", "iterator.batches", "optimiser.loss",
                                           "optimiser.costs.4-softmax_cross_entropy.partial"};
     wave_trainer made[2];
     int looks[2] = {0};

@@ -53,8 +53,8 @@ TEST(tags_find_what_they_say)
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(6) + dense(8, tanh) + dense(3, name=last) + softmax_cross_entropy"});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_undivided(dataset)));
-    CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_undivided(dataset)), "choose another name");
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_full_batch(dataset)));
+    CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_full_batch(dataset)), "choose another name");
     sgm_dataset_free(dataset);
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         CHECK_STR(identifiers_of(made.trainer, tags[i].identifier), tags[i].text);
@@ -153,12 +153,12 @@ TEST(costs_are_told_one_by_one)
         double entropy = number_of(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial"),
                squared = number_of(made.trainer, "optimiser.costs.5-mean_squared.partial");
         CHECK(entropy > 0 && squared > 0 && entropy != squared);
-        CHECK_NEAR(number_of(made.trainer, "optimiser.cost_total"), entropy + 0.5 * squared, 1e-6);
+        CHECK_NEAR(number_of(made.trainer, "optimiser.loss"), entropy + 0.5 * squared, 1e-6);
     }
     CHECK_OK(set(made.trainer, "optimiser.costs.5-mean_squared.importance", sgm_number_content(4)));
     CHECK_STR(described(made.trainer, "network.layers.5-mean_squared.importance"), "4");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
-    CHECK_NEAR(number_of(made.trainer, "optimiser.cost_total"),
+    CHECK_NEAR(number_of(made.trainer, "optimiser.loss"),
                number_of(made.trainer, "optimiser.costs.3-softmax_cross_entropy.partial") +
                    4 * number_of(made.trainer, "optimiser.costs.5-mean_squared.partial"),
                1e-6);
@@ -166,16 +166,16 @@ TEST(costs_are_told_one_by_one)
     made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     CHECK_NEAR(number_of(made.trainer, "optimiser.costs.4-softmax_cross_entropy.partial"),
-               number_of(made.trainer, "optimiser.cost_total"), 0);
+               number_of(made.trainer, "optimiser.loss"), 0);
     free_wave_trainer(made);
 }
 
 /* --- iterators --- */
 
-/* Counts each record of an epoch by its first input, which no other has. */
+/* Counts each example of an epoch by its first input, which no other has. */
 typedef struct census {
     sgm_trainer *trainer;
-    int64_t sizes[64], records_in_epoch[16], before;
+    int64_t sizes[64], examples_in_epoch[16], before;
     int64_t batches;
 } census;
 
@@ -183,13 +183,13 @@ static bool count_batches(void *user, const sgm_training_progress *progress)
 {
     census *self = user;
     if (progress->kind == SGM_PROGRESS_EPOCH) {
-        self->records_in_epoch[progress->epoch] = progress->training.records;
+        self->examples_in_epoch[progress->epoch] = progress->training.examples;
         self->before = 0;
     }
     if (progress->kind != SGM_PROGRESS_ITERATION)
         return true;
-    self->sizes[self->batches++] = progress->training.records - self->before;
-    self->before = progress->training.records;
+    self->sizes[self->batches++] = progress->training.examples - self->before;
+    self->before = progress->training.examples;
     if (progress->iteration == 2) {
         CHECK_OK(set(self->trainer, "iterator.minibatch_size", sgm_integer_content(16)));
         CHECK_OK(set(self->trainer, "iterator.drop_last", sgm_boolean_content(true)));
@@ -210,15 +210,15 @@ TEST(another_minibatch_size_counts_from_the_next_epoch_on)
     CHECK_INT(counted.batches, 9);
     for (int i = 0; i < 9; i++)
         CHECK_INT(counted.sizes[i], sizes[i]);
-    CHECK_INT(counted.records_in_epoch[1], 40);
-    CHECK_INT(counted.records_in_epoch[2], 32);
-    CHECK_INT(counted.records_in_epoch[3], 40);
+    CHECK_INT(counted.examples_in_epoch[1], 40);
+    CHECK_INT(counted.examples_in_epoch[2], 32);
+    CHECK_INT(counted.examples_in_epoch[3], 40);
     CHECK_STR(described(made.trainer, "iterator.minibatch_size"), "16");
     CHECK_STR(described(made.trainer, "iterator.batches"), "3");
     CHECK_STR(described(made.trainer, "iterator.epoch"), "3");
     CHECK_STR(described(made.trainer, "iterator.batch"), "0");
     CHECK_ERROR(set(made.trainer, "iterator.minibatch_size", sgm_integer_content(0)),
-                "iterator.minibatch_size: expected an integer from 1 to 10000000 records, got 0");
+                "iterator.minibatch_size: expected an integer from 1 to 10000000 examples, got 0");
     CHECK_ERROR(set(made.trainer, "iterator.shuffle", sgm_text_content("no")),
                 "iterator.shuffle: expected a boolean (true or false), got text 'no'");
     free_wave_trainer(made);
@@ -328,7 +328,7 @@ TEST(iterators_of_validation_change_too)
     CHECK_OK(set(made.trainer, "held_out.iterator.minibatch_size", sgm_integer_content(16)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_STR(described(made.trainer, "held_out.iterator.batches"), "3");
-    CHECK_NEAR(number_of(made.trainer, "held_out.loss"), before, 1e-6); /* of the same records */
+    CHECK_NEAR(number_of(made.trainer, "held_out.loss"), before, 1e-6); /* of the same examples */
     free_wave_trainer(made);
 }
 

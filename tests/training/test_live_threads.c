@@ -146,7 +146,7 @@ static void put_together(sgm_trainer *trainer, sgm_dataset *data, bool workers)
     CHECK_OK(sgm_trainer_network(trainer, WAVE_NETWORK));
     CHECK_OK(sgm_trainer_initialiser(trainer, "*.biases", sgm_initialiser_parse("constant(0.5)")));
     CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 10)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_undivided(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
     CHECK_OK(sgm_trainer_optimiser(trainer, sgm_momentum(.learning_rate = 0.1)));
     CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
     CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.*"));
@@ -157,7 +157,7 @@ static void put_together(sgm_trainer *trainer, sgm_dataset *data, bool workers)
 
 static void use(sgm_trainer *trainer, sgm_dataset *data)
 {
-    sgm_iterator *iterator = sgm_undivided(data);
+    sgm_iterator *iterator = sgm_full_batch(data);
     sgm_registry *results = sgm_registry_create();
     sgm_metrics metrics;
     CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));

@@ -38,8 +38,8 @@ static wave_trainer make(operator_maker maker, bool before, double *sums)
     wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
     if (!before)
         CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
-    CHECK_OK(sgm_trainer_hook(
-        made.trainer, sgm_hook_make_local(sgm_accumulator("optimiser.cost_total", .name = "all_costs"))));
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_make_local(sgm_accumulator("optimiser.loss", .name = "all_costs"))));
     if (before)
         CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&adder, sums, .failure = SGM_HOOK_STOP)));
@@ -112,17 +112,16 @@ TEST(means_are_reported_of_each_worker)
     char expected[96];
     heard lines = {0};
     wave_trainer made = make(gradients, true, sums);
-    CHECK_OK(sgm_trainer_hook(
-        made.trainer, sgm_hook_make_local(sgm_mean_reporter("optimiser.cost_total", sgm_every(1, SGM_EPOCH),
-                                                            .report = hear, .user = &lines))));
+    CHECK_OK(sgm_trainer_hook(made.trainer,
+                              sgm_hook_make_local(sgm_mean_reporter("optimiser.loss", sgm_every(1, SGM_EPOCH),
+                                                                    .report = hear, .user = &lines))));
     CHECK_OK(sgm_trainer_hook(made.trainer,
                               sgm_hook_make_local(sgm_value_reporter("worker", sgm_every(1, SGM_EPOCH),
                                                                      .report = hear, .user = &lines))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(lines.count, 4);
     for (int i = 0; i < 2; i++) {
-        snprintf(expected, sizeof expected, "worker %d: optimiser.cost_total = %.6g (mean of 8)", i,
-                 sums[i] / 8);
+        snprintf(expected, sizeof expected, "worker %d: optimiser.loss = %.6g (mean of 8)", i, sums[i] / 8);
         CHECK_STR(lines.lines[2 * i], expected);
         snprintf(expected, sizeof expected, "worker %d: worker = %d", i, i);
         CHECK_STR(lines.lines[2 * i + 1], expected);
@@ -153,20 +152,20 @@ TEST(series_times_and_statistics_of_each_worker)
     CHECK(mkdtemp(folder) != NULL);
     wave_trainer made = make(gradients, false, sums);
     sgm_hook *hooks[] = {
-        sgm_time_series("optimiser.cost_total", sgm_every(1, SGM_ITERATION), .file = "costs", .capacity = 5),
+        sgm_time_series("optimiser.loss", sgm_every(1, SGM_ITERATION), .file = "costs", .capacity = 5),
         sgm_running_time(SGM_ITERATION), sgm_throughput(.every = 1),
         sgm_statistics("network.layers.1-dense.weights", sgm_every(1, SGM_EPOCH))};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
         CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_make_local(hooks[i])));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 13, .folder = folder));
-    CHECK_INT(lines_of(folder, "costs-worker0.csv", "optimiser.cost_total"), 13);
-    CHECK_INT(lines_of(folder, "costs-worker1.csv", "optimiser.cost_total"), 13);
+    CHECK_INT(lines_of(folder, "costs-worker0.csv", "optimiser.loss"), 13);
+    CHECK_INT(lines_of(folder, "costs-worker1.csv", "optimiser.loss"), 13);
     CHECK_INT(lines_of(folder, "histograms.jsonl", "\"worker\":0"), 1);
     CHECK_INT(lines_of(folder, "histograms.jsonl", "\"worker\":1"), 1);
-    double records[2];
+    double examples[2];
     for (int i = 0; i < 2; i++) {
         sgm_content series, cost;
-        snprintf(identifier, sizeof identifier, "operator.local.%d.shared.optimiser_cost_total_series", i);
+        snprintf(identifier, sizeof identifier, "operator.local.%d.shared.optimiser_loss_series", i);
         CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), identifier, &series));
         CHECK_INT(sgm_tensor_shape(series.as.tensor)->dims[0], 5);
         snprintf(identifier, sizeof identifier, "operator.local.%d.cost", i);
@@ -177,13 +176,13 @@ TEST(series_times_and_statistics_of_each_worker)
         sgm_content_clear(&series);
         snprintf(identifier, sizeof identifier, "operator.local.%d.shared.time_iteration_last", i);
         CHECK(number_of(made.trainer, identifier) > 0);
-        snprintf(identifier, sizeof identifier, "operator.local.%d.shared.time_throughput_records", i);
-        records[i] = number_of(made.trainer, identifier);
+        snprintf(identifier, sizeof identifier, "operator.local.%d.shared.time_throughput_examples", i);
+        examples[i] = number_of(made.trainer, identifier);
         snprintf(identifier, sizeof identifier, "operator.local.%d.shared.time_throughput_iterations", i);
-        records[i] /= number_of(made.trainer, identifier);
+        examples[i] /= number_of(made.trainer, identifier);
     }
-    CHECK_NEAR(records[0] + records[1], 5, 1e-9); /* of an iteration */
-    CHECK_NEAR(fabs(records[0] - records[1]), 1, 1e-9);
+    CHECK_NEAR(examples[0] + examples[1], 5, 1e-9); /* of an iteration */
+    CHECK_NEAR(fabs(examples[0] - examples[1]), 1, 1e-9);
     free_wave_trainer(made);
     snprintf(command, sizeof command, "rm -r %s", folder);
     CHECK_INT(system(command), 0);
@@ -228,8 +227,7 @@ TEST(local_is_a_word_in_front_of_a_text)
     wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
     CHECK_OK(sgm_trainer_operator(made.trainer, gradients()));
     CHECK_OK(sgm_trainer_hook(
-        made.trainer,
-        sgm_hook_parse("local every 2 iterations accumulator(optimiser.cost_total, name=odd)")));
+        made.trainer, sgm_hook_parse("local every 2 iterations accumulator(optimiser.loss, name=odd)")));
     CHECK_OK(sgm_trainer_hook(
         made.trainer, sgm_hook_parse("local every 1 iteration if worker >= 1 and iteration >= 6 then stop")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&adder, sums, .when = sgm_every(2, SGM_ITERATION),
@@ -283,7 +281,7 @@ static sgm_status attach_one(void *self, sgm_hook_call *call)
 {
     char **name = self;
     return sgm_trainer_attach(sgm_hook_trainer(call),
-                              sgm_hook_parse("local accumulator(optimiser.cost_total, name=late)"), name);
+                              sgm_hook_parse("local accumulator(optimiser.loss, name=late)"), name);
 }
 
 TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
@@ -320,7 +318,7 @@ TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
         CHECK_OK(sgm_trainer_hooks(made[1].trainer, &list, &count));
         CHECK_INT(count, 1);
         CHECK_STR(list[0].name, "local accumulator#1");
-        CHECK_STR(list[0].text, "local accumulator(optimiser.cost_total, name=late)");
+        CHECK_STR(list[0].text, "local accumulator(optimiser.loss, name=late)");
         sgm_attached_hooks_free(list, count);
         CHECK_OK(sgm_trainer_detach(made[1].trainer, "local accumulator#1"));
         CHECK_ERROR(sgm_trainer_detach(made[1].trainer, "accumulator"), "no hook is named");

@@ -4,7 +4,7 @@
 
 #include <unistd.h>
 
-/* By the definitions, from predictions made one record at a time. */
+/* By the definitions, from predictions made one example at a time. */
 typedef struct by_hand {
     double top_1, top_2, macro_f1;
     double counts[3][3];
@@ -13,10 +13,10 @@ typedef struct by_hand {
 static by_hand measure_by_hand(sgm_trainer *trainer)
 {
     by_hand found = {0};
-    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32);
-    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+    sgm_tensor *inputs = wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32);
+    for (int64_t i = 0; i < WAVE_EXAMPLES; i++) {
         double o[3];
-        int64_t target = i * 7 % 3, larger = 0, answer = 0;
+        int64_t target = i * 7 % 3, larger = 0, prediction = 0;
         sgm_tensor *one = sgm_tensor_slice(inputs, 0, i, i + 1, 1);
         sgm_tensor *outputs = sgm_trainer_predict(trainer, one, NULL);
         CHECK_OK(sgm_tensor_read(outputs, o, 3));
@@ -24,11 +24,11 @@ static by_hand measure_by_hand(sgm_trainer *trainer)
         sgm_tensor_free(outputs);
         for (int j = 0; j < 3; j++) {
             larger += o[j] > o[target];
-            answer = o[j] > o[answer] ? j : answer;
+            prediction = o[j] > o[prediction] ? j : prediction;
         }
-        found.top_1 += (larger == 0) / (double)WAVE_RECORDS;
-        found.top_2 += (larger <= 1) / (double)WAVE_RECORDS;
-        found.counts[target][answer]++;
+        found.top_1 += (larger == 0) / (double)WAVE_EXAMPLES;
+        found.top_2 += (larger <= 1) / (double)WAVE_EXAMPLES;
+        found.counts[target][prediction]++;
     }
     for (int k = 0; k < 3; k++) {
         double in_row = 0, in_column = 0;
@@ -242,7 +242,7 @@ static sgm_status spoil(void *self, sgm_hook_call *call)
 
 static const sgm_hook_type spoiler = {.api = SGM_HOOK_API, .name = "spoiler", .invoke = spoil};
 
-/* All answers are class 1, of which there are 13 of 40 records. */
+/* All predictions are class 1, of which there are 13 of 40 examples. */
 TEST(a_hook_that_sets_parameters_first_is_seen)
 {
     wave_trainer made = make_validated_trainer(3);
@@ -259,11 +259,11 @@ static sgm_status count_classes(void *self, sgm_hook_call *call)
     (void)self;
     sgm_content targets;
     SGM_TRY(sgm_hook_get(call, "validation.targets", &targets));
-    int64_t records = sgm_tensor_shape(targets.as.tensor)->dims[0];
+    int64_t examples = sgm_tensor_shape(targets.as.tensor)->dims[0];
     sgm_content_clear(&targets);
     CHECK_ERROR(sgm_hook_score(call, "validation", "loss", 1, false), "a name of its own, not 'loss'");
     CHECK_ERROR(sgm_hook_score(call, "", "x", 1, false), "expected the name of a trainer's data");
-    return sgm_hook_score(call, "validation", "records_seen", (double)records, true);
+    return sgm_hook_score(call, "validation", "examples_seen", (double)examples, true);
 }
 
 static const sgm_hook_type counter = {.api = SGM_HOOK_API, .name = "counter", .invoke = count_classes};
@@ -275,7 +275,7 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, hook));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-    CHECK_NEAR(number_of(made.trainer, "validation.records_seen"), 40, 0);
+    CHECK_NEAR(number_of(made.trainer, "validation.examples_seen"), 40, 0);
     hook = sgm_hook_create(&counter, &observed, .background = true, .when = sgm_every(1, SGM_EPOCH));
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
     CHECK_ERROR(sgm_trainer_hook(made.trainer, hook),
@@ -340,12 +340,12 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
     wave_trainer made = make_validated_trainer(3);
     seen_clear();
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_uni_accuracy_metric("validation")));
+    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_binary_accuracy_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .targets = "inputs")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK(strstr(seen_log, "hook 'uni_accuracy' failed and is taken off: uni_accuracy wants one output") !=
-          NULL);
+    CHECK(strstr(seen_log,
+                 "hook 'binary_accuracy' failed and is taken off: binary_accuracy wants one output") != NULL);
     CHECK(strstr(seen_log, "the network has no output '9-none'") != NULL);
     CHECK(strstr(seen_log, "got (40, 3) and (40, 6)") != NULL);
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 0);
@@ -377,7 +377,7 @@ TEST(each_of_two_trainers_has_its_own)
         trainers[i] = sgm_trainer_create(env, i == 0 ? "bold" : "careful");
         CHECK_OK(sgm_trainer_network(trainers[i], WAVE_NETWORK));
         CHECK_OK(sgm_trainer_data(trainers[i], sgm_minibatches(dataset, .size = 10)));
-        CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_undivided(dataset)));
+        CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_full_batch(dataset)));
         CHECK_OK(sgm_trainer_optimiser(trainers[i], sgm_momentum(.learning_rate = i == 0 ? 0.1 : 0.01)));
         CHECK_OK(sgm_trainer_hook(trainers[i], sgm_f1_metric("validation")));
         CHECK_OK(sgm_trainer_hook(trainers[i], sgm_top_k_metric("validation", .tops = {1, 2})));

@@ -30,7 +30,7 @@ TEST(reporters_bring_their_metrics)
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH),
                                                                    .report = note_line, .classes = names)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
-    CHECK(strncmp(lines, "target \\ answer ", 16) == 0 && strstr(lines, "records   recall | 0 a ") != NULL);
+    CHECK(strncmp(lines, "target \\ output ", 16) == 0 && strstr(lines, "examples   recall | 0 a ") != NULL);
     seen_clear();
     CHECK_OK(sgm_trainer_hook(made.trainer,
                               sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH), .classes = few)));
@@ -66,7 +66,7 @@ TEST(metrics_come_as_text)
     CHECK(number_of(made.trainer, "shared.spread") > 0);
     free_wave_trainer(made);
     CHECK_ERROR(sgm_hook_parse("top_k(validation, 0)"), "tops: expected whole numbers from 1, got 0");
-    CHECK_ERROR(sgm_hook_parse("uni_accuracy(validation, lower=2, upper=1)"),
+    CHECK_ERROR(sgm_hook_parse("binary_accuracy(validation, lower=2, upper=1)"),
                 "must not be above the upper one");
 }
 
@@ -88,8 +88,8 @@ TEST(processors_average_over_matches)
     CHECK_OK(sgm_registry_put(layers, "inner", inner));
     attach(&at, sgm_metric_processor("layers.*", largest, "of_layers"));
     attach(&at, sgm_metric_processor("layers.inner", sgm_metric_mean, "mean"));
-    attach(&at, sgm_metric_processor("layers.inner.t gone", sgm_metric_standard_deviation, "deviation",
-                                     .background = true));
+    attach(&at, sgm_metric_processor("layers.inner.t gone", sgm_metric_standard_deviation,
+                                     "standard_deviation", .background = true));
     CHECK(!attach(&at, sgm_metric_processor("layers.*", largest, "of_layers")));
     iterate(&at, 1);
     sgm__hooks_wait(at.hooks);
@@ -102,7 +102,7 @@ TEST(processors_average_over_matches)
     sgm__hooks_wait(at.hooks);
     CHECK_NEAR(shared_number(&at, "of_layers"), 4, 0);
     CHECK_NEAR(shared_number(&at, "mean"), 5, 0);
-    CHECK_NEAR(shared_number(&at, "deviation"), sqrt(5), 1e-12);
+    CHECK_NEAR(shared_number(&at, "standard_deviation"), sqrt(5), 1e-12);
     close_floor(&at);
     sgm_tensor_free(tensor);
     sgm_registry_free(layers);
@@ -118,18 +118,18 @@ TEST(numbers_are_measured_too)
     wave_trainer made =
         make_wave_trainer((wave_options){.seed = 3, .network = "input(6) + dense(3) + mean_squared"});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     double root = number_of(made.trainer, "validation.root_mean_squared_error");
     CHECK_NEAR(root * root, number_of(made.trainer, "validation.loss"), 1e-6);
-    sgm_iterator *all = sgm_undivided(dataset);
+    sgm_iterator *all = sgm_full_batch(dataset);
     sgm_registry *results = sgm_registry_create();
     double value;
     CHECK_OK(sgm_trainer_score(made.trainer, all, NULL, results));
     CHECK_OK(sgm_registry_get_number(results, "root_mean_squared_error", &value));
     CHECK_NEAR(value, root, 1e-12);
-    CHECK_OK(sgm_registry_get_number(results, "records", &value));
+    CHECK_OK(sgm_registry_get_number(results, "examples", &value));
     CHECK_NEAR(value, 40, 0);
     CHECK(!sgm_registry_has(results, "accuracy"));
     CHECK_ERROR(sgm_trainer_score(made.trainer, all, "f2", results), "unknown metric 'f2'");
@@ -143,11 +143,11 @@ TEST(numbers_are_measured_too)
 /* Inputs as in the waves; whether the first is above 0, and the sum of all. */
 static sgm_dataset *two_targets(void)
 {
-    static const char *const sections[] = {"inputs", "signs", "sums"};
-    sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 1);
-    sgm_tensor *tensors[3] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
+    static const char *const fields[] = {"inputs", "signs", "sums"};
+    sgm_shape shape = sgm_shape_of(WAVE_EXAMPLES, 1);
+    sgm_tensor *tensors[3] = {wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32),
                               sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
-    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+    for (int64_t i = 0; i < WAVE_EXAMPLES; i++) {
         double sum = 0;
         for (int64_t j = 0; j < 6; j++)
             sum += sgm_tensor_get(tensors[0], (const int64_t[]){i, j});
@@ -155,7 +155,7 @@ static sgm_dataset *two_targets(void)
                        sgm_tensor_get(tensors[0], (const int64_t[]){i, 0}) > 0);
         sgm_tensor_set(tensors[2], (const int64_t[]){i, 0}, sum);
     }
-    sgm_dataset *dataset = sgm_dataset_from("two", sections, tensors, 3);
+    sgm_dataset *dataset = sgm_dataset_from("two", fields, tensors, 3);
     for (int i = 0; i < 3; i++)
         sgm_tensor_free(tensors[i]);
     CHECK_OK(dataset);
@@ -171,34 +171,34 @@ TEST(a_second_output_has_metrics_of_its_own)
                                  "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
                                  "x + dense(1, name=sum) + mean_squared(targets=sums)"));
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     const char *sum = "sum";
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
                                                                   .targets = "sums", .name = "second")));
     lines[0] = 0;
     CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_uni_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .lower = 0.4,
-                                                        .upper = 0.6, .report = note_line)));
+                              sgm_binary_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH),
+                                                           .lower = 0.4, .upper = 0.6, .report = note_line)));
     seen_clear();
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_STR(seen_log, "");
     CHECK(number_of(made.trainer, "validation.f1") > 0);
     CHECK(strncmp(lines, "accuracy = ", 11) == 0);
-    CHECK(number_of(made.trainer, "validation.uni_accuracy_bounds") <=
+    CHECK(number_of(made.trainer, "validation.binary_accuracy_bounds") <=
           number_of(made.trainer, "validation.f1_micro"));
     CHECK_NEAR(number_of(made.trainer, "validation.f1_micro"), number_of(made.trainer, "validation.accuracy"),
                1e-12);
     /* by hand, from the second output */
-    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32), *found = NULL;
+    sgm_tensor *inputs = wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32), *found = NULL;
     CHECK_OK(found = sgm_trainer_predict(made.trainer, inputs, sum));
     double squares = 0;
-    for (int64_t i = 0; i < WAVE_RECORDS; i++) {
+    for (int64_t i = 0; i < WAVE_EXAMPLES; i++) {
         double expected = 0;
         for (int64_t j = 0; j < 6; j++)
             expected += sgm_tensor_get(inputs, (const int64_t[]){i, j});
         expected -= sgm_tensor_get(found, (const int64_t[]){i, 0});
-        squares += expected * expected / WAVE_RECORDS;
+        squares += expected * expected / WAVE_EXAMPLES;
     }
     CHECK_NEAR(number_of(made.trainer, "validation.second_root_mean_squared_error"), sqrt(squares), 1e-5);
     sgm_tensor_free(inputs);
@@ -213,7 +213,7 @@ TEST(averages_are_measured_where_there_are_any)
     wave_trainer made = make_wave_trainer(
         (wave_options){.seed = 3, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.95)});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_NEAR(number_of(made.trainer, "validation.perplexity"),

@@ -82,7 +82,7 @@ TEST(classes_with_equal_outputs)
     sgm_registry_free(results);
 }
 
-TEST(classes_without_records_and_classes_without_anything)
+TEST(classes_without_examples_and_classes_without_anything)
 {
     sgm_registry *results = compute(ALL_OF_CLASSES, 40, 5, rare_outputs, rare_targets);
     CHECK_OK(results);
@@ -94,14 +94,14 @@ TEST(one_output)
 {
     static const golden_number *between = &binary_numbers[COUNT(binary_numbers) - 2];
     sgm_registry *results =
-        compute("confusion f1 roc_auc uni_accuracy(0.3, 0.7)", 50, 1, binary_outputs, binary_targets);
+        compute("confusion f1 roc_auc binary_accuracy(0.3, 0.7)", 50, 1, binary_outputs, binary_targets);
     CHECK_OK(results);
-    CHECK_STR(between->name, "uni_accuracy_between");
-    CHECK_NEAR(number(results, "uni_accuracy_bounds"), between->value, 1e-12);
-    CHECK_OK(sgm_registry_set_own(results, "uni_accuracy_between", sgm_number_content(between->value)));
+    CHECK_STR(between->name, "binary_accuracy_between");
+    CHECK_NEAR(number(results, "binary_accuracy_bounds"), between->value, 1e-12);
+    CHECK_OK(sgm_registry_set_own(results, "binary_accuracy_between", sgm_number_content(between->value)));
     sgm_tensor *o = tensor_of(SGM_FLOAT64, 50, 1, binary_outputs),
                *t = tensor_of(SGM_FLOAT64, 50, 1, binary_targets);
-    CHECK_OK(sgm_metrics_compute("uni_accuracy perplexity", o, t, results));
+    CHECK_OK(sgm_metrics_compute("binary_accuracy perplexity", o, t, results));
     CHECK_CLASSES(results, binary);
     sgm_tensor_free(o);
     sgm_tensor_free(t);
@@ -136,7 +136,7 @@ TEST(constant_targets_have_no_r_squared)
     sgm_registry_free(results);
 }
 
-TEST(no_records_no_numbers)
+TEST(no_examples_no_numbers)
 {
     sgm_shape shape = sgm_shape_of(0, 3);
     sgm_tensor *none = sgm_tensor_create(SGM_FLOAT32, &shape);
@@ -184,7 +184,7 @@ TEST(a_certain_mistake_is_infinitely_perplexing)
     CHECK_ERROR(compute("perplexity", 2, 2, logits, targets), "wants probabilities from 0 to 1");
 }
 
-/* The second record is padding. */
+/* The second example is padding. */
 TEST(padding_does_not_count_for_perplexity)
 {
     static const double outputs[] = {0.25, 0.75, 0.5, 0.5}, targets[] = {1, 0, 0, 0};
@@ -245,7 +245,7 @@ TEST(only_so_many_mistakes_are_kept)
     sgm_registry_free(results);
 }
 
-TEST(sequences_have_an_answer_for_each_step)
+TEST(sequences_have_an_prediction_for_each_step)
 {
     static const double outputs[] = {0.9, 0.1, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8},
                         targets[] = {1, 0, 1, 0, 0, 1, 0, 1};
@@ -271,8 +271,8 @@ TEST(mistakes_in_the_text_are_named)
                 "column 5: top_k: expected a whole number from 1");
     CHECK_ERROR(compute("top_k(3)", 2, 2, some, other), "3 largest of only 2 outputs are always right");
     CHECK_ERROR(compute("f1(2)", 2, 2, some, other), "f1 takes at most 0 numbers, got 1");
-    CHECK_ERROR(compute("uni_accuracy", 2, 2, some, other), "uni_accuracy wants one output");
-    CHECK_ERROR(compute("uni_accuracy(0.7, 0.3)", 4, 1, some, other), "must not be above the upper one");
+    CHECK_ERROR(compute("binary_accuracy", 2, 2, some, other), "binary_accuracy wants one output");
+    CHECK_ERROR(compute("binary_accuracy(0.7, 0.3)", 4, 1, some, other), "must not be above the upper one");
     CHECK_ERROR(compute("top_k", 4, 1, some, other), "at least 2 classes");
     CHECK_ERROR(compute("cost", 4, 1, some, other), "trainer's pass");
     CHECK_ERROR(compute("", 4, 1, some, other), "expected the name of a metric");
@@ -293,7 +293,7 @@ TEST(a_confusion_matrix_as_text)
     static const char *const names[] = {"red", "grün", "a name that is far too long for a row"};
     sgm_tensor *matrix = tensor_of(SGM_INT64, 3, 3, counts);
     char *text = sgm_confusion_text(matrix, NULL);
-    CHECK_STR(text, "target \\ answer    0    1    2  records   recall\n"
+    CHECK_STR(text, "target \\ output    0    1    2  examples   recall\n"
                     "0                 10    .    .       10  100.0 %\n"
                     "1                  1    7  122      130    5.4 %\n"
                     "2                  .    .    .        0        -\n");
@@ -315,7 +315,7 @@ TEST(a_large_confusion_matrix_is_its_mistakes)
     counts[40 * 39 + 1] = 12;
     sgm_tensor *matrix = tensor_of(SGM_INT64, 40, 40, counts);
     char *text = sgm_confusion_text(matrix, NULL);
-    CHECK_STR(text, "39 taken for 1: 12\n7 taken for 3: 5\n");
+    CHECK_STR(text, "39 predicted as 1: 12\n7 predicted as 3: 5\n");
     sgm_string_free(text);
     sgm_tensor_free(matrix);
 }

@@ -26,7 +26,7 @@ static sgm_dataset *part_of(const char *name, double begin, double share)
 {
     sgm_dataset *all = sgm_dataset_open(name);
     CHECK_OK(all);
-    sgm_dataset *part = sgm_dataset_split_records(all, begin, share);
+    sgm_dataset *part = sgm_dataset_split_examples(all, begin, share);
     CHECK_OK(part);
     sgm_dataset_free(all);
     return part;
@@ -169,13 +169,13 @@ static void read_state(const sgm_trainer *trainer, const char *name, double *val
  * each of them would be lost. */
 TEST(small_updates_add_up)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static const float x[] = {1}, y[] = {2};
     double first;
     sgm_shape shape = sgm_shape_of(1, 1);
     sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
                              sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
     sgm_env *env = sgm_env_create("small", .precision = SGM_BFLOAT16);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
     CHECK_OK(sgm_trainer_network(trainer, "input(1) + dense(1, no_bias) + mean_squared"));
@@ -205,7 +205,7 @@ static void take_gradients(const char *handler, sgm_dtype precision, double grad
         make_wave_trainer((wave_options){.handler = handler,
                                          .precision = precision,
                                          .optimiser = sgm_gradient_descent(.learning_rate = 1),
-                                         .batch = WAVE_RECORDS});
+                                         .batch = WAVE_EXAMPLES});
     CHECK_OK(sgm_trainer_prepare(made.trainer));
     set_golden_parameters(made.trainer, SGM_FLOAT32);
     double before[48];
@@ -253,7 +253,7 @@ static double loss_of(const char *network)
     wave_trainer made =
         make_wave_trainer((wave_options){.network = network, .handler = "cpu", .precision = SGM_BFLOAT16});
     sgm_dataset *dataset = wave_dataset();
-    sgm_iterator *iterator = sgm_minibatches(dataset, .size = WAVE_RECORDS, .no_shuffle = true);
+    sgm_iterator *iterator = sgm_minibatches(dataset, .size = WAVE_EXAMPLES, .no_shuffle = true);
     CHECK_OK(sgm_trainer_evaluate(made.trainer, iterator, &metrics));
     sgm_iterator_free(iterator);
     sgm_dataset_free(dataset);

@@ -60,13 +60,13 @@ TEST(two_workers_do_what_one_does)
     check_equality(&(equality){momentum, NULL, 2, 10, 15});
 }
 
-/* Parts of 3, 3 and 4 records; the last minibatch of an epoch has 10. */
+/* Parts of 3, 3 and 4 examples; the last minibatch of an epoch has 10. */
 TEST(three_workers_with_parts_of_unequal_size_do_what_one_does)
 {
     check_equality(&(equality){momentum, NULL, 3, 10, 15});
 }
 
-/* The last minibatch of 40 records has 1 for 3 workers. */
+/* The last minibatch of 40 examples has 1 for 3 workers. */
 TEST(a_minibatch_smaller_than_the_workers_uses_fewer)
 {
     check_equality(&(equality){momentum, NULL, 3, 13, 15});
@@ -123,10 +123,10 @@ TEST(what_is_frozen_or_modified_is_so_with_workers)
 /* Sums over what two trainers learn when each has every second minibatch: the independent computation. */
 static sgm_iterator *every_second(int first, int64_t minibatch)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     sgm_dataset *all = wave_dataset();
     sgm_iterator *iterator = sgm_minibatches(all, .size = minibatch, .no_shuffle = true);
-    sgm_shape shapes[2] = {sgm_shape_of(WAVE_RECORDS / 2, 6), sgm_shape_of(WAVE_RECORDS / 2, 3)};
+    sgm_shape shapes[2] = {sgm_shape_of(WAVE_EXAMPLES / 2, 6), sgm_shape_of(WAVE_EXAMPLES / 2, 3)};
     sgm_tensor *halves[2] = {sgm_tensor_create(SGM_FLOAT32, &shapes[0]),
                              sgm_tensor_create(SGM_FLOAT32, &shapes[1])};
     const sgm_block *block;
@@ -135,12 +135,12 @@ static sgm_iterator *every_second(int first, int64_t minibatch)
             continue;
         for (int k = 0; k < 2; k++) {
             sgm_tensor *part = sgm_tensor_slice(halves[k], 0, at, at + block->count, 1);
-            CHECK_OK(sgm_tensor_assign(part, sgm_block_section(block, sections[k])));
+            CHECK_OK(sgm_tensor_assign(part, sgm_block_field(block, fields[k])));
             sgm_tensor_free(part);
         }
         at += block->count;
     }
-    sgm_dataset *half = sgm_dataset_from("half", sections, halves, 2);
+    sgm_dataset *half = sgm_dataset_from("half", fields, halves, 2);
     sgm_tensor_free(halves[0]);
     sgm_tensor_free(halves[1]);
     sgm_iterator_free(iterator);
@@ -206,10 +206,10 @@ static sgm_status compare_views(void *self, sgm_hook_call *call)
 {
     sgm_content seen;
     sgm_trainer *trainer = sgm_hook_trainer(call);
-    const sgm_operator *team = trainer->team;
+    const sgm_operator *parallel = trainer->parallel;
     double values[2][15], merged[15];
     for (int i = 0; i < 2; i++) {
-        sgm_tensor *value = sgm_session_get(team->workers[i].scope->session, "3-dense.weights");
+        sgm_tensor *value = sgm_session_get(parallel->workers[i].replica->session, "3-dense.weights");
         CHECK_OK(sgm_tensor_read(value, values[i], 15));
         sgm_tensor_free(value);
     }
@@ -256,7 +256,7 @@ TEST(a_value_that_is_set_reaches_all_workers)
     sgm_tensor_free(value);
     for (int i = 0; i < 3; i++) {
         double values[3];
-        value = sgm_session_get(made.trainer->team->workers[i].scope->session, "3-dense.biases");
+        value = sgm_session_get(made.trainer->parallel->workers[i].replica->session, "3-dense.biases");
         CHECK_OK(sgm_tensor_read(value, values, 3));
         CHECK_NEAR(values[2], 3, 0);
         sgm_tensor_free(value);
@@ -264,11 +264,11 @@ TEST(a_value_that_is_set_reaches_all_workers)
     free_wave_trainer(made);
 }
 
-/* --- mergers --- */
+/* --- reducers --- */
 
-static void check_merge(sgm_merger *merger, const char *state, double a, double b, double wanted)
+static void check_merge(sgm_reducer *reducer, const char *state, double a, double b, double wanted)
 {
-    CHECK_OK(merger);
+    CHECK_OK(reducer);
     for (sgm_dtype dtype = SGM_FLOAT32; dtype <= SGM_FLOAT64; dtype++) {
         sgm_shape shape = sgm_shape_of(3);
         sgm_tensor *values[3];
@@ -277,7 +277,7 @@ static void check_merge(sgm_merger *merger, const char *state, double a, double 
             values[i] = sgm_tensor_create(dtype, &shape);
         CHECK_OK(sgm_tensor_write(values[0], (const double[]){a, b, 0}, 3));
         CHECK_OK(sgm_tensor_write(values[1], (const double[]){b, a, 0}, 3));
-        CHECK_OK(sgm_merger_apply(merger, state, (const sgm_tensor *const *)values, 2, values[2]));
+        CHECK_OK(sgm_reducer_apply(reducer, state, (const sgm_tensor *const *)values, 2, values[2]));
         CHECK_OK(sgm_tensor_read(values[2], merged, 3));
         CHECK_NEAR(merged[0], wanted, 1e-3);
         CHECK_NEAR(merged[2], 0, 0);
@@ -286,38 +286,38 @@ static void check_merge(sgm_merger *merger, const char *state, double a, double 
     }
 }
 
-TEST(mergers_average_weigh_and_take_the_largest)
+TEST(reducers_average_weigh_and_take_the_largest)
 {
     const double weights[] = {3, 8};
-    sgm_merger *merger = sgm_average_merger();
-    check_merge(merger, "1-dense.weights", 1, 5, 3);
-    CHECK_OK(sgm_merger_add(merger, "*.weights", sgm_maximum_merger()));
-    CHECK_OK(sgm_merger_add(merger, "3-dense.weights", sgm_weighted_merger(weights, 2)));
-    check_merge(merger, "1-dense.weights", -7, -5, -5);
-    check_merge(merger, "3-dense.weights", 1, 9, 6.818);
-    check_merge(merger, "3-dense.biases", 1, 5, 3);
-    CHECK_INT(sgm_merger_add(merger, "*.weights", sgm_maximum_merger()), SGM_ERROR_ARGUMENT);
-    sgm_merger_free(merger);
-    merger = sgm_merger_parse("weighted(3, 8)");
-    check_merge(merger, "a", 1, 9, 6.818);
-    sgm_merger_free(merger);
-    merger = sgm_merger_parse("maximum");
-    check_merge(merger, "a", 2, 4, 4);
-    sgm_merger_free(merger);
+    sgm_reducer *reducer = sgm_average_reducer();
+    check_merge(reducer, "1-dense.weights", 1, 5, 3);
+    CHECK_OK(sgm_reducer_add(reducer, "*.weights", sgm_maximum_reducer()));
+    CHECK_OK(sgm_reducer_add(reducer, "3-dense.weights", sgm_weighted_reducer(weights, 2)));
+    check_merge(reducer, "1-dense.weights", -7, -5, -5);
+    check_merge(reducer, "3-dense.weights", 1, 9, 6.818);
+    check_merge(reducer, "3-dense.biases", 1, 5, 3);
+    CHECK_INT(sgm_reducer_add(reducer, "*.weights", sgm_maximum_reducer()), SGM_ERROR_ARGUMENT);
+    sgm_reducer_free(reducer);
+    reducer = sgm_reducer_parse("weighted(3, 8)");
+    check_merge(reducer, "a", 1, 9, 6.818);
+    sgm_reducer_free(reducer);
+    reducer = sgm_reducer_parse("maximum");
+    check_merge(reducer, "a", 2, 4, 4);
+    sgm_reducer_free(reducer);
 }
 
-TEST(mergers_that_cannot_be_are_refused)
+TEST(reducers_that_cannot_be_are_refused)
 {
     const double none[] = {0, 0}, odd[] = {1, -1};
-    CHECK(sgm_weighted_merger(none, 2) == NULL);
-    CHECK(sgm_weighted_merger(odd, 2) == NULL);
+    CHECK(sgm_weighted_reducer(none, 2) == NULL);
+    CHECK(sgm_weighted_reducer(odd, 2) == NULL);
     CHECK(strstr(sgm_last_error(), "weight 1 is -1") != NULL);
-    CHECK(sgm_merger_parse("averge") == NULL);
+    CHECK(sgm_reducer_parse("averge") == NULL);
     CHECK(strstr(sgm_last_error(), "did you mean 'average'") != NULL);
-    CHECK(sgm_merger_parse("weighted(1, x)") == NULL);
-    CHECK(sgm_merger_parse("weighted(1, 2) ") == NULL);
-    CHECK(sgm_merger_parse(NULL) == NULL);
-    CHECK(sgm_parameter_operator(.workers = 3, .merger = sgm_merger_parse("weighted(3, 8)")) == NULL);
+    CHECK(sgm_reducer_parse("weighted(1, x)") == NULL);
+    CHECK(sgm_reducer_parse("weighted(1, 2) ") == NULL);
+    CHECK(sgm_reducer_parse(NULL) == NULL);
+    CHECK(sgm_parameter_operator(.workers = 3, .reducer = sgm_reducer_parse("weighted(3, 8)")) == NULL);
     CHECK(strstr(sgm_last_error(), "2 weights for 3 workers") != NULL);
 }
 
@@ -333,9 +333,9 @@ TEST(operators_that_cannot_be_are_refused)
     CHECK(strstr(sgm_last_error(), "did you mean 'reference'") != NULL);
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){0});
-    sgm_merger *merger = sgm_average_merger();
-    CHECK_OK(sgm_merger_add(merger, "*.wieghts", sgm_maximum_merger()));
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.merger = merger)));
+    sgm_reducer *reducer = sgm_average_reducer();
+    CHECK_OK(sgm_reducer_add(reducer, "*.wieghts", sgm_maximum_reducer()));
+    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.reducer = reducer)));
     CHECK(sgm_trainer_run(made.trainer, .epochs = 1) != SGM_OK);
     CHECK(strstr(sgm_last_error(), "'*.wieghts' matches no parameter") != NULL);
     free_wave_trainer(made);
@@ -345,11 +345,11 @@ TEST(operators_that_cannot_be_are_refused)
 
 TEST(a_worker_that_fails_is_named)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     sgm_shape shape = sgm_shape_of(4, 2);
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
     sgm_tensor_set(values[0], (const int64_t[]){3, 1}, NAN);
-    sgm_dataset *dataset = sgm_dataset_from("bad", sections, values, 2);
+    sgm_dataset *dataset = sgm_dataset_from("bad", fields, values, 2);
     wave_trainer made = make_wave_trainer((wave_options){.network = "input(2) + dense(2) + mean_squared"});
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
     CHECK_OK(sgm_trainer_operator(made.trainer,

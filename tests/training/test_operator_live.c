@@ -1,4 +1,4 @@
-/* Operators while they run: records, local hooks, commands at any moment. */
+/* Operators while they run: examples, local hooks, commands at any moment. */
 #include "waves.h"
 
 #include "training/operator.h"
@@ -6,18 +6,18 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* --- records --- */
+/* --- examples --- */
 
-#define COUNTED_RECORDS 37
+#define COUNTED_EXAMPLES 37
 
-/* A worker's loss is the mean of its records' targets: 2 to the power of a record's number, so that sums tell
- * which records there were. The network's only parameter is frozen out of it by a factor of 0. */
+/* A worker's loss is the mean of its examples' targets: 2 to the power of an example's number, so that sums
+ * tell which examples there were. The network's only parameter is frozen out of it by a factor of 0. */
 static sgm_value target_as_cost(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                 int32_t count)
 {
     (void)count;
-    sgm_shape record = sgm_shape_of(1);
-    sgm_value target = sgm_layer_section(call, graph, "targets", &record);
+    sgm_shape example = sgm_shape_of(1);
+    sgm_value target = sgm_layer_field(call, graph, "targets", &example);
     return sgm_mean(graph, sgm_add(graph, target, sgm_multiply(graph, inputs[0], sgm_number(graph, 0))));
 }
 
@@ -29,75 +29,75 @@ static const sgm_layer_type target_cost = {.api = SGM_LAYER_API,
                                            .max_inputs = 1,
                                            .forward = target_as_cost};
 
-static wave_trainer make_counted(sgm_operator *team, int64_t batch)
+static wave_trainer make_counted(sgm_operator *parallel, int64_t batch)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     static bool registered;
     if (!registered)
         CHECK_OK(sgm_register_layer(&target_cost));
     registered = true;
-    sgm_shape shape = sgm_shape_of(COUNTED_RECORDS, 1);
+    sgm_shape shape = sgm_shape_of(COUNTED_EXAMPLES, 1);
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
-    for (int64_t i = 0; i < COUNTED_RECORDS; i++)
+    for (int64_t i = 0; i < COUNTED_EXAMPLES; i++)
         sgm_tensor_set(values[1], (const int64_t[]){i, 0}, ldexp(1, (int)i));
-    sgm_dataset *dataset = sgm_dataset_from("counted", sections, values, 2);
+    sgm_dataset *dataset = sgm_dataset_from("counted", fields, values, 2);
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(1) + dense(1) + target_cost", .precision = SGM_FLOAT64});
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = batch, .seed = 5)));
-    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
     sgm_tensor_free(values[0]);
     sgm_tensor_free(values[1]);
     sgm_dataset_free(dataset);
     return made;
 }
 
-typedef struct record_count {
+typedef struct example_count {
     double sums[3]; /* of the targets of each worker in this epoch */
-    int64_t records[3], calls;
-} record_count;
+    int64_t examples[3], calls;
+} example_count;
 
-static sgm_status count_records(void *self, sgm_hook_call *call)
+static sgm_status count_examples(void *self, sgm_hook_call *call)
 {
-    record_count *count = self;
+    example_count *count = self;
     double worker, cost;
     CHECK_OK(sgm_hook_number(call, "worker", &worker));
-    CHECK_OK(sgm_hook_number(call, "optimiser.cost_total", &cost));
-    const sgm__worker *own = &sgm_hook_trainer(call)->owner->team->workers[(int)worker];
-    count->sums[(int)worker] += cost * (double)own->records;
-    count->records[(int)worker] += own->records;
+    CHECK_OK(sgm_hook_number(call, "optimiser.loss", &cost));
+    const sgm__worker *own = &sgm_hook_trainer(call)->owner->parallel->workers[(int)worker];
+    count->sums[(int)worker] += cost * (double)own->examples;
+    count->examples[(int)worker] += own->examples;
     count->calls++;
     return SGM_OK;
 }
 
-/* All bits of the sum are set when each record came once, and only then: a record twice would carry. */
-static void check_records(sgm_operator *team, int64_t batch, int64_t calls)
+/* All bits of the sum are set when each example came once, and only then: an example twice would carry. */
+static void check_examples(sgm_operator *parallel, int64_t batch, int64_t calls)
 {
-    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "records", .invoke = count_records};
-    wave_trainer made = make_counted(team, batch);
-    record_count count = {0};
+    static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "examples", .invoke = count_examples};
+    wave_trainer made = make_counted(parallel, batch);
+    example_count count = {0};
     CHECK_OK(sgm_trainer_hook(made.trainer,
                               sgm_hook_create(&type, &count, .local = true, .failure = SGM_HOOK_STOP)));
     for (int64_t epoch = 1; epoch <= 3; epoch++) {
-        count = (record_count){0};
+        count = (example_count){0};
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epoch));
-        CHECK_INT(count.records[0] + count.records[1] + count.records[2], COUNTED_RECORDS);
-        CHECK_NEAR(count.sums[0] + count.sums[1] + count.sums[2], ldexp(1, COUNTED_RECORDS) - 1, 1e-3);
-        CHECK(count.records[0] > 0 && count.records[1] > 0 && count.records[2] > 0);
+        CHECK_INT(count.examples[0] + count.examples[1] + count.examples[2], COUNTED_EXAMPLES);
+        CHECK_NEAR(count.sums[0] + count.sums[1] + count.sums[2], ldexp(1, COUNTED_EXAMPLES) - 1, 1e-3);
+        CHECK(count.examples[0] > 0 && count.examples[1] > 0 && count.examples[2] > 0);
         CHECK_INT(count.calls, calls);
     }
     free_wave_trainer(made);
 }
 
-TEST(an_epoch_has_each_record_once_when_gradients_are_merged)
+TEST(an_epoch_has_each_example_once_when_gradients_are_merged)
 {
-    check_records(sgm_gradient_operator(.workers = 3), 10, 12);
-    check_records(sgm_gradient_operator(.workers = 3), 9, 13); /* the last minibatch has one record */
+    check_examples(sgm_gradient_operator(.workers = 3), 10, 12);
+    check_examples(sgm_gradient_operator(.workers = 3), 9, 13); /* the last minibatch has one example */
 }
 
-TEST(an_epoch_has_each_record_once_when_parameters_are_merged)
+TEST(an_epoch_has_each_example_once_when_parameters_are_merged)
 {
-    check_records(sgm_parameter_operator(.workers = 3), 5, 8); /* the last iteration has two minibatches */
-    check_records(sgm_parameter_operator(.workers = 3, .every = 2), 4, 10);
+    check_examples(sgm_parameter_operator(.workers = 3), 5, 8); /* the last iteration has two minibatches */
+    check_examples(sgm_parameter_operator(.workers = 3, .every = 2), 4, 10);
 }
 
 /* --- local hooks --- */
@@ -245,13 +245,13 @@ TEST(local_and_global_hooks_do_not_require_each_other)
 
 static sgm_status check_cost(void *self, sgm_hook_call *call)
 {
-    double cost, parts[2], records[2];
-    CHECK_OK(sgm_hook_number(call, "optimiser.cost_total", &cost));
+    double cost, parts[2], examples[2];
+    CHECK_OK(sgm_hook_number(call, "optimiser.loss", &cost));
     CHECK_OK(sgm_hook_number(call, "operator.local.0.cost", &parts[0]));
     CHECK_OK(sgm_hook_number(call, "operator.local.1.cost", &parts[1]));
-    CHECK_OK(sgm_hook_number(call, "operator.local.0.records", &records[0]));
-    CHECK_OK(sgm_hook_number(call, "operator.local.1.records", &records[1]));
-    CHECK_NEAR(cost, (parts[0] * records[0] + parts[1] * records[1]) / (records[0] + records[1]), 1e-12);
+    CHECK_OK(sgm_hook_number(call, "operator.local.0.examples", &examples[0]));
+    CHECK_OK(sgm_hook_number(call, "operator.local.1.examples", &examples[1]));
+    CHECK_NEAR(cost, (parts[0] * examples[0] + parts[1] * examples[1]) / (examples[0] + examples[1]), 1e-12);
     ++*(int *)self;
     return SGM_OK;
 }
@@ -338,11 +338,11 @@ static void *stop_in_the_end(void *argument)
     return NULL;
 }
 
-static void check_rush(sgm_operator *team, uint64_t seed)
+static void check_rush(sgm_operator *parallel, uint64_t seed)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .seed = seed, .batch = 5});
     tally local = {0};
-    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &local, .local = true)));
     for (int run = 0; run < 3; run++) {
         pthread_t threads[3];

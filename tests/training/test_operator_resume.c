@@ -22,7 +22,7 @@ static sgm_operator *parameters(void)
 
 static sgm_operator *three_once_an_epoch(void)
 {
-    return sgm_parameter_operator(.workers = 3, .merger = sgm_merger_parse("weighted(1, 2, 3)"));
+    return sgm_parameter_operator(.workers = 3, .reducer = sgm_reducer_parse("weighted(1, 2, 3)"));
 }
 
 static wave_trainer make(operator_maker maker)
@@ -35,7 +35,7 @@ static wave_trainer make(operator_maker maker)
                        .seed = 11,
                        .batch = 7});
     CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_early_stopper("optimiser.cost_total", 1000, SGM_MINIMUM,
+                              sgm_hook_make_local(sgm_early_stopper("optimiser.loss", 1000, SGM_MINIMUM,
                                                                     sgm_every(1, SGM_ITERATION)))));
     CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
     return made;
@@ -202,7 +202,8 @@ TEST(random_numbers_differ_from_worker_to_worker)
     int64_t seeds[2];
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     for (int i = 0; i < 2; i++) {
-        sgm_tensor *seed = sgm_session_get(made.trainer->team->workers[i].scope->session, "random.seed");
+        sgm_tensor *seed =
+            sgm_session_get(made.trainer->parallel->workers[i].replica->session, "random.seed");
         CHECK_OK(seed);
         memcpy(&seeds[i], sgm_tensor_const_data(seed), sizeof seeds[i]);
         sgm_tensor_free(seed);

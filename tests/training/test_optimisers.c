@@ -109,7 +109,7 @@ static void with_adamw(follower *state, double g, int t)
     with_adam(state, g, t);
 }
 
-static void with_standard_decay(follower *state, double g, int t)
+static void with_default_decay(follower *state, double g, int t)
 {
     state->p -= 0.1 * 0.01 * state->p;
     with_adam(state, g, t);
@@ -167,7 +167,7 @@ TEST(adam)
 TEST(adamw)
 {
     check_optimiser(sgm_adamw(.weight_decay = 0.02), with_adamw, 0.1);
-    check_optimiser(sgm_adamw(), with_standard_decay, 0.1);
+    check_optimiser(sgm_adamw(), with_default_decay, 0.1);
 }
 
 TEST(weight_decay_and_clipping_by_value)

@@ -30,7 +30,7 @@ static void set_state(bench *b, const char *name, const sgm_type *type, sgm_tens
     sgm_tensor_free(values);
 }
 
-/* Gradients are inputs "g0", "g1", ...; the optimiser's memory begins at 0. */
+/* Gradients are inputs "g0", "g1", ...; the optimiser state begins at 0. */
 static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtype dtype)
 {
     bench b = {.optimiser = optimiser,
@@ -86,7 +86,7 @@ static void step(bench *b, double rate, int t)
 static void check_parameters(bench *b, const double *expected, double tolerance)
 {
     for (int i = 0; i < PARAMETERS; i++) {
-        double values[MOST_TORCH_NUMBERS];
+        double values[MAXIMUM_TORCH_NUMBERS];
         size_t count = (size_t)sgm_shape_elements(&shapes[i]);
         sgm_tensor *now = sgm_session_get(b->session, names[i]);
         CHECK_OK(sgm_tensor_read(now, values, count));
@@ -132,7 +132,7 @@ TEST(steps_by_recent_squares)
     check_optimiser(sgm_rmsprop(), 0.02, torch_rmsprop);
     check_optimiser(sgm_adam(), 0.02, torch_adam);
     check_optimiser(sgm_adamw(.weight_decay = 0.03), 0.02, torch_adamw);
-    check_optimiser(sgm_adamw(), 0.02, torch_adamw_standard);
+    check_optimiser(sgm_adamw(), 0.02, torch_adamw_defaults);
 }
 
 /* The correction of the squares is 1e-6 at first: taken in float32 from 1 it is wrong in its second digit. */

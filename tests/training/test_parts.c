@@ -328,7 +328,7 @@ TEST(a_new_last_layer_keeps_what_was_learnt_before_it)
     CHECK_OK(sgm_trainer_run(from.trainer, .epochs = 2));
     CHECK_OK(sgm_trainer_save(from.trainer, file));
     double fresh = print_of(to.trainer, "3-dense.weights");
-    CHECK_OK(sgm_trainer_load_parts(to.trainer, file, .parts = SGM_PART_PARAMETERS, .relaxed = true,
+    CHECK_OK(sgm_trainer_load_parts(to.trainer, file, .parts = SGM_PART_PARAMETERS, .skip_mismatch = true,
                                     .left = &left));
     CHECK_NEAR(print_of(to.trainer, "1-dense.weights"), print_of(from.trainer, "1-dense.weights"), 0);
     CHECK_NEAR(print_of(to.trainer, "2-dense.biases"), print_of(from.trainer, "2-dense.biases"), 0);
@@ -337,19 +337,19 @@ TEST(a_new_last_layer_keeps_what_was_learnt_before_it)
                     "'3-dense.biases' is float32 (3,), the network wants float32 (7,)");
     sgm_string_free(left);
     CHECK_NEAR(number_of(to.trainer, "iteration"), 0, 0);
-    CHECK_OK(sgm_trainer_load_parts(from.trainer, file, .relaxed = true, .left = &left));
+    CHECK_OK(sgm_trainer_load_parts(from.trainer, file, .skip_mismatch = true, .left = &left));
     CHECK(left == NULL);
     free_wave_trainer(from);
     free_wave_trainer(to);
     from = make("input(6) + elementwise(tanh) + dense(9) + dense(3) + softmax_cross_entropy");
-    CHECK_ERROR(sgm_trainer_load_parts(from.trainer, file, .parts = SGM_PART_PARAMETERS, .relaxed = true,
-                                       .states = "1-*.* 2-dense.weights"),
+    CHECK_ERROR(sgm_trainer_load_parts(from.trainer, file, .parts = SGM_PART_PARAMETERS,
+                                       .skip_mismatch = true, .states = "1-*.* 2-dense.weights"),
                 "fits the trainer: '1-dense.weights' is surplus");
     free_wave_trainer(from);
     close_folder();
 }
 
-/* A variance over the minibatch wants more than the one record that would do to know the parameters. */
+/* A variance over the minibatch wants more than the one example that would do to know the parameters. */
 TEST(a_network_that_normalises_over_the_minibatch_is_loaded)
 {
     static const char network[] = "input(6) + dense(4) + batch_norm + dense(3) + softmax_cross_entropy";
@@ -373,7 +373,7 @@ TEST(parts_that_are_not_there_cannot_be_loaded)
     CHECK_ERROR(sgm_trainer_load_parts(made.trainer, file, .parts = SGM_PART_PARAMETERS | SGM_PART_HOOKS),
                 "was saved without hooks; it has network, parameters");
     CHECK_OK(sgm_trainer_load_parts(made.trainer, file, .parts = SGM_PART_PARAMETERS | SGM_PART_HOOKS,
-                                    .relaxed = true));
+                                    .skip_mismatch = true));
     CHECK_OK(sgm_trainer_load(made.trainer, file)); /* what the file has */
     free_wave_trainer(made);
     close_folder();
@@ -387,7 +387,7 @@ TEST(what_a_file_lacks_stays_as_it_is)
     CHECK_OK(sgm_trainer_save_parts(small.trainer, file, .parts = SGM_PART_PARAMETERS));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 6));
     double slot = print_of(made.trainer, "optimiser.momentum.1-dense.weights");
-    CHECK_OK(sgm_trainer_load_parts(made.trainer, file, .parts = SGM_PART_EVERYTHING, .relaxed = true));
+    CHECK_OK(sgm_trainer_load_parts(made.trainer, file, .parts = SGM_PART_EVERYTHING, .skip_mismatch = true));
     CHECK_INT(made.trainer->position.iteration, 6);
     CHECK_INT(made.trainer->position.updates, 6);
     CHECK_NEAR(print_of(made.trainer, "optimiser.momentum.1-dense.weights"), slot, 0);
@@ -405,7 +405,7 @@ TEST(a_single_difference_is_told_too)
                  other = make("input(6) + dense(3, relu) + softmax_cross_entropy");
     CHECK_OK(sgm_trainer_save(one.trainer, file));
     CHECK_OK(sgm_trainer_load_parts(other.trainer, file, .parts = SGM_PART_PARAMETERS | SGM_PART_NETWORK,
-                                    .relaxed = true, .left = &left));
+                                    .skip_mismatch = true, .left = &left));
     CHECK(left != NULL && strstr(left, "it is of the network \"input(6) + dense(3, tanh)") != NULL);
     sgm_string_free(left);
     free_wave_trainer(one);
@@ -515,22 +515,22 @@ TEST(a_failed_load_leaves_no_network)
     open_folder();
     wave_trainer from = make(SMALL), wide = make(SMALL_WIDE);
     sgm__trainer_settings settings = {1, from.handler, SGM_FLOAT32};
-    sgm_trainer *ghost = sgm__trainer_create("ghost", &settings);
+    sgm_trainer *unscheduled = sgm__trainer_create("unscheduled", &settings);
     CHECK_OK(sgm_trainer_save_parts(from.trainer, file, .states = "1-*.*"));
-    CHECK_ERROR(sgm_trainer_load(ghost, file), "'2-dense.weights' is missing");
-    CHECK(ghost->network == NULL);
-    CHECK_OK(sgm_trainer_freeze(ghost, "9-dense.weights"));
+    CHECK_ERROR(sgm_trainer_load(unscheduled, file), "'2-dense.weights' is missing");
+    CHECK(unscheduled->network == NULL);
+    CHECK_OK(sgm_trainer_freeze(unscheduled, "9-dense.weights"));
     CHECK_OK(sgm_trainer_save(from.trainer, file));
-    CHECK_ERROR(sgm_trainer_load(ghost, file), "freezing '9-dense.weights' matches no parameter");
-    CHECK(ghost->network == NULL);
-    CHECK_OK(sgm_trainer_unfreeze(ghost, "9-dense.weights"));
-    CHECK_OK(sgm_trainer_copy_parameters(wide.trainer, ghost)); /* no state of the first one is left */
-    CHECK_NEAR(print_of(ghost, "1-dense.weights"), print_of(wide.trainer, "1-dense.weights"), 0);
-    sgm__trainer_free(ghost);
-    ghost = sgm__trainer_create("ghost", &settings);
-    CHECK_ERROR(sgm_trainer_load_parts(ghost, file, .parts = SGM_PART_PARAMETERS),
+    CHECK_ERROR(sgm_trainer_load(unscheduled, file), "freezing '9-dense.weights' matches no parameter");
+    CHECK(unscheduled->network == NULL);
+    CHECK_OK(sgm_trainer_unfreeze(unscheduled, "9-dense.weights"));
+    CHECK_OK(sgm_trainer_copy_parameters(wide.trainer, unscheduled)); /* no state of the first one is left */
+    CHECK_NEAR(print_of(unscheduled, "1-dense.weights"), print_of(wide.trainer, "1-dense.weights"), 0);
+    sgm__trainer_free(unscheduled);
+    unscheduled = sgm__trainer_create("unscheduled", &settings);
+    CHECK_ERROR(sgm_trainer_load_parts(unscheduled, file, .parts = SGM_PART_PARAMETERS),
                 "the trainer has no network yet");
-    sgm__trainer_free(ghost);
+    sgm__trainer_free(unscheduled);
     free_wave_trainer(from);
     free_wave_trainer(wide);
     close_folder();
@@ -558,12 +558,13 @@ static void *run_for_long(void *trainer)
     return sgm_trainer_run((sgm_trainer *)trainer, .epochs = 1000000) == SGM_OK ? trainer : NULL;
 }
 
-/* A ghost that measures beside a training: each copy is of one moment between two iterations. */
+/* An unscheduled trainer that measures beside a training: each copy is of one moment between two iterations.
+ */
 TEST(parameters_of_a_running_trainer_are_copied_between_iterations)
 {
-    wave_trainer from = make(NULL), ghost = make(NULL);
+    wave_trainer from = make(NULL), unscheduled = make(NULL);
     sgm_dataset *held_out = wave_dataset();
-    sgm_iterator *iterator = sgm_undivided(held_out);
+    sgm_iterator *iterator = sgm_full_batch(held_out);
     pthread_t thread;
     void *ended;
     double newest = 0;
@@ -572,19 +573,19 @@ TEST(parameters_of_a_running_trainer_are_copied_between_iterations)
         usleep(100);
     for (int i = 0; i < 40; i++) {
         sgm_metrics metrics;
-        CHECK_OK(sgm_trainer_copy_parameters(from.trainer, ghost.trainer));
-        CHECK_OK(sgm_trainer_evaluate(ghost.trainer, iterator, &metrics));
+        CHECK_OK(sgm_trainer_copy_parameters(from.trainer, unscheduled.trainer));
+        CHECK_OK(sgm_trainer_evaluate(unscheduled.trainer, iterator, &metrics));
         newest = metrics.loss;
     }
     CHECK_OK(sgm_trainer_stop(from.trainer, "seen enough"));
     CHECK_INT(pthread_join(thread, &ended), 0);
     CHECK(ended == from.trainer);
     CHECK(isfinite(newest) && number_of(from.trainer, "iteration") > 0);
-    CHECK_NEAR(number_of(ghost.trainer, "iteration"), 0, 0);
+    CHECK_NEAR(number_of(unscheduled.trainer, "iteration"), 0, 0);
     sgm_iterator_free(iterator);
     sgm_dataset_free(held_out);
     free_wave_trainer(from);
-    free_wave_trainer(ghost);
+    free_wave_trainer(unscheduled);
 }
 
 TEST(a_whole_copy_goes_on_like_the_original)
@@ -608,7 +609,7 @@ TEST(metrics_and_shared_results_are_there_again)
     for (int i = 0; i < 2; i++) {
         both[i] = make(NULL);
         sgm_dataset *held_out = wave_dataset();
-        CHECK_OK(sgm_trainer_add_data(both[i].trainer, "validation", sgm_undivided(held_out)));
+        CHECK_OK(sgm_trainer_add_data(both[i].trainer, "validation", sgm_full_batch(held_out)));
         sgm_dataset_free(held_out);
         CHECK_OK(sgm_trainer_hook(both[i].trainer,
                                   sgm_accumulator("training.loss", .when = sgm_every(1, SGM_EPOCH))));
@@ -617,7 +618,7 @@ TEST(metrics_and_shared_results_are_there_again)
     CHECK_OK(sgm_trainer_run(both[0].trainer, .epochs = 3, .iterations = 6));
     CHECK_OK(sgm_trainer_save(both[0].trainer, file));
     CHECK_OK(sgm_trainer_load(both[1].trainer, file));
-    static const char *const names[] = {"validation.loss", "validation.accuracy", "optimiser.cost_total",
+    static const char *const names[] = {"validation.loss", "validation.accuracy", "optimiser.loss",
                                         "shared.training_loss_sum"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         CHECK(isfinite(number_of(both[0].trainer, names[i])));

@@ -8,7 +8,7 @@
 
 #define TWO "cuda(device=0) cuda(device=1)"
 #define THREE "cuda(device=0) cuda(device=1) cuda(device=2)"
-#define MOST 48 /* elements of what is looked at */
+#define MAXIMUM 48 /* elements of what is looked at */
 
 static bool sums_between_devices(sgm_trainer *trainer)
 {
@@ -22,7 +22,7 @@ static bool sums_between_devices(sgm_trainer *trainer)
 typedef struct problem {
     const char *network;
     sgm_optimiser *(*optimiser)(void);
-    int64_t batch; /* of 40 records */
+    int64_t batch; /* of 40 examples */
 } problem;
 
 static sgm_optimiser *momentum(void)
@@ -39,7 +39,7 @@ static sgm_optimiser *everything(void)
 #define SMALL "input(6) + dense(8, tanh) + dense(3) + softmax_cross_entropy"
 #define CHANGING "input(6) + dense(8) + batch_norm + dropout(0.2) + dense(3) + softmax_cross_entropy"
 
-static wave_trainer make_with(const problem *p, sgm_operator *team)
+static wave_trainer make_with(const problem *p, sgm_operator *parallel)
 {
     wave_trainer made = make_wave_trainer((wave_options){.network = p->network,
                                                          .handler = "cpu",
@@ -48,8 +48,8 @@ static wave_trainer make_with(const problem *p, sgm_operator *team)
                                                          .shuffle = true,
                                                          .seed = 3,
                                                          .batch = p->batch});
-    CHECK_OK(team);
-    CHECK_OK(sgm_trainer_operator(made.trainer, team));
+    CHECK_OK(parallel);
+    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
     return made;
 }
 
@@ -85,7 +85,7 @@ TEST(without_nccl_gradients_are_merged_in_the_computers_memory)
     use_three_devices();
     hide_nccl(place);
     wave_trainer devices = make(&p, TWO), processors = make(&p, "cpu cpu");
-    char *text = sgm_handler_describe(devices.trainer->team->workers[0].handler);
+    char *text = sgm_handler_describe(devices.trainer->parallel->workers[0].handler);
     CHECK(strstr(text, "merged in the computer's memory, as there is no libnccl.so.2") != NULL);
     sgm_string_free(text);
     CHECK_OK(sgm_trainer_run(devices.trainer, .epochs = 2));
@@ -98,7 +98,7 @@ TEST(without_nccl_gradients_are_merged_in_the_computers_memory)
     CHECK_OK(sgm_trainer_run(processors.trainer, .epochs = 4));
     CHECK(sums_between_devices(devices.trainer));
     check_equal_states(processors.trainer, devices.trainer, 1e-10);
-    text = sgm_handler_describe(devices.trainer->team->workers[0].handler);
+    text = sgm_handler_describe(devices.trainer->parallel->workers[0].handler);
     CHECK(strstr(text, "summed between them, by NCCL") != NULL);
     sgm_string_free(text);
     free_wave_trainer(devices);
@@ -110,7 +110,7 @@ TEST(two_devices_train_as_two_processors_do)
     check_followed(&(problem){SMALL, momentum, 10}, TWO, "cpu cpu");
 }
 
-/* Parts of 4, 4 and 5 records; the last minibatch has a single one, and two workers have none. */
+/* Parts of 4, 4 and 5 examples; the last minibatch has a single one, and two workers have none. */
 TEST(parts_of_unequal_size_have_their_share)
 {
     check_followed(&(problem){SMALL, momentum, 13}, THREE, "cpu cpu cpu");
@@ -143,8 +143,8 @@ TEST(a_device_that_two_workers_have_is_no_peer_of_itself)
 
 typedef struct meddler {
     sgm_trainer *trainer;
-    double weights[MOST]; /* as seen after 5 iterations */
-    double gradients[MOST];
+    double weights[MAXIMUM]; /* as seen after 5 iterations */
+    double gradients[MAXIMUM];
 } meddler;
 
 static void read_tensor(sgm_trainer *trainer, const char *name, double *values)
@@ -190,7 +190,7 @@ TEST(what_is_read_is_the_newest_and_what_is_set_reaches_all_devices)
         CHECK_OK(sgm_trainer_on_progress(made[i].trainer, meddle, &meddlers[i]));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 9));
     }
-    for (int k = 0; k < MOST; k++) {
+    for (int k = 0; k < MAXIMUM; k++) {
         CHECK_NEAR(meddlers[0].weights[k], meddlers[1].weights[k], 1e-10);
         CHECK_NEAR(meddlers[0].gradients[k], meddlers[1].gradients[k], 1e-10);
     }
@@ -299,14 +299,14 @@ static const sgm_layer_type fragile_layer = {.api = SGM_LAYER_API,
 /* The part of the second worker has what it cannot do; the first one is in the sum by then. */
 TEST(a_worker_that_fails_is_named_and_nobody_waits_for_it)
 {
-    static const char *const sections[] = {"inputs", "targets"};
+    static const char *const fields[] = {"inputs", "targets"};
     sgm_shape shape = sgm_shape_of(8, 2);
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
     use_three_devices();
     CHECK_OK(sgm_register_op(&fragile));
     CHECK_OK(sgm_register_layer(&fragile_layer));
     sgm_tensor_set(values[0], (const int64_t[]){7, 1}, 1e7);
-    sgm_dataset *dataset = sgm_dataset_from("bad", sections, values, 2);
+    sgm_dataset *dataset = sgm_dataset_from("bad", fields, values, 2);
     wave_trainer made =
         make_wave_trainer((wave_options){.network = "input(2) + test_fragile + dense(2) + mean_squared"});
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
@@ -343,7 +343,7 @@ static bool disturb(void *user, const sgm_training_progress *progress)
     sgm_trainer *trainer = user;
     if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration != 2)
         return true;
-    sgm_session *session = trainer->team->workers[1].scope->session;
+    sgm_session *session = trainer->parallel->workers[1].replica->session;
     sgm_tensor *value = sgm_session_get(session, "2-dense.biases");
     sgm_tensor_set(value, (const int64_t[]){1}, 0.75);
     CHECK_OK(sgm_session_set(session, "2-dense.biases", value));

@@ -23,7 +23,7 @@ static sgm_optimiser *everything(void)
 typedef struct way {
     const char *name;
     sgm_optimiser *(*optimiser)(void);
-    int64_t batch;   /* of 40 records; may have fewer records than there are ranks */
+    int64_t batch;   /* of 40 examples; may have fewer examples than there are ranks */
     int32_t workers; /* 0: each rank has one more than the one before */
     bool messages;   /* gradients travel in buckets, as between machines */
     int64_t bucket;
@@ -40,9 +40,9 @@ static const way ways[] = {
     {"momentum", momentum, 10, 1, false, 0, SMALL},
     {"everything", everything, 7, 2, false, 0, LARGER},
     {"everything by messages", everything, 7, 2, true, 1024, LARGER},
-    {"a rest of one record", momentum, 13, 2, false, 0, SMALL},
-    {"fewer records than ranks", momentum, 3, 1, false, 0, SMALL},
-    {"fewer records by messages", momentum, 1, 1, true, 1024, SMALL},
+    {"a rest of one example", momentum, 13, 2, false, 0, SMALL},
+    {"fewer examples than ranks", momentum, 3, 1, false, 0, SMALL},
+    {"fewer examples by messages", momentum, 1, 1, true, 1024, SMALL},
     {"many buckets", momentum, 10, 1, true, 1024, LARGER},
     {"other numbers of workers", momentum, 10, 0, false, 0, LARGER},
     {"programs that change", momentum, 10, 2, false, 0, CHANGING},
@@ -136,8 +136,8 @@ static void train_way(const way *w, const char *name)
         snprintf(path, sizeof path, "%s.losses", name);
         save_losses(&curve, rank_path(path));
     }
-    CHECK(far_ones || (sgm__trainer_ranks(made.trainer)->near == NULL) == w->messages);
-    CHECK(!far_ones || sgm__trainer_ranks(made.trainer)->near == NULL);
+    CHECK(far_ones || (sgm__trainer_ranks(made.trainer)->node == NULL) == w->messages);
+    CHECK(!far_ones || sgm__trainer_ranks(made.trainer)->node == NULL);
     free_wave_trainer(made);
 }
 

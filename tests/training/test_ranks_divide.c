@@ -73,7 +73,7 @@ RANK_PART(train)
         wave_trainer made = make(&ways[i]);
         sgm__ranks *ranks = give_ranks(&ways[i], made.trainer);
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
-        CHECK(ranks->near != NULL);
+        CHECK(ranks->node != NULL);
         CHECK(ranks->divides == ways[i].divides);
         save(ranks, made.trainer, rank_file(i));
         free_wave_trainer(made);
@@ -115,11 +115,11 @@ static bool halve(void *user, const sgm_training_progress *progress)
         return true;
     static const char *const names[] = {"1-dense.weights", "2-dense.weights"};
     for (int i = 0; i < 2; i++) {
-        double values[WAVE_MOST];
+        double values[WAVE_MAXIMUM];
         sgm_tensor *value = sgm_trainer_get(trainer, names[i]);
         CHECK_OK(value);
         size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
-        CHECK(count <= WAVE_MOST);
+        CHECK(count <= WAVE_MAXIMUM);
         CHECK_OK(sgm_tensor_read(value, values, count));
         for (size_t k = 0; k < count; k++)
             values[k] *= 0.5;
@@ -189,12 +189,12 @@ static bool look(void *user, const sgm_training_progress *progress)
     FILE *file = fopen(w->file, progress->iteration == 4 ? "w" : "a");
     CHECK(file != NULL);
     for (int i = 0; i < 2; i++) {
-        double values[WAVE_MOST];
+        double values[WAVE_MAXIMUM];
         sgm_content content;
         if (sgm_resolve_one(sgm_trainer_registry(w->trainer), names[i], &content) != SGM_OK)
             continue; /* from now on */
         size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(content.as.tensor));
-        CHECK(count <= WAVE_MOST);
+        CHECK(count <= WAVE_MAXIMUM);
         CHECK_OK(sgm_tensor_read(content.as.tensor, values, count));
         for (size_t k = 0; k < count; k++)
             fprintf(file, "%.17g\n", values[k]);

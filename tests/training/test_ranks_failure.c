@@ -14,11 +14,11 @@
 #define TIMEOUT 3
 #endif
 
-static int64_t number_of(const char *variable, int64_t standard)
+static int64_t number_of(const char *variable, int64_t default_value)
 {
     const char *text = getenv(variable);
     int64_t number;
-    return text != NULL && sgm__parse_int64(text, &number) ? number : standard;
+    return text != NULL && sgm__parse_int64(text, &number) ? number : default_value;
 }
 
 static void set_number(const char *variable, int64_t number)
@@ -307,41 +307,41 @@ RANK_PART(other_networks)
     run_or_say(made.trainer);
 }
 
-/* As many records, of which the last one is another. */
-RANK_PART(other_records)
+/* As many examples, of which the last one is another. */
+RANK_PART(other_examples)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    const sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 3);
+    static const char *const fields[] = {"inputs", "targets"};
+    const sgm_shape shape = sgm_shape_of(WAVE_EXAMPLES, 3);
     wave_trainer made = make();
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
-    sgm_tensor *tensors[2] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
+    sgm_tensor *tensors[2] = {wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32),
                               sgm_tensor_create(SGM_FLOAT32, &shape)};
     CHECK_OK(ranks);
     if (sgm_operator_rank(ranks) == 1)
-        sgm_tensor_set(tensors[0], (const int64_t[]){WAVE_RECORDS - 1, 5}, 0.5);
-    sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
+        sgm_tensor_set(tensors[0], (const int64_t[]){WAVE_EXAMPLES - 1, 5}, 0.5);
+    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
     CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 10)));
     run_or_say(made.trainer);
 }
 
-/* As many records, of which one amid many is another: `section` of the training data, or of others. */
-static void train_with_another(int section, bool validates)
+/* As many examples, of which one amid many is another: `field` of the training data, or of others. */
+static void train_with_another(int field, bool validates)
 {
-    enum { RECORDS = 6000, ANOTHER = 2657 };
-    static const char *const sections[] = {"inputs", "targets"};
-    const sgm_shape shape = sgm_shape_of(RECORDS, 3), inputs = sgm_shape_of(RECORDS, 6);
+    enum { EXAMPLES = 6000, ANOTHER = 2657 };
+    static const char *const fields[] = {"inputs", "targets"};
+    const sgm_shape shape = sgm_shape_of(EXAMPLES, 3), inputs = sgm_shape_of(EXAMPLES, 6);
     wave_trainer made = make();
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
     sgm_tensor *tensors[2] = {sgm_tensor_create(SGM_FLOAT32, &inputs),
                               sgm_tensor_create(SGM_FLOAT32, &shape)};
     CHECK_OK(ranks);
     if (sgm_operator_rank(ranks) == 1)
-        sgm_tensor_set(tensors[section], (const int64_t[]){ANOTHER, 2}, 0.5);
-    sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
+        sgm_tensor_set(tensors[field], (const int64_t[]){ANOTHER, 2}, 0.5);
+    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
     CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
     if (validates)
-        CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_undivided(dataset)));
+        CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     else
         CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 1000)));
     run_or_say(made.trainer);
@@ -397,7 +397,7 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
     check_refused("other_batches",
                   ") was given other things than rank 0: minibatches of an epoch is 6, not 4;");
     check_refused("other_minibatches",
-                  ") was given other things than rank 0: records of a minibatch is 25, not 20;");
+                  ") was given other things than rank 0: examples of a minibatch is 25, not 20;");
     check_refused("others_frozen",
                   ") was given other things than rank 0: what is frozen is 1-dense.weights, ");
     check_refused("other_precisions",
@@ -411,7 +411,7 @@ TEST(ranks_that_were_given_other_things_do_not_begin)
     check_refused("another_label", ") was given other things than rank 0: content of the training data is ");
     check_refused("another_label_of_validation",
                   ") was given other things than rank 0: content of the validation data is ");
-    check_refused("other_records", ") was given other things than rank 0: content of the training data is ");
+    check_refused("other_examples", ") was given other things than rank 0: content of the training data is ");
     close_folder();
 }
 

@@ -1,4 +1,4 @@
-/* Updates divided among the ranks: the same training as one trainer's, with a part of the optimiser's memory
+/* Updates divided among the ranks: the same training as one trainer's, with a part of the optimiser state
  * on each, and checkpoints that tell nothing of it. */
 #include "ranks_test.h"
 #include "waves.h"
@@ -12,7 +12,7 @@
 #else
 #define TIMEOUT 6
 #endif
-#define MOST 4096 /* elements of a state */
+#define MAXIMUM 4096 /* elements of a state */
 
 static int64_t number_of(const char *variable)
 {
@@ -68,7 +68,7 @@ static sgm_optimiser *accumulated(void)
 typedef struct way {
     sgm_optimiser *(*optimiser)(void);
     const char *network, *frozen, *hooks[2];
-    int64_t batch; /* of 40 records */
+    int64_t batch; /* of 40 examples */
     int32_t workers;
     int64_t bucket;
 } way;
@@ -109,7 +109,7 @@ static wave_trainer make(const way *w)
     return made;
 }
 
-/* The optimiser's memory that this rank has: a line for each, with its bytes. */
+/* The optimiser state that this rank has: a line for each, with its bytes. */
 static void write_slots(const sgm_trainer *trainer, size_t number, int32_t rank)
 {
     char file[64];
@@ -172,7 +172,7 @@ static size_t bytes_of_slots(const sgm_trainer *trainer, const char *beside, siz
 static void check_slots(const sgm_trainer *trainer, size_t number, int ranks)
 {
     size_t largest = 0, count = 0, found = 0, sum = 0;
-    size_t most = ways[number].frozen != NULL && ways[number].hooks[0] != NULL ? 4 : 2;
+    size_t maximum = ways[number].frozen != NULL && ways[number].hooks[0] != NULL ? 4 : 2;
     size_t all = bytes_of_slots(trainer, "accumulated", &largest, &count);
     for (int rank = 0; rank < ranks; rank++) {
         char file[64], name[256];
@@ -188,7 +188,7 @@ static void check_slots(const sgm_trainer *trainer, size_t number, int ranks)
             found++;
         }
         fclose(lines);
-        CHECK(own <= all / (size_t)ranks + most * largest);
+        CHECK(own <= all / (size_t)ranks + maximum * largest);
         CHECK(ranks == 1 || own < all);
         sum += own;
     }
@@ -250,7 +250,7 @@ static void look_beside(sgm_trainer *trainer, const char *path)
     CHECK_OK(bundle);
     CHECK_INT(slots.count, 6 * 2);
     for (size_t i = 0; i < slots.count; i++) {
-        double seen[MOST], saved[MOST];
+        double seen[MAXIMUM], saved[MAXIMUM];
         char state[128];
         const sgm_tensor *value = slots.items[i].content.as.tensor;
         snprintf(state, sizeof state, SGM__SLOT_PREFIX "%s", slots.items[i].identifier + strlen(prefix));
@@ -518,7 +518,7 @@ RANK_PART(prepared)
 /* Rank 0 has all of it at the end of a run; the other ranks their own. */
 static void check_far(sgm_trainer *trainer, const char *name, bool first)
 {
-    double values[MOST] = {0}, sum = 0;
+    double values[MAXIMUM] = {0}, sum = 0;
     sgm_content content = {0};
     if (!first) {
         CHECK_ERROR(sgm_resolve_one(trainer->registry, name, &content), "is in rank 0's part");

@@ -49,7 +49,7 @@ TEST(training_goes_on_as_if_nothing_had_been)
 TEST(rates_rise_geometrically_and_the_proposal_is_between)
 {
     wave_trainer made = make_wave_trainer((wave_options){.batch = 40});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-4, .most = 100,
+    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-4, .maximum = 100,
                                                      .iterations = 61, .smoothing = 0.5);
     CHECK_OK(curve);
     CHECK(curve->count > 30);
@@ -88,7 +88,7 @@ TEST(it_ends_where_training_diverges)
         make_wave_trainer((wave_options){.batch = 40,
                                          .network = "input(6) + dense(3) + mean_squared",
                                          .optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-3, .most = 1e6);
+    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-3, .maximum = 1e6);
     CHECK_OK(curve);
     CHECK(curve->diverged);
     CHECK(curve->count < 100);
@@ -97,13 +97,13 @@ TEST(it_ends_where_training_diverges)
     free_wave_trainer(made);
 }
 
-/* Rates that are too low for anything to happen: with single records the loss only wanders, with all of them
+/* Rates that are too low for anything to happen: with single examples the loss only wanders, with all of them
  * it hardly moves. */
 TEST(nothing_is_proposed_where_the_loss_does_not_fall)
 {
     wave_trainer made = make_wave_trainer((wave_options){.batch = 1, .shuffle = true, .seed = 4});
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-9, .most = 1e-6);
+        sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
         CHECK_OK(curve);
         CHECK(isnan(curve->proposed));
         CHECK(curve->noise > 0 && curve->fall < 1.5 * curve->noise);
@@ -112,7 +112,7 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
     }
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){.batch = 40});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .least = 1e-9, .most = 1e-6);
+    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
     CHECK_OK(curve);
     CHECK(curve->fall > 0 && curve->fall < 1e-4);
     CHECK(isnan(curve->proposed));
@@ -120,10 +120,10 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
     free_wave_trainer(made);
 }
 
-TEST(wrong_wishes_are_refused)
+TEST(wrong_requests_are_refused)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_ERROR(sgm_learning_rate_finder(made.trainer, .least = 2, .most = 1), "0 < least < most");
+    CHECK_ERROR(sgm_learning_rate_finder(made.trainer, .minimum = 2, .maximum = 1), "0 < minimum < maximum");
     CHECK_ERROR(sgm_learning_rate_finder(made.trainer, .iterations = 3), "10 to 100000 iterations");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     free_wave_trainer(made);

@@ -34,7 +34,8 @@ TEST(the_numbers_of_a_tensor)
         made.trainer, sgm_statistics("network.layers.2-dense.biases", sgm_every(1, SGM_EPOCH), .bins = 7)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder));
     CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_mean"), 0, 1e-12);
-    CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_deviation"), sqrt(26.0 / 5), 1e-12);
+    CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_standard_deviation"), sqrt(26.0 / 5),
+               1e-12);
     CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_minimum"), -4, 0);
     CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_maximum"), 3, 0);
     CHECK_NEAR(shared(made.trainer, "network_layers_2-dense_biases_norm"), sqrt(26.0), 1e-12);
@@ -59,7 +60,7 @@ TEST(the_numbers_of_a_tensor)
         strstr(line,
                "{\"epoch\":1,\"iteration\":4,\"identifier\":\"network.layers.2-dense.biases\",\"elements\":5,"
                "\"not_finite\":0,") == line);
-    CHECK(strstr(line, "\"least\":-4.0,\"most\":3.0,\"counts\":[1,0,0,") != NULL);
+    CHECK(strstr(line, "\"histogram_minimum\":-4.0,\"histogram_maximum\":3.0,\"counts\":[1,0,0,") != NULL);
     CHECK(fgets(line, sizeof line, file) != NULL && strstr(line, "{\"epoch\":2,\"iteration\":8,") == line);
     CHECK(fgets(line, sizeof line, file) == NULL);
     fclose(file);
@@ -81,7 +82,7 @@ TEST(the_edges_of_a_histogram)
     CHECK_OK(sgm_resolve_set(root, "shared.x", sgm_tensor_content(tensor), &adding, NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     CHECK_NEAR(shared(made.trainer, "shared_x_not_finite"), 1, 0);
-    CHECK_NEAR(shared(made.trainer, "shared_x_deviation"), 0, 0);
+    CHECK_NEAR(shared(made.trainer, "shared_x_standard_deviation"), 0, 0);
     CHECK_NEAR(shared(made.trainer, "shared_x_zeros"), 0, 0);
     sgm_content histogram;
     double counts[2];
@@ -104,8 +105,8 @@ static sgm_status dawdle(void *self, sgm_hook_call *call)
 }
 static const sgm_hook_type dawdling = {.api = SGM_HOOK_API, .name = "dawdle", .invoke = dawdle};
 
-/* 2 ms an iteration at least: less than 500 iterations a second, of 10 records each. */
-TEST(throughput_counts_records_of_running_time)
+/* 2 ms an iteration at least: less than 500 iterations a second, of 10 examples each. */
+TEST(throughput_counts_examples_of_running_time)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_hook(made.trainer, sgm_throughput(.span = 8, .every = 4)));
@@ -113,7 +114,7 @@ TEST(throughput_counts_records_of_running_time)
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 21));
     double iterations = shared(made.trainer, "time_throughput_iterations");
     CHECK(iterations > 0.5 && iterations < 500);
-    CHECK_NEAR(shared(made.trainer, "time_throughput_records"), 10 * iterations, 1e-6 * iterations);
+    CHECK_NEAR(shared(made.trainer, "time_throughput_examples"), 10 * iterations, 1e-6 * iterations);
     double waiting = shared(made.trainer, "time_throughput_waiting");
     CHECK(waiting > 0 && waiting < 1);
     double waited = shared(made.trainer, "time_throughput_waited");

@@ -34,7 +34,8 @@ static sgm_metrics learn(const char *layers, int64_t epochs)
     char notation[200];
     sgm_metrics metrics;
     snprintf(notation, sizeof notation,
-             "input(12) + embedding(28, 12) + %s + dense(28, each_step) + softmax_cross_entropy", layers);
+             "input(12) + embedding(28, 12) + %s + dense(28, time_distributed) + softmax_cross_entropy",
+             layers);
     sgm_dataset *data = text_dataset("the cat sat on the mat. the dog sat on the log. ");
     sgm_env *env = sgm_env_create("text", .seed = 3, .threads = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "text");
@@ -42,7 +43,7 @@ static sgm_metrics learn(const char *layers, int64_t epochs)
     sgm_trainer_data(trainer, sgm_minibatches(data, .size = 12));
     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.02));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
-    sgm_iterator *all = sgm_undivided(data);
+    sgm_iterator *all = sgm_full_batch(data);
     CHECK_OK(sgm_trainer_evaluate(trainer, all, &metrics));
     sgm_iterator_free(all);
     sgm_env_free(env);

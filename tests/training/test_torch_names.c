@@ -1,4 +1,4 @@
-/* Weights from PyTorch and back: files that it saved, what the networks answer with them, names and bits. */
+/* Weights from PyTorch and back: files that it saved, what the networks output with them, names and bits. */
 #include "test.h"
 #include "torch_models.h"
 #include "training/trainer.h"
@@ -22,7 +22,7 @@ typedef struct model {
     " + rnn(4, last, name=plain) + dense(2, name=out) + mean_squared"
 #define BLOCK                                                                                                \
     "input(3, 4) + transformer(2, hidden=6, name=block) + layer_norm(name=norm)"                             \
-    " + dense(3, each_step, name=head) + mean_squared"
+    " + dense(3, time_distributed, name=head) + mean_squared"
 
 static const model models[] = {
     {MLP, "mlp.npz", "torch(1-dense=0, 2-dense=2, 3-dense=4)", torch_mlp, {2, {2, 4}}, false},
@@ -63,12 +63,12 @@ static void check_answer(sgm_trainer *trainer, const model *m)
     float *numbers = sgm_tensor_data(input);
     for (int64_t i = 0; i < sgm_shape_elements(&m->input); i++)
         numbers[i] = m->letters ? (float)(7 * i % 5) : (float)sin(0.37 * (double)i);
-    sgm_tensor *answer = sgm_trainer_predict(trainer, input, NULL);
-    CHECK(answer != NULL);
-    const float *got = sgm_tensor_const_data(answer);
-    for (int64_t i = 0; i < sgm_shape_elements(sgm_tensor_shape(answer)); i++)
+    sgm_tensor *output = sgm_trainer_predict(trainer, input, NULL);
+    CHECK(output != NULL);
+    const float *got = sgm_tensor_const_data(output);
+    for (int64_t i = 0; i < sgm_shape_elements(sgm_tensor_shape(output)); i++)
         CHECK_NEAR(got[i], m->expected[i], 1e-5);
-    sgm_tensor_free(answer);
+    sgm_tensor_free(output);
     sgm_tensor_free(input);
 }
 
@@ -107,7 +107,7 @@ static void check_saved(sgm_trainer *trainer, const model *m, const char *ending
     unlink(name);
 }
 
-TEST(networks_answer_as_in_pytorch)
+TEST(networks_predict_as_in_pytorch)
 {
     for (int i = 0; i < MODELS; i++) {
         sgm_trainer *trainer = make(models[i].network);
@@ -150,10 +150,10 @@ TEST(what_does_not_fit_is_refused)
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(1-dense=0, 2-dense=2)"),
                 "no layer takes '4.weight', '4.bias'; say whose they are");
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(1-dense=0, 2-dense=4)",
-                                       .relaxed = false),
+                                       .skip_mismatch = false),
                 "no layer takes '2.weight', '2.bias'");
-    CHECK_OK(
-        sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(1-dense=0)", .relaxed = true));
+    CHECK_OK(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(1-dense=0)",
+                                    .skip_mismatch = true));
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "torch(dense=0)"),
                 "the network has no layer 'dense'");
     CHECK_ERROR(sgm_trainer_load_parts(trainer, stored("mlp.npz"), .names = "troch"),

@@ -137,7 +137,7 @@ TEST(frozen_parameters_stay)
     free_wave_trainer(made);
 }
 
-TEST(the_most_specific_initialiser_counts)
+TEST(the_maximum_specific_initialiser_counts)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_initialiser(made.trainer, "*.weights", sgm_constant_value(.value = 1)));
@@ -308,12 +308,12 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
     snprintf(path, sizeof path, "%s/model.safetensors", folder);
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    sgm_tensor *inputs = wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32);
+    sgm_tensor *inputs = wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32);
     sgm_tensor *before = sgm_trainer_predict(made.trainer, inputs, NULL);
     CHECK_OK(before);
-    double values[3 * WAVE_RECORDS], again[3 * WAVE_RECORDS];
-    CHECK_OK(sgm_tensor_read(before, values, 3 * WAVE_RECORDS));
-    for (int i = 0; i < WAVE_RECORDS; i++)
+    double values[3 * WAVE_EXAMPLES], again[3 * WAVE_EXAMPLES];
+    CHECK_OK(sgm_tensor_read(before, values, 3 * WAVE_EXAMPLES));
+    for (int i = 0; i < WAVE_EXAMPLES; i++)
         CHECK_NEAR(values[3 * i] + values[3 * i + 1] + values[3 * i + 2], 1, 1e-6);
     CHECK_OK(sgm_trainer_save(made.trainer, path));
     sgm__trainer_settings settings = {1, made.handler, SGM_FLOAT32};
@@ -321,7 +321,7 @@ TEST(predictions_are_probabilities_and_survive_a_checkpoint)
     CHECK_OK(sgm_trainer_load(loaded, path));
     sgm_tensor *after = sgm_trainer_predict(loaded, inputs, NULL);
     CHECK_OK(after);
-    CHECK_OK(sgm_tensor_read(after, again, 3 * WAVE_RECORDS));
+    CHECK_OK(sgm_tensor_read(after, again, 3 * WAVE_EXAMPLES));
     CHECK_INT(memcmp(values, again, sizeof values), 0);
     CHECK_ERROR(sgm_trainer_predict(loaded, inputs, "nothing"), "the network has no output 'nothing'");
     sgm_tensor_free(before);
@@ -360,7 +360,8 @@ TEST(modifiers_act_after_each_update)
     int recorded = 0;
     CHECK_OK(sgm_trainer_modifier(made.trainer, "1-*.weights", sgm_modifier_parse("max_norm(0.25)")));
     CHECK_OK(sgm_trainer_modifier(made.trainer, "2-*.weights", sgm_modifier_parse("scale(0)")));
-    CHECK_OK(sgm_trainer_modifier(made.trainer, "*.biases", sgm_modifier_parse("clip(-0.001, most=0.001)")));
+    CHECK_OK(
+        sgm_trainer_modifier(made.trainer, "*.biases", sgm_modifier_parse("clip(-0.001, maximum=0.001)")));
     CHECK_OK(sgm_trainer_modifier(made.trainer, "3-*.weights", sgm_modifier_create(set_to_one, &recorded)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_NEAR(largest_norm(made.trainer, 6, 8), 0.25, 1e-12);
@@ -374,7 +375,7 @@ TEST(modifiers_act_after_each_update)
 TEST(modifiers_are_checked)
 {
     CHECK_ERROR(sgm_modifier_parse("clipp(0, 1)"), "did you mean 'clip'?");
-    CHECK_ERROR(sgm_modifier_parse("clip(1)"), "wants a number for most");
+    CHECK_ERROR(sgm_modifier_parse("clip(1)"), "wants a number for maximum");
     CHECK_ERROR(sgm_modifier_parse("clip(1, -1)"), "must be below");
     CHECK_ERROR(sgm_modifier_parse("max_norm(0)"), "must be above 0");
     CHECK_ERROR(sgm_modifier_parse("scale(2, 3)"), "write '");
@@ -460,7 +461,7 @@ static double train_switching(const char *network, bool forgets)
     return value;
 }
 
-/* A prediction records another graph, in which nobody asks for targets. */
+/* A prediction examples another graph, in which nobody asks for targets. */
 TEST(predicting_in_between_does_not_change_training)
 {
     wave_trainer plain = make_wave_trainer((wave_options){.seed = 3}),
@@ -497,10 +498,10 @@ TEST(a_dynamic_layer_records_what_it_likes)
 
 TEST(networks_with_several_inputs_and_costs_train)
 {
-    static const char *const sections[] = {"left", "right", "targets", "sums"};
+    static const char *const fields[] = {"left", "right", "targets", "sums"};
     sgm_tensor *tensors[] = {wave(20, 3, 0, 1, SGM_FLOAT32), wave(20, 2, 1, 1, SGM_FLOAT32),
                              wave(20, 2, 2, 1, SGM_FLOAT32), wave(20, 1, 3, 1, SGM_FLOAT32)};
-    sgm_dataset *dataset = sgm_dataset_from("pairs", sections, tensors, 4);
+    sgm_dataset *dataset = sgm_dataset_from("pairs", fields, tensors, 4);
     wave_trainer made = make_wave_trainer((wave_options){
         .network = "a = input(3, name=left) + dense(4, tanh); b = input(2, name=right) + dense(4, tanh);"
                    "both = add(a, b); both + dense(2) + mean_squared;"

@@ -12,7 +12,7 @@ TEST(everything_has_a_name)
     CHECK_NEAR(number_of(made.trainer, "epoch"), 1, 0);
     CHECK_NEAR(number_of(made.trainer, "batch"), 2, 0);
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.1, 0);
-    CHECK(number_of(made.trainer, "optimiser.cost_total") > 0);
+    CHECK(number_of(made.trainer, "optimiser.loss") > 0);
     CHECK(number_of(made.trainer, "training.loss") > 0);
     CHECK(number_of(made.trainer, "running_time") > 0);
     sgm_matches matches;
@@ -74,7 +74,7 @@ TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
     CHECK_INT(system(path), 0);
 }
 
-/* Other numbers are part of the program, which is recorded again. */
+/* Other numbers are part of the program, which is re-recorded. */
 static bool change_momentum(void *user, const sgm_training_progress *progress)
 {
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 1)

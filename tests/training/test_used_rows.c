@@ -5,7 +5,7 @@
 
 #define WORDS 40
 #define SIZE 3
-#define RECORDS 24
+#define EXAMPLES 24
 #define STEPS 4
 
 static const sgm_dtype types[] = {SGM_FLOAT64, SGM_FLOAT64, SGM_FLOAT32};
@@ -27,14 +27,14 @@ static sgm_tensor *numbers(sgm_dtype dtype, const sgm_shape *shape, int64_t whic
 /* Words 0 to `words` - 1 */
 static sgm_dataset *texts(int64_t words)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    double values[RECORDS * STEPS];
-    for (int64_t i = 0; i < RECORDS * STEPS; i++)
+    static const char *const fields[] = {"inputs", "targets"};
+    double values[EXAMPLES * STEPS];
+    for (int64_t i = 0; i < EXAMPLES * STEPS; i++)
         values[i] = (double)((i * 7919 + 13) % 2003 % words);
-    sgm_shape shape = sgm_shape_of(RECORDS, STEPS), target = sgm_shape_of(RECORDS, 2);
+    sgm_shape shape = sgm_shape_of(EXAMPLES, STEPS), target = sgm_shape_of(EXAMPLES, 2);
     sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, &shape), numbers(SGM_FLOAT32, &target, 5)};
-    CHECK_OK(sgm_tensor_write(tensors[0], values, RECORDS * STEPS));
-    sgm_dataset *dataset = sgm_dataset_from("texts", sections, tensors, 2);
+    CHECK_OK(sgm_tensor_write(tensors[0], values, EXAMPLES * STEPS));
+    sgm_dataset *dataset = sgm_dataset_from("texts", fields, tensors, 2);
     CHECK_OK(dataset);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
@@ -114,7 +114,7 @@ static void check_unused(const char *type, const char *slot)
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
         read(&made, state, values);
         static const int first_batch =
-            16; /* tokens of the records of the seventh minibatch, which is the first */
+            16; /* tokens of the examples of the seventh minibatch, which is the first */
         for (int64_t word = 0; word < WORDS; word++) {
             bool used = false;
             for (int64_t i = 0; i < first_batch; i++)

@@ -1,4 +1,4 @@
-"""Writes torch/: weights of small networks as PyTorch saves them, and torch_models.h: what the networks answer.
+"""Writes torch/: weights of small networks as PyTorch saves them, and torch_models.h: what the networks predict.
 
     python3 torch_models.py > torch_models.h     (made with PyTorch 2.15)
 

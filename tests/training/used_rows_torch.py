@@ -7,7 +7,7 @@ Epsilon is next to nothing, as Adam and SparseAdam do not add the same part of i
 import torch
 
 torch.set_default_dtype(torch.float64)
-WORDS, SIZE, RECORDS, STEPS, BATCH = 40, 3, 24, 4, 4
+WORDS, SIZE, EXAMPLES, STEPS, BATCH = 40, 3, 24, 4, 4
 
 
 def numbers(shape, which):
@@ -16,8 +16,8 @@ def numbers(shape, which):
     return (((i * 7919 + which * 104729 + 13) % 2003).double() / 1000 - 1).reshape(shape)
 
 
-tokens = ((torch.arange(RECORDS * STEPS) * 7919 + 13) % 2003 % WORDS).reshape(RECORDS, STEPS)
-targets = numbers((RECORDS, 2), 5).float().double()  # as blocks hold them
+tokens = ((torch.arange(EXAMPLES * STEPS) * 7919 + 13) % 2003 % WORDS).reshape(EXAMPLES, STEPS)
+targets = numbers((EXAMPLES, 2), 5).float().double()  # as blocks hold them
 
 
 def train(make):
@@ -26,7 +26,7 @@ def train(make):
     embedding.weight.data.copy_(numbers((WORDS, SIZE), 0))
     optimisers = make(embedding.weight, [weights, biases])
     for epoch in range(2):
-        for first in range(0, RECORDS, BATCH):
+        for first in range(0, EXAMPLES, BATCH):
             for optimiser in optimisers:
                 optimiser.zero_grad()
             y = embedding(tokens[first:first + BATCH]).flatten(1) @ weights + biases

@@ -8,8 +8,8 @@
 #include "training/trainer.h"
 #include <sigma/sigma.h>
 
-#define WAVE_RECORDS 40
-#define WAVE_MOST 4096 /* elements of a state that is compared */
+#define WAVE_EXAMPLES 40
+#define WAVE_MAXIMUM 4096 /* elements of a state that is compared */
 #define WAVE_NETWORK "input(6) + dense(8, tanh) + dense(5, relu) + dense(3) + softmax_cross_entropy"
 
 /* Rows 0: a vector. */
@@ -30,14 +30,14 @@ __attribute__((unused)) static sgm_tensor *wave(int64_t rows, int64_t columns, d
 
 __attribute__((unused)) static sgm_dataset *wave_dataset(void)
 {
-    static const char *const sections[] = {"inputs", "targets"};
-    sgm_shape shape = sgm_shape_of(WAVE_RECORDS, 3);
-    sgm_tensor *tensors[2] = {wave(WAVE_RECORDS, 6, 0.3, 1, SGM_FLOAT32),
+    static const char *const fields[] = {"inputs", "targets"};
+    sgm_shape shape = sgm_shape_of(WAVE_EXAMPLES, 3);
+    sgm_tensor *tensors[2] = {wave(WAVE_EXAMPLES, 6, 0.3, 1, SGM_FLOAT32),
                               sgm_tensor_create(SGM_FLOAT32, &shape)};
     CHECK_OK(tensors[1]);
-    for (int64_t i = 0; i < WAVE_RECORDS; i++)
+    for (int64_t i = 0; i < WAVE_EXAMPLES; i++)
         sgm_tensor_set(tensors[1], (const int64_t[]){i, i * 7 % 3}, 1);
-    sgm_dataset *dataset = sgm_dataset_from("waves", sections, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     CHECK_OK(dataset);
@@ -79,7 +79,7 @@ __attribute__((unused)) static wave_trainer make_wave_trainer(wave_options optio
     return made;
 }
 
-/* Shuffled, with all records in their order as "validation". */
+/* Shuffled, with all examples in their order as "validation". */
 __attribute__((unused)) static wave_trainer make_validated_trainer(uint64_t seed)
 {
     wave_trainer made = make_wave_trainer((wave_options){.seed = seed, .shuffle = true});
@@ -115,11 +115,11 @@ __attribute__((unused)) static void set_golden_parameters(sgm_trainer *trainer, 
 
 static void check_near_tensors(const sgm_tensor *a, const sgm_tensor *b, double tolerance)
 {
-    static double left[WAVE_MOST], right[WAVE_MOST];
+    static double left[WAVE_MAXIMUM], right[WAVE_MAXIMUM];
     CHECK_OK(a);
     CHECK_OK(b);
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(a));
-    CHECK(count <= WAVE_MOST);
+    CHECK(count <= WAVE_MAXIMUM);
     CHECK_OK(sgm_tensor_read(a, left, count));
     CHECK_OK(sgm_tensor_read(b, right, count));
     for (size_t i = 0; i < count; i++)
@@ -161,7 +161,7 @@ typedef struct loss_curve {
     double losses[512];
     size_t count;
     double sum;
-    int64_t records;
+    int64_t examples;
 } loss_curve;
 
 __attribute__((unused)) static bool follow_losses(void *user, const sgm_training_progress *progress)
@@ -169,15 +169,15 @@ __attribute__((unused)) static bool follow_losses(void *user, const sgm_training
     loss_curve *curve = user;
     if (progress->kind == SGM_PROGRESS_EPOCH) {
         curve->sum = 0;
-        curve->records = 0;
+        curve->examples = 0;
     }
     if (progress->kind != SGM_PROGRESS_ITERATION || curve->count == 512)
         return true;
-    double sum = progress->training.loss * (double)progress->training.records;
-    int64_t records = progress->training.records;
-    curve->losses[curve->count++] = (sum - curve->sum) / (double)(records - curve->records);
+    double sum = progress->training.loss * (double)progress->training.examples;
+    int64_t examples = progress->training.examples;
+    curve->losses[curve->count++] = (sum - curve->sum) / (double)(examples - curve->examples);
     curve->sum = sum;
-    curve->records = records;
+    curve->examples = examples;
     return true;
 }
 

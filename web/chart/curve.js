@@ -1,4 +1,4 @@
-/* One series of one trainer: (x, least, most, last) of each piece, null where a value was none (NaN, infinite).
+/* One series of one trainer: (x, minimum, maximum, last) of each piece, null where a value was none (NaN, infinite).
  * Points that are pushed are appended; pieces are joined so that there are never more than twice `limit`. */
 
 const indexOf = { iteration: 0, epoch: 1, seconds: 2 };

@@ -1,7 +1,7 @@
 /* Curves as lines, bands and marks, on a canvas or in an SVG: a pen knows the difference (pens.js). */
 import { lowerBound, smooth } from './curve.js';
 
-const many = 16; /* curves: from here on lines go through least and most, without bands */
+const many = 16; /* curves: from here on lines go through minimum and maximum, without bands */
 const wayOfSmooth = 4; /* times its range: from here on a curve is rough */
 const fewPoints = 24; /* in the window: there is nothing to smooth */
 
@@ -55,7 +55,7 @@ function zigzag(pieces, from, to, map) {
     return all;
 }
 
-/* Polygons: along the most, back along the least. */
+/* Polygons: along the maximum, back along the minimum. */
 function bands(pieces, from, to, map) {
     const all = [];
     let high = [], low = [];
@@ -154,9 +154,9 @@ export function drawChanges(pen, view, map) {
     }
 }
 
-/* Least and most of what can be seen: the range of the y axis. `robust` leaves out a hundredth at each end. */
+/* Minimum and maximum of what can be seen: the range of the y axis. `robust` leaves out a hundredth at each end. */
 export function extent(view) {
-    let low = Infinity, high = -Infinity, least = Infinity;
+    let low = Infinity, high = -Infinity, minimum = Infinity;
     const sample = [];
     for (const curve of view.curves) {
         if (!curve.visible) continue;
@@ -165,8 +165,8 @@ export function extent(view) {
             if (pieces.min[i] === null || pieces.max[i] === null) continue;
             low = Math.min(low, pieces.min[i]);
             high = Math.max(high, pieces.max[i]);
-            if (pieces.min[i] > 0) least = Math.min(least, pieces.min[i]);
-            else if (pieces.max[i] > 0) least = Math.min(least, pieces.max[i]);
+            if (pieces.min[i] > 0) minimum = Math.min(minimum, pieces.min[i]);
+            else if (pieces.max[i] > 0) minimum = Math.min(minimum, pieces.max[i]);
             if (view.robust) sample.push(pieces.min[i], pieces.max[i]);
         }
     }
@@ -175,5 +175,5 @@ export function extent(view) {
         low = sample[Math.floor(sample.length * 0.01)];
         high = sample[Math.ceil(sample.length * 0.98) - 1];
     }
-    return { low, high, least };
+    return { low, high, minimum };
 }

@@ -43,9 +43,9 @@ async function allPieces(curve, axis, from, to) {
     return rows;
 }
 
-/* One line a point. Where the server no longer has each, a line has least and most of several. */
+/* One line a point. Where the server no longer has each, a line has minimum and maximum of several. */
 export async function exportCsv(view, title) {
-    const lines = [`trainer,identifier,${view.axis},value,least,most`], [from, to] = view.zoom ?? [null, null];
+    const lines = [`trainer,identifier,${view.axis},value,minimum,maximum`], [from, to] = view.zoom ?? [null, null];
     for (const curve of view.curves.filter((one) => one.visible)) {
         const head = `${quoted(curve.trainer)},${quoted(curve.id)}`;
         for (const row of await allPieces(curve, view.axis, from, to)) lines.push(`${head},${row.join(',')}`);
@@ -106,11 +106,11 @@ export function exportSvg(view, title) {
 
 /* Places of the newest rows, newest first: all at which a curve of few points has one, and of the others as many as
  * there is room for. */
-export function tablePlaces(lists, most = tableRows) {
-    const isFew = (list) => list.length <= most / 2, few = new Set(lists.filter(isFew).flat());
+export function tablePlaces(lists, maximum = tableRows) {
+    const isFew = (list) => list.length <= maximum / 2, few = new Set(lists.filter(isFew).flat());
     const rest = [...new Set(lists.filter((list) => !isFew(list)).flat())].filter((x) => !few.has(x))
         .sort((a, b) => b - a);
-    const stride = Math.max(1, Math.ceil(rest.length / Math.max(1, most - few.size)));
+    const stride = Math.max(1, Math.ceil(rest.length / Math.max(1, maximum - few.size)));
     return [...few, ...rest.filter((_, i) => i % stride === 0)].sort((a, b) => b - a);
 }
 

@@ -179,7 +179,7 @@ export class Hover {
         box.hidden = false;
         const { offsetWidth: w, offsetHeight: height } = box, gap = 14;
         const left = at.x + gap + w > view.width ? at.x - gap - w : at.x + gap;
-        const within = (value, most) => Math.max(0, Math.min(value, most));
+        const within = (value, maximum) => Math.max(0, Math.min(value, maximum));
         const px = within(left, view.width - w), py = within(at.y - height / 2, view.height - height);
         box.style.transform = `translate(${px}px, ${py}px)`;
     }

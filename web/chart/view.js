@@ -1,5 +1,5 @@
 /* The plot of a chart. Dygraphs has the axes, their ticks, the grid and zooming with the mouse; the curves are drawn by
- * draw.js, with least and most of each piece, into dygraphs' canvas. */
+ * draw.js, with minimum and maximum of each piece, into dygraphs' canvas. */
 import { h } from '../elements.js';
 import { tick, tickPercent, timeText } from '../format.js';
 import { colour } from '../theme.js';
@@ -124,10 +124,10 @@ export class View {
             this.yRange = this.yZoom;
             return;
         }
-        let { low, high, least } = extent(this);
-        if (low > high) [low, high, least] = [0, 1, 0.1];
+        let { low, high, minimum } = extent(this);
+        if (low > high) [low, high, minimum] = [0, 1, 0.1];
         if (this.yLog) {
-            low = low > 0 ? low : least === Infinity ? high / 1000 : least;
+            low = low > 0 ? low : minimum === Infinity ? high / 1000 : minimum;
             high = Math.max(high, low * 1.5);
             const pad = (high / low) ** 0.04;
             this.yRange = high > 0 ? [low / pad, high * pad] : [0.1, 1];

@@ -11,14 +11,14 @@ export function arrange(given, { width, height, gap, space }) {
     const rows = [];
     for (const box of boxes.values()) (rows[box.row] ??= []).push(box);
     rows.forEach((row) => placeRow(row, boxes));
-    const columns = [...boxes.values()].map((box) => box.column), least = Math.min(...columns);
+    const columns = [...boxes.values()].map((box) => box.column), minimum = Math.min(...columns);
     for (const box of boxes.values()) {
-        box.x = (box.column - least) * (width + gap);
+        box.x = (box.column - minimum) * (width + gap);
         box.y = box.row * (height + space);
     }
     const edges = layers.flatMap((layer) => layer.inputs.map((name) => [boxes.get(name), boxes.get(layer.name)]))
         .filter(([from]) => from);
-    return { boxes: [...boxes.values()], edges, width: (Math.max(...columns) - least) * (width + gap) + width,
+    return { boxes: [...boxes.values()], edges, width: (Math.max(...columns) - minimum) * (width + gap) + width,
         height: rows.length * (height + space) - space };
 }
 

@@ -15,9 +15,9 @@ export class TensorChoice {
         const { layers } = await get('network', { trainer }, { signal });
         this.layers = layers;
         this.tensors = layers.flatMap((layer) => layer.tensors);
-        const names = this.tensors.map((tensor) => tensor.name), standard = this.tensors.find((tensor) =>
+        const names = this.tensors.map((tensor) => tensor.name), first = this.tensors.find((tensor) =>
             tensor.shape.length > 1) ?? this.tensors[0];
-        const value = names.includes(wanted) ? wanted : standard?.name ?? null;
+        const value = names.includes(wanted) ? wanted : first?.name ?? null;
         this.element.replaceChildren(...names.map((name) => h('option', { value: name, text: name })));
         if (value !== null) this.element.value = value;
         this.element.hidden = names.length === 0;

@@ -9,8 +9,8 @@ import { definePanel } from '../panel.js';
 
 definePanel('changes', {
     icon: 'undo',
-    tab: 'parameters', order: 2,
-    size: { w: 5, h: 9 }, least: { w: 3, h: 4 },
+    tab: 'settings', order: 2,
+    size: { w: 5, h: 9 }, minimum: { w: 3, h: 4 },
     create,
 });
 

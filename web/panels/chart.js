@@ -22,10 +22,10 @@ const viewOptions = { axis: 'iteration', yLog: false, xLog: false, fromZero: fal
 
 definePanel('chart', {
     icon: 'chart',
-    size: { w: 6, h: 8 }, least: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
-    standard: [
+    size: { w: 6, h: 8 }, minimum: { w: 3, h: 5 }, heights: { 1: 8 }, order: 2,
+    default: [
         { tab: 'training', order: 2, w: 8, h: 10,
-            options: { name: 'loss', series: ['optimiser.cost_total', 'training.loss', 'validation.loss'],
+            options: { name: 'loss', series: ['optimiser.loss', 'training.loss', 'validation.loss'],
                 smoothing: 0.25 } },
         { tab: 'training', order: 3, w: 4, h: 9, options: { name: 'learning_rate',
             series: ['optimiser.current_learning_rate'] } },
@@ -62,7 +62,7 @@ export function createChart(panel) {
     function trainersOf(spec) {
         if (spec.trainer) return state.trainers.has(spec.trainer) ? [spec.trainer] : [];
         if (options.trainer) return [options.trainer];
-        return [...state.trainers.values()].filter((trainer) => !trainer.ghost).map((trainer) => trainer.name);
+        return [...state.trainers.values()].filter((trainer) => !trainer.unscheduled).map((trainer) => trainer.name);
     }
 
     /* Patterns become what is recorded. What is not yet is so from now on, if it exists. */

@@ -11,7 +11,7 @@ import { select as selectTrainer, state } from '../store.js';
 definePanel('checkpoints', {
     icon: 'save',
     tab: 'checkpoints', order: 1,
-    size: { w: 8, h: 9 }, least: { w: 4, h: 5 },
+    size: { w: 8, h: 9 }, minimum: { w: 4, h: 5 },
     create,
 });
 

@@ -10,7 +10,7 @@ import { state } from '../store.js';
 definePanel('configuration', {
     icon: 'table',
     tab: 'checkpoints', order: 2,
-    size: { w: 4, h: 19 }, least: { w: 3, h: 4 }, heights: { 6: 13, 1: 15 },
+    size: { w: 4, h: 19 }, minimum: { w: 3, h: 4 }, heights: { 6: 13, 1: 15 },
     create,
 });
 

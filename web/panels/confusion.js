@@ -1,4 +1,4 @@
-/* Which class the network takes for which; a cell that is chosen shows the records in it, and so does a row of the
+/* Which class the network takes for which; a cell that is chosen shows the examples in it, and so does a row of the
  * data's classes: what there is to learn from, and what the network makes of it. */
 import { get } from '../api.js';
 import { button, fill, h, select, setText } from '../elements.js';
@@ -11,12 +11,12 @@ import { state } from '../store.js';
 definePanel('confusion', {
     icon: 'table',
     tab: 'inspect', order: 3,
-    size: { w: 8, h: 14 }, least: { w: 4, h: 7 }, heights: { 6: 15, 1: 21 },
+    size: { w: 8, h: 14 }, minimum: { w: 4, h: 7 }, heights: { 6: 15, 1: 21 },
     options: { data: '' },
     create,
 });
 
-const page = 24; /* records at once */
+const page = 24; /* examples at once */
 
 /* Bytes, each a row of 256 with a one: a text. null: it is none. */
 function textOf({ inputs }, shape) {
@@ -37,40 +37,40 @@ function share(part, whole) {
     return whole > 0 ? percent(part === whole ? 1 : Math.floor(100 * part / whole) / 100, 0) : '–';
 }
 
-/* A record as a picture if its inputs are one, else as numbers. */
-function drawRecord(record, { shape, classes, names }) {
-    const image = imageShape(shape), wrong = record.target !== record.answer, written = textOf(record, shape);
+/* An example as a picture if its inputs are one, else as numbers. */
+function drawExample(example, { shape, classes, names }) {
+    const image = imageShape(shape), wrong = example.target !== example.prediction, written = textOf(example, shape);
     let picture;
-    if (written !== null) return h('figure', { class: 'record is-text', title: t('confusion.record',
-        { n: integer(record.index) }) }, h('pre', { class: 'record-text', text: written }));
+    if (written !== null) return h('figure', { class: 'example is-text', title: t('confusion.example',
+        { n: integer(example.index) }) }, h('pre', { class: 'example-text', text: written }));
     if (image) {
-        picture = h('canvas', { class: 'record-picture', role: 'img', 'aria-label': t('confusion.record',
-            { n: integer(record.index) }) });
-        const values = flatten(record.inputs, image);
+        picture = h('canvas', { class: 'example-picture', role: 'img', 'aria-label': t('confusion.example',
+            { n: integer(example.index) }) });
+        const values = flatten(example.inputs, image);
         paint(picture, values, image, Math.min(...values), Math.max(...values));
-    } else picture = h('div', { class: 'record-numbers mono' }, record.inputs.slice(0, 12).map((value) =>
+    } else picture = h('div', { class: 'example-numbers mono' }, example.inputs.slice(0, 12).map((value) =>
         h('span', { text: number(value, 3) })));
-    const text = classes === null ? `${record.outputs.slice(0, 3).map((value) => number(value, 3)).join(' ')} · ${
-        (record.targets ?? []).slice(0, 3).map((value) => number(value, 3)).join(' ')}`
-        : `${nameOf(names, record.target)} → ${nameOf(names, record.answer)}`;
-    const sure = classes > 2 || record.outputs.length > 1 ? percent(record.outputs[record.answer], 0) : '';
-    return h('figure', { class: 'record', title: t('confusion.record', { n: integer(record.index) }) }, picture,
+    const text = classes === null ? `${example.outputs.slice(0, 3).map((value) => number(value, 3)).join(' ')} · ${
+        (example.targets ?? []).slice(0, 3).map((value) => number(value, 3)).join(' ')}`
+        : `${nameOf(names, example.target)} → ${nameOf(names, example.prediction)}`;
+    const sure = classes > 2 || example.outputs.length > 1 ? percent(example.outputs[example.prediction], 0) : '';
+    return h('figure', { class: 'example', title: t('confusion.example', { n: integer(example.index) }) }, picture,
         h('figcaption', { class: classes !== null && wrong ? 'is-wrong' : '' }, h('b', { text, title: text }),
             classes === null ? null : h('span', { class: 'dim', text: sure })));
 }
 
 function create(panel) {
     let found = null, shown = null, busy = false;
-    const matrix = h('div', { class: 'confusion-matrix' }), records = h('div', { class: 'records' });
+    const matrix = h('div', { class: 'confusion-matrix' }), examples = h('div', { class: 'examples' });
     const title = h('b'), all = button(t('confusion.all'), () => { press(null); browse(); },
         { class: 'button is-quiet', hidden: true });
-    const heading = h('div', { class: 'records-head' }, title, all);
+    const heading = h('div', { class: 'examples-head' }, title, all);
     const more = button(t('confusion.more'), () => browse(true), { class: 'button is-quiet', hidden: true });
     const data = select([], '', (name) => { panel.setOption('data', name); shown = null; begin(); },
         { 'aria-label': t('confusion.data') });
     panel.tools.append(data);
     panel.body.append(h('div', { class: 'confusion' }, matrix,
-        h('div', { class: 'scroll confusion-records' }, heading, records, more)));
+        h('div', { class: 'scroll confusion-examples' }, heading, examples, more)));
 
     const wanted = () => (panel.options.data === '' ? undefined : panel.options.data);
 
@@ -84,13 +84,13 @@ function create(panel) {
     async function show(query, text, append = false) {
         const answer = await get('data', { trainer: panel.trainer(), data: wanted(), ...query });
         offer(answer.data);
-        const figures = answer.items.map((record) => drawRecord(record, answer));
-        if (append) records.append(...figures);
-        else records.replaceChildren(...figures);
+        const figures = answer.items.map((example) => drawExample(example, answer));
+        if (append) examples.append(...figures);
+        else examples.replaceChildren(...figures);
         setText(title, text);
         shown = { query, title: text, next: answer.next };
-        all.hidden = query.record === undefined && query.class === undefined;
-        more.hidden = query.record !== undefined || answer.next >= answer.records || answer.items.length === 0;
+        all.hidden = query.example === undefined && query.class === undefined;
+        more.hidden = query.example !== undefined || answer.next >= answer.examples || answer.items.length === 0;
     }
 
     function browse(append = false) {
@@ -105,27 +105,28 @@ function create(panel) {
     }
 
     /* Mistakes have examples; what is right is looked up by its class. */
-    function choose(target, answer) {
-        const examples = found.examples.filter(([a, b]) => a === target && b === answer).map(([, , index]) => index);
+    function choose(target, prediction) {
+        const examples = found.examples.filter(([a, b]) => a === target && b === prediction)
+            .map(([, , index]) => index);
         const name = nameOf(found.names, target);
-        const text = target === answer ? t('confusion.class', { name })
-            : t('confusion.taken', { target: name, answer: nameOf(found.names, answer) });
-        const query = target === answer ? { from: 0, count: page, class: target } : { record: examples };
-        press(`${target},${answer}`);
-        if (target !== answer && examples.length === 0) {
+        const text = target === prediction ? t('confusion.class', { name })
+            : t('confusion.taken', { target: name, prediction: nameOf(found.names, prediction) });
+        const query = target === prediction ? { from: 0, count: page, class: target } : { example: examples };
+        press(`${target},${prediction}`);
+        if (target !== prediction && examples.length === 0) {
             setText(title, text);
             all.hidden = false;
-            records.replaceChildren(h('p', { class: 'nothing', text: t('confusion.none') }));
+            examples.replaceChildren(h('p', { class: 'nothing', text: t('confusion.none') }));
             more.hidden = true;
         } else show(query, text).catch((error) => panel.fail(error));
     }
 
-    function cell(count, sum, target, answer, pressed) {
-        const key = `${target},${answer}`, label = t('confusion.cell', { target: nameOf(found.names, target),
-            answer: nameOf(found.names, answer), n: integer(count) });
+    function cell(count, sum, target, prediction, pressed) {
+        const key = `${target},${prediction}`, label = t('confusion.cell', { target: nameOf(found.names, target),
+            prediction: nameOf(found.names, prediction), n: integer(count) });
         const element = h('button', { type: 'button', class: 'confusion-cell', title: label, 'aria-label': label,
-            data: { cell: key, right: String(target === answer) }, 'aria-pressed': String(pressed === key),
-            on: { click: () => choose(target, answer) } }, count > 0 ? integer(count) : '');
+            data: { cell: key, right: String(target === prediction) }, 'aria-pressed': String(pressed === key),
+            on: { click: () => choose(target, prediction) } }, count > 0 ? integer(count) : '');
         element.style.setProperty('--share', `${count > 0 ? 12 + 78 * Math.sqrt(count / sum) : 0}%`);
         return element;
     }

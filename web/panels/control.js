@@ -28,7 +28,7 @@ const figures = [
 definePanel('control', {
     icon: 'play',
     tab: 'training', order: 1,
-    size: { w: 4, h: 10 }, least: { w: 3, h: 5 }, heights: { 6: 9, 1: 12 },
+    size: { w: 4, h: 10 }, minimum: { w: 3, h: 5 }, heights: { 6: 9, 1: 12 },
     create,
 });
 

@@ -15,14 +15,14 @@ const leastCentred = 20; /* rows of an image: smaller ones are filled by what th
 definePanel('draw', {
     icon: 'pencil',
     tab: 'play', order: 1,
-    size: { w: 6, h: 11 }, least: { w: 4, h: 7 }, heights: { 6: 11, 1: 15 },
+    size: { w: 6, h: 11 }, minimum: { w: 4, h: 7 }, heights: { 6: 11, 1: 15 },
     create,
 });
 
 function create(panel) {
     let image = null, names = null, values = null, cursor = null, wanted = false, busy = false;
     const canvas = h('canvas', { class: 'draw-canvas', tabindex: '0', role: 'img', 'aria-label': t('draw.canvas') });
-    const answers = h('ol', { class: 'draw-answers', 'aria-live': 'polite', 'aria-label': t('draw.answers') });
+    const answers = h('ol', { class: 'draw-prediction', 'aria-live': 'polite', 'aria-label': t('draw.prediction') });
     const rows = Array.from({ length: shown }, () => {
         const name = h('b'), bar = h('span', { class: 'draw-bar' }), share = h('span', { class: 'dim' });
         return { element: h('li', {}, name, h('span', { class: 'draw-track' }, bar), share), name, bar, share };

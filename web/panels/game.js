@@ -11,7 +11,7 @@ const signs = { '1': '×', '-1': '○', '0': '' };
 definePanel('game', {
     icon: 'table',
     tab: 'play', order: 3,
-    size: { w: 6, h: 9 }, least: { w: 3, h: 7 }, heights: { 6: 9, 1: 11 },
+    size: { w: 6, h: 9 }, minimum: { w: 3, h: 7 }, heights: { 6: 9, 1: 11 },
     create,
 });
 

@@ -11,7 +11,7 @@ import { colour } from '../theme.js';
 definePanel('histogram', {
     icon: 'chart',
     tab: 'inspect', order: 2,
-    size: { w: 8, h: 10 }, least: { w: 4, h: 6 }, heights: { 6: 11, 1: 12 },
+    size: { w: 8, h: 10 }, minimum: { w: 4, h: 6 }, heights: { 6: 11, 1: 12 },
     options: { tensor: '', what: 'weights' },
     create,
 });
@@ -21,13 +21,13 @@ const renewed = 30000; /* the server forgets who watches after 120 s */
 const edge = { left: 52, right: 8, top: 8, bottom: 22 };
 
 /* Round values between two bounds. */
-function ticks(least, most, wanted) {
-    const span = most - least;
-    if (!(span > 0)) return [least];
+function ticks(minimum, maximum, wanted) {
+    const span = maximum - minimum;
+    if (!(span > 0)) return [minimum];
     const power = 10 ** Math.floor(Math.log10(span / wanted)), step = power * ([1, 2, 5, 10].find((n) =>
         span / (n * power) <= wanted) ?? 10);
     const found = [];
-    for (let value = Math.ceil(least / step) * step; value <= most + step * 1e-9; value += step)
+    for (let value = Math.ceil(minimum / step) * step; value <= maximum + step * 1e-9; value += step)
         found.push(Math.abs(value) < step * 1e-9 ? 0 : value);
     return found;
 }
@@ -41,25 +41,25 @@ function coarser(column) {
 
 /* The range of all columns; one that is a point gets some room. */
 function rangeOf(columns) {
-    const known = columns.filter((column) => column.least !== null);
-    let least = Math.min(...known.map((column) => column.least)),
-        most = Math.max(...known.map((column) => column.most));
-    if (!(most > least)) {
-        const room = Math.abs(least) * 0.1 || 1;
-        least -= room;
-        most += room;
+    const known = columns.filter((column) => column.minimum !== null);
+    let minimum = Math.min(...known.map((column) => column.minimum)),
+        maximum = Math.max(...known.map((column) => column.maximum));
+    if (!(maximum > minimum)) {
+        const room = Math.abs(minimum) * 0.1 || 1;
+        minimum -= room;
+        maximum += room;
     }
-    return { least, most };
+    return { minimum, maximum };
 }
 
-function axes(context, area, { least, most }) {
+function axes(context, area, { minimum, maximum }) {
     context.font = `11px ${getComputedStyle(document.body).fontFamily}`;
     context.strokeStyle = colour('grid-line');
     context.fillStyle = colour('ink-3');
     context.lineWidth = 1;
     context.textAlign = 'right';
     context.textBaseline = 'middle';
-    for (const value of ticks(least, most, Math.max(2, area.height / 40))) {
+    for (const value of ticks(minimum, maximum, Math.max(2, area.height / 40))) {
         const y = Math.round(area.y(value)) + 0.5;
         context.beginPath();
         context.moveTo(area.left, y);
@@ -76,14 +76,14 @@ function drawColumns(context, area, columns) {
         : area.left + area.width);
     context.fillStyle = colour('accent');
     columns.forEach((column, i) => {
-        if (column.least === null) return;
+        if (column.minimum === null) return;
         const before = Math.round(i > 0 ? (x(i - 1) + x(i)) / 2 : area.left), after = Math.round(i + 1 < columns.length
             ? (x(i) + x(i + 1)) / 2 : area.left + area.width);
-        const peak = Math.max(...column.bins), step = (column.most - column.least) / column.bins.length;
+        const peak = Math.max(...column.bins), step = (column.maximum - column.minimum) / column.bins.length;
         column.bins.forEach((bin, k) => {
             if (bin === 0) return;
-            const top = Math.round(area.y(column.least + (k + 1) * step)),
-                bottom = Math.round(area.y(column.least + k * step));
+            const top = Math.round(area.y(column.minimum + (k + 1) * step)),
+                bottom = Math.round(area.y(column.minimum + k * step));
             context.globalAlpha = 0.08 + 0.92 * Math.sqrt(bin / peak);
             context.fillRect(before, Math.min(top, bottom - 1), Math.max(1, after - before), Math.max(1, bottom - top));
         });
@@ -100,12 +100,12 @@ function drawColumns(context, area, columns) {
 
 /* What is now, lying on its side at the same scale. */
 function drawNow(context, area, now, span) {
-    if (now.least === null) return;
-    const peak = Math.max(...now.bins), step = (now.most - now.least) / now.bins.length;
+    if (now.minimum === null) return;
+    const peak = Math.max(...now.bins), step = (now.maximum - now.minimum) / now.bins.length;
     const left = area.left + area.width + 14;
     context.fillStyle = colour('accent');
     now.bins.forEach((bin, k) => {
-        const top = area.y(now.least + (k + 1) * step), bottom = area.y(now.least + k * step);
+        const top = area.y(now.minimum + (k + 1) * step), bottom = area.y(now.minimum + k * step);
         if (bin > 0) context.fillRect(left, top, Math.max(1, span * bin / peak), Math.max(1, bottom - top - 0.5));
     });
     const y = area.y(now.mean);
@@ -135,7 +135,7 @@ function create(panel) {
         const { context, width, height } = made, range = rangeOf(columns), now = Math.min(140, width * 0.24);
         const area = { left: edge.left, width: width - edge.left - edge.right - now - 14, top: edge.top,
             bottom: height - edge.bottom, height: height - edge.top - edge.bottom };
-        area.y = (value) => area.bottom - (value - range.least) / (range.most - range.least) * area.height;
+        area.y = (value) => area.bottom - (value - range.minimum) / (range.maximum - range.minimum) * area.height;
         axes(context, area, range);
         drawColumns(context, area, columns);
         drawNow(context, area, found, now);
@@ -145,11 +145,11 @@ function create(panel) {
         const some = (found?.history?.length ?? 0) > 0;
         panel.empty(some ? null : found?.note || t('histogram.none'));
         canvas.hidden = !some;
-        const told = ['least', 'most', 'mean', 'deviation', ...(found?.others > 0 ? ['others'] : [])];
+        const told = ['minimum', 'maximum', 'mean', 'standard_deviation', ...(found?.others > 0 ? ['others'] : [])];
         fill(figures, some ? told.map((name) =>
             h('div', {}, h('dt', { text: t(`histogram.${name}`) }), h('dd', { text: number(found[name], 3) }))) : []);
         canvas.setAttribute('aria-label', some ? t('histogram.label', { name: identifier(),
-            least: number(found.least, 3), most: number(found.most, 3), mean: number(found.mean, 3) }) : '');
+            minimum: number(found.minimum, 3), maximum: number(found.maximum, 3), mean: number(found.mean, 3) }) : '');
         setText(panel.note, some ? t('histogram.since', { n: integer(found.history[0].iteration) }) : '');
         draw();
     }

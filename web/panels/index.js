@@ -2,7 +2,7 @@
 import './control.js';
 import './chart.js';
 import './accuracy.js';
-import './parameters.js';
+import './settings.js';
 import './changes.js';
 import './rules.js';
 import './checkpoints.js';

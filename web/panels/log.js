@@ -11,7 +11,7 @@ const mostLines = 2000;
 definePanel('log', {
     icon: 'table',
     tab: 'log', order: 1,
-    size: { w: 8, h: 19 }, least: { w: 4, h: 5 }, heights: { 6: 14, 1: 13 },
+    size: { w: 8, h: 19 }, minimum: { w: 4, h: 5 }, heights: { 6: 14, 1: 13 },
     options: { level: 'info' },
     create,
 });

@@ -11,7 +11,7 @@ const mostClasses = 100;
 definePanel('maximise', {
     icon: 'eye',
     tab: 'play', order: 2,
-    size: { w: 6, h: 11 }, least: { w: 3, h: 5 }, heights: { 6: 11, 1: 11 },
+    size: { w: 6, h: 11 }, minimum: { w: 3, h: 5 }, heights: { 6: 11, 1: 11 },
     options: { steps: 256 },
     create,
 });

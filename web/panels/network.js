@@ -12,7 +12,7 @@ import { state } from '../store.js';
 definePanel('network', {
     icon: 'branch',
     tab: 'inspect', order: 1,
-    size: { w: 4, h: 24 }, least: { w: 3, h: 6 }, heights: { 6: 16, 1: 16 },
+    size: { w: 4, h: 24 }, minimum: { w: 3, h: 6 }, heights: { 6: 16, 1: 16 },
     create,
 });
 
@@ -31,8 +31,8 @@ function shapeText(shape) {
 }
 
 /* Roughly what fits: the whole is in the details. */
-function short(text, most) {
-    return text.length > most ? `${text.slice(0, most - 1)}…` : text;
+function short(text, maximum) {
+    return text.length > maximum ? `${text.slice(0, maximum - 1)}…` : text;
 }
 
 function kindOf(layer) {

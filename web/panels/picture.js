@@ -11,7 +11,7 @@ import { state } from '../store.js';
 definePanel('picture', {
     icon: 'eye',
     tab: 'inspect', order: 4,
-    size: { w: 12, h: 11 }, least: { w: 3, h: 5 }, heights: { 6: 11, 1: 12 },
+    size: { w: 12, h: 11 }, minimum: { w: 3, h: 5 }, heights: { 6: 11, 1: 12 },
     options: { tensor: '' },
     create,
 });
@@ -30,7 +30,7 @@ function create(panel) {
     function draw() {
         if (!found) return;
         const { rows, columns, count, values } = found, each = rows * columns;
-        const peak = Math.max(Math.abs(found.least), Math.abs(found.most)) || 1;
+        const peak = Math.max(Math.abs(found.minimum), Math.abs(found.maximum)) || 1;
         while (pictures.children.length > count) pictures.lastChild.remove();
         while (pictures.children.length < count) pictures.append(h('canvas', { class: 'tensor-picture', role: 'img' }));
         pictures.classList.toggle('is-one', found.pictures === 1);
@@ -40,7 +40,7 @@ function create(panel) {
             canvas.title = `${choice.element.value} ${integer(found.index + i)}`;
             canvas.setAttribute('aria-label', canvas.title);
         });
-        setText(scale, t('picture.range', { least: number(found.least, 3), most: number(found.most, 3) }));
+        setText(scale, t('picture.range', { minimum: number(found.minimum, 3), maximum: number(found.maximum, 3) }));
         before.hidden = after.hidden = found.pictures <= page;
         before.disabled = found.index === 0;
         after.disabled = found.index + count >= found.pictures;

@@ -10,15 +10,15 @@ import { state } from '../store.js';
 const examples = [
     'if validation.loss stalls 5 epochs then stop',
     'every 1 epoch if validation.accuracy reaches maximum then save "best"',
-    'if optimiser.cost_total increases 3 times then set optimiser.learning_rate *= 0.5',
+    'if optimiser.loss increases 3 times then set optimiser.learning_rate *= 0.5',
     'after 10 epochs pause',
     'every 100 iterations value_reporter(training.loss)',
 ];
 
 definePanel('rules', {
     icon: 'branch',
-    tab: 'parameters', order: 3,
-    size: { w: 5, h: 10 }, least: { w: 3, h: 5 },
+    tab: 'settings', order: 3,
+    size: { w: 5, h: 10 }, minimum: { w: 3, h: 5 },
     create,
 });
 

@@ -11,7 +11,7 @@ const kept = 150; /* values, of 2 s each: five minutes */
 definePanel('system', {
     icon: 'sliders',
     tab: 'log', order: 3,
-    size: { w: 4, h: 10 }, least: { w: 3, h: 4 }, heights: { 6: 9, 1: 9 },
+    size: { w: 4, h: 10 }, minimum: { w: 3, h: 4 }, heights: { 6: 9, 1: 9 },
     create,
 });
 

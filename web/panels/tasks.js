@@ -12,7 +12,7 @@ const keepEnded = 5000;
 definePanel('tasks', {
     icon: 'check',
     tab: 'log', order: 2,
-    size: { w: 4, h: 9 }, least: { w: 3, h: 3 }, heights: { 1: 8 },
+    size: { w: 4, h: 9 }, minimum: { w: 3, h: 3 }, heights: { 1: 8 },
     create,
 });
 

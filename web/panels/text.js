@@ -8,7 +8,7 @@ import { definePanel } from '../panel.js';
 definePanel('text', {
     icon: 'pencil',
     tab: 'play', order: 4,
-    size: { w: 6, h: 9 }, least: { w: 3, h: 6 }, heights: { 6: 9, 1: 12 },
+    size: { w: 6, h: 9 }, minimum: { w: 3, h: 6 }, heights: { 6: 9, 1: 12 },
     options: { begin: 'The ', temperature: 0.7, length: 200 },
     create,
 });

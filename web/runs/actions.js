@@ -63,8 +63,8 @@ export function chooseColumns(anchor, runs, chosen, change) {
         check.checked = set.has(key);
         return h('label', { class: 'runs-choice' }, check, h('span', { text: labelOf(key) }));
     };
-    const standard = h('button', { type: 'button', class: 'link', text: t('runs.standard_columns'),
+    const defaults = h('button', { type: 'button', class: 'link', text: t('runs.default_columns'),
         on: { click: () => change(null) } });
     popover(anchor, h('div', { class: 'runs-choices' }, groupsOf(runs).map((group) => h('fieldset', {},
-        h('legend', { text: group.heading }), group.keys.map(box))), standard), t('runs.columns'));
+        h('legend', { text: group.heading }), group.keys.map(box))), defaults), t('runs.columns'));
 }

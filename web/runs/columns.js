@@ -1,10 +1,10 @@
 /* What the runs have in common: the columns of their table, its order, and the filter. A column's key is
- * "name", "state", ..., or "PART:KEY" with a part of a run: configuration, metrics, least, most. */
+ * "name", "state", ..., or "PART:KEY" with a part of a run: configuration, metrics, minimum, maximum. */
 import { duration, integer, moment, none, number } from '../format.js';
 import { t } from '../language.js';
 
-const fixed = ['name', 'state', 'epochs', 'seconds', 'begun'];
-const parts = ['configuration', 'metrics', 'least', 'most'];
+const fixed = ['name', 'state', 'epochs', 'seconds', 'started'];
+const parts = ['configuration', 'metrics', 'minimum', 'maximum'];
 const counted = new Set(['epoch', 'iteration', 'seconds', 'branch']); /* of metrics: no column of their own */
 
 function split(key) {
@@ -20,11 +20,11 @@ function valueOf(run, key) {
 export function labelOf(key) {
     const [part, name] = split(key);
     if (part === null) return t(`runs.${name}`);
-    return part === 'least' || part === 'most' ? t(`runs.of_${part}`, { name }) : name;
+    return part === 'minimum' || part === 'maximum' ? t(`runs.of_${part}`, { name }) : name;
 }
 
 export function isNumeric(key, runs) {
-    if (key === 'begun') return false;
+    if (key === 'started') return false;
     return runs.some((run) => typeof valueOf(run, key) === 'number');
 }
 
@@ -32,7 +32,7 @@ export function textOf(run, key) {
     const value = valueOf(run, key);
     if (value === null) return none;
     if (key === 'state') return t(`runs.state.${value}`);
-    if (key === 'begun') return moment(value);
+    if (key === 'started') return moment(value);
     if (key === 'seconds') return duration(value);
     if (key === 'epochs') return integer(value);
     return typeof value === 'number' ? number(value, 4) : String(value);
@@ -81,7 +81,7 @@ function tellingApart(runs) {
 }
 
 /* Until somebody chooses: what tells runs apart, and how well they did. */
-export function standardColumns(runs) {
+export function defaultColumns(runs) {
     const told = tellingApart(runs).slice(0, 4);
     const metrics = metricsOf(runs), validated = metrics.filter((key) => /\.(loss|accuracy)$/.test(key));
     const shown = validated.length > 0 ? validated : metrics.filter((key) => key !== 'learning_rate');
@@ -144,7 +144,7 @@ function quoted(value) {
 export function csvOf(runs, shown) {
     const keys = [...new Set([...shown, ...groupsOf(runs).flatMap((group) => group.keys)])];
     const lines = [keys.map((key) => quoted(key.replace(':', '.'))).join(',')];
-    for (const run of runs) lines.push(keys.map((key) => quoted(key === 'begun' && run.begun > 0
-        ? new Date(run.begun * 1000).toISOString() : valueOf(run, key))).join(','));
+    for (const run of runs) lines.push(keys.map((key) => quoted(key === 'started' && run.started > 0
+        ? new Date(run.started * 1000).toISOString() : valueOf(run, key))).join(','));
     return `${lines.join('\n')}\n`;
 }

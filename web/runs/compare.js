@@ -11,7 +11,7 @@ import { colourOf, paint, pointsOf, savePng, saveSvg } from './plot.js';
 import { dragZoom } from './zoom.js';
 
 const mostRows = 1000; /* of the table */
-const kept = new Map(); /* name -> {lines, begun, columns} */
+const kept = new Map(); /* name -> {lines, started, columns} */
 
 export function createCompare(place, remove) {
     const own = { axis: 'epoch', metric: null, log: false, runs: [], map: null, zoom: null, request: 0,
@@ -103,9 +103,9 @@ export function renamed(from, to) {
 
 async function fetchColumns(run) {
     const known = kept.get(run.name);
-    if (known && known.lines === run.lines && known.begun === run.begun) return;
+    if (known && known.lines === run.lines && known.started === run.started) return;
     const { columns } = await get(`run/${encodeURIComponent(run.name)}`);
-    kept.set(run.name, { lines: run.lines, begun: run.begun, columns });
+    kept.set(run.name, { lines: run.lines, started: run.started, columns });
 }
 
 function exportButton(own) {

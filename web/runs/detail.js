@@ -17,11 +17,11 @@ function section(title, ...content) {
 
 function facts(run) {
     const bests = metricsOf([run]).filter((key) => /(^|\.)(loss|accuracy)$/.test(key)).map((key) => [key,
-        t(key.endsWith('loss') ? 'runs.least_was' : 'runs.most_was', { newest: number(run.metrics[key]),
-            value: number(run[key.endsWith('loss') ? 'least' : 'most'][key]) })]);
+        t(key.endsWith('loss') ? 'runs.minimum_was' : 'runs.maximum_was', { newest: number(run.metrics[key]),
+            value: number(run[key.endsWith('loss') ? 'minimum' : 'maximum'][key]) })]);
     const rows = [[t('runs.state'), t(`runs.state.${run.state}`)], [t('runs.epochs'), integer(run.epochs)],
         [t('axis.iteration'), integer(run.iteration)], [t('runs.seconds'), duration(run.seconds)],
-        [t('runs.begun'), moment(run.begun)], ...bests];
+        [t('runs.started'), moment(run.started)], ...bests];
     return h('dl', { class: 'run-facts' }, rows.map(([name, value]) => h('div', {}, h('dt', { text: name }),
         h('dd', { text: value }))));
 }

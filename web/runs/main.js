@@ -9,13 +9,13 @@ import { closePopover } from '../overlays.js';
 import { on } from '../store.js';
 import { initTheme, switchTheme } from '../theme.js';
 import { chooseColumns, runMenu } from './actions.js';
-import { csvOf, filtered, standardColumns } from './columns.js';
+import { csvOf, filtered, defaultColumns } from './columns.js';
 import { createCompare, renamed } from './compare.js';
 import { openRun } from './detail.js';
 import { createTable } from './table.js';
 
 const seconds = 3, mostSelected = 24;
-const view = { runs: [], rows: [], columns: [], sort: { key: 'begun', down: true }, selected: [], filter: '',
+const view = { runs: [], rows: [], columns: [], sort: { key: 'started', down: true }, selected: [], filter: '',
     withHidden: false, chosen: null, revision: -1, folder: '', leftOut: 0 };
 let parts = {}, timer = 0, list = [];
 
@@ -35,7 +35,7 @@ function remember(name, value) {
 /* --- what is seen --- */
 
 function show() {
-    view.columns = view.chosen ?? standardColumns(view.runs);
+    view.columns = view.chosen ?? defaultColumns(view.runs);
     view.rows = filtered(view.runs, view.filter, view.withHidden);
     list = parts.table.show(view);
     const running = view.runs.filter((run) => run.state === 'running').length;

@@ -43,13 +43,13 @@ function logTicks(from, to) {
 }
 
 function span(values) {
-    let least = Infinity, most = -Infinity;
+    let low = Infinity, high = -Infinity;
     for (const value of values) {
-        least = Math.min(least, value);
-        most = Math.max(most, value);
+        low = Math.min(low, value);
+        high = Math.max(high, value);
     }
-    if (!(most >= least)) return [0, 1];
-    return most > least ? [least, most] : [least - Math.abs(least || 1) * 0.1, most + Math.abs(most || 1) * 0.1];
+    if (!(high >= low)) return [0, 1];
+    return high > low ? [low, high] : [low - Math.abs(low || 1) * 0.1, high + Math.abs(high || 1) * 0.1];
 }
 
 /* curves: {name, index, points}; zoom: [from, to] or nothing. Resolves pixels to points, too: for the pointer. */

@@ -1,7 +1,7 @@
 /* A part of a chart by dragging across it; twice clicked, the whole comes back. */
 import { h } from '../elements.js';
 
-const least = 6; /* pixels: less is a click */
+const minimum = 6; /* pixels: less is a click */
 
 /* map() tells where the chart lies on the canvas, and from where to where it goes; then act([from, to] | null). */
 export function dragZoom(canvas, map, act) {
@@ -24,7 +24,7 @@ export function dragZoom(canvas, map, act) {
     canvas.addEventListener('pointermove', (event) => {
         if (start === null || !map()) return;
         const { area } = map(), now = at(event), { style } = shade;
-        shade.hidden = Math.abs(now - start) < least;
+        shade.hidden = Math.abs(now - start) < minimum;
         style.left = `${Math.min(start, now)}px`;
         style.width = `${Math.abs(now - start)}px`;
         style.top = `${area.y}px`;
@@ -36,7 +36,7 @@ export function dragZoom(canvas, map, act) {
         shade.hidden = true;
         if (!isDone || from === null || !map()) return;
         const ends = [from, at(event)].sort((a, b) => a - b);
-        if (ends[1] - ends[0] >= least) act(ends.map(valueAt));
+        if (ends[1] - ends[0] >= minimum) act(ends.map(valueAt));
     };
     canvas.addEventListener('pointerup', (event) => end(event, true));
     canvas.addEventListener('pointercancel', (event) => end(event, false));

@@ -7,7 +7,7 @@ import { initTheme } from '../theme.js';
 
 const root = document.getElementById('serve');
 
-/* A record of zeros, in lists of lists. */
+/* An example of zeros, in lists of lists. */
 function zeros(shape) {
     if (shape.length === 0) return 0;
     return Array.from({ length: shape[0] }, () => zeros(shape.slice(1)));
@@ -21,7 +21,7 @@ function layerTable(layers) {
 }
 
 function show(model) {
-    const question = h('textarea', { id: 'question', spellcheck: 'false', 'aria-label': t('serve.question'),
+    const question = h('textarea', { id: 'question', spellcheck: 'false', 'aria-label': t('serve.input'),
         value: JSON.stringify({ input: [zeros(model.input)] }) });
     const answer = h('pre', { id: 'answer', role: 'status' });
     const ask = async () => {
@@ -37,11 +37,11 @@ function show(model) {
     const shape = (dims) => `(${dims.join(', ')})`;
     fill(root, h('h1', { text: t('serve.title') }), h('p', { text: model.network }),
         h('p', { text: t('serve.shapes', { input: shape(model.input), output: shape(model.output),
-            n: integer(model.most_records) }) }),
-        layerTable(model.layers), question, button(t('serve.ask'), ask), answer,
+            n: integer(model.maximum_examples) }) }),
+        layerTable(model.layers), question, button(t('serve.predict'), ask), answer,
         h('p', { text: t('serve.curl') }),
         h('pre', { text: `curl -H 'Authorization: Bearer TOKEN' -H 'Content-Type: application/json' \\\n`
-            + `    -d '{"input": [RECORD, ...]}' ${location.origin}/api/predict` }));
+            + `    -d '{"input": [EXAMPLE, ...]}' ${location.origin}/api/predict` }));
 }
 
 async function start() {

@@ -33,11 +33,11 @@ static void count_right(void *context, int64_t task, int32_t thread)
     const float *x = (const float *)r->call->inputs[0].data + first * r->classes;
     const float *targets = r->call->inputs[1].data;
     for (int64_t row = first; row < last; row++, x += r->classes) {
-        int64_t answer = largest_of(x, r->classes);
+        int64_t predicted = largest_of(x, r->classes);
         if (r->numbers)
-            right += trunc((double)targets[row]) == (double)answer;
+            right += trunc((double)targets[row]) == (double)predicted;
         else
-            right += largest_of(targets + row * r->classes, r->classes) == answer;
+            right += largest_of(targets + row * r->classes, r->classes) == predicted;
     }
     r->right[task] = right;
 }

@@ -1,5 +1,5 @@
-/* self_attention and its slope, for each head of each sequence by itself: scores of some rows of queries stay
- * in cache, nothing is moved together first, and causal rows leave out the columns that nobody sees. */
+/* self_attention and its gradient, for each head of each sequence by itself: scores of some rows of queries
+ * stay in cache, nothing is moved together first, and causal rows leave out the columns that nobody sees. */
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
 
@@ -7,7 +7,7 @@
 
 #define BLOCK 32 /* rows of queries whose scores are alive */
 #define CACHE_LINE 64
-#define PADDING 16 /* of long rows of turned keys: their distance is no power of two */
+#define PADDING 16 /* of long rows of transposed keys: their distance is no power of two */
 #define LONG 256
 
 typedef struct heads {
@@ -18,7 +18,7 @@ typedef struct heads {
     int64_t blocks;
     bool causal;
     float scale;
-    size_t turned_bytes, scores_bytes, sums_bytes; /* of one thread's memory */
+    size_t transposed_bytes, scores_bytes, sums_bytes; /* of one thread's memory */
 } heads;
 
 static size_t align(size_t bytes)
@@ -26,7 +26,7 @@ static size_t align(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -49,15 +49,15 @@ static heads see(const sgm__cpu_call *call)
     h.size = h.features / h.heads;
     h.blocks = (h.time + BLOCK - 1) / BLOCK;
     h.scale = (float)(1 / sqrt((double)h.size));
-    h.turned_bytes = align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
-    h.scores_bytes = align((size_t)(least(BLOCK, h.time) * h.time) * sizeof(float));
+    h.transposed_bytes = align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
+    h.scores_bytes = align((size_t)(minimum(BLOCK, h.time) * h.time) * sizeof(float));
     h.sums_bytes = align((size_t)(h.time * h.size) * sizeof(float));
     return h;
 }
 
 static size_t thread_bytes(const heads *h)
 {
-    return h->turned_bytes + 2 * h->scores_bytes + h->sums_bytes;
+    return h->transposed_bytes + 2 * h->scores_bytes + h->sums_bytes;
 }
 
 static size_t scratch(const sgm__cpu_call *call)
@@ -93,7 +93,7 @@ static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, 
 typedef struct block {
     int64_t first, rows, columns; /* of the scores */
     matrix q, k, v;               /* of the head; q from the block's first row on */
-    float *turned, *scores, *slopes, *sums;
+    float *transposed, *scores, *gradients, *sums;
 } block;
 
 static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *memory)
@@ -101,24 +101,24 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
     int64_t wide = 3 * h->features;
     const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
     block b = {.first = index * BLOCK};
-    b.rows = least(BLOCK, h->time - b.first);
+    b.rows = minimum(BLOCK, h->time - b.first);
     b.columns = h->causal ? b.first + b.rows : h->time;
     b.q = (matrix){x + b.first * wide, wide, 1};
     b.k = (matrix){x + h->features, wide, 1};
     b.v = (matrix){x + 2 * h->features, wide, 1};
-    b.turned = (float *)(void *)memory;
-    b.scores = (float *)(void *)(memory + h->turned_bytes);
-    b.slopes = (float *)(void *)(memory + h->turned_bytes + h->scores_bytes);
-    b.sums = (float *)(void *)(memory + h->turned_bytes + 2 * h->scores_bytes);
+    b.transposed = (float *)(void *)memory;
+    b.scores = (float *)(void *)(memory + h->transposed_bytes);
+    b.gradients = (float *)(void *)(memory + h->transposed_bytes + h->scores_bytes);
+    b.sums = (float *)(void *)(memory + h->transposed_bytes + 2 * h->scores_bytes);
     return b;
 }
 
 /* c (rows x columns) = a b', where b has a row for each column that is seen */
-static void multiply_turned(const heads *h, const block *b, matrix left, matrix right, float *c)
+static void multiply_transposed(const heads *h, const block *b, matrix left, matrix right, float *c)
 {
     int64_t stride = b->columns % LONG == 0 ? b->columns + PADDING : b->columns;
-    h->call->cpu->vector->f32.transpose(b->turned, stride, right.at, right.row, b->columns, h->size);
-    multiply(h, b->rows, b->columns, h->size, left, (matrix){b->turned, stride, 1}, c, b->columns);
+    h->call->cpu->vector->f32.transpose(b->transposed, stride, right.at, right.row, b->columns, h->size);
+    multiply(h, b->rows, b->columns, h->size, left, (matrix){b->transposed, stride, 1}, c, b->columns);
 }
 
 /* Rows that are read soon: they lie too far apart for the processor to guess. */
@@ -136,7 +136,7 @@ static void weigh(const heads *h, const block *b)
     fetch(h, b->q, b->rows);
     fetch(h, b->v, b->columns);
     const sgm__vector *vector = h->call->cpu->vector;
-    multiply_turned(h, b, b->q, b->k, b->scores);
+    multiply_transposed(h, b, b->q, b->k, b->scores);
     for (int64_t row = 0; row < b->rows; row++) {
         float *scores = b->scores + row * b->columns;
         int64_t seen = h->causal ? b->first + row + 1 : b->columns;
@@ -155,14 +155,14 @@ static void attend(void *context, int64_t index, int32_t thread)
     multiply(h, b.rows, h->size, b.columns, (matrix){b.scores, b.columns, 1}, b.v, y, h->features);
 }
 
-/* --- the slope --- */
+/* --- the gradient --- */
 
-/* From slopes by the weights to slopes by the scores. */
-static void slope_of_softmax(const heads *h, const block *b)
+/* From gradients by the weights to gradients by the scores. */
+static void gradient_of_softmax(const heads *h, const block *b)
 {
     for (int64_t row = 0; row < b->rows; row++)
-        h->call->cpu->vector->softmax_slope_f32(b->columns, b->slopes + row * b->columns,
-                                                b->scores + row * b->columns, h->scale);
+        h->call->cpu->vector->softmax_gradient_f32(b->columns, b->gradients + row * b->columns,
+                                                   b->scores + row * b->columns, h->scale);
 }
 
 /* result (columns x size, rows far apart) = or += a' b */
@@ -197,15 +197,15 @@ static void attend_back(void *context, int64_t head, int32_t thread)
         block b = block_at(h, head, index, h->call->scratch + (size_t)thread * thread_bytes(h));
         matrix gradient = {h->gradient + (n * h->time + b.first) * h->features + shift, h->features, 1};
         weigh(h, &b);
-        multiply_turned(h, &b, gradient, b.v, b.slopes);
-        slope_of_softmax(h, &b);
-        multiply(h, b.rows, h->size, b.columns, (matrix){b.slopes, b.columns, 1}, b.k, by_q + b.first * wide,
-                 wide);
+        multiply_transposed(h, &b, gradient, b.v, b.gradients);
+        gradient_of_softmax(h, &b);
+        multiply(h, b.rows, h->size, b.columns, (matrix){b.gradients, b.columns, 1}, b.k,
+                 by_q + b.first * wide, wide);
         if (index == 0) {
             clear_rest(h, &b, by_k);
             clear_rest(h, &b, by_v);
         }
-        add_product(h, &b, b.slopes, b.q, by_k);
+        add_product(h, &b, b.gradients, b.q, by_k);
         add_product(h, &b, b.scores, gradient, by_v);
     }
 }
@@ -213,7 +213,7 @@ static void attend_back(void *context, int64_t head, int32_t thread)
 static sgm_status run(const sgm__cpu_call *call)
 {
     heads h = see(call);
-    bool back = call->node->op == &sgm__op_self_attention_slope;
+    bool back = call->node->op == &sgm__op_self_attention_gradient;
     int64_t tasks = h.batch * h.heads * (back ? 1 : h.blocks);
     sgm__pool_post(call->cpu->pool, tasks, back ? attend_back : attend, &h, sizeof h);
     return SGM_OK;
@@ -226,5 +226,5 @@ static bool takes(sgm_dtype dtype)
 
 const sgm__cpu_kernel sgm__cpu_self_attention = {
     .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .posts = true, .run = run};
-const sgm__cpu_kernel sgm__cpu_self_attention_slope = {
-    .op = &sgm__op_self_attention_slope, .takes = takes, .scratch = scratch, .posts = true, .run = run};
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient = {
+    .op = &sgm__op_self_attention_gradient, .takes = takes, .scratch = scratch, .posts = true, .run = run};

@@ -1,11 +1,11 @@
 /* Convolution and its gradient by the input. */
 #include "handlers/cpu/convolution.h"
 
-#define BLOCK_PIXELS 96 /* of a result that are computed, then turned */
+#define BLOCK_PIXELS 96 /* of a result that are computed, then transposed */
 #define TASKS_PER_THREAD 4
-#define MOST_PART_BYTES (1 << 19) /* of an image's result that is read again at once */
+#define MAXIMUM_PART_BYTES (1 << 19) /* of an image's result that is read again at once */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -39,7 +39,7 @@ int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes)
 sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index)
 {
     int64_t full = c->tiles->gather_columns, first = index * full;
-    sgm__panel p = {.first = first, .count = least(lanes - first, full)};
+    sgm__panel p = {.first = first, .count = minimum(lanes - first, full)};
     bool narrow = p.count <= full / 2;
     p.width = narrow ? full / 2 : full;
     p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
@@ -146,12 +146,12 @@ static bool takes(sgm_dtype dtype)
 }
 
 /* Parts that each image is divided into, so that there is work for all. */
-static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t most)
+static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t maximum)
 {
     int64_t wanted = (int64_t)call->cpu->threads * TASKS_PER_THREAD;
     if (call->cpu->threads == 1 || images >= wanted || images == 0)
         return 1;
-    return least((wanted + images - 1) / images, most > 0 ? most : 1);
+    return minimum((wanted + images - 1) / images, maximum > 0 ? maximum : 1);
 }
 
 typedef struct run_state {
@@ -225,7 +225,7 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
         int64_t depth = sgm__convolution_depth(c, p.width);
         int64_t filter = group * c->filters + p.first;
         for (int64_t k = 0; k < steps; k += depth) {
-            sgm__gather tile = {.depth = least(depth, steps - k),
+            sgm__gather tile = {.depth = minimum(depth, steps - k),
                                 .a = image,
                                 .b = weights + (p.first * steps + k * p.width) * size,
                                 .steps = all_steps + k,
@@ -240,30 +240,30 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
 }
 
 /* Pixels begin .. end - 1 of a group of an image. */
-static void forward_group(const run_state *r, int64_t record, int64_t group, int64_t begin, int64_t end,
+static void forward_group(const run_state *r, int64_t example, int64_t group, int64_t begin, int64_t end,
                           int32_t thread, unsigned char *to)
 {
     const sgm__convolution *c = &r->c;
     unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
     const unsigned char *image = r->call->inputs[0].data;
-    image += (size_t)((record * c->window.channels + group * c->channels) * c->plane) * c->size;
+    image += (size_t)((example * c->window.channels + group * c->channels) * c->plane) * c->size;
     if (c->pads) {
         sgm__convolution_pad(c, own, image, c->channels);
         image = own;
     }
     for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
-        forward_pixels(r, image, group, first, least(first + BLOCK_PIXELS, end), own + r->at.block, to);
+        forward_pixels(r, image, group, first, minimum(first + BLOCK_PIXELS, end), own + r->at.block, to);
 }
 
 static void forward_task(void *context, int64_t index, int32_t thread)
 {
     const run_state *r = context;
     const sgm__window *w = &r->c.window;
-    int64_t image = index / r->parts, record = image / w->groups, begin, end;
+    int64_t image = index / r->parts, example = image / w->groups, begin, end;
     sgm__pool_part(r->c.pixels, SGM__GATHER_ROWS, r->parts, index % r->parts, &begin, &end);
     unsigned char *to = r->call->output.data;
-    forward_group(r, record, image % w->groups, begin, end, thread,
-                  to + (size_t)(record * w->filters * r->c.pixels) * r->c.size);
+    forward_group(r, example, image % w->groups, begin, end, thread,
+                  to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
 }
 
 static run_state forward_state(const sgm__cpu_call *call)
@@ -292,12 +292,12 @@ static sgm_status forward_run(const sgm__cpu_call *call)
 }
 
 /* A part is an image, if there are enough for all threads. */
-static int64_t forward_parts(const sgm__cpu_call *call, int64_t *most)
+static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
 {
     run_state r = forward_state(call);
     const sgm__window *w = &r.c.window;
-    *most = w->filters * r.c.pixels;
-    bool small = *most * (int64_t)r.c.size <= MOST_PART_BYTES;
+    *maximum = w->filters * r.c.pixels;
+    bool small = *maximum * (int64_t)r.c.size <= MAXIMUM_PART_BYTES;
     return small && (call->cpu->threads == 1 || w->batch >= 4 * (int64_t)call->cpu->threads) ? w->batch : 0;
 }
 
@@ -396,7 +396,7 @@ static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned 
 }
 
 /* What a block of pixels gives to the pixels of the image under a place of the kernel. */
-static void add_place(const run_state *r, const sgm__panel *p, const unsigned char *slope,
+static void add_place(const run_state *r, const sgm__panel *p, const unsigned char *gradient,
                       const unsigned char *weights, int64_t place, int64_t first, unsigned char *sums)
 {
     const sgm__convolution *c = &r->c;
@@ -407,14 +407,14 @@ static void add_place(const run_state *r, const sgm__panel *p, const unsigned ch
     int64_t at = place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
     for (int64_t k = 0; k < c->filters; k += depth) {
         sgm__gather tile = {
-            .depth = least(depth, c->filters - k),
-            .a = slope,
+            .depth = minimum(depth, c->filters - k),
+            .a = gradient,
             .b = weights + ((p->first * c->places + place * p->width) * c->filters + k * p->width) * size,
             .steps = steps + k,
             .c = sums + at * p->width * size,
             .add = true};
         sgm__convolution_rows(p, &tile, order + first, pixels + first,
-                              least(BLOCK_PIXELS, c->pixels - first));
+                              minimum(BLOCK_PIXELS, c->pixels - first));
     }
 }
 
@@ -424,21 +424,21 @@ static void input_task(void *context, int64_t index, int32_t thread)
     const sgm__convolution *c = &r->c;
     const sgm__window *w = &c->window;
     int64_t panels = sgm__convolution_panels(c, c->channels), image_number = index / panels;
-    int64_t record = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
+    int64_t example = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
     sgm__panel p = sgm__convolution_panel(c, c->channels, index % panels);
     unsigned char *sums =
         r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
     const unsigned char *weights =
         r->call->scratch + r->at.weights +
         group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
-    const unsigned char *slope = r->call->inputs[0].data;
-    slope += (record * w->filters + group * c->filters) * c->pixels * size;
+    const unsigned char *gradient = r->call->inputs[0].data;
+    gradient += (example * w->filters + group * c->filters) * c->pixels * size;
     memset(sums, 0, (size_t)(c->padded_plane * p.width * size));
     for (int64_t first = 0; first < c->pixels; first += BLOCK_PIXELS)
         for (int64_t place = 0; place < c->places; place++)
-            add_place(r, &p, slope, weights, place, first, sums);
+            add_place(r, &p, gradient, weights, place, first, sums);
     unsigned char *to = r->call->output.data;
-    to += (record * w->channels + group * c->channels + p.first) * c->plane * size;
+    to += (example * w->channels + group * c->channels + p.first) * c->plane * size;
     crop(c, &p, sums, to);
 }
 

@@ -2,8 +2,8 @@
  *
  * All three are products whose right operand is packed in panels of channels (lanes) and whose left operand
  * is read where it lies: element (row, step) is image[rows[row] + steps[step]]. What they give has channels
- * innermost, block by block in the first caches, and is turned back from there. There is no copy of patches.
- * Images with padding are copied with their zeros, one at a time for each thread.
+ * innermost, block by block in the first caches, and is transposed back from there. There is no copy of
+ * patches. Images with padding are copied with their zeros, one at a time for each thread.
  */
 #ifndef SGM_HANDLERS_CPU_CONVOLUTION_H
 #define SGM_HANDLERS_CPU_CONVOLUTION_H

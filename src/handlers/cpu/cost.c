@@ -6,13 +6,13 @@
 #include "handlers/cpu/cost.h"
 #include "ops/ops.h"
 
-#define ELEMENT_NANOSECONDS 0.1  /* an instruction of an elementwise step */
-#define DRAW_NANOSECONDS 0.7     /* a random number */
-#define KERNEL_NANOSECONDS 0.3   /* an element that a kernel reads or writes */
-#define MEETING_NANOSECONDS 1500 /* of threads that are awake */
-#define FOREIGN_NANOSECONDS 0.11 /* a byte from another one's cache */
-#define LARGE_STATE (1 << 16)    /* bytes */
-#define MOST_FOREIGN (2 << 20)   /* bytes of a step that are there; the rest has gone to memory */
+#define ELEMENT_NANOSECONDS 0.1   /* an instruction of an elementwise step */
+#define DRAW_NANOSECONDS 0.7      /* a random number */
+#define KERNEL_NANOSECONDS 0.3    /* an element that a kernel reads or writes */
+#define MEETING_NANOSECONDS 1500  /* of threads that are awake */
+#define FOREIGN_NANOSECONDS 0.11  /* a byte from another one's cache */
+#define LARGE_STATE (1 << 16)     /* bytes */
+#define MAXIMUM_FOREIGN (2 << 20) /* bytes of a step that are there; the rest has gone to memory */
 
 static double elements_of(const sgm__node *node)
 {
@@ -100,8 +100,8 @@ sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
         all.meetings = 1;
     }
     all.meetings = all.meetings > 0 ? all.meetings : 1;
-    all.spread = all.spread < MOST_FOREIGN ? all.spread : MOST_FOREIGN;
-    all.together = all.together < MOST_FOREIGN ? all.together : MOST_FOREIGN;
+    all.spread = all.spread < MAXIMUM_FOREIGN ? all.spread : MAXIMUM_FOREIGN;
+    all.together = all.together < MAXIMUM_FOREIGN ? all.together : MAXIMUM_FOREIGN;
     double foreign = all.spread / threads * others + all.together / threads;
     return (sgm__cost){.time = all.time,
                        .alone = all.time + all.spread * others * FOREIGN_NANOSECONDS,

@@ -4,8 +4,8 @@
 #include "handlers/cpu/flush.h"
 #include "handlers/host.h"
 
-#define LEAST_GAIN 0.05 /* of a program's time: for less, other threads are better left alone */
-#define PADDING 64      /* after each buffer: loops may read to the end of a vector */
+#define MINIMUM_GAIN 0.05 /* of a program's time: for less, other threads are better left alone */
+#define PADDING 64        /* after each buffer: loops may read to the end of a vector */
 
 typedef struct compiled_step {
     sgm__elementwise *elementwise; /* NULL: one operation */
@@ -236,7 +236,7 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
 }
 
 static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm__assembler *assembler,
-                               int32_t *arrays, size_t *most)
+                               int32_t *arrays, size_t *maximum)
 {
     const sgm__step *step = &e->plan->steps[index];
     compiled_step *to = &e->steps[index];
@@ -253,12 +253,12 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
         SGM_TRY(compile_kernel(cpu, e, to, &scratch));
         to->done = sgm__cpu_is_put_together(e->plan, &e->plan->nodes[to->node]);
     }
-    *most = scratch > *most ? scratch : *most;
+    *maximum = scratch > *maximum ? scratch : *maximum;
     return SGM_OK;
 }
 
 /* Products that can run together with their reader. */
-static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
+static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *maximum)
 {
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
@@ -272,13 +272,13 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *most)
         e->steps[i].partner = reader;
         e->steps[reader].partner = i;
         size_t scratch = sgm__fused_scratch(e->steps[reader].fused, cpu);
-        *most = scratch > *most ? scratch : *most;
+        *maximum = scratch > *maximum ? scratch : *maximum;
     }
     return SGM_OK;
 }
 
 /* Sums that can run together with the step that makes what they add. */
-static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *most)
+static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
 {
     for (int32_t i = 1; i < e->step_count; i++) {
         compiled_step *sum = &e->steps[i], *before = sum - 1;
@@ -297,7 +297,7 @@ static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *most)
             sum->product = i - 2;
         }
         size_t scratch = sgm__summed_scratch(sum->summed, cpu);
-        *most = scratch > *most ? scratch : *most;
+        *maximum = scratch > *maximum ? scratch : *maximum;
     }
     return SGM_OK;
 }
@@ -333,7 +333,7 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
         if (!step->alone)
             note_spread(e, i, spread);
     }
-    *worth = unknown || e->cost.shared < e->cost.alone * (1 - LEAST_GAIN);
+    *worth = unknown || e->cost.shared < e->cost.alone * (1 - MINIMUM_GAIN);
 }
 
 /* Which steps may be under way together, if there are threads for it. */
@@ -442,7 +442,7 @@ static void place_operands(const executable *e, compiled_step *step, const sgm__
     step->call.output.data = sgm__place_address(&node->place, memory);
 }
 
-/* Memory is the same in each run, but when another program needed a larger arena, or an input is lent. */
+/* Memory is the same in each run, but when another program needed a larger arena, or an input is shared. */
 static void place(executable *e, const sgm__memory *memory)
 {
     size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;

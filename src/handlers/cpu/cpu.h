@@ -54,7 +54,7 @@ typedef struct sgm__cpu_kernel {
     sgm_status (*run)(const sgm__cpu_call *call);
     /* For steps that alone read the result (fused.c), if it can be computed in parts, each a run of elements:
      * how many, and elements of the largest; 0: not for these shapes. NULL: for none. */
-    int64_t (*parts)(const sgm__cpu_call *call, int64_t *most);
+    int64_t (*parts)(const sgm__cpu_call *call, int64_t *maximum);
     void (*begin)(const sgm__cpu_call *call); /* posts what comes before all parts; NULL: nothing does */
     /* Elements *first to *last - 1, into `to`. */
     void (*part)(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
@@ -79,10 +79,10 @@ extern const sgm__cpu_kernel sgm__cpu_max_pooling, sgm__cpu_max_pooling_gradient
     sgm__cpu_average_pooling_gradient;
 extern const sgm__cpu_kernel sgm__cpu_reduce_sum, sgm__cpu_reduce_max, sgm__cpu_reduce_min;
 extern const sgm__cpu_kernel sgm__cpu_softmax, sgm__cpu_log_softmax, sgm__cpu_softmax_cross_entropy,
-    sgm__cpu_softmax_cross_entropy_slope;
-extern const sgm__cpu_kernel sgm__cpu_self_attention, sgm__cpu_self_attention_slope;
-extern const sgm__cpu_kernel sgm__cpu_layer_norm, sgm__cpu_layer_norm_slope, sgm__cpu_rms_norm,
-    sgm__cpu_rms_norm_slope;
+    sgm__cpu_softmax_cross_entropy_gradient;
+extern const sgm__cpu_kernel sgm__cpu_self_attention, sgm__cpu_self_attention_gradient;
+extern const sgm__cpu_kernel sgm__cpu_layer_norm, sgm__cpu_layer_norm_gradient, sgm__cpu_rms_norm,
+    sgm__cpu_rms_norm_gradient;
 extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather, sgm__cpu_scatter_add;
 extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min, sgm__cpu_accuracy;
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;
@@ -167,7 +167,7 @@ void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool produc
 
 /* A sum whose terms come part by part, each a run of elements: how many parts, elements of the largest, and
  * of what they are multiples; 0: not this one. */
-int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *most, int64_t *unit);
+int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit);
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last);
 /* Adds up the terms of a part, into `partial` or, where none is needed, into the result. */
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,

@@ -12,7 +12,7 @@
 #include "handlers/cpu/assembler.h"
 #include "handlers/cpu/cpu.h"
 
-#define SGM__ELEMENTWISE_MOST_INPUTS 16
+#define SGM__ELEMENTWISE_MAXIMUM_INPUTS 16
 
 typedef enum sgm__slot_kind {
     SGM__SLOT_DENSE,  /* memory in the order of the result: used where it is */
@@ -41,8 +41,8 @@ typedef struct sgm__micro {
     sgm__vector_function function; /* NULL: the formula for one element, by `op` */
     const sgm_op *op;
     const sgm_attributes *attributes;
-    int32_t input_count, inputs[SGM__ELEMENTWISE_MOST_INPUTS], output; /* slots */
-    uint32_t still;                                                    /* bit k: input k is */
+    int32_t input_count, inputs[SGM__ELEMENTWISE_MAXIMUM_INPUTS], output; /* slots */
+    uint32_t still;                                                       /* bit k: input k is */
 } sgm__micro;
 
 struct sgm__elementwise {

@@ -76,9 +76,9 @@ static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t in
                           .op = node->op,
                           .attributes = &node->attributes,
                           .input_count = node->input_count};
-    if (node->input_count > SGM__ELEMENTWISE_MOST_INPUTS)
+    if (node->input_count > SGM__ELEMENTWISE_MAXIMUM_INPUTS)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "operation %s has %d inputs, the cpu handler takes up to %d",
-                        node->op->name, node->input_count, SGM__ELEMENTWISE_MOST_INPUTS);
+                        node->op->name, node->input_count, SGM__ELEMENTWISE_MAXIMUM_INPUTS);
     for (int32_t k = 0; k < node->input_count; k++) {
         int32_t operand = e->plan->operands[node->first_input + k], slot = find_slot(e, operand);
         micro->inputs[k] = slot >= 0 ? slot : add_slot(e, operand);

@@ -75,7 +75,7 @@ static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const un
 static void compute_number(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
                            int64_t i)
 {
-    double values[SGM__ELEMENTWISE_MOST_INPUTS];
+    double values[SGM__ELEMENTWISE_MAXIMUM_INPUTS];
     for (int32_t k = 0; k < micro->input_count; k++)
         values[k] = sgm_array_load(&operands[k], (micro->still >> k & 1) != 0 ? 0 : i);
     sgm_array_store(result, i, micro->op->scalar(values, micro->attributes));
@@ -84,7 +84,7 @@ static void compute_number(const sgm__micro *micro, const sgm_array *operands, c
 static void compute_whole(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
                           int64_t i)
 {
-    int64_t values[SGM__ELEMENTWISE_MOST_INPUTS];
+    int64_t values[SGM__ELEMENTWISE_MAXIMUM_INPUTS];
     for (int32_t k = 0; k < micro->input_count; k++)
         sgm__element_convert(SGM_INT64, &values[k], SGM_INT64,
                              (const int64_t *)operands[k].data + ((micro->still >> k & 1) != 0 ? 0 : i));
@@ -97,7 +97,7 @@ static void compute_whole(const sgm__micro *micro, const sgm_array *operands, co
 static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int64_t n, void *out,
                         const void *const *in)
 {
-    sgm_array operands[SGM__ELEMENTWISE_MOST_INPUTS], result = {.data = out};
+    sgm_array operands[SGM__ELEMENTWISE_MAXIMUM_INPUTS], result = {.data = out};
     result.dtype = e->plan->nodes[e->slots[micro->output].node].type.dtype;
     bool whole = micro->op->whole != NULL;
     for (int32_t k = 0; k < micro->input_count; k++) {
@@ -190,7 +190,7 @@ static void run_micros(const run *r, const tile *t, unsigned char *buffers)
     draw_tile(r, t, buffers);
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
-        const void *in[SGM__ELEMENTWISE_MOST_INPUTS];
+        const void *in[SGM__ELEMENTWISE_MAXIMUM_INPUTS];
         for (int32_t k = 0; k < micro->input_count; k++)
             in[k] = locate(r, &e->slots[micro->inputs[k]], t, buffers);
         void *out = locate(r, &e->slots[micro->output], t, buffers);
@@ -310,23 +310,23 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
         run_rows(&r, buffers, first / compiled->columns, last / compiled->columns);
         return;
     }
-    int64_t most = compiled->code != NULL && compiled->whole ? last - first : compiled->tile_columns;
-    for (int64_t at = first; at < last; at += most) {
-        tile t = {.rows = 1, .column = at, .columns = last - at < most ? last - at : most};
+    int64_t maximum = compiled->code != NULL && compiled->whole ? last - first : compiled->tile_columns;
+    for (int64_t at = first; at < last; at += maximum) {
+        tile t = {.rows = 1, .column = at, .columns = last - at < maximum ? last - at : maximum};
         run_tile(&r, &t, buffers);
     }
 }
 
 /* --- steps of one tile --- */
 
-#define BOUND_MOST_BYTES 16384 /* of buffers, which such a step has for itself */
-#define BOUND_MOST_INPUTS 4
+#define BOUND_MAXIMUM_BYTES 16384 /* of buffers, which such a step has for itself */
+#define BOUND_MAXIMUM_INPUTS 4
 
 typedef struct bound_call {
     sgm__vector_function function;
     int64_t n;
     void *out;
-    const void *in[BOUND_MOST_INPUTS];
+    const void *in[BOUND_MAXIMUM_INPUTS];
     uint32_t still;
 } bound_call;
 
@@ -347,9 +347,9 @@ static bool is_loaded(const sgm__slot *slot)
 
 static bool can_be_bound(const sgm__elementwise *e)
 {
-    bool can = e->tiles == 1 && !e->by_rows && !e->copies && e->thread_bytes <= BOUND_MOST_BYTES;
+    bool can = e->tiles == 1 && !e->by_rows && !e->copies && e->thread_bytes <= BOUND_MAXIMUM_BYTES;
     for (int32_t m = 0; m < e->micro_count && can; m++)
-        can = e->micros[m].function != NULL && e->micros[m].input_count <= BOUND_MOST_INPUTS;
+        can = e->micros[m].function != NULL && e->micros[m].input_count <= BOUND_MAXIMUM_INPUTS;
     for (int32_t i = 0; i < e->slot_count && can; i++)
         can = e->slots[i].kind != SGM__SLOT_STORED;
     return can;

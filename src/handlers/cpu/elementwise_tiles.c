@@ -118,14 +118,14 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
 /* How many tiles are in use at once: operands and results in memory, and the most values in between. */
 static int64_t tiles_alive(const sgm__elementwise *e, const int32_t *last)
 {
-    int64_t memory = e->draws, alive = 0, most = 0;
+    int64_t memory = e->draws, alive = 0, maximum = 0;
     for (int32_t i = 0; i < e->slot_count; i++)
         memory +=
             !is_between(&e->slots[i]) && (last[i] >= 0 || e->slots[i].written) && !is_still(e, &e->slots[i]);
     for (int32_t m = 0; m < e->micro_count; m++) {
         const sgm__micro *micro = &e->micros[m];
         alive += is_between(&e->slots[micro->output]);
-        most = alive > most ? alive : most;
+        maximum = alive > maximum ? alive : maximum;
         for (int32_t k = 0; k < micro->input_count; k++) {
             bool again = false;
             for (int32_t j = 0; j < k; j++)
@@ -133,7 +133,7 @@ static int64_t tiles_alive(const sgm__elementwise *e, const int32_t *last)
             alive -= !again && is_between(&e->slots[micro->inputs[k]]) && last[micro->inputs[k]] == m;
         }
     }
-    return memory + most;
+    return memory + maximum;
 }
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -183,8 +183,8 @@ static void choose_tasks(sgm__elementwise *e)
     int64_t work = e->elements * (e->micro_count + e->draws * DRAW_WORK);
     bool parallel = work >= SGM__CPU_PARALLEL_WORK && e->threads > 1;
     /* A tile of random numbers is work for microseconds. */
-    int64_t most = e->draws > 0 ? e->tiles : (int64_t)e->threads * TASKS_PER_THREAD;
-    int64_t tasks = parallel ? most : 1;
+    int64_t maximum = e->draws > 0 ? e->tiles : (int64_t)e->threads * TASKS_PER_THREAD;
+    int64_t tasks = parallel ? maximum : 1;
     e->tasks = tasks < e->tiles ? tasks : e->tiles;
 }
 

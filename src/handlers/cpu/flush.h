@@ -1,7 +1,7 @@
 /* Results too small for full precision become zero while programs run. Internal.
  *
- * The averages of an optimiser decay towards zero where slopes stay zero, and would end as such numbers, with
- * which processors compute a hundred times slower. */
+ * The averages of an optimiser decay towards zero where gradients stay zero, and would end as such numbers,
+ * with which processors compute a hundred times slower. */
 #ifndef SGM_HANDLERS_CPU_FLUSH_H
 #define SGM_HANDLERS_CPU_FLUSH_H
 

@@ -1,16 +1,16 @@
 /* A matrix product whose only reader is an elementwise step: computed block by block, so that the step finds
- * each block in the second cache. Where the product is the slope of many parameters and the step their
+ * each block in the second cache. Where the product is the gradient of many parameters and the step their
  * update, it never reaches memory. The same with other kernels that compute their result in parts:
- * convolutions before an activation, poolings' gradients before its slope.
+ * convolutions before an activation, poolings' gradients before its gradient.
  *
  * The product then runs as late as its reader, so what it reads must still be there. The values are the same
  * as without: each element is computed by the same operations. */
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
 
-#define BLOCK_BYTES (1 << 18)      /* of the product */
-#define MOST_RIGHT_BYTES (1 << 20) /* of b, which each block reads anew */
-#define LEAST_BYTES (1 << 18)      /* of the whole product: smaller ones stay in the cache anyway */
+#define BLOCK_BYTES (1 << 18)         /* of the product */
+#define MAXIMUM_RIGHT_BYTES (1 << 20) /* of b, which each block reads anew */
+#define MINIMUM_BYTES (1 << 18)       /* of the whole product: smaller ones stay in the cache anyway */
 
 struct sgm__fused {
     sgm__product product;
@@ -85,8 +85,8 @@ static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm
     int64_t size = (int64_t)sgm_dtype_size(result->type.dtype);
     bool type = result->type.dtype == SGM_FLOAT32 || result->type.dtype == SGM_FLOAT64;
     return type && result->type.shape.rank == 2 && left->type.shape.dims[1] > 0 &&
-           sgm_shape_elements(&right->type.shape) * size <= MOST_RIGHT_BYTES &&
-           sgm_shape_elements(&result->type.shape) * size >= LEAST_BYTES;
+           sgm_shape_elements(&right->type.shape) * size <= MAXIMUM_RIGHT_BYTES &&
+           sgm_shape_elements(&result->type.shape) * size >= MINIMUM_BYTES;
 }
 
 bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node)
@@ -100,9 +100,9 @@ bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node)
 
 static bool has_parts(const sgm__node *node, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
 {
-    int64_t most, size = (int64_t)sgm_dtype_size(node->type.dtype);
-    return kernel->parts != NULL && sgm_shape_elements(&node->type.shape) * size >= LEAST_BYTES &&
-           kernel->parts(call, &most) > 0;
+    int64_t maximum, size = (int64_t)sgm_dtype_size(node->type.dtype);
+    return kernel->parts != NULL && sgm_shape_elements(&node->type.shape) * size >= MINIMUM_BYTES &&
+           kernel->parts(call, &maximum) > 0;
 }
 
 int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
@@ -162,11 +162,11 @@ sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
 
 static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
 {
-    int64_t most = 0;
+    int64_t maximum = 0;
     f->kernel = kernel;
     f->call = *call;
-    f->blocks = kernel->parts(call, &most);
-    f->block_bytes = align((size_t)most * sgm_dtype_size(call->output.dtype) + 64);
+    f->blocks = kernel->parts(call, &maximum);
+    f->block_bytes = align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64);
     f->thread_bytes = f->block_bytes + align(sgm__elementwise_buffers(f->elementwise));
     f->kernel_bytes = kernel->scratch != NULL ? align(kernel->scratch(call)) : 0;
 }

@@ -18,8 +18,8 @@
 #define PART 7  /* k7 */
 #define LANES 16
 #define VECTOR_BYTES 64
-#define MOST_KEPT 12 /* numbers in registers during the whole loop */
-#define MASK_BYTES 8 /* that one takes on the stack */
+#define MAXIMUM_KEPT 12 /* numbers in registers during the whole loop */
+#define MASK_BYTES 8    /* that one takes on the stack */
 #define SECOND_AT (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES) /* on the stack: of two results */
 #define FRAME_BYTES (SECOND_AT + VECTOR_BYTES)
 
@@ -433,14 +433,14 @@ static void emit_pair(generator *g, const sgm__micro *second, uint8_t to, uint8_
 
 static bool is_kept(const generator *g, int32_t slot)
 {
-    return !g->calls && g->e->stills <= MOST_KEPT && g->e->slots[slot].kind == SGM__SLOT_STILL;
+    return !g->calls && g->e->stills <= MAXIMUM_KEPT && g->e->slots[slot].kind == SGM__SLOT_STILL;
 }
 
 static void emit_value(generator *g, int32_t index)
 {
     const sgm__micro *micro = &g->e->micros[index], *second = find_second(g, index);
     recipe how;
-    uint8_t in[SGM__ELEMENTWISE_MOST_INPUTS] = {0};
+    uint8_t in[SGM__ELEMENTWISE_MAXIMUM_INPUTS] = {0};
     g->failed = !find_recipe(g, micro, &how);
     for (int32_t k = 0; k < micro->input_count; k++)
         in[k] = load(g, micro->inputs[k]);

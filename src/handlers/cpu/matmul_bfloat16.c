@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 
 #define PART_WORK 16777216 /* multiplications: some 20 microseconds with AMX */
-#define MOST_PARTS 16
+#define MAXIMUM_PARTS 16
 #define PART_UNIT 32 /* rows or columns */
 
 typedef struct halves {
@@ -68,7 +68,7 @@ static void plan(const sgm__cpu_call *call, void *to)
     const sgm__product *p = &h->batches.product;
     int64_t work = p->m * p->n * p->k;
     h->by_rows = p->m > p->n;
-    h->parts = work / PART_WORK < 1 ? 1 : work / PART_WORK > MOST_PARTS ? MOST_PARTS : work / PART_WORK;
+    h->parts = work / PART_WORK < 1 ? 1 : work / PART_WORK > MAXIMUM_PARTS ? MAXIMUM_PARTS : work / PART_WORK;
     if (work == 0 || h->batches.count == 0) {
         h->good = true;
         return;

@@ -1,4 +1,4 @@
-/* layer_norm, rms_norm and their slopes: all that a row needs while it is in the first cache. Sums go in
+/* layer_norm, rms_norm and their gradients: all that a row needs while it is in the first cache. Sums go in
  * double. */
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
@@ -40,7 +40,7 @@ static void normalise_row(const rows *r, int64_t index)
 }
 
 /* With y the result and g its gradient: scale * (g - mean(g) - y mean(g y)), of rms_norm without mean(g). */
-static void slope_row(const rows *r, int64_t index)
+static void gradient_row(const rows *r, int64_t index)
 {
     const sgm__vector *vector = r->call->cpu->vector;
     const float *y = row_of(&r->call->inputs[1], index, r->columns);
@@ -73,9 +73,9 @@ static sgm_status run_rows(const sgm__cpu_call *call, bool centred, void (*row)(
               .row = row};
     for (int32_t i = 0; i + 1 < shape->rank; i++)
         r.count *= shape->dims[i];
-    int64_t most = 4 * (int64_t)call->cpu->threads;
+    int64_t maximum = 4 * (int64_t)call->cpu->threads;
     r.tasks = r.count * r.columns / ROWS_PER_TASK_WORK;
-    r.tasks = r.tasks > most ? most : r.tasks < 1 ? 1 : r.tasks;
+    r.tasks = r.tasks > maximum ? maximum : r.tasks < 1 ? 1 : r.tasks;
     sgm__pool_post(call->cpu->pool, r.tasks, run_task, &r, sizeof r);
     return SGM_OK;
 }
@@ -85,9 +85,9 @@ static sgm_status run_layer_norm(const sgm__cpu_call *call)
     return run_rows(call, true, normalise_row);
 }
 
-static sgm_status run_layer_norm_slope(const sgm__cpu_call *call)
+static sgm_status run_layer_norm_gradient(const sgm__cpu_call *call)
 {
-    return run_rows(call, true, slope_row);
+    return run_rows(call, true, gradient_row);
 }
 
 static sgm_status run_rms_norm(const sgm__cpu_call *call)
@@ -95,9 +95,9 @@ static sgm_status run_rms_norm(const sgm__cpu_call *call)
     return run_rows(call, false, normalise_row);
 }
 
-static sgm_status run_rms_norm_slope(const sgm__cpu_call *call)
+static sgm_status run_rms_norm_gradient(const sgm__cpu_call *call)
 {
-    return run_rows(call, false, slope_row);
+    return run_rows(call, false, gradient_row);
 }
 
 static bool takes(sgm_dtype dtype)
@@ -107,9 +107,9 @@ static bool takes(sgm_dtype dtype)
 
 const sgm__cpu_kernel sgm__cpu_layer_norm = {
     .op = &sgm__op_layer_norm, .takes = takes, .posts = true, .run = run_layer_norm};
-const sgm__cpu_kernel sgm__cpu_layer_norm_slope = {
-    .op = &sgm__op_layer_norm_slope, .takes = takes, .posts = true, .run = run_layer_norm_slope};
+const sgm__cpu_kernel sgm__cpu_layer_norm_gradient = {
+    .op = &sgm__op_layer_norm_gradient, .takes = takes, .posts = true, .run = run_layer_norm_gradient};
 const sgm__cpu_kernel sgm__cpu_rms_norm = {
     .op = &sgm__op_rms_norm, .takes = takes, .posts = true, .run = run_rms_norm};
-const sgm__cpu_kernel sgm__cpu_rms_norm_slope = {
-    .op = &sgm__op_rms_norm_slope, .takes = takes, .posts = true, .run = run_rms_norm_slope};
+const sgm__cpu_kernel sgm__cpu_rms_norm_gradient = {
+    .op = &sgm__op_rms_norm_gradient, .takes = takes, .posts = true, .run = run_rms_norm_gradient};

@@ -18,7 +18,7 @@ enum {
     ARGUMENT_C = 17,
     ARGUMENT_B = 33,
     ARGUMENT_SCRATCHPAD = 80,
-    MOST_DIMS = 12
+    MAXIMUM_DIMS = 12
 };
 #define DESCRIPTION_BYTES 2048 /* of version 2: 696 */
 #define MATMUL_BYTES 8192      /* of version 2: 2800 */
@@ -234,7 +234,7 @@ typedef struct description {
 static const void *describe(const sgm__onednn *o, description *d, int64_t rows, int64_t columns, int64_t row,
                             int64_t column)
 {
-    int64_t dims[MOST_DIMS] = {rows, columns}, strides[MOST_DIMS] = {row, column};
+    int64_t dims[MAXIMUM_DIMS] = {rows, columns}, strides[MAXIMUM_DIMS] = {row, column};
     d->object = NULL;
     if (o->major == 2)
         return o->init_by_strides(d->own, 2, dims, TYPE_BFLOAT16, strides) == 0 ? d->own : NULL;

@@ -22,7 +22,7 @@
 #define POLITE 200 /* pauses before giving way for the first time */
 #define BETWEEN 64 /* from then on */
 #define CROWDED_SPINS (8 * BETWEEN)
-#define MOST_THREADS 1024
+#define MAXIMUM_THREADS 1024
 #define RING 16
 #define AHEAD 3 /* loops that are posted before who posts them works on the first */
 
@@ -102,9 +102,9 @@ static void sleep_until_posted(sgm__pool *pool, int64_t at)
     atomic_fetch_sub(&pool->sleepers, 1);
 }
 
-static void wake(sgm__pool *pool, int most)
+static void wake(sgm__pool *pool, int maximum)
 {
-    syscall(SYS_futex, &pool->epoch, FUTEX_WAKE_PRIVATE, most, NULL, NULL, 0);
+    syscall(SYS_futex, &pool->epoch, FUTEX_WAKE_PRIVATE, maximum, NULL, NULL, 0);
 }
 
 /* --- working --- */
@@ -211,9 +211,9 @@ static sgm_status start(sgm__pool *pool)
 
 sgm__pool *sgm__pool_create(int32_t threads, bool keeps_subnormals)
 {
-    if (threads < 0 || threads > MOST_THREADS) {
+    if (threads < 0 || threads > MAXIMUM_THREADS) {
         sgm_fail(SGM_ERROR_ARGUMENT, "threads is %d; give 1 to %d, or 0 for one per processor", threads,
-                 MOST_THREADS);
+                 MAXIMUM_THREADS);
         return NULL;
     }
     sgm__pool *pool = sgm__alloc_aligned(sizeof(sgm__pool));

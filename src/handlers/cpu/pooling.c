@@ -16,7 +16,7 @@ typedef struct pooling {
     int64_t first;
 } pooling;
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -83,16 +83,16 @@ static bool takes(sgm_dtype dtype)
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void max_gradient_##type(const sgm__window *w, const type *x, const type *slope, type *y)         \
+    static void max_gradient_##type(const sgm__window *w, const type *x, const type *gradient, type *y)      \
     {                                                                                                        \
         memset(y, 0, (size_t)(w->in[0] * w->in[1]) * sizeof(type));                                          \
         for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
             sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
-            for (int64_t k = 0; k < w->out[1]; k++, slope++) {                                               \
+            for (int64_t k = 0; k < w->out[1]; k++, gradient++) {                                            \
                 sgm__window_span along = sgm__window_at(w, 1, k);                                            \
                 int64_t best = largest_##type(x, w, &down, &along);                                          \
                 if (best >= 0)                                                                               \
-                    y[best] += *slope;                                                                       \
+                    y[best] += *gradient;                                                                    \
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
@@ -110,14 +110,14 @@ static bool takes(sgm_dtype dtype)
             }                                                                                                \
         }                                                                                                    \
     }                                                                                                        \
-    static void average_gradient_##type(const sgm__window *w, const type *slope, type *y)                    \
+    static void average_gradient_##type(const sgm__window *w, const type *gradient, type *y)                 \
     {                                                                                                        \
         memset(y, 0, (size_t)(w->in[0] * w->in[1]) * sizeof(type));                                          \
         for (int64_t i = 0; i < w->out[0]; i++) {                                                            \
             sgm__window_span down = sgm__window_at(w, 0, i);                                                 \
             for (int64_t k = 0; k < w->out[1]; k++) {                                                        \
                 sgm__window_span along = sgm__window_at(w, 1, k);                                            \
-                type part = (type)((double)*slope++ * sgm__window_share(w, &down, &along));                  \
+                type part = (type)((double)*gradient++ * sgm__window_share(w, &down, &along));               \
                 for (int64_t row = down.first; row < down.last; row++)                                       \
                     for (int64_t column = along.first; column < along.last; column++)                        \
                         y[(down.origin + row) * w->in[1] + along.origin + column] += part;                   \
@@ -138,14 +138,14 @@ static void max_pairs(const pooling *p, const float *x, float *y)
                                                 x + (2 * i + 1) * w->in[1]);
 }
 
-static void max_gradient_pairs(const pooling *p, const float *x, const float *slope, float *y)
+static void max_gradient_pairs(const pooling *p, const float *x, const float *gradient, float *y)
 {
     const sgm__window *w = &p->window;
     int64_t rest = w->in[1] - 2 * w->out[1]; /* a last column or row that no window has */
     for (int64_t i = 0; i < w->out[0]; i++) {
         int64_t row = 2 * i * w->in[1], below = row + w->in[1];
         p->call->cpu->vector->spread_pairs_f32(w->out[1], y + row, y + below, x + row, x + below,
-                                               slope + i * w->out[1]);
+                                               gradient + i * w->out[1]);
         for (int64_t k = w->in[1] - rest; k < w->in[1]; k++)
             y[row + k] = y[below + k] = 0;
     }
@@ -161,7 +161,7 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *sl
         (void)thread;                                                                                        \
         const pooling *p = context;                                                                          \
         const sgm__window *w = &p->window;                                                                   \
-        int64_t last = least(p->planes, (index + 1) * p->each);                                              \
+        int64_t last = minimum(p->planes, (index + 1) * p->each);                                            \
         const void *a = p->call->inputs[0].data,                                                             \
                    *b = p->call->input_count > 1 ? p->call->inputs[1].data : a;                              \
         for (int64_t n = index * p->each; n < last; n++) {                                                   \
@@ -189,9 +189,9 @@ DEFINE_TASK(max_gradient, PAIRS(max_gradient_pairs(p, IN(float, a), OUT(float, b
 DEFINE_TASK(average, NO_PAIRS, AVERAGE)
 DEFINE_TASK(average_gradient, NO_PAIRS, AVERAGE_GRADIENT)
 
-static int64_t count_parts(const pooling *p, int64_t plane, int64_t *most)
+static int64_t count_parts(const pooling *p, int64_t plane, int64_t *maximum)
 {
-    *most = p->each * plane;
+    *maximum = p->each * plane;
     return (p->planes + p->each - 1) / p->each;
 }
 
@@ -203,7 +203,7 @@ static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t ind
     p->to = to;
     task(p, index, thread);
     *first = p->first * plane;
-    *last = least(p->planes, p->first + p->each) * plane;
+    *last = minimum(p->planes, p->first + p->each) * plane;
 }
 
 #define DEFINE_KERNEL(name, operation, extent, plane, is_aligned)                                            \
@@ -212,10 +212,10 @@ static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t ind
         pooling p = begin(call, extent);                                                                     \
         return share(&p, name##_task);                                                                       \
     }                                                                                                        \
-    static int64_t parts_of_##name(const sgm__cpu_call *call, int64_t *most)                                 \
+    static int64_t parts_of_##name(const sgm__cpu_call *call, int64_t *maximum)                              \
     {                                                                                                        \
         pooling p = begin(call, extent);                                                                     \
-        return count_parts(&p, p.plane, most);                                                               \
+        return count_parts(&p, p.plane, maximum);                                                            \
     }                                                                                                        \
     static void part_of_##name(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to,           \
                                int64_t *first, int64_t *last)                                                \

@@ -2,11 +2,11 @@
  * the first cache, packed a in the second. */
 #include "handlers/cpu/product.h"
 
-#define MOST_DEPTH 208  /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
-#define WHOLE_DEPTH 256 /* up to which one panel is better than writing c twice */
-#define LARGEST_TILE (14 * 2 * 64) /* bytes */
-#define MOST_COLUMNS_APART 256     /* up to which a is read in place */
-#define MOST_COLUMNS_TURNED 512    /* the same if a comes turned */
+#define MAXIMUM_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
+#define WHOLE_DEPTH 256   /* up to which one panel is better than writing c twice */
+#define LARGEST_TILE (14 * 2 * 64)     /* bytes */
+#define MAXIMUM_COLUMNS_APART 256      /* up to which a is read in place */
+#define MAXIMUM_COLUMNS_TRANSPOSED 512 /* the same if a comes transposed */
 #define PAGE 4096
 #define ROWS_AHEAD 32  /* of b, fetched when they come from far away */
 #define PAGES_AHEAD 12 /* the same if they lie pages apart: no more fit the first cache */
@@ -25,12 +25,12 @@ typedef struct work {
     size_t size; /* bytes of an element */
     int64_t row_panels, column_panels, depth_blocks;
     int64_t row_tasks, column_tasks, pack_tasks;
-    bool in_place;         /* a is not packed */
-    bool by_rows;          /* many rows: a task packs some of them and does all their columns */
-    unsigned char *packed; /* a; if by rows, a slab for each thread */
-    unsigned char *panels; /* one of b for each thread */
-    unsigned char *turned; /* b, if by rows and b has to be turned: panel after panel; NULL: not so */
-    size_t packed_bytes, panel_bytes, turned_bytes;
+    bool in_place;             /* a is not packed */
+    bool by_rows;              /* many rows: a task packs some of them and does all their columns */
+    unsigned char *packed;     /* a; if by rows, a slab for each thread */
+    unsigned char *panels;     /* one of b for each thread */
+    unsigned char *transposed; /* b, if by rows and b has to be transposed: panel after panel; NULL: not so */
+    size_t packed_bytes, panel_bytes, transposed_bytes;
 } work;
 
 static int64_t divide_up(int64_t a, int64_t b)
@@ -38,7 +38,7 @@ static int64_t divide_up(int64_t a, int64_t b)
     return (a + b - 1) / b;
 }
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -68,8 +68,8 @@ static bool reads_in_place(const work *w)
 {
     const sgm__product *p = &w->product;
     if (p->a_column == 1)
-        return p->n <= MOST_COLUMNS_APART && p->a_row * (int64_t)w->size % PAGE != 0;
-    return p->a_row == 1 && p->n <= MOST_COLUMNS_TURNED && p->a_column * (int64_t)w->size % PAGE != 0;
+        return p->n <= MAXIMUM_COLUMNS_APART && p->a_row * (int64_t)w->size % PAGE != 0;
+    return p->a_row == 1 && p->n <= MAXIMUM_COLUMNS_TRANSPOSED && p->a_column * (int64_t)w->size % PAGE != 0;
 }
 
 static work plan(const sgm__vector *vector, const sgm__product *product)
@@ -79,7 +79,7 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
               .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
     w.row_panels = divide_up(product->m, w.tiles->rows);
     w.column_panels = divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MOST_DEPTH);
+    w.depth_blocks = divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
     size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
     w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
     w.by_rows = w.row_panels >= PANELS_TOGETHER;
@@ -90,7 +90,8 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     if (w.in_place)
         w.packed_bytes = 0;
     if (w.by_rows && product->b_column != 1)
-        w.turned_bytes = align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
+        w.transposed_bytes =
+            align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
     return w;
 }
 
@@ -98,7 +99,7 @@ size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *produ
 {
     work w = plan(vector, product);
     size_t slabs = w.by_rows ? (size_t)threads : 1;
-    return w.packed_bytes * slabs + (size_t)threads * w.panel_bytes + w.turned_bytes;
+    return w.packed_bytes * slabs + (size_t)threads * w.panel_bytes + w.transposed_bytes;
 }
 
 /* --- packing --- */
@@ -160,12 +161,12 @@ static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, i
 
 /* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
  * panels share the lines that each of them would have to fetch again. */
-static void pack_turned(const work *w, const slab *s, int64_t first, int64_t last)
+static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
     int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
     for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
-        int64_t steps = least(depth - step, STEPS_TOGETHER);
+        int64_t steps = minimum(depth - step, STEPS_TOGETHER);
         fetch_steps(w, first_row(w, first), first_row(w, last), k + step + STEPS_AHEAD, steps);
         for (int64_t panel = first; panel < last; panel++) {
             int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
@@ -182,7 +183,7 @@ static void pack_panels(const work *w, const slab *s, int64_t first, int64_t las
     const sgm__product *p = &w->product;
     int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
     if (p->a_row == 1) {
-        pack_turned(w, s, first, last);
+        pack_transposed(w, s, first, last);
         return;
     }
     for (int64_t panel = first; panel < last; panel++) {
@@ -210,17 +211,17 @@ static void pack_rows(void *context, int64_t task, int32_t thread)
 static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns)
 {
     int64_t left = w->product.n - column_panel * w->tiles->columns;
-    *columns = least(left, w->tiles->columns);
+    *columns = minimum(left, w->tiles->columns);
     return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
 }
 
-static unsigned char *turned_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
+static unsigned char *transposed_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
 {
     int64_t offset = column_panel * w->tiles->columns * w->product.k + step * width;
-    return w->turned + (size_t)offset * w->size;
+    return w->transposed + (size_t)offset * w->size;
 }
 
-/* A task turns one panel of b. */
+/* A task transposes one panel of b. */
 static void turn_columns(void *context, int64_t column_panel, int32_t thread)
 {
     (void)thread;
@@ -229,7 +230,7 @@ static void turn_columns(void *context, int64_t column_panel, int32_t thread)
     int64_t columns, width = panel_width(w, column_panel, &columns);
     const unsigned char *from = p->b;
     from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
-    pack(w, turned_panel(w, column_panel, 0, width), from, p->b_column, p->b_row, columns, p->k, width);
+    pack(w, transposed_panel(w, column_panel, 0, width), from, p->b_column, p->b_row, columns, p->k, width);
 }
 
 /* --- products --- */
@@ -275,7 +276,7 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
     const sgm__tiles *tiles = w->tiles;
     const sgm__tile_functions *kind = !w->in_place       ? &tiles->packed
                                       : p->a_column == 1 ? &tiles->apart
-                                                         : &tiles->turned;
+                                                         : &tiles->transposed;
     int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
     int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
     bool narrow = width != tiles->columns;
@@ -290,8 +291,8 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
     bool direct = p->b_column == 1 && columns == width;
     bool keep =
         direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
-    if (w->turned != NULL) {
-        tile.b = turned_panel(w, column_panel, k, width);
+    if (w->transposed != NULL) {
+        tile.b = transposed_panel(w, column_panel, k, width);
         tile.b_stride = width;
     } else if (!keep && !(direct && last - first == 1)) {
         pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
@@ -358,7 +359,7 @@ static void clear(const work *w)
 static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
 {
     bool known = p->b_column == 1 || p->b_row == 1;
-    return known && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns && p->k <= MOST_DEPTH &&
+    return known && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns && p->k <= MAXIMUM_DEPTH &&
            p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
 }
 
@@ -408,8 +409,8 @@ static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task
 static void post_rows(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = divide_up(divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
-    w->row_tasks = least(w->row_tasks, w->row_panels);
-    if (w->turned != NULL)
+    w->row_tasks = minimum(w->row_tasks, w->row_panels);
+    if (w->transposed != NULL)
         post(pool, threads, w->column_panels, turn_columns, w);
     post(pool, threads, w->row_tasks, run_rows, w);
 }
@@ -418,9 +419,9 @@ static void post_columns(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = w->column_tasks = w->pack_tasks = 1;
     if (threads > 1) {
-        w->column_tasks = least(w->column_panels, threads * TASKS_PER_THREAD);
-        w->row_tasks = w->column_panels >= threads ? 1 : least(w->row_panels, threads);
-        w->pack_tasks = least(w->row_panels, threads * TASKS_PER_THREAD);
+        w->column_tasks = minimum(w->column_panels, threads * TASKS_PER_THREAD);
+        w->row_tasks = w->column_panels >= threads ? 1 : minimum(w->row_panels, threads);
+        w->pack_tasks = minimum(w->row_panels, threads * TASKS_PER_THREAD);
     }
     if (!w->in_place)
         post(pool, threads, w->pack_tasks, pack_rows, w);
@@ -445,7 +446,7 @@ void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__pr
     int32_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
     w.packed = scratch;
     w.panels = scratch + w.packed_bytes * (size_t)(w.by_rows ? threads : 1);
-    w.turned = w.turned_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
+    w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
     if (w.by_rows)
         post_rows(pool, &w, threads);
     else

@@ -6,12 +6,12 @@
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
 
-#define COLUMNS 1024    /* that one task sums at once: 8 KiB of running sums, of floats a page of each row */
-#define SMALL 4096      /* elements that lie in the first cache */
-#define PART 16384      /* elements of a sum over everything */
-#define PART_ROWS 256   /* of a sum over rows with few columns */
-#define MOST_PARTS 4096 /* more make no difference */
-#define TOGETHER 8      /* rows that are added at once */
+#define COLUMNS 1024  /* that one task sums at once: 8 KiB of running sums, of floats a page of each row */
+#define SMALL 4096    /* elements that lie in the first cache */
+#define PART 16384    /* elements of a sum over everything */
+#define PART_ROWS 256 /* of a sum over rows with few columns */
+#define MAXIMUM_PARTS 4096 /* more make no difference */
+#define TOGETHER 8         /* rows that are added at once */
 
 typedef struct reduction {
     const sgm__cpu_call *call;
@@ -61,7 +61,7 @@ static reduction prepare(const sgm__cpu_call *call)
     int64_t part = r.columns ? PART_ROWS : PART;
     if (r.results <= COLUMNS && r.terms >= 2 * part) {
         r.parts = (r.terms + part - 1) / part;
-        r.parts = r.parts < MOST_PARTS ? r.parts : MOST_PARTS;
+        r.parts = r.parts < MAXIMUM_PARTS ? r.parts : MAXIMUM_PARTS;
     }
     int64_t line = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
     if (r.results == 1 && line <= PART) /* whole rows, so that a product's rows can be added as they come */
@@ -117,9 +117,9 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
         return;
     }
     memset(sums, 0, (size_t)count * sizeof *sums);
-    int64_t most = r->gone_rank == 1 ? TOGETHER : 1, stride = r->gone_strides[r->gone_rank - 1];
-    for (int64_t term = first; term < last; term += most) {
-        int64_t rows = last - term < most ? last - term : most;
+    int64_t maximum = r->gone_rank == 1 ? TOGETHER : 1, stride = r->gone_strides[r->gone_rank - 1];
+    for (int64_t term = first; term < last; term += maximum) {
+        int64_t rows = last - term < maximum ? last - term : maximum;
         const unsigned char *row =
             x + sgm__cpu_offset(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
         if (r->dtype == SGM_FLOAT32)
@@ -242,21 +242,21 @@ static int64_t rows_of_part(const reduction *r)
 }
 
 /* Of everything: the same parts as above. Of rows that lie one after the other: some rows at a time. */
-int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *most, int64_t *unit)
+int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit)
 {
     const reduction *r = call->plan;
     if (r == NULL || r->columns || r->results == 0 || r->terms == 0 || r->gone_rank != 1 ||
         (r->gone_strides[0] != 1 && r->terms > 1))
         return 0;
     if (r->results == 1) {
-        *most = ((r->terms / r->unit + r->parts - 1) / r->parts) * r->unit;
+        *maximum = ((r->terms / r->unit + r->parts - 1) / r->parts) * r->unit;
         *unit = r->unit;
         return r->parts;
     }
     if (r->parts > 1 || r->terms > PART || r->kept_rank != 1 || r->kept_strides[0] != r->terms)
         return 0;
     int64_t rows = rows_of_part(r);
-    *most = rows * r->terms;
+    *maximum = rows * r->terms;
     *unit = r->terms;
     return (r->results + rows - 1) / rows;
 }

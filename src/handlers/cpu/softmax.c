@@ -116,7 +116,7 @@ static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
 }
 
 /* (softmax(x) * sum(t) - t) * factor */
-static void cross_entropy_slope_block(const rows *r, int64_t first, int64_t count)
+static void cross_entropy_gradient_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
     const float *targets = row_of(&r->call->inputs[1], first, r->columns);
@@ -170,9 +170,9 @@ static sgm_status run_cross_entropy(const sgm__cpu_call *call)
     return run_rows(call, cross_entropy_block);
 }
 
-static sgm_status run_cross_entropy_slope(const sgm__cpu_call *call)
+static sgm_status run_cross_entropy_gradient(const sgm__cpu_call *call)
 {
-    return run_rows(call, cross_entropy_slope_block);
+    return run_rows(call, cross_entropy_gradient_block);
 }
 
 static bool takes(sgm_dtype dtype)
@@ -185,5 +185,5 @@ const sgm__cpu_kernel sgm__cpu_log_softmax = {
     .op = &sgm__op_log_softmax, .takes = takes, .run = run_log_softmax};
 const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy = {
     .op = &sgm__op_softmax_cross_entropy, .takes = takes, .run = run_cross_entropy};
-const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_slope = {
-    .op = &sgm__op_softmax_cross_entropy_slope, .takes = takes, .run = run_cross_entropy_slope};
+const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_gradient = {
+    .op = &sgm__op_softmax_cross_entropy_gradient, .takes = takes, .run = run_cross_entropy_gradient};

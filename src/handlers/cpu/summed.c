@@ -5,7 +5,7 @@
 #include "handlers/cpu/elementwise.h"
 #include "ops/ops.h"
 
-#define LEAST_ELEMENTS 4096   /* fewer stay in the first cache anyway */
+#define MINIMUM_ELEMENTS 4096 /* fewer stay in the first cache anyway */
 #define BLOCK_BYTES (1 << 18) /* of a product */
 
 struct sgm__summed {
@@ -63,7 +63,7 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
     int32_t terms = plan->operands[sum->first_input];
     const sgm__node *node = &plan->nodes[terms];
     return node->place.store == SGM__STORE_ARENA && is_made_in(plan, terms, step - 1) &&
-           sgm_shape_elements(&node->type.shape) >= LEAST_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
+           sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
 }
 
 static size_t align(size_t bytes)
@@ -74,7 +74,7 @@ static size_t align(size_t bytes)
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
                               const sgm__elementwise *elementwise, sgm__summed **summed)
 {
-    int64_t most, unit, parts = sgm__cpu_sum_parts(call, &most, &unit);
+    int64_t maximum, unit, parts = sgm__cpu_sum_parts(call, &maximum, &unit);
     int32_t terms = plan->operands[call->node->first_input];
     *summed = NULL;
     if (parts == 0 || !sgm__elementwise_makes(elementwise, terms) ||
@@ -85,7 +85,7 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
         return SGM_ERROR_MEMORY;
     *s = (sgm__summed){.elementwise = elementwise, .call = *call, .terms = terms, .parts = parts};
     s->moved = is_read_once(plan, terms);
-    s->block_bytes = s->moved ? align((size_t)most * sgm_dtype_size(call->output.dtype) + 64) : 0;
+    s->block_bytes = s->moved ? align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
     s->thread_bytes = s->block_bytes + align(sgm__elementwise_buffers(elementwise));
     s->partial_bytes = align((size_t)parts * sizeof(double));
     *summed = s;
@@ -117,11 +117,11 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     for (int32_t k = 0; k < 2; k++)
         if (is_overwritten(plan, summed, &plan->nodes[plan->operands[node->first_input + k]], step - 1))
             return false;
-    int64_t most, unit, row = shape->dims[1] * (int64_t)sgm_dtype_size(node->type.dtype);
-    sgm__cpu_sum_parts(&summed->call, &most, &unit);
+    int64_t maximum, unit, row = shape->dims[1] * (int64_t)sgm_dtype_size(node->type.dtype);
+    sgm__cpu_sum_parts(&summed->call, &maximum, &unit);
     if (unit != shape->dims[1])
         return false;
-    int64_t at_once = BLOCK_BYTES / (most / unit * row);
+    int64_t at_once = BLOCK_BYTES / (maximum / unit * row);
     at_once = at_once > 1 ? at_once : 1;
     int64_t blocks = (summed->parts + at_once - 1) / at_once;
     blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
@@ -129,7 +129,7 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     summed->made = node;
     summed->product = sgm__fused_product(plan, node);
     sgm__product block = summed->product;
-    block.m = summed->parts_at_once * (most / unit);
+    block.m = summed->parts_at_once * (maximum / unit);
     summed->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
     summed->thread_bytes += summed->product_bytes;
     return true;

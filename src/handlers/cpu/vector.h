@@ -55,9 +55,9 @@ typedef struct sgm__tile {
     bool add; /* to c; else c is overwritten */
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
-#define SGM__MOST_TILE_ROWS 14
+#define SGM__MAXIMUM_TILE_ROWS 14
 typedef struct sgm__tile_functions {
-    sgm__tile_function wide[SGM__MOST_TILE_ROWS], narrow[SGM__MOST_TILE_ROWS]; /* by rows - 1 */
+    sgm__tile_function wide[SGM__MAXIMUM_TILE_ROWS], narrow[SGM__MAXIMUM_TILE_ROWS]; /* by rows - 1 */
     sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
 } sgm__tile_functions;
 /* A product too small for packing: rows of b lie together, a lies anyhow. */
@@ -84,7 +84,7 @@ typedef void (*sgm__gather_function)(const sgm__gather *tile);
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
-    sgm__tile_functions packed, turned, apart; /* by how a lies */
+    sgm__tile_functions packed, transposed, apart; /* by how a lies */
     void (*small)(const sgm__small_product *product);
     /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
      * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */
@@ -127,18 +127,18 @@ typedef struct sgm__vector {
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
     /* out = softmax(x * scale), scale above 0. */
     void (*softmax_f32)(int64_t n, float *out, const float *x, float scale);
-    /* slopes = (slopes - sum(slopes * weights)) * weights * scale */
-    void (*softmax_slope_f32)(int64_t n, float *slopes, const float *weights, float scale);
+    /* gradients = (gradients - sum(gradients * weights)) * weights * scale */
+    void (*softmax_gradient_f32)(int64_t n, float *gradients, const float *weights, float scale);
     /* out = a * left + b * right + shift */
     void (*blend_f32)(int64_t n, float *out, const float *a, float left, const float *b, float right,
                       float shift);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
     /* out[i] = the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], of which the first that is
-     * larger than those before counts, or the last that is no number; and back: slope[i] to that one, 0 to
+     * larger than those before counts, or the last that is no number; and back: gradient[i] to that one, 0 to
      * others. */
     void (*largest_pairs_f32)(int64_t n, float *out, const float *row, const float *below);
     void (*spread_pairs_f32)(int64_t n, float *out, float *out_below, const float *row, const float *below,
-                             const float *slope);
+                             const float *gradient);
     /* Numbers in [0, 1): word i % 4 of sgm__philox(seed, stream, counter + i / 4). */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);
 } sgm__vector;

@@ -161,7 +161,7 @@ UNARY_F(tanh, tanh_f(x))
 UNARY_F(erf, erf_f(x))
 UNARY_F(sigmoid, sigmoid_f(x))
 UNARY_F(gelu, gelu_f(x))
-UNARY_F(gelu_slope, gelu_slope_f(x))
+UNARY_F(gelu_gradient, gelu_gradient_f(x))
 TEST_FD(is_nan, x != x, x != x)
 TEST_FD(is_finite, absolute_f(x) < INFINITY, absolute_d(x) < (double)INFINITY)
 BINARY_FD(add, x + y, x + y)
@@ -197,7 +197,7 @@ UNARY(narrow_f32, float, f, uint16_t, h, LANES, vec_f, x)
 static const sgm__vector_entry entries[] = {
     ENTRIES_FD(negate) ENTRIES_FD(absolute) ENTRIES_FD(square_root) ENTRIES_FD(floor) ENTRIES_F(exp)
         ENTRIES_F(log) ENTRIES_F(log1p) ENTRIES_F(tanh) ENTRIES_F(erf) ENTRIES_F(sigmoid) ENTRIES_F(gelu)
-            ENTRIES_F(gelu_slope) ENTRIES_TEST(is_nan) ENTRIES_TEST(is_finite) ENTRIES_FD(add)
+            ENTRIES_F(gelu_gradient) ENTRIES_TEST(is_nan) ENTRIES_TEST(is_finite) ENTRIES_FD(add)
                 ENTRIES_FD(subtract) ENTRIES_FD(multiply) ENTRIES_FD(divide) ENTRIES_FD(maximum)
                     ENTRIES_FD(minimum) ENTRIES_TEST(equal) ENTRIES_TEST(not_equal) ENTRIES_TEST(less)
                         ENTRIES_TEST(less_equal) ENTRIES_TEST(greater) ENTRIES_TEST(greater_equal)
@@ -218,21 +218,21 @@ DEFINE_FUNCTION(tanh)
 DEFINE_FUNCTION(erf)
 DEFINE_FUNCTION(sigmoid)
 DEFINE_FUNCTION(gelu)
-DEFINE_FUNCTION(gelu_slope)
+DEFINE_FUNCTION(gelu_gradient)
 #define FUNCTION(name)                                                                                       \
     {                                                                                                        \
         &sgm__op_##name, (sgm__one_vector)name##_vector                                                      \
     }
-static const sgm__vector_call functions[] = {FUNCTION(exp),  FUNCTION(log),       FUNCTION(log1p),
-                                             FUNCTION(tanh), FUNCTION(erf),       FUNCTION(sigmoid),
-                                             FUNCTION(gelu), FUNCTION(gelu_slope)};
-static vec_f gelu_both_vector(vec_f x, float *slope)
+static const sgm__vector_call functions[] = {FUNCTION(exp),  FUNCTION(log),          FUNCTION(log1p),
+                                             FUNCTION(tanh), FUNCTION(erf),          FUNCTION(sigmoid),
+                                             FUNCTION(gelu), FUNCTION(gelu_gradient)};
+static vec_f gelu_both_vector(vec_f x, float *gradient)
 {
     vec_f second, first = gelu_both_f(x, &second);
-    store_f(slope, second);
+    store_f(gradient, second);
     return first;
 }
-static const sgm__vector_pair gelu_pair = {&sgm__op_gelu, &sgm__op_gelu_slope,
+static const sgm__vector_pair gelu_pair = {&sgm__op_gelu, &sgm__op_gelu_gradient,
                                            (sgm__one_vector)gelu_both_vector};
 #define PAIR &gelu_pair
 #define FUNCTIONS functions

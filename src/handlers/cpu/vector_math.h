@@ -345,24 +345,24 @@ static inline vec_f normal_f(vec_f x, vec_f *share)
     return bell;
 }
 
-/* gelu and its slope, which have most in common. Beyond 40 everything that falls is 0, also times 40. */
-static inline vec_f gelu_both_f(vec_f x, vec_f *slope)
+/* gelu and its gradient, which have most in common. Beyond 40 everything that falls is 0, also times 40. */
+static inline vec_f gelu_both_f(vec_f x, vec_f *gradient)
 {
     vec_f share, low = larger_f(splat_f(-40.0f), x), near = smaller_f(splat_f(40.0f), low);
     vec_f bell = normal_f(near, &share), tail = bell * share;
-    *slope = FMA_F(near * bell, splat_f(0.398942280f), select_f(x < 0.0f, tail, 1.0f - tail));
+    *gradient = FMA_F(near * bell, splat_f(0.398942280f), select_f(x < 0.0f, tail, 1.0f - tail));
     return select_f(x < 0.0f, low * bell * share, low * (1.0f - tail));
 }
 
 static inline vec_f gelu_f(vec_f x)
 {
-    vec_f slope;
-    return gelu_both_f(x, &slope);
+    vec_f gradient;
+    return gelu_both_f(x, &gradient);
 }
 
-static inline vec_f gelu_slope_f(vec_f x)
+static inline vec_f gelu_gradient_f(vec_f x)
 {
-    vec_f slope;
-    gelu_both_f(x, &slope);
-    return slope;
+    vec_f gradient;
+    gelu_both_f(x, &gradient);
+    return gradient;
 }

@@ -3,13 +3,14 @@
 
 #define TILE_ROW_LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-/* How far ahead a is fetched that is not packed: steps of one that comes turned, bytes of rows that lie
+/* How far ahead a is fetched that is not packed: steps of one that comes transposed, bytes of rows that lie
  * apart. */
-#define TURNED_STEPS 32
+#define TRANSPOSED_STEPS 32
 #define BYTES_AHEAD 128
 
-/* How a lies: packed; turned, rows together as in packed ones, but steps far from each other; rows apart. */
-enum { PACKED, TURNED, APART };
+/* How a lies: packed; transposed, rows together as in packed ones, but steps far from each other; rows apart.
+ */
+enum { PACKED, TRANSPOSED, APART };
 
 /* Element of row i of those that lie apart: addresses of x86 are a register and 1, 2, 4 or 8 times another,
  * so that few have to be held. */
@@ -65,9 +66,9 @@ enum { PACKED, TURNED, APART };
                 fetched = fetched < rows ? fetched + 1 : 1;                                                  \
                 __builtin_prefetch(ahead);                                                                   \
             }                                                                                                \
-            if (layout == TURNED) {                                                                          \
-                __builtin_prefetch(a + TURNED_STEPS * tile->a_step);                                         \
-                __builtin_prefetch(a + TURNED_STEPS * tile->a_step + rows - 1);                              \
+            if (layout == TRANSPOSED) {                                                                      \
+                __builtin_prefetch(a + TRANSPOSED_STEPS * tile->a_step);                                     \
+                __builtin_prefetch(a + TRANSPOSED_STEPS * tile->a_step + rows - 1);                          \
             }                                                                                                \
             vec b0 = load(b), b1 = wide ? load(b + lanes) : b0;                                              \
             if (keeps) {                                                                                     \
@@ -211,10 +212,10 @@ DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
     }
 #define DEFINE_TILES(rows)                                                                                   \
     DEFINE_TILES_OF(f32, packed, PACKED, rows)                                                               \
-    DEFINE_TILES_OF(f32, turned, TURNED, rows)                                                               \
+    DEFINE_TILES_OF(f32, transposed, TRANSPOSED, rows)                                                       \
     DEFINE_TILES_OF(f32, apart, APART, rows)                                                                 \
     DEFINE_TILES_OF(f64, packed, PACKED, rows)                                                               \
-    DEFINE_TILES_OF(f64, turned, TURNED, rows)                                                               \
+    DEFINE_TILES_OF(f64, transposed, TRANSPOSED, rows)                                                       \
     DEFINE_TILES_OF(f64, apart, APART, rows)
 DEFINE_TILES(1)
 DEFINE_TILES(2)
@@ -249,10 +250,10 @@ DEFINE_TILES(14)
         tile_##type(tile, TILE_ROWS, true, true, layout);                                                    \
     }
 DEFINE_KEEP(f32, packed, PACKED)
-DEFINE_KEEP(f32, turned, TURNED)
+DEFINE_KEEP(f32, transposed, TRANSPOSED)
 DEFINE_KEEP(f32, apart, APART)
 DEFINE_KEEP(f64, packed, PACKED)
-DEFINE_KEEP(f64, turned, TURNED)
+DEFINE_KEEP(f64, transposed, TRANSPOSED)
 DEFINE_KEEP(f64, apart, APART)
 
 #define TILE_FUNCTIONS(name, type)                                                                           \
@@ -349,7 +350,7 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
         UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_part_##letter(to, rows[i], kept);    \
     }
 
-static inline int64_t least(int64_t a, int64_t b)
+static inline int64_t minimum(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -375,8 +376,8 @@ static inline int64_t least(int64_t a, int64_t b)
                      int64_t depth)                                                                          \
     {                                                                                                        \
         for (int64_t i = 0; i < padded; i += (lanes)) {                                                      \
-            int64_t filled = least(width - i, lanes);                                                        \
-            int64_t kept = least(padded - i, lanes);                                                         \
+            int64_t filled = minimum(width - i, lanes);                                                      \
+            int64_t kept = minimum(padded - i, lanes);                                                       \
             const element *from = (const element *)source + i * stride;                                      \
             element *to = (element *)target + i;                                                             \
             int64_t k = 0;                                                                                   \
@@ -386,7 +387,7 @@ static inline int64_t least(int64_t a, int64_t b)
                 square##_part(to + k * padded, padded, kept, from + k, stride, filled);                      \
             for (; k < depth; k += (lanes))                                                                  \
                 name##_edge(to + k * padded, padded, kept, from + k, stride, filled,                         \
-                            least(depth - k, lanes));                                                        \
+                            minimum(depth - k, lanes));                                                      \
         }                                                                                                    \
     }
 DEFINE_SQUARE(square_f32, float, f, i, LANES)

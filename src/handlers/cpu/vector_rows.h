@@ -213,14 +213,14 @@ static void softmax_row_f32(int64_t n, float *out, const float *x, float scale)
     scale_f32(n, out, out, (float)(1 / sum));
 }
 
-static void softmax_slope_row_f32(int64_t n, float *slopes, const float *weights, float scale)
+static void softmax_gradient_row_f32(int64_t n, float *gradients, const float *weights, float scale)
 {
-    vec_f mean = splat_f((float)dot_f32(n, slopes, weights)), factor = splat_f(scale);
+    vec_f mean = splat_f((float)dot_f32(n, gradients, weights)), factor = splat_f(scale);
     int64_t i = 0;
     for (; i + LANES <= n; i += LANES)
-        store_f(slopes + i, (load_f(slopes + i) - mean) * factor * load_f(weights + i));
+        store_f(gradients + i, (load_f(gradients + i) - mean) * factor * load_f(weights + i));
     if (i < n)
-        store_part_f(slopes + i,
-                     (load_part_f(slopes + i, n - i) - mean) * factor * load_part_f(weights + i, n - i),
+        store_part_f(gradients + i,
+                     (load_part_f(gradients + i, n - i) - mean) * factor * load_part_f(weights + i, n - i),
                      n - i);
 }

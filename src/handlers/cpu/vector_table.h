@@ -3,8 +3,8 @@
 #define TILES(type, lanes)                                                                                   \
     {                                                                                                        \
         .rows = TILE_ROWS, .columns = 2 * (lanes), .packed = TILE_FUNCTIONS(packed, type),                   \
-        .turned = TILE_FUNCTIONS(turned, type), .apart = TILE_FUNCTIONS(apart, type), .small = small_##type, \
-        .copy_rows = copy_rows_##type, .transpose = transpose_##type,                                        \
+        .transposed = TILE_FUNCTIONS(transposed, type), .apart = TILE_FUNCTIONS(apart, type),                \
+        .small = small_##type, .copy_rows = copy_rows_##type, .transpose = transpose_##type,                 \
         .gather_columns = GATHER_VECTORS * (lanes), .gather_wide = GATHER_TABLE(gather_wide_##type),         \
         .gather_narrow = GATHER_TABLE(gather_narrow_##type), .spread = spread_##type                         \
     }
@@ -19,7 +19,8 @@
         .f64 = TILES(f64, LANES_D), .sum_f32 = sum_f32, .sum_f64 = sum_f64, .add_f32 = add_few_f32,          \
         .add_f64 = add_few_f64, .add_rows_f32 = add_rows_f32, .add_rows_f64 = add_rows_f64,                  \
         .largest_f32 = largest_f32, .exp_shifted_f32 = exp_shifted_f32, .scale_f32 = scale_f32,              \
-        .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32, .softmax_slope_f32 = softmax_slope_row_f32,  \
-        .blend_f32 = blend_f32, .dot_f32 = dot_f32, .uniform_f32 = uniform_f32,                              \
-        .largest_pairs_f32 = largest_pairs_f32, .spread_pairs_f32 = spread_pairs_f32                         \
+        .shift_f32 = shift_f32, .softmax_f32 = softmax_row_f32,                                              \
+        .softmax_gradient_f32 = softmax_gradient_row_f32, .blend_f32 = blend_f32, .dot_f32 = dot_f32,        \
+        .uniform_f32 = uniform_f32, .largest_pairs_f32 = largest_pairs_f32,                                  \
+        .spread_pairs_f32 = spread_pairs_f32                                                                 \
     }

@@ -12,7 +12,7 @@ typedef struct debug {
 
 /* What a value holds. */
 typedef struct summary {
-    double least, most; /* of the finite ones; least > most: there are none */
+    double minimum, maximum; /* of the finite ones; minimum > maximum: there are none */
     int64_t elements, strange;
     int64_t first; /* row-major number of the first strange one, and that one */
     double found;
@@ -177,13 +177,14 @@ static sgm_status check_place(const sgm__plan *plan, int32_t index)
 
 static summary summarise(const sgm_type *type, const unsigned char *values)
 {
-    summary result = {.least = INFINITY, .most = -INFINITY, .elements = sgm_shape_elements(&type->shape)};
+    summary result = {
+        .minimum = INFINITY, .maximum = -INFINITY, .elements = sgm_shape_elements(&type->shape)};
     size_t size = sgm_dtype_size(type->dtype);
     for (int64_t i = 0; i < result.elements; i++) {
         double value = sgm__element_load(type->dtype, values + (size_t)i * size);
         if (isfinite(value)) {
-            result.least = value < result.least ? value : result.least;
-            result.most = value > result.most ? value : result.most;
+            result.minimum = value < result.minimum ? value : result.minimum;
+            result.maximum = value > result.maximum ? value : result.maximum;
         } else if (result.strange++ == 0) {
             result.first = i;
             result.found = value;
@@ -281,8 +282,8 @@ static void append_operands(char *message, const executable *exe, const sgm__nod
             append(list, " with ");
             append_finding(list, seen, &plan->nodes[root].type.shape);
         }
-        if (seen->least <= seen->most)
-            append(list, " from %.6g to %.6g", seen->least, seen->most);
+        if (seen->minimum <= seen->maximum)
+            append(list, " from %.6g to %.6g", seen->minimum, seen->maximum);
     }
     if (node->input_count == 0)
         append(message, "it has no inputs");

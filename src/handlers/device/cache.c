@@ -12,9 +12,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x316c656e72656b73u        /* "skernel1" */
-#define MOST_BYTES ((uint64_t)256 << 20) /* of all files; beyond, the oldest go */
-#define MOST_FILES 1024
+#define MAGIC 0x316c656e72656b73u           /* "skernel1" */
+#define MAXIMUM_BYTES ((uint64_t)256 << 20) /* of all files; beyond, the oldest go */
+#define MAXIMUM_FILES 1024
 
 typedef struct header {
     uint64_t magic, bytes, check;
@@ -90,7 +90,7 @@ static void limit(const char *path)
     uint64_t bytes;
     size_t files;
     while (folder != NULL && find_oldest(folder, &oldest, &bytes, &files) &&
-           (bytes > MOST_BYTES || files > MOST_FILES))
+           (bytes > MAXIMUM_BYTES || files > MAXIMUM_FILES))
         if (unlinkat(dirfd(folder), oldest.name, 0) != 0)
             break;
     if (folder != NULL)
@@ -144,7 +144,7 @@ static void *load_stored(sgm__device *device, const char *path)
     void *module = NULL;
     if (!sgm__file_exists(path))
         return NULL;
-    if (sgm__file_read(path, MOST_BYTES, &file, &length) == SGM_OK && length > sizeof head) {
+    if (sgm__file_read(path, MAXIMUM_BYTES, &file, &length) == SGM_OK && length > sizeof head) {
         memcpy(&head, file, sizeof head);
         const char *binary = file + sizeof head;
         length -= sizeof head;

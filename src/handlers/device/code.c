@@ -36,11 +36,11 @@ static const step_writer writers[] = {
     {&sgm__op_softmax, sgm__device_write_rows},
     {&sgm__op_log_softmax, sgm__device_write_rows},
     {&sgm__op_softmax_cross_entropy, sgm__device_write_rows},
-    {&sgm__op_softmax_cross_entropy_slope, sgm__device_write_rows},
+    {&sgm__op_softmax_cross_entropy_gradient, sgm__device_write_rows},
     {&sgm__op_layer_norm, sgm__device_write_rows},
-    {&sgm__op_layer_norm_slope, sgm__device_write_rows},
+    {&sgm__op_layer_norm_gradient, sgm__device_write_rows},
     {&sgm__op_rms_norm, sgm__device_write_rows},
-    {&sgm__op_rms_norm_slope, sgm__device_write_rows},
+    {&sgm__op_rms_norm_gradient, sgm__device_write_rows},
 };
 
 static const step_writer *find_writer(const sgm_op *op)

@@ -6,9 +6,9 @@
 #define WIDE (2 * LANES)
 #define HIGH 6
 #define DEEP 128
-#define MOST_STRIPS 16 /* of HIGH rows, of one work-item */
-#define MOST_PANELS 4  /* of WIDE columns */
-#define LEAST_PART 512 /* of the depth, to be worth a work-item of its own */
+#define MAXIMUM_STRIPS 16 /* of HIGH rows, of one work-item */
+#define MAXIMUM_PANELS 4  /* of WIDE columns */
+#define MINIMUM_PART 512  /* of the depth, to be worth a work-item of its own */
 
 typedef struct blocking {
     int64_t strips, panels, row_tiles, column_tiles;
@@ -23,7 +23,7 @@ static blocking choose(const sgm__device_render *r, const sgm__contraction *p, s
 {
     int64_t strips = over(p->rows, HIGH), panels = over(p->columns, WIDE),
             wanted = 4 * (int64_t)r->info->units;
-    blocking b = {.row_tiles = over(strips, MOST_STRIPS), .column_tiles = over(panels, MOST_PANELS)};
+    blocking b = {.row_tiles = over(strips, MAXIMUM_STRIPS), .column_tiles = over(panels, MAXIMUM_PANELS)};
     while (b.row_tiles * b.column_tiles * p->batch < wanted && 2 * b.column_tiles <= panels)
         b.column_tiles *= 2;
     while (b.row_tiles * b.column_tiles * p->batch < wanted && 4 * b.row_tiles <= strips)
@@ -32,8 +32,8 @@ static blocking choose(const sgm__device_render *r, const sgm__contraction *p, s
     b.panels = over(panels, b.column_tiles);
     b.row_tiles = over(strips, b.strips);
     b.column_tiles = over(panels, b.panels);
-    int64_t count = over(wanted, b.row_tiles * b.column_tiles * p->batch), most = p->depth / LEAST_PART;
-    count = count < most ? count : most;
+    int64_t count = over(wanted, b.row_tiles * b.column_tiles * p->batch), maximum = p->depth / MINIMUM_PART;
+    count = count < maximum ? count : maximum;
     count = count > 1 ? count : 1;
     parts->depth = over(over(p->depth, count), DEEP) * DEEP;
     parts->count = over(p->depth, parts->depth);

@@ -100,11 +100,11 @@ static const char *of_group(sgm__device_render *r, const sgm__contraction *p, in
     return p->batch == 1 ? own : sgm__source_nest(&r->writer, "batch", each, own);
 }
 
-static const char *in_image(sgm__device_render *r, const char *record, const char *channel, int64_t channels,
+static const char *in_image(sgm__device_render *r, const char *example, const char *channel, int64_t channels,
                             const char *row, const char *column, const int64_t *extent)
 {
     sgm__source_writer *w = &r->writer;
-    const char *plane = sgm__source_nest(w, record, channels, channel);
+    const char *plane = sgm__source_nest(w, example, channels, channel);
     return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
 }
 
@@ -156,7 +156,7 @@ static const char *or_zero(sgm__device_render *r, const char *inside, const char
     return inside != NULL ? sgm__source_format(&r->writer, "%s ? %s : 0", inside, element) : element;
 }
 
-/* An element of the data that the window at (record, row, column) sees at (channel, place, place). */
+/* An element of the data that the window at (example, row, column) sees at (channel, place, place). */
 static const char *of_data(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                            int32_t operand, const char *const *position, const char *const *place)
 {

@@ -48,13 +48,13 @@ static const struct {
      "    const float tail = sgm_bell(close, &share) * share;\n"
      "    return low * (x < 0 ? tail : 1 - tail);\n"
      "}\n"},
-    {SGM__SOURCE_GELU_SLOPE, true,
-     "FUNCTION @ sgm_gelu_slope(@ x)\n"
+    {SGM__SOURCE_GELU_GRADIENT, true,
+     "FUNCTION @ sgm_gelu_gradient(@ x)\n"
      "{\n"
      "    const @ bell = x * sgm_exp(x * x / -2) * 0.3989422804014327;\n"
      "    return x > 40 || x < -40 ? x > 0 : sgm_erfc(x * -0.7071067811865476) / 2 + bell;\n"
      "}\n",
-     "FUNCTION float sgm_gelu_slope(float x)\n"
+     "FUNCTION float sgm_gelu_gradient(float x)\n"
      "{\n"
      "    float share;\n"
      "    const float low = x < -40 ? -40 : x, close = low > 40 ? 40 : low;\n"
@@ -63,16 +63,16 @@ static const struct {
      "}\n"},
     {SGM__SOURCE_INTEGER, true,
      "/* A number without its fraction, within limits; what is no number is 0. */\n"
-     "FUNCTION int64_t sgm_integer(@ x, int64_t least, int64_t most)\n"
+     "FUNCTION int64_t sgm_integer(@ x, int64_t minimum, int64_t maximum)\n"
      "{\n"
-     "    return x != x ? 0 : x >= (@)most ? most : x <= (@)least ? least : (int64_t)x;\n"
+     "    return x != x ? 0 : x >= (@)maximum ? maximum : x <= (@)minimum ? minimum : (int64_t)x;\n"
      "}\n",
      NULL},
     {SGM__SOURCE_WITHIN, false,
      "/* A whole number within limits. */\n"
-     "FUNCTION int64_t sgm_within(int64_t x, int64_t least, int64_t most)\n"
+     "FUNCTION int64_t sgm_within(int64_t x, int64_t minimum, int64_t maximum)\n"
      "{\n"
-     "    return x > most ? most : x < least ? least : x;\n"
+     "    return x > maximum ? maximum : x < minimum ? minimum : x;\n"
      "}\n",
      NULL},
     {SGM__SOURCE_DRAW, false,
@@ -103,7 +103,7 @@ static void write_function(const char *words, const char *type, sgm__text *text)
 
 void sgm__device_write_functions(uint32_t needed, bool wide, sgm__text *text)
 {
-    uint32_t bells = (uint32_t)1 << SGM__SOURCE_GELU | (uint32_t)1 << SGM__SOURCE_GELU_SLOPE;
+    uint32_t bells = (uint32_t)1 << SGM__SOURCE_GELU | (uint32_t)1 << SGM__SOURCE_GELU_GRADIENT;
     needed = (needed & bells) != 0 ? needed | (uint32_t)1 << SGM__SOURCE_ERFC
                                    : needed & ~((uint32_t)1 << SGM__SOURCE_ERFC);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {

@@ -1,4 +1,4 @@
-/* Indices: entries by their numbers, order, right answers; random numbers by their places. */
+/* Indices: entries by their numbers, order, correct predictions; random numbers by their places. */
 #include "handlers/device/code_internal.h"
 
 /* The number of an index among all, in order. */
@@ -268,7 +268,7 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
     int64_t scratch = sgm__device_take_scratch(r, rows);
     sgm__device_begin(r);
     sgm__device_items(r, "n", rows);
-    find_largest(r, x, classes, "answer");
+    find_largest(r, x, classes, "predicted");
     const char *right;
     if (target->type.shape.rank < shape->rank) {
         right = sgm__source_flat(w, targets, "n");
@@ -281,7 +281,7 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
         find_largest(r, targets, classes, "target");
         right = "target";
     }
-    sgm__source_line(w, "%s[n] = %s == answer;", sgm__device_scratch(r, scratch, "uint8_t", true), right);
+    sgm__source_line(w, "%s[n] = %s == predicted;", sgm__device_scratch(r, scratch, "uint8_t", true), right);
     SGM_TRY(sgm__device_end(r));
     sgm__device_begin(r);
     sgm__device_items(r, "n", 1);

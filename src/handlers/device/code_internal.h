@@ -10,7 +10,7 @@
 #include "handlers/source/source.h"
 #include "ops/ops.h"
 
-#define SGM__DEVICE_PARAMETERS 60 /* of a kernel: what the least of devices take */
+#define SGM__DEVICE_PARAMETERS 60 /* of a kernel: what the smallest of devices take */
 #define SGM__DEVICE_GROUP 256     /* work-items, where nothing else says how many */
 
 typedef struct sgm__device_parameter {

@@ -3,8 +3,8 @@
  * in a second pass: always in the same order. */
 #include "handlers/device/code_internal.h"
 
-#define LEAST_PART 64 /* elements that are worth a work-item of their own */
-#define MOST_PARTS 256
+#define MINIMUM_PART 64 /* elements that are worth a work-item of their own */
+#define MAXIMUM_PARTS 256
 #define LANES 16 /* on a computer's own processor */
 #define SHORT 16 /* elements that one work-item reads one by one */
 
@@ -109,8 +109,8 @@ static reduction measure(const sgm__device_render *r, int32_t number)
 
 static void divide(reduction *d, int64_t parts, int64_t multiple)
 {
-    int64_t most = d->elements / LEAST_PART < MOST_PARTS ? d->elements / LEAST_PART : MOST_PARTS;
-    parts = parts < most ? parts : most;
+    int64_t maximum = d->elements / MINIMUM_PART < MAXIMUM_PARTS ? d->elements / MINIMUM_PART : MAXIMUM_PARTS;
+    parts = parts < maximum ? parts : maximum;
     if (parts <= 1)
         return;
     d->part = ((d->elements + parts - 1) / parts + multiple - 1) / multiple * multiple;

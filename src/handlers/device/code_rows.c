@@ -1,4 +1,4 @@
-/* Softmax, norms and their slopes: passes over a row, which a group keeps to itself. */
+/* Softmax, norms and their gradients: passes over a row, which a group keeps to itself. */
 #include "handlers/device/code_internal.h"
 
 #define LANES 16 /* on a computer's own processor */
@@ -13,10 +13,10 @@ typedef struct pass {
     const char *name, *text;
 } pass;
 
-#define MOST_PASSES 12
+#define MAXIMUM_PASSES 12
 typedef struct recipe {
     const sgm_op *op;
-    pass passes[MOST_PASSES];
+    pass passes[MAXIMUM_PASSES];
 } recipe;
 
 #define LOWERED                                                                                              \
@@ -42,10 +42,10 @@ static const recipe recipes[] = {
       {LET, "l", "sgm_log(s)"},
       {SUM, "t", "$b == 0 ? $b : $b * ($a * h - m * h - l * h)"},
       {ROW, NULL, "-t / h"}}},
-    {&sgm__op_softmax_cross_entropy_slope,
+    {&sgm__op_softmax_cross_entropy_gradient,
      {LOWERED, {SUM, "t", "$b"}, {EACH, NULL, "(sgm_exp($a - m) / s * t - $b) * $C"}}},
     {&sgm__op_layer_norm, {{SUM, "t", "$a"}, CENTRED, {EACH, NULL, "($a - m) * scale"}}},
-    {&sgm__op_layer_norm_slope,
+    {&sgm__op_layer_norm_gradient,
      {{SUM, "t", "$a"},
       {SUM, "u", "$c"},
       {SUM, "q", "$c * $b"},
@@ -54,7 +54,7 @@ static const recipe recipes[] = {
       {LET, "share", "q / #"},
       {EACH, NULL, "($c - mean - $b * share) * scale"}}},
     {&sgm__op_rms_norm, {SQUARED, SCALE, {EACH, NULL, "$a * scale"}}},
-    {&sgm__op_rms_norm_slope,
+    {&sgm__op_rms_norm_gradient,
      {SQUARED,
       {SUM, "q", "$c * $b"},
       SCALE,
@@ -249,7 +249,7 @@ static int32_t together(const pass *first)
 static void write_passes(sgm__device_render *r, const row *d, const recipe *made)
 {
     sgm__source_writer *w = &r->writer;
-    for (const pass *p = made->passes; p < made->passes + MOST_PASSES && p->kind != END; p++) {
+    for (const pass *p = made->passes; p < made->passes + MAXIMUM_PASSES && p->kind != END; p++) {
         if (p->kind == SUM || p->kind == LARGEST) {
             int32_t count = together(p);
             if (d->group > 1)

@@ -244,10 +244,10 @@ static const sgm__source_dialect long_indices = {
 /* Indices of a work-item may be a little behind the last element. */
 static bool is_long(const sgm__node *node)
 {
-    int64_t low, high, most = INT32_MAX - (1 << 20);
+    int64_t low, high, maximum = INT32_MAX - (1 << 20);
     span(node, &low, &high);
-    return sgm_shape_elements(&node->type.shape) > most ||
-           (high - low) / (int64_t)sgm_dtype_size(node->type.dtype) > most;
+    return sgm_shape_elements(&node->type.shape) > maximum ||
+           (high - low) / (int64_t)sgm_dtype_size(node->type.dtype) > maximum;
 }
 
 const sgm__source_dialect *sgm__device_dialect(const sgm__plan *plan)

@@ -2,8 +2,8 @@
  * each of its work-items sums a block of results in registers. */
 #include "handlers/device/code_contraction.h"
 
-#define DEEP 16        /* of a tile */
-#define LEAST_PART 256 /* of the depth, to be worth a group of its own */
+#define DEEP 16          /* of a tile */
+#define MINIMUM_PART 256 /* of the depth, to be worth a group of its own */
 
 /* Work-items down and along, and the results of each. */
 typedef struct tiling {
@@ -33,29 +33,29 @@ static bool fits(const sgm__device_render *r, const sgm__contraction *p, const t
            (uint32_t)items_of(t) <= r->info->group;
 }
 
-/* The least time, in multiplications of a group one after the other: what each costs to read is counted, and
- * groups that wait for others. */
+/* The shortest time, in multiplications of a group one after the other: what each costs to read is counted,
+ * and groups that wait for others. */
 static bool choose(const sgm__device_render *r, const sgm__contraction *p, tiling *best,
                    sgm__contraction_parts *parts)
 {
-    double least = 0;
+    double minimum = 0;
     for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
         const tiling *t = &tilings[i];
         int64_t groups = p->batch * over(p->rows, t->down * t->high) * over(p->columns, t->along * t->wide);
         int64_t units = r->info->units > 0 ? r->info->units : 1;
-        int64_t count = over(2 * units, groups), most = p->depth / LEAST_PART;
-        count = count < most ? count : most;
+        int64_t count = over(2 * units, groups), maximum = p->depth / MINIMUM_PART;
+        count = count < maximum ? count : maximum;
         count = count > 1 ? count : 1;
         double each = (double)t->high * t->wide * (1 + 2.0 / t->high + 2.0 / t->wide);
         double time = each * (double)over(groups * count, units) * (double)over(p->depth, count);
-        if (!fits(r, p, t) || (least > 0 && time >= least))
+        if (!fits(r, p, t) || (minimum > 0 && time >= minimum))
             continue;
-        least = time;
+        minimum = time;
         *best = *t;
         parts->depth = over(over(p->depth, count), DEEP) * DEEP;
         parts->count = over(p->depth, parts->depth);
     }
-    return least > 0;
+    return minimum > 0;
 }
 
 /* A tile of one side into LOCAL memory, zeros behind its end. */

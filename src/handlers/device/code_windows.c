@@ -121,7 +121,7 @@ static void write_average(sgm__device_render *r, int32_t number, const sgm__wind
     sgm__source_line(w, "%s sum = 0;", type);
     cover(r, window, 0, c.place[0]);
     cover(r, window, 1, c.place[1]);
-    if (window->leave_padding)
+    if (window->exclude_padding)
         share = sgm__source_format(w, "(%s)(%s * %s)", type, seen(r, window, 0), seen(r, window, 1));
     else
         share = sgm__source_format(w, "%lld", (long long)(window->size[0] * window->size[1]));

@@ -6,7 +6,7 @@
 #include <sigma/units.h>
 #include <stdio.h>
 
-#define MOST_RUNS 16 /* in the queue, before somebody waits for them */
+#define MAXIMUM_RUNS 16 /* in the queue, before somebody waits for them */
 
 /* --- opening --- */
 
@@ -201,7 +201,7 @@ static sgm_status wait(void *self)
     char message[SGM_DEVICE_MESSAGE] = "";
     sgm_device_result result = SGM_DEVICE_OK;
     pthread_mutex_lock(&device->lock);
-    if (device->runs >= MOST_RUNS) {
+    if (device->runs >= MAXIMUM_RUNS) {
         device->runs = 0;
         result = device->driver->wait(device->self, message);
     }

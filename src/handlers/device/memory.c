@@ -5,10 +5,10 @@
 
 #include <sigma/units.h>
 
-#define LEAST 256                  /* bytes, and what small ones are multiples of */
+#define MINIMUM 256                /* bytes, and what small ones are multiples of */
 #define LARGE ((uint64_t)64 << 20) /* from here on multiples of a page that large devices have */
 #define LARGE_STEP ((uint64_t)2 << 20)
-#define MOST_KEPT ((uint64_t)256 << 20) /* bytes, or an eighth of the memory if that is less */
+#define MAXIMUM_KEPT ((uint64_t)256 << 20) /* bytes, or an eighth of the memory if that is less */
 
 /* The next quarter of a power of 2: at most a fifth is lost. */
 static uint64_t class_of(uint64_t bytes)
@@ -16,11 +16,11 @@ static uint64_t class_of(uint64_t bytes)
     if (bytes > LARGE)
         return bytes > UINT64_MAX - LARGE_STEP ? UINT64_MAX
                                                : (bytes + LARGE_STEP - 1) / LARGE_STEP * LARGE_STEP;
-    uint64_t power = LEAST;
+    uint64_t power = MINIMUM;
     while (power * 2 <= bytes)
         power *= 2;
-    uint64_t step = power / 4 > LEAST ? power / 4 : LEAST;
-    return bytes <= LEAST ? LEAST : (bytes + step - 1) / step * step;
+    uint64_t step = power / 4 > MINIMUM ? power / 4 : MINIMUM;
+    return bytes <= MINIMUM ? MINIMUM : (bytes + step - 1) / step * step;
 }
 
 static void destroy(sgm__device *device, sgm__device_buffer *buffer)
@@ -128,8 +128,8 @@ sgm_status sgm__device_take(sgm__device *device, uint64_t bytes, sgm__device_buf
 /* The oldest go when there are too many. */
 static void limit_kept(sgm__device *device)
 {
-    uint64_t most = device->info.memory / 8 < MOST_KEPT ? device->info.memory / 8 : MOST_KEPT;
-    while (device->kept != NULL && device->kept_bytes > most) {
+    uint64_t maximum = device->info.memory / 8 < MAXIMUM_KEPT ? device->info.memory / 8 : MAXIMUM_KEPT;
+    while (device->kept != NULL && device->kept_bytes > maximum) {
         sgm__device_buffer **last = &device->kept;
         while ((*last)->next != NULL)
             last = &(*last)->next;

@@ -58,8 +58,8 @@ static bool matrices_of(const sgm__node *node, sgm_device_matrix *matrix)
     return matrix_of(node, matrix) && join_axes(node, shape->dims, 0, shape->rank - 2, &matrix->batch);
 }
 
-/* Two groups of leading axes may be left (the records and the heads of attention, cut out of one matrix): the
- * larger one is the library's batch, and it is asked as often as the other one says. */
+/* Two groups of leading axes may be left (the examples and the heads of attention, cut out of one matrix):
+ * the larger one is the library's batch, and it is asked as often as the other one says. */
 static bool set_batch(const sgm__node *const *nodes, sgm__device_product *product)
 {
     const sgm_shape *shape = &nodes[2]->type.shape;

@@ -20,7 +20,7 @@ typedef struct executable {
     void **memory; /* of the newest run, as the driver has it: arena, constants, inputs, states */
     int32_t same;  /* runs with that memory */
     void *recording;
-    bool records, is_recording;
+    bool can_record, is_recording;
     bool has_run;
 } executable;
 
@@ -219,7 +219,7 @@ static sgm_status prepare(sgm__device *device, executable *exe)
     if (status == SGM_OK)
         status = load(device, exe);
     pthread_mutex_unlock(&device->lock);
-    exe->records = device->driver->record != NULL && exe->host_count == 0;
+    exe->can_record = device->driver->record != NULL && exe->host_count == 0;
     return status;
 }
 
@@ -247,7 +247,7 @@ static bool note(void **known, const sgm__device_buffer *buffer)
     return changed;
 }
 
-/* Memory is the same in each run, but when another program needed a larger arena, or an input is lent. */
+/* Memory is the same in each run, but when another program needed a larger arena, or an input is shared. */
 static sgm_status place(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     const sgm__plan *plan = exe->plan;
@@ -413,8 +413,8 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
 static void record(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
-    exe->records = device->driver->record(device->self, message) == SGM_DEVICE_OK;
-    if (!exe->records)
+    exe->can_record = device->driver->record(device->self, message) == SGM_DEVICE_OK;
+    if (!exe->can_record)
         return;
     exe->is_recording = true;
     sgm_status status = run_steps(device, exe, memory, 0, exe->plan->step_count);
@@ -425,7 +425,7 @@ static void record(sgm__device *device, executable *exe, const sgm__memory *memo
     if (result == SGM_DEVICE_OK)
         forget(device, exe);
     exe->recording = NULL;
-    exe->records = false;
+    exe->can_record = false;
     sgm__log(SGM_LOG_DEBUG, device->driver->name, "a run cannot be recorded: %s",
              status != SGM_OK ? sgm_last_error() : message);
     sgm_clear_error();
@@ -437,7 +437,7 @@ static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memo
     char message[SGM_DEVICE_MESSAGE] = "";
     bool whole = first == 0 && count == exe->plan->step_count;
     SGM_TRY(place(device, exe, memory));
-    if (whole && exe->records && exe->recording == NULL && exe->same > 0)
+    if (whole && exe->can_record && exe->recording == NULL && exe->same > 0)
         record(device, exe, memory);
     if (whole && exe->recording != NULL)
         SGM__DEVICE_TRY(device, device->driver->replay(device->self, exe->recording, message));

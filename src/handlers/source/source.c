@@ -55,14 +55,14 @@ char *sgm__source_identifier(const char *name, char *buffer, size_t size)
 
 static sgm_status make_room(file *f)
 {
-    size_t most = 0;
+    size_t maximum = 0;
     for (int32_t i = 0; i < f->request->program_count; i++)
-        most += (size_t)f->request->programs[i].plan->state_count;
-    f->states = sgm__calloc(most + 1, sizeof *f->states);
+        maximum += (size_t)f->request->programs[i].plan->state_count;
+    f->states = sgm__calloc(maximum + 1, sizeof *f->states);
     if (f->states == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(sgm__name_index_reserve(&f->names, most));
-    return sgm__name_index_reserve(&f->identifiers, most);
+    SGM_TRY(sgm__name_index_reserve(&f->names, maximum));
+    return sgm__name_index_reserve(&f->identifiers, maximum);
 }
 
 /* By the name of one that was collected. */

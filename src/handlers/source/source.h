@@ -65,7 +65,7 @@ typedef enum sgm__source_function {
     SGM__SOURCE_ERFC,
     SGM__SOURCE_ERF,
     SGM__SOURCE_GELU,
-    SGM__SOURCE_GELU_SLOPE,
+    SGM__SOURCE_GELU_GRADIENT,
     SGM__SOURCE_TURN,
     SGM__SOURCE_SIN,
     SGM__SOURCE_COS,

@@ -48,7 +48,7 @@ static const formula formulas[] = {
     CALL(erf, ERF, "erf"),
     CALL(sigmoid, SIGMOID, "sigmoid"),
     CALL(gelu, GELU, "gelu"),
-    CALL(gelu_slope, GELU_SLOPE, "gelu_slope"),
+    CALL(gelu_gradient, GELU_GRADIENT, "gelu_gradient"),
     {&sgm__op_floor, "$Ffloor($a)", "$a", NEEDS(FLOOR), false},
     {&sgm__op_power, "$Fpower($a, $b)", NULL, NEEDS(POWER), false},
     GROWS(add, "$a + $b", "(uint64_t)$a + (uint64_t)$b"),
@@ -92,7 +92,8 @@ static const char *fill_in(sgm__source_writer *w, const char *text, const char *
     return filled;
 }
 
-/* An element of another type; what becomes an integer that could not hold it becomes its least or most. */
+/* An element of another type; what becomes an integer that could not hold it becomes its minimum or maximum.
+ */
 static const char *cast_to(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
 {
     bool is_float = sgm_dtype_is_float(from);
@@ -101,10 +102,10 @@ static const char *cast_to(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, 
     if (sgm_dtype_is_float(to) || (!is_float && sgm_dtype_size(to) >= sgm_dtype_size(from)))
         return sgm__source_format(w, "(%s)%s", sgm__source_type(w, to), operand);
     sgm__source_need(w, is_float ? SGM__SOURCE_INTEGER : SGM__SOURCE_WITHIN);
-    const char *least = to == SGM_INT32 ? "-2147483647 - 1" : to == SGM_UINT8 ? "0" : "INT64_MIN";
-    const char *most = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
+    const char *minimum = to == SGM_INT32 ? "-2147483647 - 1" : to == SGM_UINT8 ? "0" : "INT64_MIN";
+    const char *maximum = to == SGM_INT32 ? "2147483647" : to == SGM_UINT8 ? "255" : "INT64_MAX";
     return sgm__source_format(w, "(%s)%s_%s(%s, %s, %s)", sgm__source_type(w, to), w->request->name,
-                              is_float ? "integer" : "within", operand, least, most);
+                              is_float ? "integer" : "within", operand, minimum, maximum);
 }
 
 bool sgm__source_is_narrow(sgm_dtype dtype)

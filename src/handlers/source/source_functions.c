@@ -148,14 +148,15 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                           "{\n"
                           "    return x < -40 ? 0 : x * $_erfc(x * (@)-0.7071067811865476) / 2;\n"
                           "}\n"},
-    [SGM__SOURCE_GELU_SLOPE] = {NEEDS(ERFC) | NEEDS(EXP),
-                                "static @ $_gelu_slope(@ x)\n"
-                                "{\n"
-                                "    if (x > 40 || x < -40)\n"
-                                "        return x > 0;\n"
-                                "    return $_erfc(x * (@)-0.7071067811865476) / 2 + x * $_exp(x * x / -2) * "
-                                "(@)0.3989422804014327;\n"
-                                "}\n"},
+    [SGM__SOURCE_GELU_GRADIENT] =
+        {NEEDS(ERFC) | NEEDS(EXP),
+         "static @ $_gelu_gradient(@ x)\n"
+         "{\n"
+         "    if (x > 40 || x < -40)\n"
+         "        return x > 0;\n"
+         "    return $_erfc(x * (@)-0.7071067811865476) / 2 + x * $_exp(x * x / -2) * "
+         "(@)0.3989422804014327;\n"
+         "}\n"},
     [SGM__SOURCE_TURN] = {0, "/* The sine of x + turns * pi / 2, by the series that is nearer. */\n"
                              "static @ $_turn(@ x, long turns)\n"
                              "{\n"
@@ -252,18 +253,18 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
             "    }\n"
             "    return (@)(1 - power);\n"
             "}\n"},
-    [SGM__SOURCE_INTEGER] = {0,
-                             "/* A number without its fraction, within limits; what is no number is 0. */\n"
-                             "static int64_t $_integer(@ x, int64_t least, int64_t most)\n"
-                             "{\n"
-                             "    if (x != x)\n"
-                             "        return 0;\n"
-                             "    return x >= (@)most ? most : x <= (@)least ? least : (int64_t)x;\n"
-                             "}\n"},
+    [SGM__SOURCE_INTEGER] =
+        {0, "/* A number without its fraction, within limits; what is no number is 0. */\n"
+            "static int64_t $_integer(@ x, int64_t minimum, int64_t maximum)\n"
+            "{\n"
+            "    if (x != x)\n"
+            "        return 0;\n"
+            "    return x >= (@)maximum ? maximum : x <= (@)minimum ? minimum : (int64_t)x;\n"
+            "}\n"},
     [SGM__SOURCE_WITHIN] = {0, "/* A whole number within limits. */\n"
-                               "static int64_t $_within(int64_t x, int64_t least, int64_t most)\n"
+                               "static int64_t $_within(int64_t x, int64_t minimum, int64_t maximum)\n"
                                "{\n"
-                               "    return x > most ? most : x < least ? least : x;\n"
+                               "    return x > maximum ? maximum : x < minimum ? minimum : x;\n"
                                "}\n"},
     [SGM__SOURCE_DRAW] =
         {0, "/* Four random words, a function of seed, step, stream and number: Philox4x32-10 (Salmon et "

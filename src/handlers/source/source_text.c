@@ -147,7 +147,7 @@ const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double va
     return sgm__source_format(w, value < 0 ? "(%s%s%s)" : "%s%s%s", text, point, end);
 }
 
-/* A double does not hold every integer, and the least of all cannot be written as one number. */
+/* A double does not hold every integer, and the minimum cannot be written as one number. */
 const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const void *element)
 {
     int64_t whole;

@@ -31,11 +31,11 @@ const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size,
     return sgm__source_plus(w, sgm__source_times(w, a, size), b);
 }
 
-/* In (records, channels, extent). */
-static const char *at(sgm__source_writer *w, const char *record, const char *channel, int64_t channels,
+/* In (examples, channels, extent). */
+static const char *at(sgm__source_writer *w, const char *example, const char *channel, int64_t channels,
                       const char *row, const char *column, const int64_t *extent)
 {
-    const char *plane = sgm__source_nest(w, record, channels, channel);
+    const char *plane = sgm__source_nest(w, example, channels, channel);
     return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
 }
 
@@ -69,7 +69,7 @@ static const char *place_loop(sgm__source_writer *w, const char *variable, int64
 /* --- convolutions --- */
 
 typedef struct names {
-    const char *record, *filter, *row, *column, *channel, *place[2];
+    const char *example, *filter, *row, *column, *channel, *place[2];
     const char *whole; /* the channel among all groups' */
 } names;
 
@@ -85,13 +85,13 @@ static const char *whole_channel(sgm__source_writer *w, const sgm__window *windo
 
 static const char *of_data(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
-    return sgm__source_flat(w, node, at(w, n->record, n->whole, window->channels, "y", "x", window->in));
+    return sgm__source_flat(w, node, at(w, n->example, n->whole, window->channels, "y", "x", window->in));
 }
 
 static const char *of_result(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
     return sgm__source_flat(w, node,
-                            at(w, n->record, n->filter, window->filters, n->row, n->column, window->out));
+                            at(w, n->example, n->filter, window->filters, n->row, n->column, window->out));
 }
 
 static const char *of_weights(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
@@ -103,7 +103,7 @@ static const char *of_weights(sgm__source_writer *w, int32_t node, const sgm__wi
 
 static void open_results(sgm__source_writer *w, const sgm__window *window, names *n)
 {
-    n->record = sgm__source_loop(w, "n", window->batch);
+    n->example = sgm__source_loop(w, "n", window->batch);
     n->filter = sgm__source_loop(w, "f", window->filters);
     n->row = sgm__source_loop(w, "i", window->out[0]);
     n->column = sgm__source_loop(w, "j", window->out[1]);
@@ -144,20 +144,20 @@ static void clear(sgm__source_writer *w, int32_t number)
 }
 
 /* Each result's gradient goes to what it was computed from: the data, or the weights. */
-static void write_slope(sgm__source_writer *w, int32_t number, const sgm__window *window, bool to_weights)
+static void write_gradient(sgm__source_writer *w, int32_t number, const sgm__window *window, bool to_weights)
 {
     names n = {0};
     int32_t gradient = sgm__source_operand(w, number, to_weights ? 1 : 0);
     int32_t other = sgm__source_operand(w, number, to_weights ? 0 : 1);
     clear(w, number);
     open_results(w, window, &n);
-    sgm__source_line(w, "const %s slope = %s;", type_of(w, number), of_result(w, gradient, window, &n));
+    sgm__source_line(w, "const %s gradient = %s;", type_of(w, number), of_result(w, gradient, window, &n));
     open_window(w, window, &n);
     if (to_weights)
-        sgm__source_line(w, "%s += slope * %s;", of_weights(w, number, window, &n),
+        sgm__source_line(w, "%s += gradient * %s;", of_weights(w, number, window, &n),
                          of_data(w, other, window, &n));
     else
-        sgm__source_line(w, "%s += slope * %s;", of_data(w, number, window, &n),
+        sgm__source_line(w, "%s += gradient * %s;", of_data(w, number, window, &n),
                          of_weights(w, other, window, &n));
 }
 
@@ -169,12 +169,12 @@ static void open_planes(sgm__source_writer *w, const sgm__window *window, names 
         sgm_shape planes = sgm_shape_of(window->batch * window->channels, window->out[0], window->out[1]);
         const char *index[SGM_MAX_RANK] = {NULL};
         sgm__source_turns(w, &planes, ~(uint32_t)0, index);
-        n->record = index[0];
+        n->example = index[0];
         n->row = index[1];
         n->column = index[2];
         return;
     }
-    n->record = sgm__source_loop(w, "n", window->batch * window->channels);
+    n->example = sgm__source_loop(w, "n", window->batch * window->channels);
     n->row = sgm__source_loop(w, "i", window->out[0]);
     n->column = sgm__source_loop(w, "j", window->out[1]);
     sgm__source_block(w);
@@ -193,7 +193,7 @@ static int32_t open_places(sgm__source_writer *w, const sgm__window *window, nam
 static const char *in_plane(sgm__source_writer *w, const names *n, const char *row, const char *column,
                             const int64_t *extent)
 {
-    return sgm__source_nest(w, sgm__source_nest(w, n->record, extent[0], row), extent[1], column);
+    return sgm__source_nest(w, sgm__source_nest(w, n->example, extent[0], row), extent[1], column);
 }
 
 /* `place` becomes the number of the window's largest element. */
@@ -242,7 +242,7 @@ static const char *share(sgm__source_writer *w, int32_t number, const sgm__windo
     for (int axis = 0; axis < 2; axis++)
         padded = padded || window->before[axis] != 0 ||
                  (window->out[axis] - 1) * window->stride[axis] + window->size[axis] > window->in[axis];
-    if (!window->leave_padding || !padded)
+    if (!window->exclude_padding || !padded)
         return sgm__source_format(w, "%lld", (long long)(window->size[0] * window->size[1]));
     sgm__source_line(w, "%s seen = 0;", w->dialect->counter);
     int32_t opened = open_places(w, window, n);
@@ -263,14 +263,14 @@ static void write_average(sgm__source_writer *w, int32_t number, const sgm__wind
     const char *elements = share(w, number, window, &n);
     const char *result = in_plane(w, &n, n.row, n.column, window->out);
     if (backwards)
-        sgm__source_line(w, "const %s slope = %s / %s;", type_of(w, number),
+        sgm__source_line(w, "const %s gradient = %s / %s;", type_of(w, number),
                          sgm__source_flat(w, operand, result), elements);
     else
         sgm__source_line(w, "%s sum = 0;", type_of(w, number));
     int32_t opened = open_places(w, window, &n);
     const char *place = in_plane(w, &n, "y", "x", window->in);
     if (backwards)
-        sgm__source_line(w, "%s += slope;", sgm__source_flat(w, number, place));
+        sgm__source_line(w, "%s += gradient;", sgm__source_flat(w, number, place));
     else
         sgm__source_line(w, "sum += %s;", sgm__source_flat(w, operand, place));
     sgm__source_close(w, opened);
@@ -287,9 +287,9 @@ bool sgm__source_write_windows(sgm__source_writer *w, int32_t number)
     if (op == &sgm__op_convolution)
         write_convolution(w, number, &window);
     else if (op == &sgm__op_convolution_input_gradient)
-        write_slope(w, number, &window, false);
+        write_gradient(w, number, &window, false);
     else if (op == &sgm__op_convolution_weights_gradient)
-        write_slope(w, number, &window, true);
+        write_gradient(w, number, &window, true);
     else if (op == &sgm__op_average_pooling)
         write_average(w, number, &window, false);
     else if (op == &sgm__op_average_pooling_gradient)

@@ -110,8 +110,9 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
     const char *text, *coding;
     int64_t bytes = 0;
     bool once = sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH, &text);
-    size_t most = exchange->route != NULL && exchange->route->longest_body > 0 ? exchange->route->longest_body
-                                                                               : SGM__HTTP_USUAL_BODY;
+    size_t maximum = exchange->route != NULL && exchange->route->longest_body > 0
+                         ? exchange->route->longest_body
+                         : SGM__HTTP_USUAL_BODY;
     bool is_number =
         text == NULL || (strspn(text, "0123456789") == strlen(text) && sgm__parse_int64(text, &bytes));
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_TRANSFER_ENCODING, &coding) || coding != NULL || !once ||
@@ -119,8 +120,9 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
         sgm__http_refuse(exchange, MHD_HTTP_LENGTH_REQUIRED, "the length of the body must be given, once");
     else if (!is_post && bytes > 0)
         sgm__http_refuse(exchange, MHD_HTTP_BAD_REQUEST, "only POST has a body");
-    else if ((uint64_t)bytes > most)
-        sgm__http_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body has at most %zu bytes here", most);
+    else if ((uint64_t)bytes > maximum)
+        sgm__http_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body has at most %zu bytes here",
+                         maximum);
     /* A short body is read all the same: a connection that is closed before it may lose the answer. */
     exchange->unread = coding != NULL || !once || !is_number || bytes > SGM__HTTP_USUAL_BODY;
     *length = (double)bytes;

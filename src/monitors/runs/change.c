@@ -10,7 +10,7 @@
 
 #define LONGEST_NAME 200
 #define DEEPEST 32
-#define MOST_HIDDEN ((size_t)4 << 20)
+#define MAXIMUM_HIDDEN ((size_t)4 << 20)
 
 int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **leaf)
 {
@@ -199,7 +199,8 @@ json_t *sgm__runs_read_hidden(int folder)
     char *text = NULL;
     size_t length = 0, i;
     json_t *hidden = json_object(), *name;
-    if (sgm__runs_read(folder, SGM__RUNS_HIDDEN_FILE, MOST_HIDDEN, &text, &length) != SGM_OK || text == NULL)
+    if (sgm__runs_read(folder, SGM__RUNS_HIDDEN_FILE, MAXIMUM_HIDDEN, &text, &length) != SGM_OK ||
+        text == NULL)
         return hidden;
     json_t *file = json_loadb(text, length, 0, NULL);
     json_array_foreach(json_object_get(file, "hidden"), i, name) if (json_is_string(name))

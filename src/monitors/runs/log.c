@@ -128,17 +128,17 @@ bool sgm__run_read_log(sgm__run *run, int folder)
     bool same = sgm__run_is_same(&run->log_mark, &info);
     if (!same) {
         run->ended = SGM__RUN_FINISHED;
-        run->begun = -1;
+        run->started = -1;
     }
     if (file >= 0 && !same) {
         if (pread(file, head, sizeof head - 1, 0) > 0)
-            run->begun = time_of(head);
+            run->started = time_of(head);
         if (!judge_end(run, file, info.st_size, USUAL_END) && info.st_size > (off_t)USUAL_END)
             judge_end(run, file, info.st_size, LONGEST_END);
     }
     if (file >= 0)
         close(file);
-    if (run->begun < 0 && fstat(folder, &own) == 0)
-        run->begun = (double)own.st_mtim.tv_sec;
+    if (run->started < 0 && fstat(folder, &own) == 0)
+        run->started = (double)own.st_mtim.tv_sec;
     return !same;
 }

@@ -6,11 +6,11 @@
 #include <math.h>
 #include <unistd.h>
 
-#define MOST_AT_ONCE ((size_t)64 << 20)
-#define MOST_METRICS ((size_t)1 << 30)
-#define MOST_CHANGES ((size_t)4 << 20)
-#define MOST_ROWS 20000
-#define MOST_LOG ((size_t)96 << 10)
+#define MAXIMUM_AT_ONCE ((size_t)64 << 20)
+#define MAXIMUM_METRICS ((size_t)1 << 30)
+#define MAXIMUM_CHANGES ((size_t)4 << 20)
+#define MAXIMUM_ROWS 20000
+#define MAXIMUM_LOG ((size_t)96 << 10)
 
 bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
 {
@@ -39,11 +39,11 @@ static void take_line(sgm__run *run, const char *line, size_t length)
     json_object_foreach(values, key, value)
     {
         bool known = json_object_get(run->newest, key) != NULL;
-        if (!json_is_number(value) || (!known && json_object_size(run->newest) >= SGM__RUNS_MOST_METRICS))
+        if (!json_is_number(value) || (!known && json_object_size(run->newest) >= SGM__RUNS_MAXIMUM_METRICS))
             continue;
         json_object_set(run->newest, key, value);
-        bound(run->least, key, value, -1);
-        bound(run->most, key, value, 1);
+        bound(run->minimum, key, value, -1);
+        bound(run->maximum, key, value, 1);
     }
     json_decref(values);
 }
@@ -53,8 +53,8 @@ static void begin_anew(sgm__run *run)
     run->read = 0;
     run->lines = run->bad = 0;
     json_object_clear(run->newest);
-    json_object_clear(run->least);
-    json_object_clear(run->most);
+    json_object_clear(run->minimum);
+    json_object_clear(run->maximum);
 }
 
 /* Up to the last line's end. */
@@ -100,7 +100,8 @@ bool sgm__run_read_metrics(sgm__run *run, int folder)
     }
     if (is_another(&before, &info))
         begin_anew(run);
-    size_t left = (size_t)(info.st_size - run->read), portion = left < MOST_AT_ONCE ? left : MOST_AT_ONCE;
+    size_t left = (size_t)(info.st_size - run->read),
+           portion = left < MAXIMUM_AT_ONCE ? left : MAXIMUM_AT_ONCE;
     char *text = sgm__alloc(portion);
     ssize_t count = text != NULL ? pread(file, text, portion, run->read) : -1;
     if (count > 0)
@@ -133,7 +134,7 @@ static bool add_row(json_t *columns, size_t rows, const char *line, size_t lengt
         if (!json_is_number(value))
             continue;
         column = json_object_get(columns, key);
-        if (column == NULL && json_object_size(columns) < SGM__RUNS_MOST_METRICS)
+        if (column == NULL && json_object_size(columns) < SGM__RUNS_MAXIMUM_METRICS)
             json_object_set_new(columns, key, column = new_column(rows));
         if (column != NULL)
             json_array_append(column, value);
@@ -149,11 +150,11 @@ sgm_status sgm__run_columns(int folder, json_t **columns)
 {
     char *text;
     size_t length, count = 0, rows = 0, number = 0;
-    SGM_TRY(sgm__runs_read(folder, SGM__METRICS_FILE, MOST_METRICS, &text, &length));
+    SGM_TRY(sgm__runs_read(folder, SGM__METRICS_FILE, MAXIMUM_METRICS, &text, &length));
     *columns = json_object();
     for (size_t i = 0; i < length; i++)
         count += text[i] == '\n';
-    size_t stride = count / MOST_ROWS + 1;
+    size_t stride = count / MAXIMUM_ROWS + 1;
     for (size_t start = 0; start < length; number++) {
         const char *end = memchr(text + start, '\n', length - start);
         if (end == NULL)
@@ -171,7 +172,7 @@ sgm_status sgm__run_changes(int folder, json_t **changes)
 {
     char *text;
     size_t length;
-    SGM_TRY(sgm__runs_read(folder, SGM__CHANGES_FILE, MOST_CHANGES, &text, &length));
+    SGM_TRY(sgm__runs_read(folder, SGM__CHANGES_FILE, MAXIMUM_CHANGES, &text, &length));
     *changes = json_array();
     for (size_t start = 0; start < length;) {
         const char *end = memchr(text + start, '\n', length - start);
@@ -203,9 +204,9 @@ sgm_status sgm__run_log(int folder, json_t **lines, bool *cut)
 {
     char *text;
     size_t length, start = 0;
-    SGM_TRY(sgm__runs_read(folder, SGM__LOG_FILE, MOST_LOG, &text, &length));
+    SGM_TRY(sgm__runs_read(folder, SGM__LOG_FILE, MAXIMUM_LOG, &text, &length));
     *lines = json_array();
-    *cut = length == MOST_LOG;
+    *cut = length == MAXIMUM_LOG;
     if (*cut) { /* not in the middle of a line */
         const char *end = memchr(text, '\n', length);
         start = end != NULL ? (size_t)(end - text) + 1 : 0;

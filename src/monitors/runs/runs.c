@@ -24,9 +24,9 @@ static json_t *describe(const sgm__runs *runs, const sgm__run *run)
 {
     json_t *object =
         json_pack("{s:s, s:s, s:b, s:f, s:I, s:I, s:O, s:O, s:O}", "name", run->name, "state",
-                  state_name(run->state), "hidden", json_object_get(runs->hidden, run->name) != NULL, "begun",
-                  run->begun, "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad, "metrics",
-                  run->newest, "least", run->least, "most", run->most);
+                  state_name(run->state), "hidden", json_object_get(runs->hidden, run->name) != NULL,
+                  "started", run->started, "lines", (json_int_t)run->lines, "bad", (json_int_t)run->bad,
+                  "metrics", run->newest, "minimum", run->minimum, "maximum", run->maximum);
     static const char *const figures[][2] = {
         {"epochs", "epoch"}, {"iteration", "iteration"}, {"seconds", "seconds"}};
     for (size_t i = 0; i < 3; i++) {

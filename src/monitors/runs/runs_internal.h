@@ -8,8 +8,8 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
-#define SGM__RUNS_MOST 20000
-#define SGM__RUNS_MOST_METRICS 256 /* of a run */
+#define SGM__RUNS_MAXIMUM 20000
+#define SGM__RUNS_MAXIMUM_METRICS 256 /* of a run */
 #define SGM__RUNS_HIDDEN_FILE ".sigma-runs.json"
 
 /* By which a file that has changed is known. */
@@ -33,14 +33,14 @@ typedef struct sgm__run {
     bool seen;                   /* by the newest scan */
     sgm__run_state state, ended; /* ended: as its log says */
     char *reason;                /* why it failed or was stopped; or NULL */
-    double begun;                /* seconds since 1970 */
+    double started;              /* seconds since 1970 */
     sgm__run_mark version_mark, metrics_mark, configuration_mark, log_mark;
     char *version_error; /* its files are of another version, so nothing of them is read; or NULL */
     off_t read;          /* of its metrics, to the end of a line */
     int64_t lines, bad;
-    json_t *newest, *least, *most; /* numbers by name */
-    json_t *configuration;         /* NULL: there is none */
-    char *configuration_error;     /* or NULL */
+    json_t *newest, *minimum, *maximum; /* numbers by name */
+    json_t *configuration;              /* NULL: there is none */
+    char *configuration_error;          /* or NULL */
 } sgm__run;
 
 struct sgm__runs {

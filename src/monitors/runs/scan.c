@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MOST_CONFIGURATION ((size_t)1 << 20)
-#define MOST_VERSION ((size_t)1 << 16)
-#define MOST_LOCKS ((size_t)4 << 20) /* bytes */
+#define MAXIMUM_CONFIGURATION ((size_t)1 << 20)
+#define MAXIMUM_VERSION ((size_t)1 << 16)
+#define MAXIMUM_LOCKS ((size_t)4 << 20) /* bytes */
 
 /* --- files --- */
 
@@ -91,7 +91,7 @@ static lock_list held_locks(void)
         lock_place place;
         if (sscanf(line, "%*s %15s %15s %15s %*d %x:%x:%lu", kind, way, mode, &place.major, &place.minor,
                    &place.inode) != 6 ||
-            strcmp(kind, "FLOCK") != 0 || list.count * sizeof place >= MOST_LOCKS ||
+            strcmp(kind, "FLOCK") != 0 || list.count * sizeof place >= MAXIMUM_LOCKS ||
             sgm__reserve(&list.places, &list.capacity, list.count + 1, sizeof place) != SGM_OK)
             continue;
         list.places[list.count++] = place;
@@ -143,7 +143,7 @@ static void read_version(sgm__runs *runs, sgm__run *run, int folder)
     if (!sgm__run_is_same(&run->version_mark, &info)) {
         runs->changed = true;
         sgm__runs_set_text(&run->version_error, NULL, 0);
-        if (file >= 0 && sgm__runs_read_end(file, info.st_size, MOST_VERSION, &text, &length) == SGM_OK) {
+        if (file >= 0 && sgm__runs_read_end(file, info.st_size, MAXIMUM_VERSION, &text, &length) == SGM_OK) {
             json_t *version = json_loadb(text, length, 0, NULL);
             if (sgm__files_version_check(version) != SGM_OK)
                 sgm__runs_set_text(&run->version_error, sgm_last_error(), strlen(sgm_last_error()));
@@ -169,9 +169,10 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
         sgm__runs_set_text(&run->configuration_error, NULL, 0);
     }
     if (file >= 0 && !same && runs->configuration != NULL) {
-        sgm_status status = (size_t)info.st_size > MOST_CONFIGURATION
-                                ? sgm_fail(SGM_ERROR_FORMAT, "config.yaml is too long")
-                                : sgm__runs_read_end(file, info.st_size, MOST_CONFIGURATION, &text, &length);
+        sgm_status status =
+            (size_t)info.st_size > MAXIMUM_CONFIGURATION
+                ? sgm_fail(SGM_ERROR_FORMAT, "config.yaml is too long")
+                : sgm__runs_read_end(file, info.st_size, MAXIMUM_CONFIGURATION, &text, &length);
         run->configuration = status == SGM_OK ? runs->configuration(text, length) : NULL;
         if (run->configuration == NULL)
             sgm__runs_set_text(&run->configuration_error, sgm_last_error(), strlen(sgm_last_error()));
@@ -201,8 +202,8 @@ void sgm__run_free(sgm__run *run)
     if (run == NULL)
         return;
     json_decref(run->newest);
-    json_decref(run->least);
-    json_decref(run->most);
+    json_decref(run->minimum);
+    json_decref(run->maximum);
     json_decref(run->configuration);
     sgm__free(run->version_error);
     sgm__free(run->configuration_error);
@@ -219,11 +220,11 @@ static sgm__run *create_run(const char *name, const struct stat *info)
     *run = (sgm__run){.name = sgm__strdup(name),
                       .inode = info->st_ino,
                       .device = info->st_dev,
-                      .begun = -1,
+                      .started = -1,
                       .newest = json_object(),
-                      .least = json_object(),
-                      .most = json_object()};
-    if (run->name != NULL && run->newest != NULL && run->least != NULL && run->most != NULL)
+                      .minimum = json_object(),
+                      .maximum = json_object()};
+    if (run->name != NULL && run->newest != NULL && run->minimum != NULL && run->maximum != NULL)
         return run;
     sgm__run_free(run);
     return NULL;
@@ -281,7 +282,7 @@ static sgm_status note_run(scan *s, const char *name, int folder)
     if (run != NULL && (run->seen || run->inode != info.st_ino || run->device != info.st_dev))
         run = NULL; /* that one goes with this scan */
     if (run == NULL) {
-        if (runs->count >= SGM__RUNS_MOST) {
+        if (runs->count >= SGM__RUNS_MAXIMUM) {
             runs->left_out++;
             return SGM_OK;
         }

@@ -2,8 +2,8 @@
 #include "monitors/serve/serve.h"
 #include "base/json_text.h"
 #include "monitors/http/http.h"
-#include "training/asked.h"
 #include "training/control_answer.h"
+#include "training/signature.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -14,11 +14,11 @@ struct sgm__serve {
     sgm_trainer *trainer;
     char **classes; /* NULL behind the last; or NULL */
     bool scales;
-    double least, most;
+    double minimum, maximum;
     sgm_network *network;
-    sgm__asked asked;
-    int64_t elements; /* of a record of the input */
-    bool wide;        /* answers are float64 */
+    sgm__signature signature;
+    int64_t elements; /* of an example of the input */
+    bool wide;        /* outputs are float64 */
     char *about_text; /* JSON */
     size_t about_length;
     sgm__http *http;
@@ -72,16 +72,16 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
 {
     json_t *about = json_pack(
         "{s:o, s:o, s:o, s:b, s:o, s:s, s:I, s:o, s:i}", "network", sgm__answer_text(options->network),
-        "input", shape_json(&serve->asked.record), "output", shape_json(&serve->asked.output), "classifies",
-        serve->asked.classifies, "classes", classes_json(serve), "precision",
+        "input", shape_json(&serve->signature.example), "output", shape_json(&serve->signature.output),
+        "classifies", serve->signature.classifies, "classes", classes_json(serve), "precision",
         sgm_dtype_name(options->precision), "parameters", (json_int_t)parameters_of(recording, ""), "layers",
-        layers_json(serve, recording), "most_records", SGM__SERVE_MOST_RECORDS);
-    if (about != NULL && serve->asked.lengths[0] != '\0')
+        layers_json(serve, recording), "maximum_examples", SGM__SERVE_MAXIMUM_EXAMPLES);
+    if (about != NULL && serve->signature.lengths[0] != '\0')
         json_object_set_new(about, "lengths", json_true());
-    if (about != NULL && serve->asked.blank >= 0)
-        json_object_set_new(about, "blank", json_integer(serve->asked.blank));
+    if (about != NULL && serve->signature.blank >= 0)
+        json_object_set_new(about, "blank", json_integer(serve->signature.blank));
     if (about != NULL && serve->scales)
-        json_object_set_new(about, "input_range", json_pack("[f, f]", serve->least, serve->most));
+        json_object_set_new(about, "input_range", json_pack("[f, f]", serve->minimum, serve->maximum));
     if (about == NULL)
         return sgm__fail_memory(1);
     serve->about_text = json_dumps(about, JSON_COMPACT | JSON_REAL_PRECISION(17));
@@ -92,13 +92,13 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
 
 /* --- questions --- */
 
-static sgm_status wrong_shape(const sgm__serve *serve, int64_t record, const char *what)
+static sgm_status wrong_shape(const sgm__serve *serve, int64_t example, const char *what)
 {
     char shape[128];
     return sgm_fail(
         SGM_ERROR_SHAPE,
-        "record %lld of 'input': expected the shape %s, as nested lists or one list of %lld numbers; %s",
-        (long long)record, sgm_shape_text(&serve->asked.record, shape, sizeof shape),
+        "example %lld of 'input': expected the shape %s, as nested lists or one list of %lld numbers; %s",
+        (long long)example, sgm_shape_text(&serve->signature.example, shape, sizeof shape),
         (long long)serve->elements, what);
 }
 
@@ -121,55 +121,56 @@ static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axi
     return true;
 }
 
-static sgm_status read_record(const sgm__serve *serve, const json_t *value, int64_t number, double *to)
+static sgm_status read_example(const sgm__serve *serve, const json_t *value, int64_t number, double *to)
 {
     sgm_shape flat = sgm_shape_of(serve->elements);
     bool is_flat = json_is_array(value) && (int64_t)json_array_size(value) == serve->elements &&
                    !json_is_array(json_array_get(value, 0));
     const char *bad = NULL;
     double *next = to;
-    if (!read_nested(value, is_flat ? &flat : &serve->asked.record, 0, &next, &bad))
+    if (!read_nested(value, is_flat ? &flat : &serve->signature.example, 0, &next, &bad))
         return wrong_shape(serve, number, bad);
     for (int64_t i = 0; i < serve->elements; i++)
         if (!isfinite((float)to[i]))
             return sgm_fail(SGM_ERROR_NUMERIC,
-                            "record %lld of 'input', number %lld (from 0): %g is too large for float32",
+                            "example %lld of 'input', number %lld (from 0): %g is too large for float32",
                             (long long)number, (long long)i, to[i]);
     for (int64_t i = 0; i < serve->elements && serve->scales; i++)
-        to[i] = (to[i] - serve->least) / (serve->most - serve->least);
+        to[i] = (to[i] - serve->minimum) / (serve->maximum - serve->minimum);
     return SGM_OK;
 }
 
-/* As many records as a program is compiled for; those too many are as the first. */
-static int64_t rounded(int64_t records)
+/* As many examples as a program is compiled for; those too many are as the first. */
+static int64_t rounded(int64_t examples)
 {
     int64_t room = 1;
-    while (room < records)
+    while (room < examples)
         room *= 2;
     return room;
 }
 
-/* A tensor of all records, which are *count. */
-static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
-                               int64_t *count)
+/* A tensor of all examples, which are *count. */
+static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
+                                int64_t *count)
 {
     const json_t *list = json_object_get(body, "input");
     char shape[128];
-    sgm_shape_text(&serve->asked.record, shape, sizeof shape);
+    sgm_shape_text(&serve->signature.example, shape, sizeof shape);
     *count = (int64_t)json_array_size(list);
     if (!json_is_array(list) || *count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
-                        "expected {\"input\": [RECORD, ...]}, where a record has the shape %s", shape);
-    if (*count > SGM__SERVE_MOST_RECORDS)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld records; at most %d are answered at once",
-                        (long long)*count, SGM__SERVE_MOST_RECORDS);
+                        "expected {\"input\": [EXAMPLE, ...]}, where an example has the shape %s", shape);
+    if (*count > SGM__SERVE_MAXIMUM_EXAMPLES)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'input' has %lld examples; at most %d are answered at once",
+                        (long long)*count, SGM__SERVE_MAXIMUM_EXAMPLES);
     int64_t room = rounded(*count);
-    sgm_shape batch = {.rank = serve->asked.record.rank + 1, .dims = {room}};
-    memcpy(batch.dims + 1, serve->asked.record.dims, (size_t)serve->asked.record.rank * sizeof *batch.dims);
+    sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {room}};
+    memcpy(batch.dims + 1, serve->signature.example.dims,
+           (size_t)serve->signature.example.rank * sizeof *batch.dims);
     double *numbers = sgm__calloc((size_t)(room * serve->elements) + 1, sizeof *numbers);
     sgm_status status = numbers != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     for (int64_t i = 0; i < *count && status == SGM_OK; i++)
-        status = read_record(serve, json_array_get(list, (size_t)i), i, numbers + i * serve->elements);
+        status = read_example(serve, json_array_get(list, (size_t)i), i, numbers + i * serve->elements);
     for (int64_t i = *count; i < room && status == SGM_OK; i++)
         memcpy(numbers + i * serve->elements, numbers, (size_t)serve->elements * sizeof *numbers);
     *inputs = status == SGM_OK ? sgm_tensor_create(SGM_FLOAT32, &batch) : NULL;
@@ -180,19 +181,20 @@ static sgm_status read_records(const sgm__serve *serve, const json_t *body, sgm_
     return status;
 }
 
-/* How many steps of each record count; NULL: all. Those too many are as the first. */
+/* How many steps of each example count; NULL: all. Those too many are as the first. */
 static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int64_t count, double **lengths)
 {
     const json_t *list = json_object_get(body, "lengths");
-    int64_t steps = serve->asked.record.rank > 0 ? serve->asked.record.dims[0] : 0, room = rounded(count);
+    int64_t steps = serve->signature.example.rank > 0 ? serve->signature.example.dims[0] : 0,
+            room = rounded(count);
     *lengths = NULL;
     if (list == NULL)
         return SGM_OK;
-    if (serve->asked.lengths[0] == '\0')
+    if (serve->signature.lengths[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths': the network's input has none");
     if ((int64_t)json_array_size(list) != count)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths': expected a list of %lld numbers, one for each record",
-                        (long long)count);
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'lengths': expected a list of %lld numbers, one for each example", (long long)count);
     *lengths = sgm__calloc((size_t)room, sizeof **lengths);
     if (*lengths == NULL)
         return SGM_ERROR_MEMORY;
@@ -203,23 +205,23 @@ static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int6
             continue;
         sgm__free(*lengths);
         *lengths = NULL;
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths', record %lld: expected a whole number from 0 to %lld",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'lengths', example %lld: expected a whole number from 0 to %lld",
                         (long long)i, (long long)steps);
     }
     return SGM_OK;
 }
 
-/* --- answers --- */
+/* --- predictions --- */
 
-/* What was asked and what came, of records that are more than those that were asked about. */
-typedef struct answers {
+/* What was asked and what came, of examples that are more than those that were asked about. */
+typedef struct predictions {
     const sgm__serve *serve;
     const double *numbers, *lengths;
     const sgm_tensor *labels; /* NULL: no ctc */
-    int64_t records;
-} answers;
+    int64_t examples;
+} predictions;
 
-/* Lists in lists, of the shape's axes from `axis` on. Written at once: answers have millions of numbers. */
+/* Lists in lists, of the shape's axes from `axis` on. Written at once: outputs have millions of numbers. */
 static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_shape *shape, int32_t axis,
                           const double **numbers)
 {
@@ -265,17 +267,17 @@ static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
     return (size_t) class < known ? sgm__answer_text(serve->classes[class]) : json_null();
 }
 
-/* Classes of each record: a number (or name), for sequences a list of them, of the steps that count. */
-static json_t *classes_of(const answers *a, bool named)
+/* Classes of each example: a number (or name), for sequences a list of them, of the steps that count. */
+static json_t *classes_of(const predictions *a, bool named)
 {
-    const sgm_shape *output = &a->serve->asked.output;
+    const sgm_shape *output = &a->serve->signature.output;
     int64_t elements = sgm_shape_elements(output);
     int64_t shares = output->rank > 0 ? output->dims[output->rank - 1] : 1;
     json_t *list = json_array();
-    for (int64_t i = 0; i < a->records; i++) {
+    for (int64_t i = 0; i < a->examples; i++) {
         const double *own = a->numbers + i * elements;
         json_t *steps = shares < elements ? json_array() : NULL;
-        int64_t count = steps != NULL ? sgm__asked_steps(a->lengths, i, elements / shares) : 0;
+        int64_t count = steps != NULL ? sgm__signature_steps(a->lengths, i, elements / shares) : 0;
         for (int64_t k = 0; k < count; k++)
             json_array_append_new(steps, class_json(a->serve, class_of(own + k * shares, shares), named));
         json_array_append_new(list,
@@ -284,16 +286,16 @@ static json_t *classes_of(const answers *a, bool named)
     return list;
 }
 
-/* What the steps of each record say. */
-static json_t *labels_of(const answers *a, bool named)
+/* What the steps of each example say. */
+static json_t *labels_of(const predictions *a, bool named)
 {
-    int64_t most = sgm_tensor_shape(a->labels)->dims[1];
+    int64_t maximum = sgm_tensor_shape(a->labels)->dims[1];
     const int64_t *labels = sgm_tensor_const_data(a->labels);
     json_t *list = json_array();
-    for (int64_t i = 0; i < a->records; i++) {
+    for (int64_t i = 0; i < a->examples; i++) {
         json_t *own = json_array();
-        for (int64_t k = 0; k < most && labels[i * most + k] >= 0; k++)
-            json_array_append_new(own, class_json(a->serve, labels[i * most + k], named));
+        for (int64_t k = 0; k < maximum && labels[i * maximum + k] >= 0; k++)
+            json_array_append_new(own, class_json(a->serve, labels[i * maximum + k], named));
         json_array_append_new(list, own);
     }
     return list;
@@ -309,25 +311,25 @@ static void append_member(sgm__text *text, const char *name, json_t *value)
     json_decref(value);
 }
 
-static void append_answer(sgm__text *text, const answers *a)
+static void append_answer(sgm__text *text, const predictions *a)
 {
     const sgm__serve *serve = a->serve;
-    const sgm_shape *output = &serve->asked.output;
-    sgm_shape batch = {.rank = output->rank + 1, .dims = {a->records}};
+    const sgm_shape *output = &serve->signature.output;
+    sgm_shape batch = {.rank = output->rank + 1, .dims = {a->examples}};
     memcpy(batch.dims + 1, output->dims, (size_t)output->rank * sizeof *batch.dims);
     const double *next = a->numbers;
     sgm__text_append(text, "{\"output\":");
     append_nested(text, serve, &batch, 0, &next);
     if (a->labels != NULL)
         append_member(text, "labels", labels_of(a, false));
-    else if (serve->asked.classifies)
+    else if (serve->signature.classifies)
         append_member(text, "class", classes_of(a, false));
-    if (serve->classes != NULL && (a->labels != NULL || serve->asked.classifies))
+    if (serve->classes != NULL && (a->labels != NULL || serve->signature.classifies))
         append_member(text, "label", a->labels != NULL ? labels_of(a, true) : classes_of(a, true));
     sgm__text_append(text, "}");
 }
 
-static sgm_status write_answer(const answers *a, sgm__http_answer *answer)
+static sgm_status write_answer(const predictions *a, sgm__http_answer *answer)
 {
     sgm__text text = {0};
     append_answer(&text, a);
@@ -337,20 +339,21 @@ static sgm_status write_answer(const answers *a, sgm__http_answer *answer)
     return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
 }
 
-static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths, int64_t records,
+static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths, int64_t examples,
                       sgm__http_answer *answer)
 {
-    sgm_tensor *outputs = sgm__asked_answer(&serve->asked, serve->trainer, inputs, lengths), *labels = NULL;
+    sgm_tensor *outputs = sgm__signature_predict(&serve->signature, serve->trainer, inputs, lengths),
+               *labels = NULL;
     if (outputs == NULL)
         return sgm__last_failure();
     int64_t count = sgm_shape_elements(sgm_tensor_shape(outputs));
     double *numbers = sgm__calloc((size_t)count + 1, sizeof *numbers);
     sgm_status status = numbers != NULL ? sgm_tensor_read(outputs, numbers, (size_t)count) : SGM_ERROR_MEMORY;
-    if (status == SGM_OK && serve->asked.blank >= 0 &&
-        (labels = sgm__asked_labels(&serve->asked, outputs, lengths)) == NULL)
+    if (status == SGM_OK && serve->signature.blank >= 0 &&
+        (labels = sgm__signature_labels(&serve->signature, outputs, lengths)) == NULL)
         status = sgm__last_failure();
     if (status == SGM_OK)
-        status = write_answer(&(answers){serve, numbers, lengths, labels, records}, answer);
+        status = write_answer(&(predictions){serve, numbers, lengths, labels, examples}, answer);
     sgm__free(numbers);
     sgm_tensor_free(labels);
     sgm_tensor_free(outputs);
@@ -364,20 +367,20 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     json_t *body = sgm__http_object(request);
     sgm_tensor *inputs = NULL;
     double *lengths = NULL;
-    int64_t records = 0;
+    int64_t examples = 0;
     if (body == NULL)
         return sgm__last_failure();
-    sgm_status status = read_records(serve, body, &inputs, &records);
+    sgm_status status = read_examples(serve, body, &inputs, &examples);
     if (status == SGM_OK)
-        status = read_lengths(serve, body, records, &lengths);
+        status = read_lengths(serve, body, examples, &lengths);
     json_decref(body);
     if (status == SGM_OK)
-        status = ask(serve, inputs, lengths, records, answer);
+        status = ask(serve, inputs, lengths, examples, answer);
     sgm_tensor_free(inputs);
     sgm__free(lengths);
     if (status == SGM_OK)
-        sgm_log_message(SGM_LOG_DEBUG, "serve", "answered %lld record%s in %.3f ms", (long long)records,
-                        records == 1 ? "" : "s", 1000 * (sgm__now() - begun));
+        sgm_log_message(SGM_LOG_DEBUG, "serve", "answered %lld example%s in %.3f ms", (long long)examples,
+                        examples == 1 ? "" : "s", 1000 * (sgm__now() - begun));
     else
         sgm_log_message(SGM_LOG_DEBUG, "serve", "refused: %s", sgm_last_error());
     return status;
@@ -424,13 +427,15 @@ static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
     return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* One record of zeros: the network is compiled, and what it answers has the shape that is told. */
+/* One example of zeros: the network is compiled, and what it predicts has the shape that is told. */
 static sgm_status try_once(const sgm__serve *serve)
 {
-    sgm_shape batch = {.rank = serve->asked.record.rank + 1, .dims = {1}};
-    memcpy(batch.dims + 1, serve->asked.record.dims, (size_t)serve->asked.record.rank * sizeof *batch.dims);
+    sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
+    memcpy(batch.dims + 1, serve->signature.example.dims,
+           (size_t)serve->signature.example.rank * sizeof *batch.dims);
     sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, &batch);
-    sgm_tensor *answer = zeros != NULL ? sgm__asked_answer(&serve->asked, serve->trainer, zeros, NULL) : NULL;
+    sgm_tensor *answer =
+        zeros != NULL ? sgm__signature_predict(&serve->signature, serve->trainer, zeros, NULL) : NULL;
     sgm_status status = answer != NULL ? SGM_OK : sgm__last_failure();
     sgm_tensor_free(answer);
     sgm_tensor_free(zeros);
@@ -451,10 +456,10 @@ static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *o
                             ? sgm_network_record(serve->network, graph, &recording_options, &recording)
                             : sgm__last_failure();
     if (status == SGM_OK)
-        status = sgm__asked_find(serve->network, graph, &recording, &serve->asked);
+        status = sgm__signature_find(serve->network, graph, &recording, &serve->signature);
     if (status == SGM_OK)
-        status = sgm__asked_check_one(&serve->asked);
-    serve->elements = sgm_shape_elements(&serve->asked.record);
+        status = sgm__signature_check_one(&serve->signature);
+    serve->elements = sgm_shape_elements(&serve->signature.example);
     serve->wide = options->precision == SGM_FLOAT64;
     if (status == SGM_OK)
         status = describe(serve, options, &recording);
@@ -485,8 +490,8 @@ sgm__serve *sgm__serve_start(const sgm__serve_options *options)
         return NULL;
     serve->trainer = options->trainer;
     serve->scales = options->scales;
-    serve->least = options->least;
-    serve->most = options->most;
+    serve->minimum = options->minimum;
+    serve->maximum = options->maximum;
     if (begin(serve, options) == SGM_OK)
         return serve;
     release(serve);

@@ -3,14 +3,14 @@
 #include "monitors/web/steer.h"
 #include "training/checkpoints.h"
 
-#define MOST_VALUES 64
+#define MAXIMUM_VALUES 64
 #define LONGEST_NAME 60
 
 /* {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"} */
 typedef struct branch_request {
     const char *trainer, *checkpoint, *name;
-    const char *identifiers[MOST_VALUES], *texts[MOST_VALUES];
-    char *made[MOST_VALUES]; /* texts of what is none */
+    const char *identifiers[MAXIMUM_VALUES], *texts[MAXIMUM_VALUES];
+    char *made[MAXIMUM_VALUES]; /* texts of what is none */
     size_t count;
     bool paused;
 } branch_request;
@@ -32,8 +32,8 @@ static sgm_status check_name(const char *name)
 
 static sgm_status read_value(branch_request *b, const char *identifier, const json_t *value)
 {
-    if (b->count == MOST_VALUES)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "a branch begins with at most %d values", MOST_VALUES);
+    if (b->count == MAXIMUM_VALUES)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a branch begins with at most %d values", MAXIMUM_VALUES);
     if (json_is_null(value) || json_is_object(value))
         return sgm_fail(SGM_ERROR_TYPE, "%.100s: expected a text, a number, true, false or a list",
                         identifier);
@@ -73,14 +73,14 @@ static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const bra
     if (host->branch == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "this program has no branches");
     SGM_TRY(sgm__checkpoint_path(watched->trainer, b->checkpoint, false, &path));
-    const sgm__branch_wish wish = {.name = b->name,
-                                   .checkpoint = path,
-                                   .who = SGM__WEB_WHO,
-                                   .identifiers = b->identifiers,
-                                   .values = b->texts,
-                                   .count = b->count,
-                                   .paused = b->paused};
-    sgm_status status = host->branch(host->env, watched->trainer, &wish);
+    const sgm__branch_request request = {.name = b->name,
+                                         .checkpoint = path,
+                                         .who = SGM__WEB_WHO,
+                                         .identifiers = b->identifiers,
+                                         .values = b->texts,
+                                         .count = b->count,
+                                         .paused = b->paused};
+    sgm_status status = host->branch(host->env, watched->trainer, &request);
     sgm__free(path);
     return status;
 }

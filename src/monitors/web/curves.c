@@ -5,8 +5,8 @@
 #include <stdio.h>
 
 #define USUAL_POINTS 1000 /* of a curve that is fetched */
-#define MOST_POINTS 10000
-#define MOST_SERIES 1000 /* of a request */
+#define MAXIMUM_POINTS 10000
+#define MAXIMUM_SERIES 1000 /* of a request */
 
 /* --- series --- */
 
@@ -82,8 +82,8 @@ static sgm_status read_window(const sgm__http_request *request, window *w)
     SGM_TRY(read_number(request, "to", &w->to));
     double points = USUAL_POINTS;
     SGM_TRY(read_number(request, "points", &points));
-    if (!(points >= 2 && points <= MOST_POINTS))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "points: expected 2 to %d", MOST_POINTS);
+    if (!(points >= 2 && points <= MAXIMUM_POINTS))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "points: expected 2 to %d", MAXIMUM_POINTS);
     w->points = (int64_t)points;
     return SGM_OK;
 }
@@ -106,7 +106,7 @@ static size_t reduce(sgm__web_recording *recording, const sgm__web_item *item, c
     return made;
 }
 
-typedef enum column { LEAST, MOST, LAST } column;
+typedef enum column { MINIMUM, MAXIMUM, LAST } column;
 
 static void append_column(sgm__text *text, const char *name, const sgm__series_bucket *buckets, size_t count,
                           column which)
@@ -116,7 +116,7 @@ static void append_column(sgm__text *text, const char *name, const sgm__series_b
         const sgm__series_bucket *b = &buckets[i];
         if (i > 0)
             sgm__text_append_bytes(text, ",", 1);
-        sgm__web_append_number(text, which == LEAST ? b->least : which == MOST ? b->most : b->last);
+        sgm__web_append_number(text, which == MINIMUM ? b->minimum : which == MAXIMUM ? b->maximum : b->last);
     }
     sgm__text_append_bytes(text, "]", 1);
 }
@@ -155,8 +155,8 @@ static sgm_status append_series(sgm__text *text, sgm__web_recording *recording, 
             sgm__web_append_number(text, xs[i]);
         }
         sgm__text_append(text, "]");
-        append_column(text, "min", buckets, made, LEAST);
-        append_column(text, "max", buckets, made, MOST);
+        append_column(text, "min", buckets, made, MINIMUM);
+        append_column(text, "max", buckets, made, MAXIMUM);
         append_column(text, "last", buckets, made, LAST);
         append_bad(text, buckets, made);
         sgm__text_append(text, "}");
@@ -231,7 +231,7 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
     sgm_status status = SGM_OK;
     sgm__text_append(&text, "{\"axis\":\"%s\",\"series\":[", axes[w.axis]);
     for (size_t i = 0;
-         i < MOST_SERIES && status == SGM_OK && (identifier = sgm__http_query(request, "id", i)) != NULL;
+         i < MAXIMUM_SERIES && status == SGM_OK && (identifier = sgm__http_query(request, "id", i)) != NULL;
          i++) {
         const sgm__web_item *item = find_item(items, count, identifier);
         if (i > 0)

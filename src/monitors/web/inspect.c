@@ -17,15 +17,15 @@ sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notatio
     return *notation != NULL ? SGM_OK : sgm__last_failure();
 }
 
-sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t standard,
-                              int64_t least, int64_t most, int64_t *value)
+sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
+                              int64_t minimum, int64_t maximum, int64_t *value)
 {
     const char *text = sgm__http_query(request, name, 0);
-    double number = (double)standard;
+    double number = (double)default_value;
     if (text != NULL && (!sgm__parse_double(text, &number) || number != rint(number) ||
-                         !(number >= (double)least && number <= (double)most)))
+                         !(number >= (double)minimum && number <= (double)maximum)))
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a whole number from %lld to %lld, not '%.50s'",
-                        name, (long long)least, (long long)most, text);
+                        name, (long long)minimum, (long long)maximum, text);
     *value = (int64_t)number;
     return SGM_OK;
 }

@@ -7,9 +7,9 @@
 
 /* The notation of its network, to be freed with sgm_string_free; with the lock. */
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation);
-/* A whole number of the query, `standard` without one. */
-sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t standard,
-                              int64_t least, int64_t most, int64_t *value);
+/* A whole number of the query, `default_value` without one. */
+sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
+                              int64_t minimum, int64_t maximum, int64_t *value);
 /* The one in the query; give it back. */
 sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched);
 

@@ -1,5 +1,5 @@
-/* Records of the data and what the network makes of them: GET /api/data and /api/confusion. A copy of the
- * network answers, beside the training. */
+/* Examples of the data and what the network makes of them: GET /api/data and /api/confusion. A copy of the
+ * network predicts, beside the training. */
 #include "monitors/web/inspect.h"
 #include "monitors/web/network_copy.h"
 #include "training/control.h"
@@ -9,19 +9,19 @@
 #include <stdio.h>
 
 #define BATCH 128
-#define MOST_CLASSES 256   /* of a matrix */
-#define USUAL_RECORDS 2000 /* that a matrix is made of */
-#define MOST_RECORDS 1000000
-#define EXAMPLES 12           /* of each kind of mistake */
-#define MOST_EXAMPLES 4000    /* in all */
-#define MOST_ITEMS 200        /* of an answer */
-#define MOST_VALUES (1 << 21) /* the same, of inputs */
-#define WIDEST 1000           /* outputs that are told of a record */
+#define MAXIMUM_CLASSES 256 /* of a matrix */
+#define USUAL_EXAMPLES 2000 /* that a matrix is made of */
+#define MAXIMUM_EXAMPLES 1000000
+#define MISTAKES 12              /* of each kind of mistake */
+#define MAXIMUM_MISTAKES 4000    /* in all */
+#define MAXIMUM_ITEMS 200        /* of an answer */
+#define MAXIMUM_VALUES (1 << 21) /* the same, of inputs */
+#define WIDEST 1000              /* outputs that are told of an example */
 
-typedef struct record {
-    int64_t index, row, target, answer; /* row: in the block; classes: -1, there is none */
+typedef struct example {
+    int64_t index, row, target, prediction; /* row: in the block; classes: -1, there is none */
     const double *outputs;
-} record;
+} example;
 
 typedef struct pass {
     const atomic_bool *ending;
@@ -29,14 +29,14 @@ typedef struct pass {
     sgm_program *program;
     sgm_dataset *dataset;
     char *data; /* names of all there are, as JSON */
-    char targets[sizeof((sgm_section *)NULL)->name];
+    char targets[sizeof((sgm_field *)NULL)->name];
     int64_t width; /* numbers of an output */
     bool classifies;
-    sgm_tensor *fed[SGM_MAX_SECTIONS]; /* a batch of each input */
+    sgm_tensor *fed[SGM_MAX_FIELDS]; /* a batch of each input */
     sgm_tensor *made;
     double *outputs;
     const sgm_block *block; /* that is looked at */
-    record pending[BATCH];
+    example pending[BATCH];
     int64_t count;
 } pass;
 
@@ -70,21 +70,21 @@ static sgm_status find_data(pass *own, const sgm__web_trainer *watched, const ch
     return SGM_OK;
 }
 
-/* A place for a batch of each input, and of the answers. */
+/* A place for a batch of each input, and of the outputs. */
 static sgm_status make_ends(pass *own)
 {
-    const sgm_recording *recording = &own->network.frozen.recording;
+    const sgm_recording *recording = &own->network.copied.recording;
     if (recording->input_count == 0 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "this network has no inputs, or no outputs");
     for (size_t i = 0; i < recording->input_count; i++) {
-        sgm_type type = sgm_value_type(own->network.frozen.graph, recording->inputs[i].value);
+        sgm_type type = sgm_value_type(own->network.copied.graph, recording->inputs[i].value);
         own->fed[i] = sgm_tensor_create(SGM_FLOAT32, &type.shape);
         if (own->fed[i] == NULL)
             return SGM_ERROR_MEMORY;
     }
     const char *name = recording->outputs[0].name;
-    sgm_output(own->network.frozen.graph, name, recording->outputs[0].value);
-    own->program = sgm__frozen_prepare(&own->network.frozen);
+    sgm_output(own->network.copied.graph, name, recording->outputs[0].value);
+    own->program = sgm__inference_copy_prepare(&own->network.copied);
     if (own->program == NULL)
         return sgm__last_failure();
     sgm_type type = sgm_program_output_type(own->program, name);
@@ -108,13 +108,13 @@ static sgm_status prepare(pass *own, sgm__web_trainer *watched, const sgm__http_
 
 static void release(pass *own)
 {
-    for (size_t i = 0; i < SGM_MAX_SECTIONS; i++)
+    for (size_t i = 0; i < SGM_MAX_FIELDS; i++)
         sgm_tensor_free(own->fed[i]);
     sgm_tensor_free(own->made);
     sgm__free(own->outputs);
     sgm__free(own->data);
     sgm_dataset_free(own->dataset);
-    sgm__frozen_free(&own->network.frozen);
+    sgm__inference_copy_free(&own->network.copied);
     sgm__free(own);
 }
 
@@ -155,13 +155,13 @@ static void append_names(sgm__text *text, const pass *own)
     }
 }
 
-/* --- records --- */
+/* --- examples --- */
 
-/* The values of a record in a section of a block; *count: how many. */
-static sgm_status values_of(const sgm_block *block, const char *section, int64_t row, const float **values,
+/* The values of an example in a field of a block; *count: how many. */
+static sgm_status values_of(const sgm_block *block, const char *field, int64_t row, const float **values,
                             int64_t *count)
 {
-    const sgm_tensor *all = sgm_block_section(block, section);
+    const sgm_tensor *all = sgm_block_field(block, field);
     if (all == NULL)
         return sgm__last_failure();
     *count = sgm_shape_elements(sgm_tensor_shape(all)) / block->count;
@@ -204,15 +204,15 @@ static sgm_status target_of(const pass *own, const sgm_block *block, int64_t row
 }
 
 typedef struct looker {
-    bool (*wants)(void *user, int64_t index, int64_t target); /* this record */
-    sgm_status (*take)(void *user, const pass *own, const record *taken);
+    bool (*wants)(void *user, int64_t index, int64_t target); /* this example */
+    sgm_status (*take)(void *user, const pass *own, const example *taken);
     bool (*has_all)(void *user, int64_t index); /* nothing is wanted from here on */
     void *user;
 } looker;
 
 static sgm_status feed(const pass *own)
 {
-    const sgm_recording *recording = &own->network.frozen.recording;
+    const sgm_recording *recording = &own->network.copied.recording;
     for (size_t i = 0; i < recording->input_count; i++) {
         const float *values;
         float *to = sgm_tensor_data(own->fed[i]);
@@ -221,32 +221,32 @@ static sgm_status feed(const pass *own)
             SGM_TRY(values_of(own->block, recording->inputs[i].name, own->pending[k].row, &values, &count));
             if (count != wanted)
                 return sgm_fail(SGM_ERROR_SHAPE,
-                                "section '%s' has records of %lld numbers, the network wants %lld",
+                                "field '%s' has examples of %lld numbers, the network wants %lld",
                                 recording->inputs[i].name, (long long)count, (long long)wanted);
             memcpy(to + k * count, values, (size_t)count * sizeof *values);
         }
-        SGM_TRY(sgm_session_feed(own->network.frozen.session, own->program, recording->inputs[i].name,
+        SGM_TRY(sgm_session_feed(own->network.copied.session, own->program, recording->inputs[i].name,
                                  own->fed[i]));
     }
     return SGM_OK;
 }
 
 /* What is left of the batch before is computed, too, and not looked at. */
-static sgm_status answer_pending(pass *own, const looker *who)
+static sgm_status predict_pending(pass *own, const looker *who)
 {
     if (own->count == 0)
         return SGM_OK;
     if (atomic_load(own->ending))
         return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
     SGM_TRY(feed(own));
-    SGM_TRY(sgm_session_run(own->network.frozen.session, own->program));
-    SGM_TRY(sgm_session_read(own->network.frozen.session, own->program,
-                             own->network.frozen.recording.outputs[0].name, own->made));
+    SGM_TRY(sgm_session_run(own->network.copied.session, own->program));
+    SGM_TRY(sgm_session_read(own->network.copied.session, own->program,
+                             own->network.copied.recording.outputs[0].name, own->made));
     SGM_TRY(sgm_tensor_read(own->made, own->outputs, (size_t)(own->width * BATCH)));
     for (int64_t i = 0; i < own->count; i++) {
-        record *one = &own->pending[i];
+        example *one = &own->pending[i];
         one->outputs = own->outputs + i * own->width;
-        one->answer = own->classifies ? class_of(one->outputs, own->width) : -1;
+        one->prediction = own->classifies ? class_of(one->outputs, own->width) : -1;
         SGM_TRY(who->take(who->user, own, one));
     }
     own->count = 0;
@@ -260,11 +260,11 @@ static sgm_status look_at_block(pass *own, const looker *who, int64_t first)
         SGM_TRY(target_of(own, own->block, row, &target));
         if (!who->wants(who->user, first + row, target))
             continue;
-        own->pending[own->count++] = (record){.index = first + row, .row = row, .target = target};
+        own->pending[own->count++] = (example){.index = first + row, .row = row, .target = target};
         if (own->count == BATCH)
-            SGM_TRY(answer_pending(own, who));
+            SGM_TRY(predict_pending(own, who));
     }
-    return answer_pending(own, who);
+    return predict_pending(own, who);
 }
 
 static sgm_status look(pass *own, const looker *who)
@@ -284,16 +284,16 @@ static sgm_status look(pass *own, const looker *who)
     return SGM_OK;
 }
 
-/* --- which classes are taken for which --- */
+/* --- which classes are predicted as which --- */
 
 typedef struct confusion {
     int64_t classes, stride, counted, right;
-    int64_t *counts;    /* [target][answer] */
-    sgm__text examples; /* [target,answer,index],... */
+    int64_t *counts;    /* [target][prediction] */
+    sgm__text examples; /* [target,prediction,index],... */
     int64_t example_count;
 } confusion;
 
-static bool counts_record(void *user, int64_t index, int64_t target)
+static bool counts_example(void *user, int64_t index, int64_t target)
 {
     const confusion *all = user;
     return index % all->stride == 0 && target >= 0;
@@ -305,17 +305,17 @@ static bool never(void *user, int64_t index)
     return false;
 }
 
-static sgm_status count_record(void *user, const pass *own, const record *taken)
+static sgm_status count_example(void *user, const pass *own, const example *taken)
 {
     confusion *all = user;
     (void)own;
-    int64_t *cell = &all->counts[taken->target * all->classes + taken->answer];
-    if (taken->target != taken->answer && *cell < EXAMPLES && all->example_count < MOST_EXAMPLES)
+    int64_t *cell = &all->counts[taken->target * all->classes + taken->prediction];
+    if (taken->target != taken->prediction && *cell < MISTAKES && all->example_count < MAXIMUM_MISTAKES)
         sgm__text_append(&all->examples, all->example_count++ > 0 ? ",[%lld,%lld,%lld]" : "[%lld,%lld,%lld]",
-                         (long long)taken->target, (long long)taken->answer, (long long)taken->index);
+                         (long long)taken->target, (long long)taken->prediction, (long long)taken->index);
     ++*cell;
     all->counted++;
-    all->right += taken->target == taken->answer;
+    all->right += taken->target == taken->prediction;
     return SGM_OK;
 }
 
@@ -331,12 +331,12 @@ static void append_matrix(sgm__text *text, const confusion *all)
     sgm__text_append(text, "]");
 }
 
-static sgm_status give_confusion(const pass *own, confusion *all, int64_t records, sgm__http_answer *answer)
+static sgm_status give_confusion(const pass *own, confusion *all, int64_t examples, sgm__http_answer *answer)
 {
     sgm__text text = {0};
     sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s", (long long)own->network.iteration, own->data);
     sgm__web_append_member(&text, "classes", (double)all->classes);
-    sgm__web_append_member(&text, "records", (double)records);
+    sgm__web_append_member(&text, "examples", (double)examples);
     sgm__web_append_member(&text, "counted", (double)all->counted);
     sgm__web_append_member(&text, "right", (double)all->right);
     append_names(&text, own);
@@ -345,22 +345,22 @@ static sgm_status give_confusion(const pass *own, confusion *all, int64_t record
     return sgm__web_answer(answer, &text);
 }
 
-/* Of at most so many records, evenly from all of the data. */
-static sgm_status confuse(pass *own, int64_t most, sgm__http_answer *answer)
+/* Of at most so many examples, evenly from all of the data. */
+static sgm_status confuse(pass *own, int64_t maximum, sgm__http_answer *answer)
 {
     confusion all = {.classes = own->width > 1 ? own->width : 2};
-    const looker who = {.wants = counts_record, .take = count_record, .has_all = never, .user = &all};
-    int64_t records;
-    if (!own->classifies || all.classes > MOST_CLASSES)
+    const looker who = {.wants = counts_example, .take = count_example, .has_all = never, .user = &all};
+    int64_t examples;
+    if (!own->classifies || all.classes > MAXIMUM_CLASSES)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "there is a matrix for networks that put each record in one of at most %d classes",
-                        MOST_CLASSES);
-    SGM_TRY(sgm_dataset_records(own->dataset, &records));
-    all.stride = (records + most - 1) / most;
+                        "there is a matrix for networks that put each example in one of at most %d classes",
+                        MAXIMUM_CLASSES);
+    SGM_TRY(sgm_dataset_examples(own->dataset, &examples));
+    all.stride = (examples + maximum - 1) / maximum;
     all.counts = sgm__calloc((size_t)(all.classes * all.classes), sizeof *all.counts);
     sgm_status status = all.counts != NULL ? look(own, &who) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status = give_confusion(own, &all, records, answer);
+        status = give_confusion(own, &all, examples, answer);
     sgm__free(all.counts);
     sgm__text_free(&all.examples);
     return status;
@@ -368,22 +368,22 @@ static sgm_status confuse(pass *own, int64_t most, sgm__http_answer *answer)
 
 sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    int64_t most;
+    int64_t maximum;
     sgm__web_trainer *watched;
-    SGM_TRY(sgm__inspect_count(request, "records", USUAL_RECORDS, 1, MOST_RECORDS, &most));
+    SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
     pass *own = begin(web, request, &watched);
     if (own == NULL)
         return sgm__last_failure();
-    sgm_status status = confuse(own, most, answer);
+    sgm_status status = confuse(own, maximum, answer);
     end(own, watched);
     return status;
 }
 
-/* --- records themselves --- */
+/* --- examples themselves --- */
 
 typedef struct selection {
-    int64_t from, class, count; /* class -1: all */
-    int64_t asked[MOST_ITEMS];  /* by their numbers */
+    int64_t from, class, count;   /* class -1: all */
+    int64_t asked[MAXIMUM_ITEMS]; /* by their numbers */
     size_t asked_count;
     int64_t wanted, next; /* how many so far, and where to go on */
     sgm__text items;
@@ -428,18 +428,18 @@ static void append_floats(sgm__text *text, const char *name, const float *values
     sgm__text_append(text, "]");
 }
 
-static sgm_status append_record(void *user, const pass *own, const record *taken)
+static sgm_status append_record(void *user, const pass *own, const example *taken)
 {
     selection *all = user;
     sgm__text *text = &all->items;
     const float *values;
     int64_t count;
-    SGM_TRY(values_of(own->block, own->network.frozen.recording.inputs[0].name, taken->row, &values, &count));
+    SGM_TRY(values_of(own->block, own->network.copied.recording.inputs[0].name, taken->row, &values, &count));
     sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
                      (long long)taken->index);
     append_floats(text, "inputs", values, count);
     append_class(text, "target", taken->target);
-    append_class(text, "answer", taken->answer);
+    append_class(text, "prediction", taken->prediction);
     sgm__text_append(text, ",\"outputs\":[");
     for (int64_t i = 0; i < own->width && i < WIDEST; i++) {
         sgm__text_append(text, i > 0 ? "," : "");
@@ -457,27 +457,28 @@ static sgm_status read_selection(selection *all, const sgm__http_request *reques
     const char *text;
     double number;
     SGM_TRY(sgm__inspect_count(request, "from", 0, 0, (int64_t)1 << 50, &all->from));
-    SGM_TRY(sgm__inspect_count(request, "count", 20, 0, MOST_ITEMS, &all->count));
+    SGM_TRY(sgm__inspect_count(request, "count", 20, 0, MAXIMUM_ITEMS, &all->count));
     SGM_TRY(sgm__inspect_count(request, "class", -1, -1, (int64_t)1 << 50, &all->class));
-    for (size_t i = 0; i < MOST_ITEMS && (text = sgm__http_query(request, "record", i)) != NULL; i++) {
+    for (size_t i = 0; i < MAXIMUM_ITEMS && (text = sgm__http_query(request, "example", i)) != NULL; i++) {
         if (!sgm__parse_double(text, &number) || !(number >= 0 && number < 1e15) || number != rint(number))
-            return sgm_fail(SGM_ERROR_ARGUMENT, "'record' must be the number of a record, not '%.50s'", text);
+            return sgm_fail(SGM_ERROR_ARGUMENT, "'example' must be the number of an example, not '%.50s'",
+                            text);
         all->asked[all->asked_count++] = (int64_t)number;
     }
     return SGM_OK;
 }
 
-static sgm_status give_records(const pass *own, const selection *all, sgm__http_answer *answer)
+static sgm_status give_examples(const pass *own, const selection *all, sgm__http_answer *answer)
 {
     sgm_shape shape;
-    int64_t records;
+    int64_t examples;
     sgm__text text = {0};
-    SGM_TRY(sgm_dataset_records(own->dataset, &records));
-    SGM_TRY(sgm_dataset_section_shape(own->dataset, own->network.frozen.recording.inputs[0].name, &shape));
+    SGM_TRY(sgm_dataset_examples(own->dataset, &examples));
+    SGM_TRY(sgm_dataset_field_shape(own->dataset, own->network.copied.recording.inputs[0].name, &shape));
     sgm__text_append(&text, "{\"iteration\":%lld,\"data\":%s,\"shape\":", (long long)own->network.iteration,
                      own->data);
     sgm__inspect_append_shape(&text, &shape, 0);
-    sgm__web_append_member(&text, "records", (double)records);
+    sgm__web_append_member(&text, "examples", (double)examples);
     sgm__web_append_member(&text, "next", (double)all->next);
     sgm__text_append(&text, ",\"classes\":");
     if (own->classifies)
@@ -494,11 +495,11 @@ static sgm_status look_up(pass *own, selection *all, sgm__http_answer *answer)
 {
     const looker who = {.wants = selects, .take = append_record, .has_all = is_complete, .user = all};
     int64_t elements = sgm_shape_elements(sgm_tensor_shape(own->fed[0])) / BATCH;
-    int64_t most = elements > 0 && MOST_VALUES / elements > 0 ? MOST_VALUES / elements : 1;
-    all->count = all->count < most ? all->count : most;
-    all->asked_count = (int64_t)all->asked_count < most ? all->asked_count : (size_t)most;
+    int64_t maximum = elements > 0 && MAXIMUM_VALUES / elements > 0 ? MAXIMUM_VALUES / elements : 1;
+    all->count = all->count < maximum ? all->count : maximum;
+    all->asked_count = (int64_t)all->asked_count < maximum ? all->asked_count : (size_t)maximum;
     SGM_TRY(look(own, &who));
-    return give_records(own, all, answer);
+    return give_examples(own, all, answer);
 }
 
 sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer)

@@ -10,25 +10,25 @@
 #include <stdio.h>
 
 #define USUAL_BINS 64
-#define MOST_BINS 512
-#define MOST_COLUMNS 200   /* kept of a tensor; then every other one goes, and those to come are rarer */
-#define MOST_TENSORS 16    /* watched of a trainer */
-#define LEASE 120.0        /* seconds after which nobody watches who has not said so again */
-#define KEPT_SECONDS 300.0 /* that a trainer keeps gradients and updates for who has read them here */
+#define MAXIMUM_BINS 512
+#define MAXIMUM_COLUMNS 200 /* kept of a tensor; then every other one goes, and those to come are rarer */
+#define MAXIMUM_TENSORS 16  /* watched of a trainer */
+#define LEASE 120.0         /* seconds after which nobody watches who has not said so again */
+#define KEPT_SECONDS 300.0  /* that a trainer keeps gradients and updates for who has read them here */
 #define LOOK_SECONDS 0.1
-#define LEAST_SECONDS 0.5 /* between two columns */
-#define SHARE 0.005       /* of the training's time */
+#define MINIMUM_SECONDS 0.5 /* between two columns */
+#define SHARE 0.005         /* of the training's time */
 
 typedef struct spread {
     int64_t iteration, count, others; /* others: infinite or no numbers, in no bin */
-    double least, most, mean, deviation;
+    double minimum, maximum, mean, standard_deviation;
     int32_t bin_count;
-    int64_t bins[MOST_BINS];
+    int64_t bins[MAXIMUM_BINS];
 } spread;
 
 typedef struct column {
     int64_t iteration, count, others;
-    double least, most, mean, deviation;
+    double minimum, maximum, mean, standard_deviation;
     int32_t bins[USUAL_BINS];
 } column;
 
@@ -37,14 +37,14 @@ typedef struct tensor {
     double wanted_until, next; /* times */
     int64_t distance;          /* iterations between two columns, at least */
     size_t count;
-    column columns[MOST_COLUMNS];
+    column columns[MAXIMUM_COLUMNS];
     char message[256]; /* why there is nothing, "": it is not known */
 } tensor;
 
 /* Of a trainer. */
 typedef struct tensors {
     pthread_mutex_t lock;
-    tensor *items[MOST_TENSORS];
+    tensor *items[MAXIMUM_TENSORS];
     size_t count;
     int64_t iteration;       /* that the training's thread told last */
     _Atomic int64_t went_to; /* the training went back to there; INT64_MAX: it did not */
@@ -64,32 +64,32 @@ struct sgm__inspect_sampler {
 static void measure(spread *s, const float *values, int64_t count)
 {
     double sum = 0, squares = 0;
-    s->least = INFINITY;
-    s->most = -INFINITY;
+    s->minimum = INFINITY;
+    s->maximum = -INFINITY;
     for (int64_t i = 0; i < count; i++) {
         double value = values[i];
         if (!isfinite(value))
             continue;
         s->count++;
         sum += value;
-        s->least = value < s->least ? value : s->least;
-        s->most = value > s->most ? value : s->most;
+        s->minimum = value < s->minimum ? value : s->minimum;
+        s->maximum = value > s->maximum ? value : s->maximum;
     }
     s->others = count - s->count;
     s->mean = sum / (double)s->count;
     for (int64_t i = 0; i < count; i++)
         squares += isfinite(values[i]) ? (values[i] - s->mean) * (values[i] - s->mean) : 0;
-    s->deviation = sqrt(squares / (double)s->count);
+    s->standard_deviation = sqrt(squares / (double)s->count);
 }
 
-/* Bins of the same width from the least value to the greatest, which is in the last one. */
+/* Bins of the same width from the minimum to the maximum, which is in the last one. */
 static void fill_bins(spread *s, const float *values, int64_t count)
 {
-    double scale = s->most > s->least ? s->bin_count / (s->most - s->least) : 0;
+    double scale = s->maximum > s->minimum ? s->bin_count / (s->maximum - s->minimum) : 0;
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(values[i]))
             continue;
-        int32_t bin = (int32_t)((values[i] - s->least) * scale);
+        int32_t bin = (int32_t)((values[i] - s->minimum) * scale);
         s->bins[bin < s->bin_count ? bin : s->bin_count - 1]++;
     }
 }
@@ -164,16 +164,16 @@ static void add_column(tensor *t, const spread *s)
 {
     while (t->count > 0 && t->columns[t->count - 1].iteration >= s->iteration)
         t->count--;
-    if (t->count == MOST_COLUMNS)
+    if (t->count == MAXIMUM_COLUMNS)
         thin(t);
     column *made = &t->columns[t->count++];
     *made = (column){.iteration = s->iteration,
                      .count = s->count,
                      .others = s->others,
-                     .least = s->least,
-                     .most = s->most,
+                     .minimum = s->minimum,
+                     .maximum = s->maximum,
                      .mean = s->mean,
-                     .deviation = s->deviation};
+                     .standard_deviation = s->standard_deviation};
     for (int32_t i = 0; i < USUAL_BINS; i++)
         made->bins[i] = s->bins[i] < INT32_MAX ? (int32_t)s->bins[i] : INT32_MAX;
 }
@@ -195,7 +195,7 @@ static char *take_due(tensors *all, int64_t iteration)
     cut(all);
     for (size_t i = 0; i < all->count && found == NULL; i++)
         if (is_due(all->items[i], iteration, now)) {
-            all->items[i]->next = now + LEAST_SECONDS;
+            all->items[i]->next = now + MINIMUM_SECONDS;
             found = sgm__strdup(all->items[i]->identifier);
         }
     pthread_mutex_unlock(&all->lock);
@@ -233,7 +233,7 @@ static void sample(sgm__web_trainer *watched, tensors *all, const char *identifi
         add_column(t, &s);
     if (t != NULL) {
         double pause = cost / SHARE;
-        t->next = sgm__now() + (pause > LEAST_SECONDS ? pause : LEAST_SECONDS);
+        t->next = sgm__now() + (pause > MINIMUM_SECONDS ? pause : MINIMUM_SECONDS);
         snprintf(t->message, sizeof t->message, "%s", status == SGM_OK ? "" : sgm_last_error());
     }
     pthread_mutex_unlock(&all->lock);
@@ -373,7 +373,7 @@ static sgm_status want(tensors *all, const char *identifier)
             free_tensor(t);
             return SGM_ERROR_MEMORY;
         }
-        size_t place = all->count < MOST_TENSORS ? all->count++ : 0;
+        size_t place = all->count < MAXIMUM_TENSORS ? all->count++ : 0;
         for (size_t i = 0; i < all->count && all->items[place] != NULL; i++)
             if (all->items[i]->wanted_until < all->items[place]->wanted_until)
                 place = i;
@@ -425,10 +425,10 @@ static void append_spread(sgm__text *text, const spread *s)
     sgm__text_append(text, "\"iteration\":%lld", (long long)s->iteration);
     sgm__web_append_member(text, "count", (double)s->count);
     sgm__web_append_member(text, "others", (double)s->others);
-    sgm__web_append_member(text, "least", s->least);
-    sgm__web_append_member(text, "most", s->most);
+    sgm__web_append_member(text, "minimum", s->minimum);
+    sgm__web_append_member(text, "maximum", s->maximum);
     sgm__web_append_member(text, "mean", s->mean);
-    sgm__web_append_member(text, "deviation", s->deviation);
+    sgm__web_append_member(text, "standard_deviation", s->standard_deviation);
     sgm__text_append(text, ",\"bins\":[");
     for (int32_t i = 0; i < s->bin_count; i++)
         sgm__text_append(text, i > 0 ? ",%lld" : "%lld", (long long)s->bins[i]);
@@ -440,10 +440,10 @@ static spread spread_of_column(const column *from)
     spread s = {.iteration = from->iteration,
                 .count = from->count,
                 .others = from->others,
-                .least = from->least,
-                .most = from->most,
+                .minimum = from->minimum,
+                .maximum = from->maximum,
                 .mean = from->mean,
-                .deviation = from->deviation,
+                .standard_deviation = from->standard_deviation,
                 .bin_count = USUAL_BINS};
     for (int32_t i = 0; i < USUAL_BINS; i++)
         s.bins[i] = from->bins[i];
@@ -495,7 +495,7 @@ static sgm_status give_now(sgm__web *web, const sgm__http_request *request, cons
     sgm__text text = {0};
     int64_t bins;
     spread s = {0};
-    SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MOST_BINS, &bins));
+    SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MAXIMUM_BINS, &bins));
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
     sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);

@@ -8,7 +8,8 @@
 
 #define MEASURED_STEPS 5 /* for each time that somebody asks */
 
-/* What is known of the trainer's network, and a network of the same text that was recorded for one record. */
+/* What is known of the trainer's network, and a network of the same text that was recorded for one example.
+ */
 typedef struct drawing {
     char *notation;
     sgm__text arguments; /* one layer's after the other, each ends in 0 */
@@ -141,7 +142,7 @@ static void append_tensors(sgm__text *text, drawing *own, const char *layer)
     own->bytes += bytes;
 }
 
-/* `activation`: bytes of what the layer gives for one record. */
+/* `activation`: bytes of what the layer gives for one example. */
 static void append_layer(sgm__text *text, drawing *own, size_t layer, const char *arguments)
 {
     const char *name = sgm_network_layer_name(own->network, layer);

@@ -5,9 +5,9 @@
 #include <math.h>
 
 #define USUAL_PICTURES 64
-#define MOST_PICTURES 400
-#define MOST_VALUES ((int64_t)1 << 20) /* of an answer */
-#define LARGEST_SIDE 1024              /* of a matrix that is one picture */
+#define MAXIMUM_PICTURES 400
+#define MAXIMUM_VALUES ((int64_t)1 << 20) /* of an answer */
+#define LARGEST_SIDE 1024                 /* of a matrix that is one picture */
 
 /* Pictures of a tensor: value (picture, row, column) lies at the sum of number * step of these three. */
 typedef struct pictures {
@@ -15,14 +15,14 @@ typedef struct pictures {
 } pictures;
 
 /* The shape of a picture in an input that is one of a single channel; false: there is none. */
-static bool image_of(const sgm_shape *record, int64_t elements, int64_t *rows, int64_t *columns)
+static bool image_of(const sgm_shape *example, int64_t elements, int64_t *rows, int64_t *columns)
 {
-    int32_t first = record->rank == 3 && record->dims[0] == 1 ? 1 : 0;
-    int32_t rank = record->rank - first - (record->rank == 3 && first == 0 && record->dims[2] == 1);
-    if (rank != 2 || record->dims[first] * record->dims[first + 1] != elements || record->dims[first] < 2)
+    int32_t first = example->rank == 3 && example->dims[0] == 1 ? 1 : 0;
+    int32_t rank = example->rank - first - (example->rank == 3 && first == 0 && example->dims[2] == 1);
+    if (rank != 2 || example->dims[first] * example->dims[first + 1] != elements || example->dims[first] < 2)
         return false;
-    *rows = record->dims[first];
-    *columns = record->dims[first + 1];
+    *rows = example->dims[first];
+    *columns = example->dims[first + 1];
     return true;
 }
 
@@ -65,14 +65,14 @@ static void append_values(sgm__text *text, const pictures *all, const float *val
             }
 }
 
-static void measure(const float *values, int64_t count, double *least, double *most)
+static void measure(const float *values, int64_t count, double *minimum, double *maximum)
 {
-    *least = INFINITY;
-    *most = -INFINITY;
+    *minimum = INFINITY;
+    *maximum = -INFINITY;
     for (int64_t i = 0; i < count; i++)
         if (isfinite(values[i])) {
-            *least = values[i] < *least ? values[i] : *least;
-            *most = values[i] > *most ? values[i] : *most;
+            *minimum = values[i] < *minimum ? values[i] : *minimum;
+            *maximum = values[i] > *maximum ? values[i] : *maximum;
         }
 }
 
@@ -80,15 +80,15 @@ static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t in
                        int64_t iteration, sgm__http_answer *answer)
 {
     const float *values = sgm_tensor_const_data(floats);
-    double least, most;
+    double minimum, maximum;
     sgm__text text = {0};
     int64_t stride = stride_of(all), rows = (all->rows + stride - 1) / stride,
             columns = (all->columns + stride - 1) / stride;
-    int64_t room = rows * columns > 0 ? MOST_VALUES / (rows * columns) : 0;
+    int64_t room = rows * columns > 0 ? MAXIMUM_VALUES / (rows * columns) : 0;
     index = index < all->count ? index : all->count;
     count = count < all->count - index ? count : all->count - index;
     count = count < room ? count : room;
-    measure(values, sgm_shape_elements(sgm_tensor_shape(floats)), &least, &most);
+    measure(values, sgm_shape_elements(sgm_tensor_shape(floats)), &minimum, &maximum);
     sgm__text_append(&text, "{\"iteration\":%lld,\"shape\":", (long long)iteration);
     sgm__inspect_append_shape(&text, sgm_tensor_shape(floats), 0);
     sgm__web_append_member(&text, "rows", (double)rows);
@@ -97,15 +97,15 @@ static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t in
     sgm__web_append_member(&text, "pictures", (double)all->count);
     sgm__web_append_member(&text, "index", (double)index);
     sgm__web_append_member(&text, "count", (double)count);
-    sgm__web_append_member(&text, "least", least);
-    sgm__web_append_member(&text, "most", most);
+    sgm__web_append_member(&text, "minimum", minimum);
+    sgm__web_append_member(&text, "maximum", maximum);
     sgm__text_append(&text, ",\"values\":[");
     append_values(&text, all, values, index, count, stride);
     sgm__text_append(&text, "]}");
     return sgm__web_answer(answer, &text);
 }
 
-/* Of a record, as the first input of the network describes it; rank 0: it is not known. */
+/* Of an example, as the first input of the network describes it; rank 0: it is not known. */
 static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
 {
     *shape = sgm_shape_scalar();
@@ -130,7 +130,7 @@ sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm
     if (identifier == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected the identifier of a tensor, as 'id'");
     SGM_TRY(sgm__inspect_count(request, "index", 0, 0, (int64_t)1 << 50, &index));
-    SGM_TRY(sgm__inspect_count(request, "count", USUAL_PICTURES, 1, MOST_PICTURES, &count));
+    SGM_TRY(sgm__inspect_count(request, "count", USUAL_PICTURES, 1, MAXIMUM_PICTURES, &count));
     SGM_TRY(sgm__inspect_borrow(web, request, &watched));
     sgm_status status = input_shape(watched, &input);
     if (status == SGM_OK)

@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#define MOST_LIVE 40   /* points of a curve in one event */
-#define LIVE_GROUPS 13 /* if there are more: of each the extremes, and what is no number */
+#define MAXIMUM_LIVE 40 /* points of a curve in one event */
+#define LIVE_GROUPS 13  /* if there are more: of each the extremes, and what is no number */
 
 sgm__web_recording *sgm__web_recording_of(const sgm__web_trainer *watched)
 {
@@ -70,22 +70,22 @@ static void append_point(sgm__text *text, const sgm__web_point *point, bool is_f
     sgm__text_append_bytes(text, "]", 1);
 }
 
-/* Of these points the least, the most and one that is no number, in their order; then the last one. */
+/* Of these points the minimum, the maximum and one that is no number, in their order; then the last one. */
 static void append_extremes(sgm__text *text, const sgm__web_point *points, size_t count, bool *is_first)
 {
-    size_t least = count, most = count, bad = count;
+    size_t minimum = count, maximum = count, bad = count;
     for (size_t i = 0; i < count; i++) {
         if (!isfinite(points[i].value)) {
             bad = i;
             continue;
         }
-        if (least == count || points[i].value < points[least].value)
-            least = i;
-        if (most == count || points[i].value > points[most].value)
-            most = i;
+        if (minimum == count || points[i].value < points[minimum].value)
+            minimum = i;
+        if (maximum == count || points[i].value > points[maximum].value)
+            maximum = i;
     }
     for (size_t i = 0; i < count; i++)
-        if (i == least || i == most || i == bad) {
+        if (i == minimum || i == maximum || i == bad) {
             append_point(text, &points[i], *is_first);
             *is_first = false;
         }
@@ -94,7 +94,7 @@ static void append_extremes(sgm__text *text, const sgm__web_point *points, size_
 static void append_points(sgm__text *text, const sgm__web_point *points, size_t count)
 {
     bool is_first = true;
-    if (count <= MOST_LIVE) {
+    if (count <= MAXIMUM_LIVE) {
         for (size_t i = 0; i < count; i++)
             append_point(text, &points[i], i == 0);
         return;

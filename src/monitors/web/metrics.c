@@ -144,10 +144,11 @@ static const struct family {
     {"sigma_epochs_total", "counter", "Epochs ended", epoch_value},
     {"sigma_training_seconds_total", "counter", "Seconds of training without pauses", seconds_value},
     {"sigma_loss", "gauge", "Mean loss over the epoch so far", loss_value},
-    {"sigma_accuracy", "gauge", "Share of right answers in the epoch so far, where that means something",
-     accuracy_value},
+    {"sigma_accuracy", "gauge",
+     "Share of correct predictions in the epoch so far, where that means something", accuracy_value},
     {"sigma_learning_rate", "gauge", "Learning rate", learning_rate_value},
-    {"sigma_records_per_second", "gauge", "Records trained per second; 0 while it does not run", rate_value},
+    {"sigma_examples_per_second", "gauge", "Examples trained per second; 0 while it does not run",
+     rate_value},
     {"sigma_parameters", "gauge", "Numbers that are trained", parameters_value},
 };
 
@@ -187,7 +188,7 @@ static void append_validations(sgm__text *text, const table *all)
             append_validation(text, "sigma_validation_loss", &all->rows[i], &all->rows[i].validations[k],
                               all->rows[i].validations[k].loss);
     append_head(text, "sigma_validation_accuracy", "gauge",
-                "Share of right answers for validation data, after the newest epoch");
+                "Share of correct predictions for validation data, after the newest epoch");
     for (size_t i = 0; i < all->count; i++)
         for (size_t k = 0; k < all->rows[i].validation_count; k++)
             if (!isnan(all->rows[i].validations[k].accuracy))

@@ -37,10 +37,10 @@ static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const c
                         trainer->name);
     SGM_TRY(sgm__trainer_collect(trainer));
     copy->iteration = trainer->position.iteration;
-    return sgm__frozen_fill(&copy->frozen, value_of, trainer);
+    return sgm__inference_copy_fill(&copy->copied, value_of, trainer);
 }
 
-sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t records,
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t examples,
                                  sgm__web_readiness readiness)
 {
     sgm_trainer *trainer = watched->trainer;
@@ -50,8 +50,8 @@ sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *wa
     sgm__trainer_unlock(trainer);
     if (notation == NULL)
         return sgm__last_failure();
-    sgm_status status = sgm__frozen_record(&copy->frozen, trainer->settings.handler, notation, records,
-                                           trainer->settings.precision, false);
+    sgm_status status = sgm__inference_copy_record(&copy->copied, trainer->settings.handler, notation,
+                                                   examples, trainer->settings.precision, false);
     if (status == SGM_OK)
         status = sgm__trainer_enter(trainer);
     if (status == SGM_OK) {

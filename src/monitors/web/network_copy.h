@@ -3,10 +3,10 @@
 #define SGM_MONITORS_WEB_NETWORK_COPY_H
 
 #include "monitors/web/web.h"
-#include "training/frozen.h"
+#include "training/inference_copy.h"
 
 typedef struct sgm__web_copy {
-    sgm__frozen frozen;
+    sgm__inference_copy copied;
     int64_t iteration; /* whose parameters it has */
 } sgm__web_copy;
 
@@ -15,10 +15,10 @@ typedef enum sgm__web_readiness {
     SGM__WEB_PREPARED  /* they are made if they are not there yet */
 } sgm__web_readiness;
 
-/* For so many records at once. A training waits only while its parameters are copied, not while the network
- * is recorded. Free the copy's `frozen` also when this failed; the trainer stays borrowed until then, as its
+/* For so many examples at once. A training waits only while its parameters are copied, not while the network
+ * is recorded. Free the copy's `copied` also when this failed; the trainer stays borrowed until then, as its
  * handler computes. */
-sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t records,
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t examples,
                                  sgm__web_readiness readiness);
 
 #endif

@@ -1,36 +1,36 @@
-/* Playing with what a network has learnt, while it learns: answers to inputs that somebody draws, inputs that
- * it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a training
- * step waits no longer than its parameters take to be copied. */
+/* Playing with what a network has learnt, while it learns: predictions for inputs that somebody draws, inputs
+ * that it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a
+ * training step waits no longer than its parameters take to be copied. */
 #include "monitors/web/inspect.h"
 #include "monitors/web/network_copy.h"
 #include "training/control.h"
 #include "training/control_answer.h"
-#include "training/hooks_ready/target.h"
+#include "training/hooks_ready/target_maximiser.h"
 #include "training/trainer_lock.h"
 
 #include <math.h>
 
 #define LONGEST_INPUTS ((size_t)4 << 20) /* bytes of JSON */
-#define MOST_RECORDS 1000
-#define MOST_STEPS 5000      /* of a search for an input */
-#define MOST_CHARACTERS 2000 /* of a text */
+#define MAXIMUM_EXAMPLES 1000
+#define MAXIMUM_STEPS 5000      /* of a search for an input */
+#define MAXIMUM_CHARACTERS 2000 /* of a text */
 #define DEEPEST_LIST 16
 
 /* --- a copy of a network --- */
 
 typedef struct copy {
     sgm__web_copy network;
-    int64_t records;
+    int64_t examples;
     sgm_program *program;
     const char *input, *output; /* names */
-    sgm_shape shape;            /* of a record */
-    int64_t elements;           /* of a record */
+    sgm_shape shape;            /* of an example */
+    int64_t elements;           /* of an example */
     bool classifies;
 } copy;
 
 static sgm_status find_ends(copy *own)
 {
-    const sgm_recording *recording = &own->network.frozen.recording;
+    const sgm_recording *recording = &own->network.copied.recording;
     if (recording->input_count != 1 || recording->output_count == 0)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "one can play with a network of one input and an output; this one has %zu and %zu",
@@ -38,41 +38,41 @@ static sgm_status find_ends(copy *own)
     own->input = recording->inputs[0].name;
     own->output = recording->outputs[0].name;
     own->classifies = recording->classifies;
-    sgm_shape batch = sgm_value_type(own->network.frozen.graph, recording->inputs[0].value).shape;
+    sgm_shape batch = sgm_value_type(own->network.copied.graph, recording->inputs[0].value).shape;
     own->shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
     own->elements = sgm_shape_elements(&own->shape);
     return SGM_OK;
 }
 
 /* Free it also when this failed. */
-static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t records)
+static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t examples)
 {
-    *own = (copy){.records = records};
-    SGM_TRY(sgm__web_copy_network(&own->network, watched, records, SGM__WEB_PREPARED));
+    *own = (copy){.examples = examples};
+    SGM_TRY(sgm__web_copy_network(&own->network, watched, examples, SGM__WEB_PREPARED));
     SGM_TRY(find_ends(own));
-    sgm_output(own->network.frozen.graph, own->output, own->network.frozen.recording.outputs[0].value);
-    own->program = sgm__frozen_prepare(&own->network.frozen);
+    sgm_output(own->network.copied.graph, own->output, own->network.copied.recording.outputs[0].value);
+    own->program = sgm__inference_copy_prepare(&own->network.copied);
     return own->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* The outputs for inputs of all records: a new tensor; NULL: it failed. */
-static sgm_tensor *answer_of(const copy *own, const double *inputs)
+/* The outputs for inputs of all examples: a new tensor; NULL: it failed. */
+static sgm_tensor *predict_for(const copy *own, const double *inputs)
 {
-    sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->records}};
+    sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->examples}};
     memcpy(batch.dims + 1, own->shape.dims, (size_t)own->shape.rank * sizeof *batch.dims);
-    sgm_type type = sgm_value_type(own->network.frozen.graph, own->network.frozen.recording.inputs[0].value);
+    sgm_type type = sgm_value_type(own->network.copied.graph, own->network.copied.recording.inputs[0].value);
     sgm_tensor *fed = sgm_tensor_create(type.dtype, &batch);
     sgm_type given = sgm_program_output_type(own->program, own->output);
     sgm_tensor *made = fed != NULL ? sgm_tensor_create(given.dtype, &given.shape) : NULL;
     sgm_status status = made != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK)
-        status = sgm_tensor_write(fed, inputs, (size_t)(own->records * own->elements));
+        status = sgm_tensor_write(fed, inputs, (size_t)(own->examples * own->elements));
     if (status == SGM_OK)
-        status = sgm_session_feed(own->network.frozen.session, own->program, own->input, fed);
+        status = sgm_session_feed(own->network.copied.session, own->program, own->input, fed);
     if (status == SGM_OK)
-        status = sgm_session_run(own->network.frozen.session, own->program);
+        status = sgm_session_run(own->network.copied.session, own->program);
     if (status == SGM_OK)
-        status = sgm_session_read(own->network.frozen.session, own->program, own->output, made);
+        status = sgm_session_read(own->network.copied.session, own->program, own->output, made);
     sgm_tensor_free(fed);
     if (status == SGM_OK)
         return made;
@@ -109,13 +109,13 @@ static sgm_status play(void *web, const sgm__http_request *request, play_functio
     return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }
 
-static sgm_status read_number(const json_t *body, const char *name, double standard, double least,
-                              double most, double *number)
+static sgm_status read_number(const json_t *body, const char *name, double default_value, double minimum,
+                              double maximum, double *number)
 {
     const json_t *value = json_object_get(body, name);
-    *number = value != NULL ? json_number_value(value) : standard;
-    if (value != NULL && (!json_is_number(value) || !(*number >= least && *number <= most)))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a number from %g to %g", name, least, most);
+    *number = value != NULL ? json_number_value(value) : default_value;
+    if (value != NULL && (!json_is_number(value) || !(*number >= minimum && *number <= maximum)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a number from %g to %g", name, minimum, maximum);
     return SGM_OK;
 }
 
@@ -170,7 +170,7 @@ static sgm_status get_play(void *web, const sgm__http_request *request, sgm__htt
                          shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
                          own.classifies, "names", class_names(watched, classes));
     }
-    sgm__frozen_free(&own.network.frozen);
+    sgm__inference_copy_free(&own.network.copied);
     sgm__web_give_back(watched);
     return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }
@@ -201,7 +201,7 @@ static sgm_status flatten(numbers *all, const json_t *value, int level)
     return SGM_OK;
 }
 
-/* Classes of a record, the likeliest first. */
+/* Classes of an example, the likeliest first. */
 static json_t *ranked(const double *shares, int64_t classes)
 {
     json_t *list = json_array();
@@ -221,20 +221,20 @@ static json_t *ranked(const double *shares, int64_t classes)
 
 static json_t *prediction_json(const copy *own, const sgm_shape *shape, const double *outputs)
 {
-    int64_t each = sgm_shape_elements(shape) / own->records;
-    json_t *records = json_array(), *ranks = json_array();
-    for (int64_t i = 0; i < own->records; i++) {
-        json_array_append_new(records, numbers_json(outputs + i * each, each));
+    int64_t each = sgm_shape_elements(shape) / own->examples;
+    json_t *examples = json_array(), *ranks = json_array();
+    for (int64_t i = 0; i < own->examples; i++) {
+        json_array_append_new(examples, numbers_json(outputs + i * each, each));
         if (own->classifies && shape->rank == 2)
             json_array_append_new(ranks, ranked(outputs + i * each, each));
     }
     return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->network.iteration, "shape",
-                     shape_json(shape, 1), "outputs", records, "ranked", ranks);
+                     shape_json(shape, 1), "outputs", examples, "ranked", ranks);
 }
 
-static sgm_status answer_inputs(const copy *own, const numbers *inputs, json_t **made)
+static sgm_status predict_inputs(const copy *own, const numbers *inputs, json_t **made)
 {
-    sgm_tensor *outputs = answer_of(own, inputs->items);
+    sgm_tensor *outputs = predict_for(own, inputs->items);
     if (outputs == NULL)
         return sgm__last_failure();
     const sgm_shape *shape = sgm_tensor_shape(outputs);
@@ -248,28 +248,28 @@ static sgm_status answer_inputs(const copy *own, const numbers *inputs, json_t *
     return status;
 }
 
-static sgm_status count_records(const copy *one, const numbers *inputs, int64_t *records)
+static sgm_status count_examples(const copy *one, const numbers *inputs, int64_t *examples)
 {
     char text[128];
-    *records = (int64_t)inputs->count / one->elements;
-    if (*records >= 1 && *records <= MOST_RECORDS && (int64_t)inputs->count % one->elements == 0)
+    *examples = (int64_t)inputs->count / one->elements;
+    if (*examples >= 1 && *examples <= MAXIMUM_EXAMPLES && (int64_t)inputs->count % one->elements == 0)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_SHAPE,
-                    "'inputs' has %zu numbers; expected 1 to %d records of %lld, of the shape %s",
-                    inputs->count, MOST_RECORDS, (long long)one->elements,
+                    "'inputs' has %zu numbers; expected 1 to %d examples of %lld, of the shape %s",
+                    inputs->count, MAXIMUM_EXAMPLES, (long long)one->elements,
                     sgm_shape_text(&one->shape, text, sizeof text));
 }
 
-/* A copy for one record tells how many the numbers are, and mostly is what was wanted. */
+/* A copy for one example tells how many the numbers are, and mostly is what was wanted. */
 static sgm_status copy_for(copy *network, const played *own, const numbers *inputs)
 {
-    int64_t records;
+    int64_t examples;
     SGM_TRY(copy_network(network, own->watched, 1));
-    SGM_TRY(count_records(network, inputs, &records));
-    if (records == 1)
+    SGM_TRY(count_examples(network, inputs, &examples));
+    if (examples == 1)
         return SGM_OK;
-    sgm__frozen_free(&network->network.frozen);
-    return copy_network(network, own->watched, records);
+    sgm__inference_copy_free(&network->network.copied);
+    return copy_network(network, own->watched, examples);
 }
 
 static sgm_status predict(const played *own, const sgm__http_request *request, json_t **made)
@@ -281,13 +281,13 @@ static sgm_status predict(const played *own, const sgm__http_request *request, j
     if (status == SGM_OK)
         status = copy_for(&network, own, &inputs);
     if (status == SGM_OK)
-        status = answer_inputs(&network, &inputs, made);
-    sgm__frozen_free(&network.network.frozen);
+        status = predict_inputs(&network, &inputs, made);
+    sgm__inference_copy_free(&network.network.copied);
     sgm__free(inputs.items);
     return status;
 }
 
-/* {"trainer", "inputs": numbers of one record or of several} */
+/* {"trainer", "inputs": numbers of one example or of several} */
 static sgm_status post_predict(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     return play(web, request, predict, answer);
@@ -304,7 +304,7 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
 {
     double wanted, steps;
     SGM_TRY(read_number(own->body, "class", 0, 0, 1e6, &wanted));
-    SGM_TRY(read_number(own->body, "steps", 512, 1, MOST_STEPS, &steps));
+    SGM_TRY(read_number(own->body, "steps", 512, 1, MAXIMUM_STEPS, &steps));
     const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
     sgm__target_found found = {0};
     SGM_TRY(sgm__trainer_enter(own->watched->trainer));
@@ -340,9 +340,9 @@ typedef struct writer {
     copy network;
     int64_t time, classes;
     bool one_hot;    /* reads (time, 256), else numbers (time) */
-    bool each_step;  /* answers for each byte that it reads, else for the last one */
+    bool per_step;   /* answers for each byte that it reads, else for the last one */
     double *inputs;  /* of a window */
-    double *outputs; /* each_step: time * classes */
+    double *outputs; /* per_step: time * classes */
     sgm__random random;
     double temperature;
 } writer;
@@ -355,9 +355,9 @@ static sgm_status check_writer(writer *own)
     own->one_hot = in->rank == 2 && in->dims[1] == 256;
     own->classes = type.shape.dims[type.shape.rank - 1];
     int64_t outputs = sgm_shape_elements(&type.shape);
-    own->each_step = outputs == own->time * own->classes && own->time > 1;
+    own->per_step = outputs == own->time * own->classes && own->time > 1;
     if ((in->rank != 1 && !own->one_hot) || own->classes != 256 ||
-        (!own->each_step && outputs != own->classes)) {
+        (!own->per_step && outputs != own->classes)) {
         char from[128], to[128];
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "text is written by networks that read bytes, (time) or (time, 256), and give 256 "
@@ -369,11 +369,11 @@ static sgm_status check_writer(writer *own)
     return own->inputs != NULL && own->outputs != NULL ? SGM_OK : sgm__fail_memory((size_t)outputs);
 }
 
-/* The last bytes of the text; a text that is shorter than the window begins it where each step has an answer,
+/* The last bytes of the text; a text that is shorter than the window begins it where each step has an output,
  * and ends it where only the last has. */
 static int64_t show_window(writer *own, const unsigned char *text, int64_t length)
 {
-    int64_t count = length < own->time ? length : own->time, at = own->each_step ? 0 : own->time - count;
+    int64_t count = length < own->time ? length : own->time, at = own->per_step ? 0 : own->time - count;
     memset(own->inputs, 0, (size_t)own->network.elements * sizeof *own->inputs);
     for (int64_t i = 0; i < own->time; i++) {
         unsigned char byte = i >= at && i < at + count ? text[length - count + i - at] : ' ';
@@ -382,22 +382,22 @@ static int64_t show_window(writer *own, const unsigned char *text, int64_t lengt
         else
             own->inputs[i] = byte;
     }
-    return own->each_step ? count - 1 : 0;
+    return own->per_step ? count - 1 : 0;
 }
 
 /* By the shares to the power of 1 / temperature; 0: the likeliest. */
 static unsigned char draw(writer *own, const double *shares)
 {
-    double weights[256], sum = 0, most = 0;
+    double weights[256], sum = 0, maximum = 0;
     int best = 0;
     for (int i = 0; i < 256; i++)
         if (shares[i] > shares[best])
             best = i;
-    most = shares[best];
-    if (own->temperature == 0 || !(most > 0))
+    maximum = shares[best];
+    if (own->temperature == 0 || !(maximum > 0))
         return (unsigned char)best;
     for (int i = 0; i < 256; i++)
-        sum += weights[i] = shares[i] > 0 ? pow(shares[i] / most, 1 / own->temperature) : 0;
+        sum += weights[i] = shares[i] > 0 ? pow(shares[i] / maximum, 1 / own->temperature) : 0;
     double left = sum * sgm__random_uniform(&own->random);
     for (int i = 0; i < 256; i++)
         if ((left -= weights[i]) < 0)
@@ -410,7 +410,7 @@ static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const a
     sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
     for (int64_t i = 0; i < length && !atomic_load(ending); i++) {
         int64_t step = show_window(own, (const unsigned char *)text->data, (int64_t)text->length);
-        sgm_tensor *outputs = answer_of(&own->network, own->inputs);
+        sgm_tensor *outputs = predict_for(&own->network, own->inputs);
         if (outputs == NULL)
             return sgm__last_failure();
         sgm_status status = sgm_tensor_read(outputs, own->outputs, (size_t)sgm_shape_elements(&type.shape));
@@ -429,7 +429,7 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
     writer w = {0};
     sgm__text text = {0};
     SGM_TRY(sgm__web_text(own->body, "text", true, &begin));
-    SGM_TRY(read_number(own->body, "length", 200, 1, MOST_CHARACTERS, &length));
+    SGM_TRY(read_number(own->body, "length", 200, 1, MAXIMUM_CHARACTERS, &length));
     SGM_TRY(read_number(own->body, "temperature", 0.7, 0, 10, &w.temperature));
     SGM_TRY(read_number(own->body, "seed", sgm__now(), 0, 9e15, &seed));
     if (*begin == '\0')
@@ -448,7 +448,7 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
     sgm__text_free(&text);
     sgm__free(w.inputs);
     sgm__free(w.outputs);
-    sgm__frozen_free(&w.network.network.frozen);
+    sgm__inference_copy_free(&w.network.network.copied);
     return status;
 }
 

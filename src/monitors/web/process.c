@@ -9,9 +9,9 @@
 
 #define KEPT_MESSAGES 5000
 #define USUAL_MESSAGES 500
-#define MOST_PUSHED 100 /* messages in a tick; who misses some fetches them */
-#define KEPT_TASKS 32   /* that have ended */
-#define MOST_TASKS 64
+#define MAXIMUM_PUSHED 100 /* messages in a tick; who misses some fetches them */
+#define KEPT_TASKS 32      /* that have ended */
+#define MAXIMUM_TASKS 64
 #define TASK_TICKS 5
 #define SYSTEM_TICKS 20
 #define LONGEST_FILE ((size_t)1 << 20)
@@ -41,7 +41,7 @@ typedef struct process {
     load load;
     /* the ticker's own */
     uint64_t ticks, pushed, ended_pushed, begun_pushed;
-    sgm_task_info shown[MOST_TASKS]; /* as pages know them */
+    sgm_task_info shown[MAXIMUM_TASKS]; /* as pages know them */
     size_t shown_count;
     double busy, idle, own, measured; /* of the processors, when they were looked at last */
 } process;
@@ -100,12 +100,13 @@ static bool is_wanted(const message *m, const log_query *query)
                                         strcasestr(m->source, query->search) != NULL);
 }
 
-static sgm_status read_count(const sgm__http_request *request, const char *name, int64_t most, int64_t *count)
+static sgm_status read_count(const sgm__http_request *request, const char *name, int64_t maximum,
+                             int64_t *count)
 {
     const char *text = sgm__http_query(request, name, 0);
-    if (text != NULL && (!sgm__parse_int64(text, count) || *count < 0 || *count > most))
+    if (text != NULL && (!sgm__parse_int64(text, count) || *count < 0 || *count > maximum))
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': expected a number from 0 to %lld, got '%.40s'", name,
-                        (long long)most, text);
+                        (long long)maximum, text);
     return SGM_OK;
 }
 
@@ -184,8 +185,8 @@ static sgm_status get_log(void *user, const sgm__http_request *request, sgm__htt
 static void show_messages(sgm__web *web, process *self)
 {
     uint64_t newest = newest_number(self);
-    if (newest - self->pushed > MOST_PUSHED)
-        self->pushed = newest - MOST_PUSHED;
+    if (newest - self->pushed > MAXIMUM_PUSHED)
+        self->pushed = newest - MAXIMUM_PUSHED;
     while (self->pushed < newest) {
         sgm__text text = {0};
         pthread_mutex_lock(&self->lock);
@@ -235,15 +236,15 @@ static void append_task(sgm__text *text, const sgm_task_info *info)
 
 static size_t running_tasks(sgm_task_info *infos)
 {
-    size_t count = sgm_tasks(infos, MOST_TASKS);
-    return count < MOST_TASKS ? count : MOST_TASKS;
+    size_t count = sgm_tasks(infos, MAXIMUM_TASKS);
+    return count < MAXIMUM_TASKS ? count : MAXIMUM_TASKS;
 }
 
 /* Those that have ended first. */
 static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     process *self = sgm__web_state(user, SGM__WEB_process);
-    sgm_task_info infos[MOST_TASKS];
+    sgm_task_info infos[MAXIMUM_TASKS];
     sgm__text text = {0};
     bool is_first = true;
     (void)request;
@@ -317,7 +318,7 @@ static bool is_shown(const process *self, const sgm_task_info *info)
 
 static void show_running(sgm__web *web, process *self)
 {
-    sgm_task_info infos[MOST_TASKS];
+    sgm_task_info infos[MAXIMUM_TASKS];
     size_t count = running_tasks(infos);
     for (size_t i = 0; i < count; i++)
         if (!is_shown(self, &infos[i]))

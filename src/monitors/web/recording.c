@@ -5,16 +5,16 @@
 
 #include <math.h>
 
-#define MOST_ITEMS 1000
-#define MOST_PENDING 100
-#define MOST_SAMPLES 8192 /* that wait for the monitor's thread */
-#define MOST_VALUES 65536
-#define STANDARD_POINTS ((size_t)1 << 17)
+#define MAXIMUM_ITEMS 1000
+#define MAXIMUM_PENDING 100
+#define MAXIMUM_SAMPLES 8192 /* that wait for the monitor's thread */
+#define MAXIMUM_VALUES 65536
+#define DEFAULT_POINTS ((size_t)1 << 17)
 #define WATCHED_POINTS ((size_t)1 << 16)
 #define CLOCK_TICKS ((size_t)1 << 16)
 
-static const char *const standard[] = {"optimiser.cost_total", "training.loss", "training.accuracy",
-                                       "optimiser.current_learning_rate"};
+static const char *const default_identifiers[] = {"optimiser.loss", "training.loss", "training.accuracy",
+                                                  "optimiser.current_learning_rate"};
 
 /* --- items --- */
 
@@ -52,22 +52,22 @@ static sgm__web_item *create_item(const char *identifier, size_t points)
     return item;
 }
 
-sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_standard)
+sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_default)
 {
     sgm__web_item *item = find_item(recording, identifier);
     if (item != NULL)
         return item;
-    if (recording->item_count >= MOST_ITEMS) {
+    if (recording->item_count >= MAXIMUM_ITEMS) {
         sgm_fail(SGM_ERROR_UNSUPPORTED, "%d values are recorded already, which is all there is room for",
-                 MOST_ITEMS);
+                 MAXIMUM_ITEMS);
         return NULL;
     }
     if (sgm__reserve(&recording->items, &recording->item_capacity, recording->item_count + 1,
                      sizeof(sgm__web_item *)) != SGM_OK)
         return NULL;
-    item = create_item(identifier, is_standard ? STANDARD_POINTS : WATCHED_POINTS);
+    item = create_item(identifier, is_default ? DEFAULT_POINTS : WATCHED_POINTS);
     if (item != NULL) {
-        item->standard = is_standard;
+        item->is_default = is_default;
         item->index = recording->item_count;
         recording->items[recording->item_count++] = item;
     }
@@ -152,7 +152,7 @@ static bool read_item(sgm__web_item *item, double *value)
 void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double value)
 {
     item->begun = item->begun || isfinite(value);
-    if (!item->begun || samples->value_count >= MOST_VALUES ||
+    if (!item->begun || samples->value_count >= MAXIMUM_VALUES ||
         sgm__reserve(&samples->values, &samples->value_capacity, samples->value_count + 1,
                      sizeof *samples->values) != SGM_OK)
         return;
@@ -162,7 +162,7 @@ void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double v
 
 bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment)
 {
-    if (samples->count >= MOST_SAMPLES || samples->value_count >= MOST_VALUES ||
+    if (samples->count >= MAXIMUM_SAMPLES || samples->value_count >= MAXIMUM_VALUES ||
         sgm__reserve(&samples->samples, &samples->capacity, samples->count + 1, sizeof *samples->samples) !=
             SGM_OK)
         return false;
@@ -199,8 +199,8 @@ sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched)
                                                          .seconds_left = -1};
     recording->clock = sgm__clock_create(CLOCK_TICKS);
     bool good = recording->clock != NULL;
-    for (size_t i = 0; i < sizeof standard / sizeof *standard && good; i++) {
-        sgm__web_item *item = sgm__web_add_item(recording, standard[i], true);
+    for (size_t i = 0; i < sizeof default_identifiers / sizeof *default_identifiers && good; i++) {
+        sgm__web_item *item = sgm__web_add_item(recording, default_identifiers[i], true);
         good = item != NULL;
         if (good)
             item->active = true;
@@ -313,8 +313,8 @@ static sgm_status keep_pending(sgm__web_recording *recording, const char *identi
     for (size_t i = 0; i < recording->pending_count; i++)
         if (strcmp(recording->pending[i], identifier) == 0)
             return SGM_OK;
-    if (recording->pending_count == MOST_PENDING)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%d values are waited for already", MOST_PENDING);
+    if (recording->pending_count == MAXIMUM_PENDING)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%d values are waited for already", MAXIMUM_PENDING);
     SGM_TRY(sgm__reserve(&recording->pending, &recording->pending_capacity, recording->pending_count + 1,
                          sizeof(char *)));
     char *copy = sgm__strdup(identifier);
@@ -432,7 +432,7 @@ void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, jso
             drop_pending(recording, i);
     for (size_t i = 0; i < recording->item_count; i++) {
         sgm__web_item *item = recording->items[i];
-        if (!item->active || item->standard || !sgm__pattern_matches(identifier, item->identifier))
+        if (!item->active || item->is_default || !sgm__pattern_matches(identifier, item->identifier))
             continue;
         item->active = false;
         json_array_append_new(identifiers, json_string(item->identifier));

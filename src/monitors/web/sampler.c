@@ -43,8 +43,8 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
     sgm__web_status *status = &recording->status;
     status->progress = *progress;
     if (progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE)
-        recording->epoch.training.records = 0;
-    if (progress->training.records == 0 && recording->epoch.training.records > 0)
+        recording->epoch.training.examples = 0;
+    if (progress->training.examples == 0 && recording->epoch.training.examples > 0)
         status->progress.training = recording->epoch.training; /* an end or a pause right behind it */
     status->progress.trainer = recording->watched->name;
     status->progress.validation = NULL;

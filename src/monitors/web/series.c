@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#define LEAST_ROOM 16
+#define MINIMUM_ROOM 16
 
 typedef struct point {
     int64_t iteration;
@@ -10,7 +10,7 @@ typedef struct point {
 } point;
 
 struct sgm__series {
-    size_t most;
+    size_t maximum;
     point *fresh; /* the newest, at most `most` */
     size_t fresh_count, fresh_capacity;
     sgm__series_bucket *old; /* before them, at most `most` / 2 */
@@ -25,8 +25,8 @@ static sgm__series_bucket bucket_of(const point *p)
 {
     bool good = isfinite(p->value);
     return (sgm__series_bucket){.iteration = p->iteration,
-                                .least = good ? p->value : NAN,
-                                .most = good ? p->value : NAN,
+                                .minimum = good ? p->value : NAN,
+                                .maximum = good ? p->value : NAN,
                                 .last = p->value,
                                 .count = 1,
                                 .bad = !good};
@@ -47,8 +47,8 @@ static double greater(double a, double b)
 static void merge(sgm__series_bucket *into, const sgm__series_bucket *later)
 {
     into->iteration = later->iteration;
-    into->least = lesser(into->least, later->least);
-    into->most = greater(into->most, later->most);
+    into->minimum = lesser(into->minimum, later->minimum);
+    into->maximum = greater(into->maximum, later->maximum);
     into->last = later->last;
     into->count += later->count;
     into->bad += later->bad;
@@ -71,14 +71,14 @@ static void halve(sgm__series *series)
 /* The older half of the points becomes buckets. */
 static sgm_status settle(sgm__series *series)
 {
-    size_t half = series->fresh_count / 2, most = series->most / 2;
+    size_t half = series->fresh_count / 2, maximum = series->maximum / 2;
     for (size_t i = 0; i < half; i++) {
         sgm__series_bucket made = bucket_of(&series->fresh[i]);
         if (i % series->stride != 0) {
             merge(&series->old[series->old_count - 1], &made);
             continue;
         }
-        if (series->old_count == most) /* the stride is another one then, but a bucket more does no harm */
+        if (series->old_count == maximum) /* the stride is another one then, but a bucket more does no harm */
             halve(series);
         SGM_TRY(
             sgm__reserve(&series->old, &series->old_capacity, series->old_count + 1, sizeof *series->old));
@@ -91,12 +91,12 @@ static sgm_status settle(sgm__series *series)
 
 /* --- appending --- */
 
-sgm__series *sgm__series_create(size_t most)
+sgm__series *sgm__series_create(size_t maximum)
 {
     sgm__series *series = sgm__calloc(1, sizeof *series);
     if (series == NULL)
         return NULL;
-    series->most = most > LEAST_ROOM ? most : LEAST_ROOM;
+    series->maximum = maximum > MINIMUM_ROOM ? maximum : MINIMUM_ROOM;
     series->stride = 2;
     return series;
 }
@@ -140,7 +140,7 @@ sgm_status sgm__series_append(sgm__series *series, int64_t iteration, double val
     double unused;
     if (sgm__series_last(series, &last, &unused) && iteration <= last)
         sgm__series_cut(series, iteration);
-    if (series->fresh_count == series->most)
+    if (series->fresh_count == series->maximum)
         SGM_TRY(settle(series));
     SGM_TRY(sgm__reserve(&series->fresh, &series->fresh_capacity, series->fresh_count + 1,
                          sizeof *series->fresh));
@@ -196,8 +196,8 @@ static void merge_point(sgm__series_bucket *into, const point *p)
         into->bad++;
         return;
     }
-    into->least = lesser(into->least, p->value);
-    into->most = greater(into->most, p->value);
+    into->minimum = lesser(into->minimum, p->value);
+    into->maximum = greater(into->maximum, p->value);
 }
 
 static void merge_entry(sgm__series_bucket *into, const sgm__series *series, size_t index)
@@ -249,16 +249,16 @@ size_t sgm__series_reduce(const sgm__series *series, int64_t from, int64_t to, s
 /* --- the clock --- */
 
 struct sgm__clock {
-    size_t most;
+    size_t maximum;
     sgm__clock_tick *ticks;
     size_t count, capacity;
 };
 
-sgm__clock *sgm__clock_create(size_t most)
+sgm__clock *sgm__clock_create(size_t maximum)
 {
     sgm__clock *clock = sgm__calloc(1, sizeof *clock);
     if (clock != NULL)
-        clock->most = most > LEAST_ROOM ? most : LEAST_ROOM;
+        clock->maximum = maximum > MINIMUM_ROOM ? maximum : MINIMUM_ROOM;
     return clock;
 }
 
@@ -274,7 +274,7 @@ sgm_status sgm__clock_append(sgm__clock *clock, sgm__clock_tick tick)
 {
     while (clock->count > 0 && clock->ticks[clock->count - 1].iteration >= tick.iteration)
         clock->count--;
-    if (clock->count == clock->most) { /* every second one of the older half goes */
+    if (clock->count == clock->maximum) { /* every second one of the older half goes */
         size_t kept = 0, half = clock->count / 2;
         for (size_t i = 0; i < clock->count; i++)
             if (i >= half || i % 2 == 0)

@@ -1,8 +1,8 @@
 /* A value over iterations: everything of the newest time, later only its extremes, in bounded memory.
  *
  * The newest points are kept as they came. When there are too many, the older half of them becomes buckets of
- * some points each, which keep the least, the most and the last value; when there are too many buckets, each
- * two become one. So no spike is ever lost, and what is kept is as fine as the room allows. Internal.
+ * some points each, which keep the minimum, the maximum and the last value; when there are too many buckets,
+ * each two become one. So no spike is ever lost, and what is kept is as fine as the room allows. Internal.
  *
  * Nothing here locks. */
 #ifndef SGM_MONITORS_WEB_SERIES_H
@@ -15,13 +15,13 @@ typedef struct sgm__series sgm__series;
 /* One or several points, up to (and with) `iteration`. */
 typedef struct sgm__series_bucket {
     int64_t iteration;
-    double least, most; /* of the finite ones; NaN: there are none */
+    double minimum, maximum; /* of the finite ones; NaN: there are none */
     double last;
     uint32_t count, bad; /* points; those that are no finite number */
 } sgm__series_bucket;
 
 /* Keeps at least the newest `most` / 2 points as they are, and takes at most 36 `most` bytes. */
-sgm__series *sgm__series_create(size_t most);
+sgm__series *sgm__series_create(size_t maximum);
 void sgm__series_free(sgm__series *series);
 /* An iteration that was there already: all from there on is forgotten, as the training has gone back. */
 sgm_status sgm__series_append(sgm__series *series, int64_t iteration, double value);
@@ -42,7 +42,7 @@ typedef struct sgm__clock_tick {
     double epoch, seconds;
 } sgm__clock_tick;
 /* Knows at least `most` / 2 moments exactly; between these, and with more of them, others are on a line. */
-sgm__clock *sgm__clock_create(size_t most);
+sgm__clock *sgm__clock_create(size_t maximum);
 void sgm__clock_free(sgm__clock *clock);
 /* As with a series an iteration that was there makes the clock forget. */
 sgm_status sgm__clock_append(sgm__clock *clock, sgm__clock_tick tick);

@@ -57,8 +57,8 @@ void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, co
     static const char *const names[] = {"idle", "running", "paused"};
     sgm__text_append(text, "{\"name\":");
     sgm__web_append_text(text, watched->name);
-    sgm__text_append(text, ",\"state\":\"%s\",\"ghost\":%s,\"gone\":%s", names[standing->state],
-                     standing->ghost ? "true" : "false", standing->gone ? "true" : "false");
+    sgm__text_append(text, ",\"state\":\"%s\",\"unscheduled\":%s,\"gone\":%s", names[standing->state],
+                     standing->unscheduled ? "true" : "false", standing->gone ? "true" : "false");
     append_status(text, status, standing->state);
     sgm__text_append(text, ",\"undoable\":%s,\"held\":", standing->undoable ? "true" : "false");
     if (standing->held[0] != '\0')

@@ -42,7 +42,7 @@ static sgm__web_trainer *find_only(const sgm__web *web)
 {
     sgm__web_trainer *found = NULL;
     for (size_t i = 0; i < web->trainer_count; i++) {
-        if (web->trainers[i]->ghost)
+        if (web->trainers[i]->unscheduled)
             continue;
         if (found != NULL)
             return NULL;
@@ -106,7 +106,7 @@ static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
 sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
 {
     pthread_mutex_lock(&watched->web->lock);
-    sgm__web_standing standing = {.ghost = watched->ghost,
+    sgm__web_standing standing = {.unscheduled = watched->unscheduled,
                                   .gone = watched->trainer == NULL || watched->leaving};
     if (!standing.gone) {
         standing.state = sgm_trainer_state_of(watched->trainer);
@@ -192,7 +192,7 @@ static void set_trainer(sgm__web_trainer *watched, sgm_trainer *trainer)
 {
     pthread_mutex_lock(&watched->web->lock);
     watched->trainer = trainer;
-    watched->ghost = trainer != NULL ? trainer->ghost : watched->ghost;
+    watched->unscheduled = trainer != NULL ? trainer->unscheduled : watched->unscheduled;
     pthread_mutex_unlock(&watched->web->lock);
 }
 

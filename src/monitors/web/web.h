@@ -38,7 +38,7 @@ typedef struct sgm__web_moment {
 typedef struct sgm__web_trainer {
     sgm__web *web;
     char *name;
-    bool ghost;
+    bool unscheduled;
     sgm_trainer *trainer;              /* NULL: it is gone; borrow it, and it stays until you return it */
     void *states[SGM__WEB_PART_COUNT]; /* of the parts: states[SGM__WEB_steer] */
     int borrowed;
@@ -78,7 +78,7 @@ sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **wat
 /* What it is doing; of one that has gone, that it idles. */
 typedef struct sgm__web_standing {
     sgm_trainer_state state;
-    bool ghost, gone;
+    bool unscheduled, gone;
     bool undoable;  /* there is a change of a person that can be taken back */
     char held[256]; /* what holds it up: which rank is silent, or which hook has paused it; "": nothing known
                      */

@@ -47,9 +47,9 @@ typedef struct sgm__web_item {
     const char *name;     /* its last part */
     sgm_registry *parent; /* that has it; NULL: not known, or it has no value now */
     bool active;
-    bool standard; /* recorded for all */
-    bool told;     /* by the progress of epochs: not read */
-    bool begun;    /* had a number */
+    bool is_default; /* recorded for all */
+    bool told;       /* by the progress of epochs: not read */
+    bool begun;      /* had a number */
     sgm__series *series;
 } sgm__web_item;
 
@@ -89,7 +89,7 @@ typedef struct sgm__web_status {
 #define SGM__WEB_VALIDATIONS 8
 typedef struct sgm__web_epoch {
     sgm__web_moment moment;
-    sgm_metrics training; /* no records: there was none in this run */
+    sgm_metrics training; /* no examples: there was none in this run */
     size_t count;
     const char *names[SGM__WEB_VALIDATIONS]; /* the trainer's */
     double losses[SGM__WEB_VALIDATIONS], accuracies[SGM__WEB_VALIDATIONS];
@@ -157,7 +157,7 @@ void sgm__web_take_pending(sgm__web_recording *recording); /* on the training's 
 
 /* With the sampling lock: */
 /* The one of that name, made if it is not there. NULL: an error says why. */
-sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_standard);
+sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_default);
 void sgm__web_add_costs(sgm__web_recording *recording);
 void sgm__web_find_parents(sgm__web_recording *recording);
 /* False: there is no room, until the monitor's thread has come. */

@@ -193,13 +193,13 @@ static const sgm_argument adaptive_arguments[] = {
     {.name = "size",
      .kind = SGM_ARGUMENT_SHAPE,
      .required = true,
-     .least = 1,
-     .most = 65536,
+     .minimum = 1,
+     .maximum = 65536,
      .doc = "height and width that it gives; one number: both"},
 };
 #define FACTOR                                                                                               \
     {                                                                                                        \
-        .name = "factor", .kind = SGM_ARGUMENT_SHAPE, .required = true, .least = 1, .most = 4096,            \
+        .name = "factor", .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = 4096,       \
         .doc = "how many times as high and as wide; one number: both"                                        \
     }
 static const sgm_argument upsampling_arguments[] = {

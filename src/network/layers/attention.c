@@ -115,7 +115,7 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
 
 #define HEADS                                                                                                \
     {                                                                                                        \
-        .name = "heads", .kind = SGM_ARGUMENT_INTEGER, .least = 1, .most = 1e6, .standard = 1,               \
+        .name = "heads", .kind = SGM_ARGUMENT_INTEGER, .minimum = 1, .maximum = 1e6, .default_value = 1,     \
         .doc = "which share the features equally; 1 if not given"                                            \
     }
 #define CAUSAL                                                                                               \
@@ -125,16 +125,17 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
 #define KEY_HEADS                                                                                            \
     {.name = "key_heads",                                                                                    \
      .kind = SGM_ARGUMENT_INTEGER,                                                                           \
-     .least = 1,                                                                                             \
-     .most = 1e6,                                                                                            \
+     .minimum = 1,                                                                                           \
+     .maximum = 1e6,                                                                                         \
      .doc = "heads of keys and values, each for as many heads as share it (Ainslie et al., 2023); as many "  \
             "as heads if not given"},                                                                        \
         {.name = "rotary",                                                                                   \
          .kind = SGM_ARGUMENT_FLAG,                                                                          \
-         .doc = "queries and keys are turned by their places, halves of a head together (Su et al., 2021)"}, \
+         .doc = "rotary position embedding: queries and keys are rotated by their positions, halves of a "   \
+                "head together (Su et al., 2021)"},                                                          \
     {                                                                                                        \
-        .name = "rotary_base", .kind = SGM_ARGUMENT_NUMBER, .least = 1, .most = 1e12, .standard = 10000,     \
-        .doc = "the slowest turns take almost this many steps times 2 pi"                                    \
+        .name = "rotary_base", .kind = SGM_ARGUMENT_NUMBER, .minimum = 1, .maximum = 1e12,                   \
+        .default_value = 10000, .doc = "the slowest turns take almost this many steps times 2 pi"            \
     }
 #define NO_BIAS                                                                                              \
     {                                                                                                        \
@@ -159,18 +160,18 @@ static const sgm_argument transformer_arguments[] = {
     HEADS,
     {.name = "hidden",
      .kind = SGM_ARGUMENT_INTEGER,
-     .least = 1,
-     .most = 1e9,
+     .minimum = 1,
+     .maximum = 1e9,
      .doc = "the size of the hidden layer; 4 times the features if not given"},
     CAUSAL,
     {.name = "activation",
      .kind = SGM_ARGUMENT_TEXT,
-     .standard_text = "gelu",
+     .default_text = "gelu",
      .doc = "of the hidden layer; gelu if not given"},
     {.name = "dropout",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 0.9999,
+     .minimum = 0,
+     .maximum = 0.9999,
      .doc = "the share of what both halves add that is forgotten while training",
      .live = true},
     NO_BIAS,
@@ -180,7 +181,8 @@ static const sgm_argument transformer_arguments[] = {
 const sgm_layer_type sgm__layer_transformer = {
     .api = SGM_LAYER_API,
     .name = "transformer",
-    .doc = "a block of attention and two dense layers, each behind a layer_norm and beside a way round",
+    .doc =
+        "a block of attention and two dense layers, each after a layer_norm and with a residual connection",
     .arguments = transformer_arguments,
     .argument_count = sizeof transformer_arguments / sizeof transformer_arguments[0],
     .min_inputs = 1,

@@ -88,7 +88,7 @@ static sgm_value fail_alone(const sgm_layer_call *call, sgm_graph *graph)
 {
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                           "batch_norm: one number for each channel has no variance: take minibatches of more "
-                          "than 1 record%s",
+                          "than 1 example%s",
                           sgm_layer_is_part(call) ? " for each worker, or leave `local` out" : "");
 }
 
@@ -117,7 +117,7 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
     return scale(call, graph, &c, normalise(call, graph, centred, variance));
 }
 
-/* The channels in this many parts, each with mean 0 and deviation 1. */
+/* The channels in this many parts, each with mean 0 and standard deviation 1. */
 static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const channels *c, int64_t groups)
 {
     sgm_shape flat = sgm_shape_of(c->shape.dims[0], groups, -1);
@@ -156,7 +156,7 @@ static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, cons
 
 #define EPSILON                                                                                              \
     {                                                                                                        \
-        .name = "epsilon", .kind = SGM_ARGUMENT_NUMBER, .least = 0, .most = 1, .standard = 1e-5,             \
+        .name = "epsilon", .kind = SGM_ARGUMENT_NUMBER, .minimum = 0, .maximum = 1, .default_value = 1e-5,   \
         .doc = "added to the variance, so that nothing is divided by 0", .live = true                        \
     }
 #define NO_BIAS                                                                                              \
@@ -167,9 +167,9 @@ static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, cons
 static const sgm_argument batch_arguments[] = {
     {.name = "momentum",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 1,
-     .standard = 0.1,
+     .minimum = 0,
+     .maximum = 1,
+     .default_value = 0.1,
      .doc = "the share of a minibatch in the running statistics",
      .live = true},
     EPSILON,
@@ -183,8 +183,8 @@ static const sgm_argument group_arguments[] = {
     {.name = "groups",
      .kind = SGM_ARGUMENT_INTEGER,
      .required = true,
-     .least = 1,
-     .most = 1e6,
+     .minimum = 1,
+     .maximum = 1e6,
      .doc = "of channels; as many as channels: each by itself (instance normalisation)"},
     EPSILON,
     NO_BIAS,
@@ -193,9 +193,9 @@ static const sgm_argument group_arguments[] = {
 const sgm_layer_type sgm__layer_batch_norm = {
     .api = SGM_LAYER_API,
     .name = "batch_norm",
-    .doc =
-        "each channel with mean 0 and deviation 1 over the minibatch (trained: over all), times gains, plus "
-        "biases",
+    .doc = "each channel with mean 0 and standard deviation 1 over the minibatch (trained: over all), times "
+           "gains, plus "
+           "biases",
     .arguments = batch_arguments,
     .argument_count = sizeof batch_arguments / sizeof batch_arguments[0],
     .min_inputs = 1,
@@ -206,7 +206,8 @@ const sgm_layer_type sgm__layer_batch_norm = {
 const sgm_layer_type sgm__layer_group_norm = {
     .api = SGM_LAYER_API,
     .name = "group_norm",
-    .doc = "each group of channels of a record with mean 0 and deviation 1, times gains, plus biases",
+    .doc =
+        "each group of channels of an example with mean 0 and standard deviation 1, times gains, plus biases",
     .arguments = group_arguments,
     .argument_count = sizeof group_arguments / sizeof group_arguments[0],
     .min_inputs = 1,
@@ -217,7 +218,7 @@ const sgm_layer_type sgm__layer_group_norm = {
 const sgm_layer_type sgm__layer_instance_norm = {
     .api = SGM_LAYER_API,
     .name = "instance_norm",
-    .doc = "each channel of a record with mean 0 and deviation 1, times gains, plus biases",
+    .doc = "each channel of an example with mean 0 and standard deviation 1, times gains, plus biases",
     .arguments = instance_arguments,
     .argument_count = sizeof instance_arguments / sizeof instance_arguments[0],
     .min_inputs = 1,

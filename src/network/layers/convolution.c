@@ -55,10 +55,10 @@ static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
 {
     sgm_window_options window = {.struct_size = sizeof window};
     sgm_value weights, biases, nothing = {-1};
-    int64_t more[2];
+    int64_t output_padding[2];
     x = sgm__layer_channels(call, graph, x, dimensions);
     if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
-        !sgm__layer_pair(call, graph, "more", dimensions, 0, more) ||
+        !sgm__layer_pair(call, graph, "output_padding", dimensions, 0, output_padding) ||
         !sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){1, 1}, &window))
         return nothing;
     int64_t channels = sgm_value_type(graph, x).shape.dims[1], kernel[] = {window.size[0], window.size[1]};
@@ -68,7 +68,7 @@ static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
         !get_parameters(call, graph, dimensions, channels, sgm_layer_integer(call, "size") / window.groups,
                         kernel, true, &weights, &biases))
         return nothing;
-    sgm_value y = sgm_transposed_convolution(graph, x, weights, biases, more, &window);
+    sgm_value y = sgm_transposed_convolution(graph, x, weights, biases, output_padding, &window);
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
 }
 
@@ -81,22 +81,22 @@ SGM__LAYER_FORWARD(transposed_convolution_1d, transposed(call, graph, inputs[0],
     {.name = "size",                                                                                         \
      .kind = SGM_ARGUMENT_INTEGER,                                                                           \
      .required = true,                                                                                       \
-     .least = 1,                                                                                             \
-     .most = 1e6,                                                                                            \
+     .minimum = 1,                                                                                           \
+     .maximum = 1e6,                                                                                         \
      .doc = "the number of channels that it gives"},                                                         \
         {.name = "kernel",                                                                                   \
          .kind = SGM_ARGUMENT_SHAPE,                                                                         \
          .required = true,                                                                                   \
-         .least = 1,                                                                                         \
-         .most = 1e6,                                                                                        \
+         .minimum = 1,                                                                                       \
+         .maximum = 1e6,                                                                                     \
          .doc = "height and width of the window; one number: both"},                                         \
         {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},  \
         SGM__ARGUMENT_STRIDE("1 unless given"), SGM__ARGUMENT_PADDING, SGM__ARGUMENT_DILATION,               \
         {.name = "groups",                                                                                   \
          .kind = SGM_ARGUMENT_INTEGER,                                                                       \
-         .least = 1,                                                                                         \
-         .most = 1e6,                                                                                        \
-         .standard = 1,                                                                                      \
+         .minimum = 1,                                                                                       \
+         .maximum = 1e6,                                                                                     \
+         .default_value = 1,                                                                                 \
          .doc = "of channels that do not see each other; as many as channels: depthwise"},                   \
     {                                                                                                        \
         .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"             \
@@ -105,7 +105,7 @@ SGM__LAYER_FORWARD(transposed_convolution_1d, transposed(call, graph, inputs[0],
 static const sgm_argument arguments[] = {FIRST_ARGUMENTS, SGM__ARGUMENT_SAME};
 static const sgm_argument transposed_arguments[] = {
     FIRST_ARGUMENTS,
-    SGM__ARGUMENT_PAIR("more", 0, "elements behind the smallest result; 0 unless given"),
+    SGM__ARGUMENT_PAIR("output_padding", 0, "elements behind the smallest result; 0 unless given"),
 };
 
 SGM__LAYER(

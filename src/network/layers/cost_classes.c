@@ -19,13 +19,13 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
 }
 
 /* -t log(p) (1 - p)^f where p = sigmoid(x): t softplus(-x) exp(-f softplus(x)), which never overflows. */
-static sgm_value focal_of(sgm_graph *graph, sgm_value share, sgm_value x, double focus)
+static sgm_value focal_of(sgm_graph *graph, sgm_value share, sgm_value x, double gamma)
 {
     x = sgm__masked(graph, share, x);
-    /* Below the bound the factor is 1, and its slope 0, which an infinite `right` would make no number. */
+    /* Below the bound the factor is 1, and its gradient 0, which an infinite `right` would make no number. */
     sgm_value bounded = sgm_maximum(graph, sgm_number(graph, -100), x);
     sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, bounded);
-    sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_live_number(graph, -focus)));
+    sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_live_number(graph, -gamma)));
     return sgm_multiply(graph, share, sgm_multiply(graph, right, factor));
 }
 
@@ -33,16 +33,16 @@ static sgm_value focal_of(sgm_graph *graph, sgm_value share, sgm_value x, double
 static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    double focus = sgm_layer_number(call, "focus"), balance = sgm_layer_number(call, "balance");
+    double gamma = sgm_layer_number(call, "gamma"), alpha = sgm_layer_number(call, "alpha");
     sgm_value targets = sgm__cost_targets(call, graph, inputs[0]);
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), targets);
-    sgm_value yes = focal_of(graph, targets, inputs[0], focus);
-    sgm_value no = focal_of(graph, others, sgm_negate(graph, inputs[0]), focus);
-    if (balance > 0) {
-        yes = sgm_multiply(graph, yes, sgm_live_number(graph, balance));
-        no = sgm_multiply(graph, no, sgm_live_number(graph, 1 - balance));
+    sgm_value yes = focal_of(graph, targets, inputs[0], gamma);
+    sgm_value no = focal_of(graph, others, sgm_negate(graph, inputs[0]), gamma);
+    if (alpha > 0) {
+        yes = sgm_multiply(graph, yes, sgm_live_number(graph, alpha));
+        no = sgm_multiply(graph, no, sgm_live_number(graph, 1 - alpha));
     }
-    return sgm__cost_sum_of_records(call, graph, sgm_add(graph, yes, no));
+    return sgm__cost_sum_of_examples(call, graph, sgm_add(graph, yes, no));
 }
 
 static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -91,18 +91,18 @@ static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
 static const sgm_argument focal_arguments[] = {
     SGM__COST_ARGUMENTS,
-    {.name = "focus",
+    {.name = "gamma",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 100,
-     .standard = 2,
+     .minimum = 0,
+     .maximum = 100,
+     .default_value = 2,
      .doc = "an answer of probability p costs (1 - p) to this power as much",
      .live = true},
-    {.name = "balance",
+    {.name = "alpha",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 1,
-     .standard = 0.25,
+     .minimum = 0,
+     .maximum = 1,
+     .default_value = 0.25,
      .doc = "the factor of what should be 1; what should be 0 has the rest to 1; 0: none of both",
      .live = true},
 };

@@ -20,10 +20,10 @@ static sgm_value ctc(sgm_layer_call *call, sgm_graph *graph, const sgm_value *in
         return sgm_graph_fail(
             graph, SGM_ERROR_SHAPE,
             "ctc: expected a prediction (batch, time, classes), got %s: a dense layer before it "
-            "needs the flag each_step",
+            "needs the flag time_distributed",
             sgm_shape_text(&shape, text, sizeof text));
-    sgm_shape record = sgm_shape_of(sgm_layer_integer(call, "labels"));
-    sgm_value labels = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    sgm_shape example = sgm_shape_of(sgm_layer_integer(call, "labels"));
+    sgm_value labels = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
     return sgm_ctc(graph, inputs[0], sgm__layer_whole(graph, labels), lengths_of(call, graph, &shape),
                    sgm_layer_integer(call, "blank"), sgm_layer_flag(call, "skip"));
 }
@@ -38,20 +38,20 @@ static const sgm_argument arguments[] = {
     {.name = "labels",
      .kind = SGM_ARGUMENT_INTEGER,
      .required = true,
-     .least = 1,
-     .most = 1e6,
-     .doc = "how many labels a record of the targets has room for; its own end before the first that is "
+     .minimum = 1,
+     .maximum = 1e6,
+     .doc = "how many labels an example of the targets has room for; its own end before the first that is "
             "negative "
             "or the blank"},
     SGM__COST_ARGUMENTS,
     {.name = "blank",
      .kind = SGM_ARGUMENT_INTEGER,
-     .least = 0,
-     .most = 1e9,
+     .minimum = 0,
+     .maximum = 1e9,
      .doc = "the class between labels, which says nothing"},
     {.name = "skip",
      .kind = SGM_ARGUMENT_FLAG,
-     .doc = "a record with fewer steps than its labels need costs nothing; otherwise it is an error"},
+     .doc = "an example with fewer steps than its labels need costs nothing; otherwise it is an error"},
 };
 
 SGM__COST(

@@ -13,12 +13,12 @@ static sgm_value mean_absolute(sgm_layer_call *call, sgm_graph *graph, const sgm
     return sgm__cost_mean(call, graph, distance(call, graph, inputs[0]));
 }
 
-/* d^2 / 2 up to the bend b, then b (d - b / 2) (Huber, 1964): with m = min(d, b) both are m (d - m / 2). */
+/* d^2 / 2 up to delta b, then b (d - b / 2) (Huber, 1964): with m = min(d, b) both are m (d - m / 2). */
 static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
     sgm_value far = distance(call, graph, inputs[0]);
-    sgm_value near = sgm_minimum(graph, far, sgm_live_number(graph, sgm_layer_number(call, "bend")));
+    sgm_value near = sgm_minimum(graph, far, sgm_live_number(graph, sgm_layer_number(call, "delta")));
     sgm_value half = sgm_multiply(graph, near, sgm_number(graph, 0.5));
     return sgm__cost_mean(call, graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
 }
@@ -54,11 +54,11 @@ static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const s
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
 static const sgm_argument huber_arguments[] = {
     SGM__COST_ARGUMENTS,
-    {.name = "bend",
+    {.name = "delta",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 1e-6,
-     .most = 1e12,
-     .standard = 1,
+     .minimum = 1e-6,
+     .maximum = 1e12,
+     .default_value = 1,
      .doc = "the difference up to which the cost is a square, and from which on it is a line",
      .live = true},
 };

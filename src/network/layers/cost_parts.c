@@ -1,4 +1,4 @@
-/* What costs share: their targets, sums over a record. */
+/* What costs share: their targets, sums over an example. */
 #include "network/layers/blocks.h"
 #include "network/layers/costs.h"
 
@@ -10,9 +10,9 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected a prediction (batch, features), got %s",
                               call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
     }
-    sgm_shape record = sgm_shape_make(shape.rank - 1, shape.dims + 1);
-    sgm_value targets = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
-    return sgm__cost_counted(call, graph, targets); /* 0 times the slope of NaN is NaN */
+    sgm_shape example = sgm_shape_make(shape.rank - 1, shape.dims + 1);
+    sgm_value targets = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
+    return sgm__cost_counted(call, graph, targets); /* 0 times the gradient of NaN is NaN */
 }
 
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -25,8 +25,8 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
                               "%s: targets are numbers of classes or shares, not both", layer);
     if (shares || shape.rank < 2 || (shape.rank == 2 && !classes))
         return sgm__cost_targets(call, graph, prediction);
-    sgm_shape record = sgm_shape_make(shape.rank - 2, shape.dims + 1);
-    sgm_value numbers = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &record);
+    sgm_shape example = sgm_shape_make(shape.rank - 2, shape.dims + 1);
+    sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
     int64_t last = shape.dims[shape.rank - 1];
     sgm_value counted = sgm__cost_counted(call, graph, numbers); /* the others may be anything */
     sgm_value indices = counted.index == numbers.index ? sgm__layer_index(call, graph, numbers, last - 1)
@@ -67,7 +67,7 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     return sgm_multiply(graph, sgm_reduce_sum(graph, flat, second, 1, false), factor);
 }
 
-sgm_value sgm__cost_sum_of_records(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
+sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     x = sgm__cost_counted(call, graph, x);
     return sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);

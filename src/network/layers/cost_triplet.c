@@ -4,7 +4,7 @@
 
 #define FARTHEST 3e38 /* nearly float32's largest number: a distance that none is beyond */
 
-/* |a - b + 1e-6| of rows: never 0, where it has no slope. */
+/* |a - b + 1e-6| of rows: never 0, where it has no gradient. */
 static sgm_value distance(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     sgm_value difference = sgm_add(graph, sgm_subtract(graph, a, b), sgm_number(graph, 1e-6));
@@ -28,7 +28,7 @@ static sgm_value row(sgm_graph *graph, sgm_value x, int64_t index)
 static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
 {
     sgm_shape scalar = sgm_shape_scalar();
-    sgm_value numbers = sgm_layer_section(call, graph, sgm_layer_text(call, "targets"), &scalar);
+    sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &scalar);
     return sgm_value_is(numbers) ? sgm__layer_index(call, graph, numbers, INT32_MAX) : numbers;
 }
 
@@ -43,7 +43,7 @@ static sgm_value all_distances(sgm_graph *graph, sgm_value x)
     return sgm_subtract(graph, sums, sgm_multiply(graph, products, sgm_number(graph, 2)));
 }
 
-/* For each record the farthest of its class in the minibatch and the nearest of the others (Hermans et al.,
+/* For each example the farthest of its class in the minibatch and the nearest of the others (Hermans et al.,
  * 2017). Where there are no others it costs nothing. */
 static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
@@ -84,13 +84,13 @@ static sgm_value triplet(sgm_layer_call *call, sgm_graph *graph, const sgm_value
         return cost_of(call, graph, row(graph, x, 0), row(graph, x, 1), row(graph, x, 2));
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                           "triplet: expected (batch, features), whose classes are targets, or (batch, 3, "
-                          "features) with something, its like and another in each record; got %s",
+                          "features) with something, its like and another in each example; got %s",
                           sgm_shape_text(&shape, text, sizeof text));
 }
 
 static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
 
 SGM__COST(triplet,
-          "what the like of a record lacks to be nearer than others by the margin: of the records (batch, "
+          "what the like of an example lacks to be nearer than others by the margin: of the examples (batch, "
           "features) by their classes' numbers, or of the three rows of each (batch, 3, features)",
           arguments, 0, NULL);

@@ -1,11 +1,11 @@
-/* Costs: how far a prediction is from the targets, a section of the data of the prediction's shape.
+/* Costs: how far a prediction is from the targets, a field of the data of the prediction's shape.
  *
- * A cost gives one number for each record, which the recorder averages over the batch; only
+ * A cost gives one number for each example, which the recorder averages over the batch; only
  * squared_difference is a sum over the whole batch (SGM_LAYER_SUM), as it always was in Sigma. */
 #include "network/layers/costs.h"
 
 /* Probabilities are kept above this before their logarithm is taken. */
-#define LEAST_PROBABILITY 1e-7
+#define MINIMUM_PROBABILITY 1e-7
 
 /* A factor for each class, (classes); nothing, and the graph's failure, if their number is wrong. */
 static sgm_value class_weights(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -49,12 +49,12 @@ static sgm_value wanted_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value
 }
 
 /* -sum(t (1 - p)^f log(p)): what is right already costs less (Lin et al., 2017). */
-static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, double focus)
+static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, double gamma)
 {
     sgm_value logarithm = sgm_log_softmax(graph, logits);
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), sgm_exp(graph, logarithm));
-    others = sgm_clip(graph, others, LEAST_PROBABILITY, 1); /* where the power has a slope */
-    sgm_value factor = sgm_power(graph, others, sgm_number(graph, focus));
+    others = sgm_clip(graph, others, MINIMUM_PROBABILITY, 1); /* where the power has a gradient */
+    sgm_value factor = sgm_power(graph, others, sgm_number(graph, gamma));
     logarithm = sgm__masked(graph, targets, logarithm);
     sgm_value likelihood = sgm_multiply(graph, sgm_multiply(graph, targets, factor), logarithm);
     return sgm_negate(graph, sgm__cost_sum_of_last(graph, likelihood, false));
@@ -65,8 +65,8 @@ static sgm_value softmax_cross_entropy(sgm_layer_call *call, sgm_graph *graph, c
 {
     (void)count;
     sgm_value targets = wanted_shares(call, graph, inputs[0]);
-    double focus = sgm_layer_number(call, "focus");
-    sgm_value cost = focus > 0 ? focused(graph, inputs[0], targets, focus)
+    double gamma = sgm_layer_number(call, "gamma");
+    sgm_value cost = gamma > 0 ? focused(graph, inputs[0], targets, gamma)
                                : sgm_softmax_cross_entropy_values(graph, inputs[0], targets);
     return sgm__cost_mean_of_steps(call, graph, cost);
 }
@@ -108,7 +108,7 @@ static sgm_value binary_cross_entropy(sgm_layer_call *call, sgm_graph *graph, co
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), targets);
     sgm_value yes = binary_part(graph, targets, inputs[0]);
     sgm_value no = binary_part(graph, others, sgm_negate(graph, inputs[0]));
-    return sgm__cost_sum_of_records(call, graph, sgm_add(graph, yes, no));
+    return sgm__cost_sum_of_examples(call, graph, sgm_add(graph, yes, no));
 }
 
 static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
@@ -121,7 +121,7 @@ static sgm_value negative_log_likelihood(sgm_layer_call *call, sgm_graph *graph,
                                          int32_t count)
 {
     (void)count;
-    sgm_value logarithm = sgm_log(graph, sgm_clip(graph, inputs[0], LEAST_PROBABILITY, 1));
+    sgm_value logarithm = sgm_log(graph, sgm_clip(graph, inputs[0], MINIMUM_PROBABILITY, 1));
     sgm_value likelihood = sgm_multiply(graph, sgm__cost_shares(call, graph, inputs[0]), logarithm);
     likelihood = sgm__cost_sum_of_last(graph, likelihood, false);
     return sgm_negate(graph, sgm__cost_mean_of_steps(call, graph, likelihood));
@@ -134,19 +134,19 @@ static const sgm_argument softmax_arguments[] = {
     SGM__COST_CLASSES,
     {.name = "label_smoothing",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 0.9999,
+     .minimum = 0,
+     .maximum = 0.9999,
      .doc = "the share of the targets that all classes get alike",
      .live = true},
     {.name = "class_weights",
      .kind = SGM_ARGUMENT_NUMBERS,
-     .least = 0,
-     .most = 1e12,
+     .minimum = 0,
+     .maximum = 1e12,
      .doc = "a factor for the cost of each class; 1 unless given"},
-    {.name = "focus",
+    {.name = "gamma",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 100,
+     .minimum = 0,
+     .maximum = 100,
      .doc = "the cost of a class of probability p times (1 - p) to this power",
      .live = true},
 };

@@ -1,4 +1,4 @@
-/* What costs share: their targets, sums over a record, arguments. Internal. */
+/* What costs share: their targets, sums over an example, arguments. Internal. */
 #ifndef SGM_NETWORK_LAYERS_COSTS_H
 #define SGM_NETWORK_LAYERS_COSTS_H
 
@@ -11,11 +11,11 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
  * shares, or one number of a class for each place of the prediction; without a flag, those with further
  * dimensions than (batch, classes) have numbers, as sequences do. */
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
-/* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, a record's is as much
- * larger as makes the mean over the batch one over all steps that count. */
+/* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, an example's is as
+ * much larger as makes the mean over the batch one over all steps that count. */
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* (batch, features...) to (batch); steps that do not count are zeros. */
-sgm_value sgm__cost_sum_of_records(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
+sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Of all elements of a value in the prediction's shape; where only some steps count, (batch). */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Zeros in the place of steps that do not count, if `x` (batch, steps...) comes from a sequence with lengths.
@@ -29,11 +29,11 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
 #define SGM__COST_ARGUMENTS                                                                                  \
     {.name = "targets",                                                                                      \
      .kind = SGM_ARGUMENT_TEXT,                                                                              \
-     .standard_text = "targets",                                                                             \
-     .doc = "the section of the data with what should come out"},                                            \
+     .default_text = "targets",                                                                              \
+     .doc = "the field of the data with what should come out"},                                              \
     {                                                                                                        \
-        .name = "importance", .kind = SGM_ARGUMENT_NUMBER, .least = 0, .most = 1e12, .standard = 1,          \
-        .doc = "the factor of this cost in the total", .live = true                                          \
+        .name = "importance", .kind = SGM_ARGUMENT_NUMBER, .minimum = 0, .maximum = 1e12,                    \
+        .default_value = 1, .doc = "the factor of this cost in the total", .live = true                      \
     }
 #define SGM__COST_CLASSES                                                                                    \
     {.name = "classes",                                                                                      \
@@ -46,7 +46,7 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
     }
 #define SGM__COST_MARGIN                                                                                     \
     {                                                                                                        \
-        .name = "margin", .kind = SGM_ARGUMENT_NUMBER, .least = 1e-6, .most = 1e6, .standard = 1,            \
+        .name = "margin", .kind = SGM_ARGUMENT_NUMBER, .minimum = 1e-6, .maximum = 1e6, .default_value = 1,  \
         .doc = "how far right and wrong must lie apart to cost nothing", .live = true                        \
     }
 #define SGM__COST_SQUARED                                                                                    \

@@ -9,9 +9,9 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     if (shape.rank < 1)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "dense: expected (batch, features), got one number: ()");
-    bool each_step = sgm_layer_flag(call, "each_step") && shape.rank > 1;
+    bool time_distributed = sgm_layer_flag(call, "time_distributed") && shape.rank > 1;
     if (shape.rank != 2)
-        x = sgm_flatten(graph, x, each_step ? shape.rank - 2 : 0);
+        x = sgm_flatten(graph, x, time_distributed ? shape.rank - 2 : 0);
     int64_t size = sgm_layer_integer(call, "size");
     int64_t features = sgm_value_type(graph, x).shape.dims[1];
     sgm_shape weights_shape = sgm_shape_of(features, size), biases_shape = sgm_shape_of(size);
@@ -24,7 +24,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     if (sgm_value_is(biases))
         y = sgm_add(graph, y, biases);
     y = sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
-    if (!each_step || shape.rank == 2)
+    if (!time_distributed || shape.rank == 2)
         return y;
     shape.dims[shape.rank - 1] = size;
     return sgm_reshape(graph, y, &shape);
@@ -34,12 +34,12 @@ static const sgm_argument arguments[] = {
     {.name = "size",
      .kind = SGM_ARGUMENT_INTEGER,
      .required = true,
-     .least = 1,
-     .most = 1e9,
-     .doc = "the number of outputs of a record"},
+     .minimum = 1,
+     .maximum = 1e9,
+     .doc = "the number of outputs of an example"},
     {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},
     {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},
-    {.name = "each_step",
+    {.name = "time_distributed",
      .kind = SGM_ARGUMENT_FLAG,
      .doc = "acts on the last dimension alone, with the same weights at each place of the others"},
 };
@@ -47,8 +47,8 @@ static const sgm_argument arguments[] = {
 const sgm_layer_type sgm__layer_dense = {
     .api = SGM_LAYER_API,
     .name = "dense",
-    .doc = "activation(x * weights + biases); a record of several dimensions is flattened first, unless "
-           "each_step",
+    .doc = "activation(x * weights + biases); an example of several dimensions is flattened first, unless "
+           "time_distributed",
     .arguments = arguments,
     .argument_count = sizeof arguments / sizeof arguments[0],
     .min_inputs = 1,

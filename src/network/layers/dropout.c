@@ -11,8 +11,8 @@ static const sgm_argument arguments[] = {
     {.name = "rate",
      .kind = SGM_ARGUMENT_NUMBER,
      .required = true,
-     .least = 0,
-     .most = 0.9999,
+     .minimum = 0,
+     .maximum = 0.9999,
      .doc = "the share of elements that become 0",
      .live = true},
 };

@@ -1,4 +1,4 @@
-/* elementwise(4, tanh): a weight for each element of a record, and one bias for all. */
+/* elementwise(4, tanh): a weight for each element of an example, and one bias for all. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
@@ -9,15 +9,15 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     if (shape.rank < 1)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "elementwise: expected (batch, features), got one number: ()");
-    sgm_shape record = sgm_shape_make(shape.rank - 1, shape.dims + 1), scalar = sgm_shape_scalar();
+    sgm_shape example = sgm_shape_make(shape.rank - 1, shape.dims + 1), scalar = sgm_shape_scalar();
     int64_t size = sgm_layer_integer(call, "size");
-    if (size != 0 && size != sgm_shape_elements(&record))
+    if (size != 0 && size != sgm_shape_elements(&example))
         return sgm_graph_fail(
             graph, SGM_ERROR_SHAPE,
-            "elementwise: its size is (%lld), but a record of its input is %s; leave the size out or "
+            "elementwise: its size is (%lld), but an example of its input is %s; leave the size out or "
             "make it fit",
-            (long long)size, sgm_shape_text(&record, text, sizeof text));
-    sgm_value weights = sgm_layer_parameter(call, graph, "weights", &record, 1, 1, true, "constant(1)");
+            (long long)size, sgm_shape_text(&example, text, sizeof text));
+    sgm_value weights = sgm_layer_parameter(call, graph, "weights", &example, 1, 1, true, "constant(1)");
     sgm_value y = sgm_multiply(graph, inputs[0], weights);
     if (!sgm_layer_flag(call, "no_bias")) {
         sgm_value bias = sgm_layer_parameter(call, graph, "bias", &scalar, 0, 0, true, "constant(0)");
@@ -29,9 +29,9 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
 static const sgm_argument arguments[] = {
     {.name = "size",
      .kind = SGM_ARGUMENT_INTEGER,
-     .least = 1,
-     .most = 1e9,
-     .doc = "the number of elements of a record, which is checked; not needed"},
+     .minimum = 1,
+     .maximum = 1e9,
+     .doc = "the number of elements of an example, which is checked; not needed"},
     {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to each element; none if not given"},
     {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weights"},
 };

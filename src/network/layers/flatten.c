@@ -1,4 +1,4 @@
-/* flatten: each record in one row. */
+/* flatten: each example in one row. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
@@ -11,7 +11,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
 const sgm_layer_type sgm__layer_flatten = {
     .api = SGM_LAYER_API,
     .name = "flatten",
-    .doc = "each record in one row: (batch, 28, 28) becomes (batch, 784)",
+    .doc = "each example in one row: (batch, 28, 28) becomes (batch, 784)",
     .min_inputs = 1,
     .max_inputs = 1,
     .forward = forward,

@@ -11,7 +11,7 @@ static sgm_value forward_prelu(sgm_layer_call *call, sgm_graph *graph, const sgm
     if (shape.rank < 2)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "prelu: expected (batch, features), got one number for "
-                              "each record");
+                              "each example");
     if (channels)
         line.dims[0] = shape.dims[1];
     for (int32_t i = 0; i < shape.rank; i++)
@@ -58,19 +58,16 @@ static sgm_value forward_geglu(sgm_layer_call *call, sgm_graph *graph, const sgm
 
 #define CHANNELS                                                                                             \
     {                                                                                                        \
-        .name = "channels", .kind = SGM_ARGUMENT_FLAG, .doc = "halves the first dimension of a record"       \
+        .name = "channels", .kind = SGM_ARGUMENT_FLAG, .doc = "halves the first dimension of an example"     \
     }
 
 static const sgm_argument prelu_arguments[] = {
     {.name = "channels",
      .kind = SGM_ARGUMENT_FLAG,
-     .doc = "a slope for each channel, the first dimension of a record; otherwise one for all"},
+     .doc = "a slope for each channel, the first dimension of an example; otherwise one for all"},
 };
 static const sgm_argument glu_arguments[] = {
-    {.name = "activation",
-     .kind = SGM_ARGUMENT_TEXT,
-     .standard_text = "sigmoid",
-     .doc = "of the second half"},
+    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .default_text = "sigmoid", .doc = "of the second half"},
     CHANNELS,
 };
 static const sgm_argument halving_arguments[] = {CHANNELS};

@@ -48,8 +48,8 @@ static sgm_value wave(const heads *h, double (*function)(double))
     return step ? sgm_gather(h->graph, value, sgm__layer_place(h->call, h->graph), 0) : value;
 }
 
-/* Element i of the first half and of the second are turned together by an angle that grows with the place, so
- * that a product of two depends on how far they lie apart (Su et al., 2021). (batch, time, heads, size) */
+/* Element i of the first half and of the second are rotated together by an angle that grows with the place,
+ * so that a product of two depends on how far they lie apart (Su et al., 2021). (batch, time, heads, size) */
 static sgm_value turn(const heads *h, sgm_value x)
 {
     sgm_graph *graph = h->graph;

@@ -1,7 +1,7 @@
 /* add(a, b, ...) and concatenate(a, b, ...): several branches become one value. */
 #include "network/network_internal.h"
 
-#define MOST_BRANCHES 1000
+#define MAXIMUM_BRANCHES 1000
 
 /* Shapes must be equal, but for dimension `except` (-1: none). */
 static bool check_shapes(sgm_graph *graph, const char *operation, const sgm_value *inputs, int32_t count,
@@ -53,7 +53,7 @@ const sgm_layer_type sgm__layer_add = {
     .name = "add",
     .doc = "the sum of its branches, which have one shape",
     .min_inputs = 1,
-    .max_inputs = MOST_BRANCHES,
+    .max_inputs = MAXIMUM_BRANCHES,
     .forward = add,
 };
 
@@ -63,6 +63,6 @@ const sgm_layer_type sgm__layer_concatenate = {
     .name = "concatenate",
     .doc = "its branches side by side along the last dimension",
     .min_inputs = 1,
-    .max_inputs = MOST_BRANCHES,
+    .max_inputs = MAXIMUM_BRANCHES,
     .forward = concatenate,
 };

@@ -36,9 +36,9 @@ static sgm_value forward_rms_norm(sgm_layer_call *call, sgm_graph *graph, const 
 static const sgm_argument arguments[] = {
     {.name = "epsilon",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = 0,
-     .most = 1,
-     .standard = 1e-5,
+     .minimum = 0,
+     .maximum = 1,
+     .default_value = 1e-5,
      .doc = "added to the variance, so that nothing is divided by 0",
      .live = true},
     {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only a gain for each feature, no bias"},
@@ -47,7 +47,7 @@ static const sgm_argument arguments[] = {
 const sgm_layer_type sgm__layer_layer_norm = {
     .api = SGM_LAYER_API,
     .name = "layer_norm",
-    .doc = "the last dimension with mean 0 and deviation 1, times gains, plus biases",
+    .doc = "the last dimension with mean 0 and standard deviation 1, times gains, plus biases",
     .arguments = arguments,
     .argument_count = 2,
     .min_inputs = 1,

@@ -2,7 +2,7 @@
 #include "network/layers/blocks.h"
 #include "network/layers/windows.h"
 
-#define LOWEST (-3e38) /* below all that could be the largest: nearly the least of float32 and bfloat16 */
+#define LOWEST (-3e38) /* below all that could be the largest: nearly the minimum of float32 and bfloat16 */
 
 /* Windows lie side by side unless a stride is given. */
 static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
@@ -25,7 +25,7 @@ static sgm_value average(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
 {
     sgm_window_options window = {.struct_size = sizeof window};
     x = sgm__layer_channels(call, graph, x, dimensions);
-    window.leave_padding = sgm_layer_flag(call, "leave_padding");
+    window.exclude_padding = sgm_layer_flag(call, "exclude_padding");
     return read_window(call, graph, dimensions, x, &window) ? sgm_average_pooling(graph, x, &window)
                                                             : (sgm_value){-1};
 }
@@ -83,7 +83,7 @@ SGM__LAYER_FORWARD(global_max_pooling, global(call, graph, inputs[0], true))
 
 #define SIZE                                                                                                 \
     {                                                                                                        \
-        .name = "size", .kind = SGM_ARGUMENT_SHAPE, .required = true, .least = 1, .most = 1e6,               \
+        .name = "size", .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = 1e6,          \
         .doc = "height and width of the window; one number: both"                                            \
     }
 static const sgm_argument max_arguments[] = {SIZE, SGM__ARGUMENT_STRIDE("the window's size unless given"),
@@ -94,7 +94,7 @@ static const sgm_argument average_arguments[] = {
     SGM__ARGUMENT_STRIDE("the window's size unless given"),
     SGM__ARGUMENT_PADDING,
     SGM__ARGUMENT_SAME,
-    {.name = "leave_padding",
+    {.name = "exclude_padding",
      .kind = SGM_ARGUMENT_FLAG,
      .doc = "the average of the data in the window; otherwise padding counts as zeros"},
 };

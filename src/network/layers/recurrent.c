@@ -7,7 +7,7 @@
 
 #include <stdio.h>
 
-#define MOST_STEPS 4096 /* each is some hundred instructions */
+#define MAXIMUM_STEPS 4096 /* each is some hundred instructions */
 
 /* One direction of one layer. */
 typedef struct sequence {
@@ -125,57 +125,57 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
 }
 
 /* As many sequences go on from minibatch to minibatch; 0: none does. */
-static int64_t lanes_of(const sequence *s)
+static int64_t streams_of(const sequence *s)
 {
     bool goes_on = sgm_layer_is_training(s->call) && !sgm_layer_is_step(s->call);
-    return goes_on ? sgm_layer_integer(s->call, "lanes") : 0;
+    return goes_on ? sgm_layer_integer(s->call, "streams") : 0;
 }
 
 /* Where the run before has ended, if that is remembered, in a state that is not trained: "PREFIXhidden" of
- * steps, "PREFIXhidden_memory" of lanes. No gradient goes back into it. */
+ * steps, "PREFIXhidden_memory" of streams. No gradient goes back into it. */
 static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
 {
     char full[64];
-    int64_t lanes = lanes_of(s);
-    sgm_shape shape = sgm_shape_of(lanes > 0 ? lanes : s->batch, s->size);
+    int64_t streams = streams_of(s);
+    sgm_shape shape = sgm_shape_of(streams > 0 ? streams : s->batch, s->size);
     *state = (sgm_value){-1};
-    if (!sgm_layer_is_step(s->call) && lanes == 0)
+    if (!sgm_layer_is_step(s->call) && streams == 0)
         return *state;
-    snprintf(full, sizeof full, "%s%s%s", s->prefix, name, lanes > 0 ? "_memory" : "");
-    *state = lanes > 0 ? sgm__layer_memory(s->call, s->graph, full, &shape)
-                       : sgm_layer_parameter(s->call, s->graph, full, &shape, 0, 0, false, "constant(0)");
+    snprintf(full, sizeof full, "%s%s%s", s->prefix, name, streams > 0 ? "_memory" : "");
+    *state = streams > 0 ? sgm__layer_memory(s->call, s->graph, full, &shape)
+                         : sgm_layer_parameter(s->call, s->graph, full, &shape, 0, 0, false, "constant(0)");
     sgm_value begin = sgm__mixed_cast(s->graph, *state, sgm_layer_dtype(s->call));
-    return lanes > s->batch ? sgm_slice(s->graph, begin, 0, 0, s->batch, 1) : begin;
+    return streams > s->batch ? sgm_slice(s->graph, begin, 0, 0, s->batch, 1) : begin;
 }
 
-/* Lanes without a record in this minibatch stay as they are. */
+/* Streams without an example in this minibatch stay as they are. */
 static void remember(const sequence *s, sgm_value state, sgm_value value)
 {
     if (!sgm_value_is(state) || sgm_graph_status(s->graph) != SGM_OK)
         return;
     value = sgm__mixed_cast(s->graph, value, sgm__master_dtype(s->call->options));
-    int64_t lanes = lanes_of(s);
-    if (lanes > s->batch) {
-        sgm_value others = sgm_slice(s->graph, state, 0, s->batch, lanes, 1);
+    int64_t streams = streams_of(s);
+    if (streams > s->batch) {
+        sgm_value others = sgm_slice(s->graph, state, 0, s->batch, streams, 1);
         value = sgm_concatenate(s->graph, (const sgm_value[]){value, others}, 2, 0);
     }
     sgm_assign(s->graph, state, sgm_stop_gradient(s->graph, value));
 }
 
-static bool lanes_fit(const sequence *s, bool backwards)
+static bool streams_fit(const sequence *s, bool backwards)
 {
-    int64_t lanes = sgm_layer_integer(s->call, "lanes");
+    int64_t streams = sgm_layer_integer(s->call, "streams");
     const char *name = s->call->entry->layer->type->name;
-    if (lanes > 0 && backwards) {
+    if (streams > 0 && backwards) {
         sgm_graph_fail(s->graph, SGM_ERROR_ARGUMENT,
-                       "%s: lanes go on forwards: it is neither reverse nor bidirectional", name);
+                       "%s: streams go on forwards: it is neither reverse nor bidirectional", name);
         return false;
     }
-    if (lanes_of(s) > 0 && s->batch > lanes) {
+    if (streams_of(s) > 0 && s->batch > streams) {
         sgm_graph_fail(s->graph, SGM_ERROR_SHAPE,
-                       "%s: a minibatch of %lld records does not fit %lld lanes: each record "
-                       "goes on in a lane of its own",
-                       name, (long long)s->batch, (long long)lanes);
+                       "%s: a minibatch of %lld examples does not fit %lld streams: each example "
+                       "goes on in a stream of its own",
+                       name, (long long)s->batch, (long long)streams);
         return false;
     }
     return true;
@@ -243,9 +243,9 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
                               "%s: expected (batch, time, features), got %s; an embedding makes features of "
                               "numbers",
                               name, sgm_shape_text(&shape, text, sizeof text));
-    if (shape.dims[1] > MOST_STEPS)
+    if (shape.dims[1] > MAXIMUM_STEPS)
         return sgm_graph_fail(graph, SGM_ERROR_UNSUPPORTED, "%s: %lld steps; at most %d can be unrolled",
-                              name, (long long)shape.dims[1], MOST_STEPS);
+                              name, (long long)shape.dims[1], MAXIMUM_STEPS);
     sequence s = {.call = call,
                   .graph = graph,
                   .prefix = "",
@@ -266,7 +266,7 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
     if ((both || sgm_layer_flag(call, "reverse")) &&
         sgm__layer_refuses_step(call, graph, "it begins with the last one"))
         return (sgm_value){-1};
-    if (!lanes_fit(&s, both || sgm_layer_flag(call, "reverse")))
+    if (!streams_fit(&s, both || sgm_layer_flag(call, "reverse")))
         return (sgm_value){-1};
     sgm_value results[2];
     for (int32_t direction = 0; direction < (both ? 2 : 1); direction++) {
@@ -300,7 +300,7 @@ static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *i
 
 #define SIZE_ARGUMENT                                                                                        \
     {                                                                                                        \
-        .name = "size", .kind = SGM_ARGUMENT_INTEGER, .required = true, .least = 1, .most = 1e6,             \
+        .name = "size", .kind = SGM_ARGUMENT_INTEGER, .required = true, .minimum = 1, .maximum = 1e6,        \
         .doc = "the number of outputs of a step"                                                             \
     }
 #define FLAG_ARGUMENTS                                                                                       \
@@ -313,23 +313,23 @@ static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *i
          .doc = "two of them, one of which is reverse, side by side: 2 * size outputs of a step"},           \
         {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},          \
     {                                                                                                        \
-        .name = "lanes", .kind = SGM_ARGUMENT_INTEGER, .least = 1, .most = 1e6,                              \
+        .name = "streams", .kind = SGM_ARGUMENT_INTEGER, .minimum = 1, .maximum = 1e6,                       \
         .doc =                                                                                               \
-            "while training, the record at each place of a minibatch goes on where that place of the one "   \
+            "while training, the example at each place of a minibatch goes on where that place of the one "  \
             "before ended, of so many places; zeros at the beginning of an epoch"                            \
     }
 
 static const sgm_argument rnn_arguments[] = {
     SIZE_ARGUMENT,
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .standard_text = "tanh", .doc = "applied to the sums"},
+    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .default_text = "tanh", .doc = "applied to the sums"},
     FLAG_ARGUMENTS};
 static const sgm_argument gru_arguments[] = {SIZE_ARGUMENT, FLAG_ARGUMENTS};
 static const sgm_argument lstm_arguments[] = {
     SIZE_ARGUMENT,
     {.name = "forget_bias",
      .kind = SGM_ARGUMENT_NUMBER,
-     .least = -100,
-     .most = 100,
+     .minimum = -100,
+     .maximum = 100,
      .doc = "is added to the forget gate's sum; 1 helps to remember for long (Jozefowicz et al., 2015)"},
     FLAG_ARGUMENTS};
 

@@ -4,24 +4,24 @@
 static sgm_value reshape(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
-    sgm_shape before = sgm_value_type(graph, inputs[0]).shape, record = sgm_layer_shape(call, "shape");
-    sgm_shape after = {.rank = record.rank + 1, .dims = {before.rank > 0 ? before.dims[0] : 1}};
+    sgm_shape before = sgm_value_type(graph, inputs[0]).shape, example = sgm_layer_shape(call, "shape");
+    sgm_shape after = {.rank = example.rank + 1, .dims = {before.rank > 0 ? before.dims[0] : 1}};
     if (sgm__layer_refuses_step(call, graph, "its shape is that of all steps together"))
         return (sgm_value){-1};
-    memcpy(after.dims + 1, record.dims, (size_t)record.rank * sizeof *record.dims);
+    memcpy(after.dims + 1, example.dims, (size_t)example.rank * sizeof *example.dims);
     if (sgm_shape_elements(&after) == sgm_shape_elements(&before))
         return sgm_reshape(graph, inputs[0], &after);
     sgm_shape given = sgm_shape_make(before.rank > 0 ? before.rank - 1 : 0, before.dims + 1);
     char there[128], wanted[128];
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                          "a record of %s has %lld numbers, one of %s would have %lld: the product of the "
+                          "an example of %s has %lld numbers, one of %s would have %lld: the product of the "
                           "dimensions stays",
                           sgm_shape_text(&given, there, sizeof there), (long long)sgm_shape_elements(&given),
-                          sgm_shape_text(&record, wanted, sizeof wanted),
-                          (long long)sgm_shape_elements(&record));
+                          sgm_shape_text(&example, wanted, sizeof wanted),
+                          (long long)sgm_shape_elements(&example));
 }
 
-/* True if `order` has each dimension of a record once, from 1. */
+/* True if `order` has each dimension of an example once, from 1. */
 static bool is_order(const sgm_shape *order, int32_t dimensions)
 {
     uint32_t seen = 0;
@@ -38,10 +38,11 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     int32_t axes[SGM_MAX_RANK] = {0};
     char text[128];
     if (!is_order(&order, shape.rank - 1)) {
-        sgm_shape record = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
-                              "expected the numbers 1 to %d, each once, for the dimensions of a record of %s",
-                              (int)record.rank, sgm_shape_text(&record, text, sizeof text));
+        sgm_shape example = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
+        return sgm_graph_fail(
+            graph, SGM_ERROR_SHAPE,
+            "expected the numbers 1 to %d, each once, for the dimensions of an example of %s",
+            (int)example.rank, sgm_shape_text(&example, text, sizeof text));
     }
     if (order.dims[0] != 1) { /* what were steps are none any more */
         if (sgm__layer_refuses_step(call, graph, "it puts another dimension in the place of the steps"))
@@ -55,14 +56,14 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
 
 #define DIMENSIONS(argument, highest, words)                                                                 \
     {                                                                                                        \
-        .name = argument, .kind = SGM_ARGUMENT_SHAPE, .required = true, .least = 1, .most = highest,         \
+        .name = argument, .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = highest,    \
         .doc = words                                                                                         \
     }
 
 static const sgm_argument reshape_arguments[] = {
-    DIMENSIONS("shape", 1e9, "the dimensions that a record gets, without the batch")};
+    DIMENSIONS("shape", 1e9, "the dimensions that an example gets, without the batch")};
 static const sgm_argument permute_arguments[] = {
-    DIMENSIONS("order", SGM_MAX_RANK - 1, "which dimension of a record, from 1, comes first, second, ...")};
+    DIMENSIONS("order", SGM_MAX_RANK - 1, "which dimension of an example, from 1, comes first, second, ...")};
 
 #define SHAPE_LAYER(text, words, function, table)                                                            \
     const sgm_layer_type sgm__layer_##text = {.api = SGM_LAYER_API,                                          \
@@ -74,6 +75,6 @@ static const sgm_argument permute_arguments[] = {
                                               .max_inputs = 1,                                               \
                                               .forward = function}
 
-SHAPE_LAYER(reshape, "the numbers of a record in another shape, in the same order", reshape,
+SHAPE_LAYER(reshape, "the numbers of an example in another shape, in the same order", reshape,
             reshape_arguments);
-SHAPE_LAYER(permute, "the dimensions of a record in another order", permute, permute_arguments);
+SHAPE_LAYER(permute, "the dimensions of an example in another order", permute, permute_arguments);

@@ -7,7 +7,7 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
     char text[128];
     if (sgm__layer_refuses_step(call, graph, "its windows may lie across steps"))
         return (sgm_value){-1};
-    sgm__layer_set_lengths(call, (sgm_value){-1}); /* the first dimension of a record is no time */
+    sgm__layer_set_lengths(call, (sgm_value){-1}); /* the first dimension of an example is no time */
     if (shape.rank == dimensions + 2)
         return x;
     if (shape.rank == dimensions + 1) { /* one channel */
@@ -16,18 +16,18 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
             wide.dims[2 + i] = shape.dims[1 + i];
         return sgm_reshape(graph, x, &wide);
     }
-    sgm_shape record = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
-    return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s wants records of (%s) or (channels, %s), got %s%s",
+    sgm_shape example = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
+    return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s wants examples of (%s) or (channels, %s), got %s%s",
                           call->entry->layer->type->name, dimensions == 2 ? "height, width" : "length",
                           dimensions == 2 ? "height, width" : "length",
-                          sgm_shape_text(&record, text, sizeof text),
+                          sgm_shape_text(&example, text, sizeof text),
                           dimensions == 2   ? ": give the input its dimensions, for example input(1, 28, 28)"
                           : shape.rank == 4 ? ": images go to the layer without _1d in its name"
                                             : ": give the input its dimensions, for example input(2, 100)");
 }
 
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
-                     int64_t standard, int64_t *pair)
+                     int64_t default_value, int64_t *pair)
 {
     sgm_shape given = sgm_layer_shape(call, argument);
     if (given.rank > dimensions) {
@@ -36,7 +36,7 @@ bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *a
                        given.rank);
         return false;
     }
-    pair[0] = given.rank > 0 ? given.dims[0] : standard;
+    pair[0] = given.rank > 0 ? given.dims[0] : default_value;
     pair[1] = dimensions == 1 ? 0 : given.rank == 2 ? given.dims[1] : pair[0];
     return true;
 }

@@ -4,12 +4,12 @@
 
 #include "network/network_internal.h"
 
-/* `x` as (batch, channels, ...) with `dimensions` (1 or 2) dimensions after that; a record without channels
+/* `x` as (batch, channels, ...) with `dimensions` (1 or 2) dimensions after that; an example without channels
  * is one channel. It has no lengths any more. Nothing, and the graph's failure, if it has another form. */
 sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions);
 /* An argument of 1 or 2 numbers; one is for both dimensions. False: the graph has failed. */
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
-                     int64_t standard, int64_t *pair);
+                     int64_t default_value, int64_t *pair);
 /* Stride (`stride` unless given), dilation, padding. `size` is the window's, `x` what it moves over: for
  * "same". */
 bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
@@ -26,10 +26,11 @@ bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dim
 
 #define SGM__ARGUMENT_PAIR(argument_name, lowest, argument_doc)                                              \
     {                                                                                                        \
-        .name = argument_name, .kind = SGM_ARGUMENT_SHAPE, .least = lowest, .most = 1e6, .doc = argument_doc \
+        .name = argument_name, .kind = SGM_ARGUMENT_SHAPE, .minimum = lowest, .maximum = 1e6,                \
+        .doc = argument_doc                                                                                  \
     }
-#define SGM__ARGUMENT_STRIDE(standard)                                                                       \
-    SGM__ARGUMENT_PAIR("stride", 1, "elements from one window to the next; " standard)
+#define SGM__ARGUMENT_STRIDE(default_value)                                                                  \
+    SGM__ARGUMENT_PAIR("stride", 1, "elements from one window to the next; " default_value)
 #define SGM__ARGUMENT_PADDING                                                                                \
     SGM__ARGUMENT_PAIR("padding", 0,                                                                         \
                        "elements around the data; 2 numbers: above and below, left and right; 4: above, "    \

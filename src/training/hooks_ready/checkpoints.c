@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #define CHECKPOINTS_PRIORITY 9000 /* as saving */
-#define MOST_CHECKPOINTS 10000
+#define MAXIMUM_CHECKPOINTS 10000
 #define LARGEST_LIST ((size_t)1 << 24)
 #define SUFFIX ".safetensors"
 
@@ -24,13 +24,13 @@ typedef struct keeper {
 } keeper;
 
 /* A checkpoint to be made. */
-typedef struct wish {
+typedef struct checkpoint_request {
     char *name;
     int64_t count;
     bool best;
     sgm_extremum extremum;
     double value;
-} wish;
+} checkpoint_request;
 
 /* --- the list: best or newest first --- */
 
@@ -87,7 +87,7 @@ static sgm_status read_list(kept *list, bool best)
     SGM_TRY(sgm__file_read(list->path, LARGEST_LIST, &text, &length));
     list->items = json_loadb(text, length, 0, NULL);
     sgm__free(text);
-    bool good = json_is_array(list->items) && json_array_size(list->items) <= MOST_CHECKPOINTS + 1;
+    bool good = json_is_array(list->items) && json_array_size(list->items) <= MAXIMUM_CHECKPOINTS + 1;
     for (size_t i = 0; good && i < json_array_size(list->items); i++)
         good = is_own_name(list, file_of(list, i)) &&
                (!best || json_is_number(json_object_get(json_array_get(list->items, i), "value")));
@@ -114,7 +114,7 @@ static double value_at(const kept *list, size_t index)
 }
 
 /* Where a new one belongs: behind those that are as good. */
-static size_t place_of(const kept *list, const wish *wanted)
+static size_t place_of(const kept *list, const checkpoint_request *wanted)
 {
     size_t at = 0;
     while (wanted->best && at < json_array_size(list->items) &&
@@ -126,7 +126,7 @@ static size_t place_of(const kept *list, const wish *wanted)
 
 /* --- keeping one more --- */
 
-static char *stem_of(const wish *wanted, const sgm_trainer *trainer)
+static char *stem_of(const checkpoint_request *wanted, const sgm_trainer *trainer)
 {
     long long epoch = (long long)trainer->position.epoch, iteration = (long long)trainer->position.iteration;
     return wanted->best
@@ -172,8 +172,8 @@ static sgm_status remove_surplus(kept *list, int64_t count)
     return write_list(list);
 }
 
-static sgm_status save_as(kept *list, const wish *wanted, sgm_trainer *trainer, const char *stem,
-                          const char *file)
+static sgm_status save_as(kept *list, const checkpoint_request *wanted, sgm_trainer *trainer,
+                          const char *stem, const char *file)
 {
     bool again = drop_entry(list, file);
     size_t at = place_of(list, wanted);
@@ -196,7 +196,7 @@ static sgm_status save_as(kept *list, const wish *wanted, sgm_trainer *trainer, 
 
 static sgm_status keep(void *user, sgm_trainer *trainer)
 {
-    const wish *wanted = user;
+    const checkpoint_request *wanted = user;
     kept list = {.folder = sgm__strdup(trainer->folder), .name = wanted->name};
     char *stem = stem_of(wanted, trainer), *file = stem ? sgm__format("%s%s", stem, SUFFIX) : NULL;
     list.path = sgm__format("%s/%s.json", trainer->folder, wanted->name);
@@ -211,9 +211,9 @@ static sgm_status keep(void *user, sgm_trainer *trainer)
     return status;
 }
 
-static void free_wish(void *user)
+static void free_request(void *user)
 {
-    wish *wanted = user;
+    checkpoint_request *wanted = user;
     sgm__free(wanted->name);
     sgm__free(wanted);
 }
@@ -249,17 +249,17 @@ static sgm_status ask(void *state, sgm_hook_call *call)
                         self->name);
     if (!find_value(self, call, &value, &status))
         return status;
-    wish *wanted = sgm__calloc(1, sizeof *wanted);
+    checkpoint_request *wanted = sgm__calloc(1, sizeof *wanted);
     if (!wanted)
         return SGM_ERROR_MEMORY;
-    *wanted = (wish){.name = sgm__strdup(self->name),
-                     .count = self->count,
-                     .best = self->identifier != NULL,
-                     .extremum = self->extremum,
-                     .value = value};
+    *wanted = (checkpoint_request){.name = sgm__strdup(self->name),
+                                   .count = self->count,
+                                   .best = self->identifier != NULL,
+                                   .extremum = self->extremum,
+                                   .value = value};
     if (wanted->name)
-        return sgm__hook_request_act(call, keep, wanted, free_wish);
-    free_wish(wanted);
+        return sgm__hook_request_act(call, keep, wanted, free_request);
+    free_request(wanted);
     return SGM_ERROR_MEMORY;
 }
 
@@ -311,12 +311,12 @@ static char *default_name(const char *identifier)
 static bool check(int64_t count, const char *name)
 {
     bool good_name = !name || (name[0] && name[0] != '.' && !strchr(name, '/'));
-    if (count >= 1 && count <= MOST_CHECKPOINTS && good_name)
+    if (count >= 1 && count <= MAXIMUM_CHECKPOINTS && good_name)
         return true;
     sgm_fail(SGM_ERROR_ARGUMENT,
              "checkpoints to keep: expected 1 to %d of them and a name without a slash or a dot in front; "
              "got %lld and '%s'",
-             MOST_CHECKPOINTS, (long long)count, name ? name : "");
+             MAXIMUM_CHECKPOINTS, (long long)count, name ? name : "");
     return false;
 }
 
@@ -373,12 +373,12 @@ static sgm_hook *parse_last(const sgm__hook_text *call)
 
 #define COUNT_ARGUMENT                                                                                       \
     {                                                                                                        \
-        "count", SGM__ARGUMENT_COUNT, .standard = "3", .doc = "how many stay", .least = 1,                   \
-                                      .most = MOST_CHECKPOINTS                                               \
+        "count", SGM__ARGUMENT_COUNT, .default_value = "3", .doc = "how many stay", .minimum = 1,            \
+                                      .maximum = MAXIMUM_CHECKPOINTS                                         \
     }
-#define NAME_ARGUMENT(standard_name)                                                                         \
+#define NAME_ARGUMENT(default_name)                                                                          \
     {                                                                                                        \
-        "name", SGM__ARGUMENT_WORD, .doc = "files begin with it; if not given: " standard_name               \
+        "name", SGM__ARGUMENT_WORD, .doc = "files begin with it; if not given: " default_name                \
     }
 
 const sgm__hook_row sgm__last_checkpoints_row = {

@@ -158,16 +158,16 @@ const sgm__hook_row sgm__accumulator_row = {
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is added up"},
                   {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in training_loss_sum"},
-                  {"mean", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "instead of the sum"},
+                  {"mean", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "instead of the sum"},
                   {"reset_every", SGM__ARGUMENT_COUNT, .doc = "begins anew after so many values"},
-                  {"each_epoch", SGM__ARGUMENT_FLAG, .standard = "false",
+                  {"each_epoch", SGM__ARGUMENT_FLAG, .default_value = "false",
                    .doc = "begins anew in each epoch"}},
     .create = parse_accumulator,
 };
 
 /* --- running times --- */
 
-#define MOST_TIMES 64
+#define MAXIMUM_TIMES 64
 
 typedef struct stopwatch {
     sgm_time_scale scale;
@@ -175,14 +175,14 @@ typedef struct stopwatch {
     bool runs; /* `start` is set */
     double start;
     int32_t count; /* of `times` */
-    double least, most, times[MOST_TIMES];
+    double minimum, maximum, times[MAXIMUM_TIMES];
 } stopwatch;
 
 /* Mean without the floor(sqrt(count / 2)) times that are farthest from the median: the first of a run takes
  * longer, and so does one that saved a checkpoint. */
 static double usual_mean(const stopwatch *self)
 {
-    double sorted[MOST_TIMES] = {0};
+    double sorted[MAXIMUM_TIMES] = {0};
     int32_t first = 0, count = self->count;
     for (int32_t i = 0; i < count; i++) {
         int32_t at = i;
@@ -220,14 +220,14 @@ static sgm_status measure(void *state, sgm_hook_call *call)
         return SGM_OK;
     self->times[self->next] = seconds;
     self->next = (self->next + 1) % self->span;
-    self->least = self->count == 0 || seconds < self->least ? seconds : self->least;
-    self->most = self->count == 0 || seconds > self->most ? seconds : self->most;
+    self->minimum = self->count == 0 || seconds < self->minimum ? seconds : self->minimum;
+    self->maximum = self->count == 0 || seconds > self->maximum ? seconds : self->maximum;
     if (self->count < self->span)
         self->count++;
     SGM_TRY(share_time(self, call, "last", seconds));
     SGM_TRY(share_time(self, call, "average", usual_mean(self)));
-    SGM_TRY(share_time(self, call, "min", self->least));
-    return share_time(self, call, "max", self->most);
+    SGM_TRY(share_time(self, call, "min", self->minimum));
+    return share_time(self, call, "max", self->maximum);
 }
 
 static bool equal_stopwatches(const void *a, const void *b)
@@ -262,9 +262,9 @@ sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_o
         return NULL;
     if (options.span == 0)
         options.span = 4;
-    if (options.span < 1 || options.span > MOST_TIMES) {
+    if (options.span < 1 || options.span > MAXIMUM_TIMES) {
         sgm_fail(SGM_ERROR_ARGUMENT, "running time: .span is %d, expected 1 to %d", (int)options.span,
-                 MOST_TIMES);
+                 MAXIMUM_TIMES);
         return NULL;
     }
     stopwatch *self = sgm__calloc(1, sizeof *self);
@@ -290,8 +290,8 @@ const sgm__hook_row sgm__running_time_row = {
     .name = "running_time",
     .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "4",
-                   .doc = "the average is of so many times, without the most unusual ones", .least = 1,
-                   .most = MOST_TIMES}},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "4",
+                   .doc = "the average is of so many times, without the most unusual ones", .minimum = 1,
+                   .maximum = MAXIMUM_TIMES}},
     .create = parse_running_time,
 };

@@ -109,8 +109,8 @@ static sgm_status read_identifiers(sgm__phrase *phrase, const sgm__hook_argument
 static sgm_status read_numbers(sgm__phrase *phrase, const sgm__hook_argument *next, sgm__hook_value *value)
 {
     do {
-        if (value->count == SGM__HOOK_MOST_NUMBERS)
-            return sgm__phrase_fail(phrase, phrase->at, "at most %d numbers", SGM__HOOK_MOST_NUMBERS);
+        if (value->count == SGM__HOOK_MAXIMUM_NUMBERS)
+            return sgm__phrase_fail(phrase, phrase->at, "at most %d numbers", SGM__HOOK_MAXIMUM_NUMBERS);
         SGM_TRY(sgm__phrase_number(phrase, &value->numbers[value->count]));
         value->count++;
     } while (phrase->kind == SGM__PHRASE_NUMBER || goes_on(phrase, next, true));
@@ -138,19 +138,19 @@ static sgm_status read_whole(sgm__phrase *phrase, const sgm__hook_argument *argu
 {
     double number;
     size_t at = phrase->at;
-    bool bounded = argument->most > 0;
+    bool bounded = argument->maximum > 0;
     if (phrase->kind != SGM__PHRASE_NUMBER)
         return sgm__phrase_expected(
-            phrase, bounded && argument->least == 0 ? "a whole number from 0" : "a whole number from 1", NULL,
-            0);
+            phrase, bounded && argument->minimum == 0 ? "a whole number from 0" : "a whole number from 1",
+            NULL, 0);
     SGM_TRY(sgm__phrase_number(phrase, &number));
     if (bounded &&
-        (number < (double)argument->least || number > (double)argument->most || number != floor(number)))
+        (number < (double)argument->minimum || number > (double)argument->maximum || number != floor(number)))
         return sgm__phrase_fail(phrase, at, "expected a whole number from %lld to %lld, not %.10g",
-                                (long long)argument->least, (long long)argument->most, number);
-    if (!bounded && (number < 1 || number > (double)SGM__PHRASE_MOST_COUNT || number != floor(number)))
+                                (long long)argument->minimum, (long long)argument->maximum, number);
+    if (!bounded && (number < 1 || number > (double)SGM__PHRASE_MAXIMUM_COUNT || number != floor(number)))
         return sgm__phrase_fail(phrase, at, "expected a whole number from 1 to %lld, not %.10g",
-                                (long long)SGM__PHRASE_MOST_COUNT, number);
+                                (long long)SGM__PHRASE_MAXIMUM_COUNT, number);
     *whole = (int64_t)number;
     return SGM_OK;
 }
@@ -184,11 +184,11 @@ static sgm_status read_value(sgm__phrase *phrase, const sgm__hook_argument *argu
     return SGM_OK;
 }
 
-static sgm_status read_standard(const sgm__hook_argument *argument, sgm__hook_value *value)
+static sgm_status read_default(const sgm__hook_argument *argument, sgm__hook_value *value)
 {
     static const sgm__hook_argument nothing = {0};
     sgm__phrase phrase;
-    SGM_TRY(sgm__phrase_begin(&phrase, argument->standard));
+    SGM_TRY(sgm__phrase_begin(&phrase, argument->default_value));
     return read_value(&phrase, argument, &nothing, value);
 }
 
@@ -197,7 +197,7 @@ static sgm_status read_standard(const sgm__hook_argument *argument, sgm__hook_va
 /* "name =" goes first; without it the arguments come in the row's order. */
 static sgm_status find_place(sgm__phrase *phrase, const sgm__hook_row *row, size_t *position, size_t *place)
 {
-    const char *names[SGM__HOOK_MOST_ARGUMENTS];
+    const char *names[SGM__HOOK_MAXIMUM_ARGUMENTS];
     size_t count = sgm__hook_argument_count(row);
     sgm__phrase behind = *phrase;
     sgm__phrase_next(&behind);
@@ -271,8 +271,8 @@ static sgm_status fill_in(const sgm__phrase *phrase, sgm__hook_text *call)
         if (argument->needed)
             return sgm__phrase_fail(phrase, call->name_at, "%s needs %s: %s", call->row->name, argument->name,
                                     argument->doc);
-        if (argument->standard)
-            SGM_TRY(read_standard(argument, value));
+        if (argument->default_value)
+            SGM_TRY(read_default(argument, value));
     }
     return SGM_OK;
 }
@@ -289,7 +289,7 @@ static const sgm__hook_value *value_of(const sgm__hook_text *call, const char *n
 {
     static const sgm__hook_value none = {.count = SIZE_MAX};
     size_t place = find_argument(call->row, name, strlen(name));
-    if (place == SIZE_MAX || (!call->values[place].given && !call->row->arguments[place].standard))
+    if (place == SIZE_MAX || (!call->values[place].given && !call->row->arguments[place].default_value))
         return &none;
     return &call->values[place];
 }

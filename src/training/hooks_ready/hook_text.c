@@ -92,7 +92,7 @@ static sgm_status read_hook(const char *text, sgm_hook **hook)
         return *hook ? SGM_OK : sgm__last_failure();
     }
     sgm_status status = read_call(&phrase, &call, hook);
-    for (size_t i = 0; i < SGM__HOOK_MOST_ARGUMENTS; i++)
+    for (size_t i = 0; i < SGM__HOOK_MAXIMUM_ARGUMENTS; i++)
         sgm__free(call.values[i].text);
     return status;
 }
@@ -156,7 +156,8 @@ static void append_usage(sgm__text *text, const sgm__hook_row *row)
         if (argument->needed)
             append_value(text, argument);
         else
-            sgm__text_append(text, "%s=%s", argument->name, argument->standard ? argument->standard : "...");
+            sgm__text_append(text, "%s=%s", argument->name,
+                             argument->default_value ? argument->default_value : "...");
     }
     sgm__text_append(text, ") [if CONDITION]\n    %s\n", row->doc);
 }
@@ -172,9 +173,9 @@ char *sgm_hook_help(const char *name)
     for (size_t i = 0; i < sgm__hook_argument_count(row); i++) {
         sgm__text_append(&text, "    %-16s ", row->arguments[i].name);
         append_value(&text, &row->arguments[i]);
-        if (row->arguments[i].most > 0)
-            sgm__text_append(&text, " from %lld to %lld", (long long)row->arguments[i].least,
-                             (long long)row->arguments[i].most);
+        if (row->arguments[i].maximum > 0)
+            sgm__text_append(&text, " from %lld to %lld", (long long)row->arguments[i].minimum,
+                             (long long)row->arguments[i].maximum);
         sgm__text_append(&text, ": %s\n", row->arguments[i].doc);
     }
     return sgm__text_take(&text);

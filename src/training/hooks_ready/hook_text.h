@@ -15,12 +15,12 @@
  *         .doc = "below which outputs lie, part by part, as shared.quantile",
  *         .when = {SGM_EPOCH, 1, 0},
  *         .arguments = {{"data", SGM__ARGUMENT_WORD, .needed = true, .doc = "a data set of the trainer"},
- *                       {"parts", SGM__ARGUMENT_COUNT, .standard = "10", .doc = "number of parts"}},
+ *                       {"parts", SGM__ARGUMENT_COUNT, .default_value = "10", .doc = "number of parts"}},
  *         .create = parse_quantile,
  *     };
  *
  * `local` in front of all, and "if" behind, are no matter of the row. The hook's type has the row's name. The
- * reader fills in values and what is standard, checks them (errors name column and argument), sees that
+ * reader fills in values and defaults, checks them (errors name column and argument), sees that
  * nothing needed is missing, and hangs the condition behind `if` on what create() gives. When create()
  * refuses values, sgm__hook_text_fail() says so at the argument's column.
  */
@@ -31,8 +31,8 @@
 #include "training/phrase.h"
 #include <sigma/hooks.h>
 
-#define SGM__HOOK_MOST_ARGUMENTS 12
-#define SGM__HOOK_MOST_NUMBERS 16
+#define SGM__HOOK_MAXIMUM_ARGUMENTS 12
+#define SGM__HOOK_MAXIMUM_NUMBERS 16
 
 typedef enum sgm__argument_kind {
     SGM__ARGUMENT_NONE,        /* behind the last */
@@ -50,10 +50,10 @@ typedef struct sgm__hook_argument {
     const char *name;
     sgm__argument_kind kind;
     bool needed;
-    const char *standard;       /* as it would be written; NULL: none */
+    const char *default_value;  /* as it would be written; NULL: none */
     const char *const *choices; /* NULL at the end */
     const char *doc;
-    int64_t least, most; /* of a count; most 0: from 1 */
+    int64_t minimum, maximum; /* of a count; maximum 0: from 1 */
 } sgm__hook_argument;
 
 typedef struct sgm__hook_text sgm__hook_text;
@@ -62,16 +62,16 @@ typedef struct sgm__hook_row {
     const char *name, *doc;
     sgm_time_step when; /* if the text has none */
     /* In the order in which they may come without their names. */
-    sgm__hook_argument arguments[SGM__HOOK_MOST_ARGUMENTS + 1];
+    sgm__hook_argument arguments[SGM__HOOK_MAXIMUM_ARGUMENTS + 1];
     sgm_hook *(*create)(const sgm__hook_text *call);
     bool global; /* it cannot be local: its type has `only_global` */
 } sgm__hook_row;
 
 typedef struct sgm__hook_value {
-    bool given; /* by the text; what is standard does not count */
+    bool given; /* by the text; a default does not count */
     size_t at;  /* in the text; that of the name if it was not given */
     char *text;
-    double numbers[SGM__HOOK_MOST_NUMBERS];
+    double numbers[SGM__HOOK_MAXIMUM_NUMBERS];
     size_t count; /* of numbers, or the place of the choice */
     int64_t whole;
 } sgm__hook_value;
@@ -83,15 +83,15 @@ struct sgm__hook_text {
     size_t name_at;
     sgm_time_step when;
     bool has_step; /* it was in the text */
-    sgm__hook_value values[SGM__HOOK_MOST_ARGUMENTS];
+    sgm__hook_value values[SGM__HOOK_MAXIMUM_ARGUMENTS];
 };
 
 /* --- hook_arguments.c --- */
 size_t sgm__hook_argument_count(const sgm__hook_row *row);
-/* What stands in parentheses, if anything, and all that is standard; `call` has its row. */
+/* What stands in parentheses, if anything, and all defaults; `call` has its row. */
 sgm_status sgm__hook_read_arguments(sgm__phrase *phrase, sgm__hook_text *call);
 /* For create(), by the argument's name. */
-bool sgm__hook_has(const sgm__hook_text *call, const char *name);            /* given, or it has a standard */
+bool sgm__hook_has(const sgm__hook_text *call, const char *name);            /* given, or it has a default */
 const char *sgm__hook_text_of(const sgm__hook_text *call, const char *name); /* NULL: none; belongs to call */
 double sgm__hook_number_of(const sgm__hook_text *call, const char *name);    /* NaN: none */
 const double *sgm__hook_numbers_of(const sgm__hook_text *call, const char *name, size_t *count);
@@ -125,14 +125,14 @@ sgm_hook *sgm__hook_text_fail(const sgm__hook_text *call, const char *name, cons
     X(sgm__art_reporter_row)                                                                                 \
     X(sgm__cost_row)                                                                                         \
     X(sgm__top_k_row)                                                                                        \
-    X(sgm__uni_accuracy_row)                                                                                 \
+    X(sgm__binary_accuracy_row)                                                                              \
     X(sgm__confusion_row)                                                                                    \
     X(sgm__f1_row)                                                                                           \
     X(sgm__roc_auc_row)                                                                                      \
     X(sgm__regression_row)                                                                                   \
     X(sgm__perplexity_row)                                                                                   \
     X(sgm__accuracy_reporter_row)                                                                            \
-    X(sgm__uni_accuracy_reporter_row)                                                                        \
+    X(sgm__binary_accuracy_reporter_row)                                                                     \
     X(sgm__confusion_reporter_row)                                                                           \
     X(sgm__metric_processor_row)
 #define SGM__HOOK_ROW_DECLARATION(row) extern const sgm__hook_row row;

@@ -8,7 +8,7 @@
 /* --- the pass --- */
 
 typedef struct prediction {
-    char *data, *output, *section;
+    char *data, *output, *field;
     bool each_epoch;
 } prediction;
 
@@ -26,7 +26,7 @@ static sgm_status predict(void *state, sgm_hook_call *call)
     sgm_trainer *trainer;
     SGM_TRY(find_trainer(call, &trainer));
     return sgm__trainer_pass_for_hooks(trainer, sgm__hook_of_call(call), self->data, self->output,
-                                       self->section, self->each_epoch);
+                                       self->field, self->each_epoch);
 }
 
 static sgm_status check_has_data(void *state, sgm_hook_call *call)
@@ -46,7 +46,7 @@ static bool equal_predictions(const void *a, const void *b)
 {
     const prediction *left = a, *right = b;
     return strcmp(left->data, right->data) == 0 && same_text(left->output, right->output) &&
-           same_text(left->section, right->section);
+           same_text(left->field, right->field);
 }
 
 static void free_prediction(void *state)
@@ -54,7 +54,7 @@ static void free_prediction(void *state)
     prediction *self = state;
     sgm__free(self->data);
     sgm__free(self->output);
-    sgm__free(self->section);
+    sgm__free(self->field);
     sgm__free(self);
 }
 
@@ -107,7 +107,7 @@ sgm_hook *sgm_predictions_create(const char *data, const sgm_metric_options *giv
     *self = (prediction){sgm__strdup(data), sgm__strdup(options.output), sgm__strdup(options.targets),
                          options.when.scale == SGM_EPOCH && options.when.interval <= 1};
     if (self->data == NULL || (options.output != NULL && self->output == NULL) ||
-        (options.targets != NULL && self->section == NULL)) {
+        (options.targets != NULL && self->field == NULL)) {
         free_prediction(self);
         return NULL;
     }
@@ -160,17 +160,17 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     metric_target target = {.self = self, .hook = sgm__hook_of_call(call)};
     const sgm__results results = {leave, &target};
     sgm_content outputs, targets;
-    sgm__answers answers;
+    sgm__predictions predictions;
     SGM_TRY(find_trainer(call, &target.trainer));
     SGM_TRY(get_tensor(call, self->outputs, &outputs));
     sgm_status status = get_tensor(call, self->targets, &targets);
     if (status == SGM_OK) {
-        status = sgm__answers_open(&answers, outputs.as.tensor, targets.as.tensor);
+        status = sgm__predictions_open(&predictions, outputs.as.tensor, targets.as.tensor);
         if (status == SGM_OK)
-            status = sgm_hook_number(call, self->cost, &answers.cost);
+            status = sgm_hook_number(call, self->cost, &predictions.cost);
         if (status == SGM_OK)
-            status = sgm__metrics[self->index].compute(&answers, &self->options, &results);
-        sgm__answers_close(&answers);
+            status = sgm__metrics[self->index].compute(&predictions, &self->options, &results);
+        sgm__predictions_close(&predictions);
         sgm_content_clear(&targets);
     }
     sgm_content_clear(&outputs);
@@ -203,8 +203,8 @@ static void free_metric(void *state)
         .equal = equal_metrics, .free = free_metric, .only_global = "it measures the trainer on a data set"  \
     }
 static const sgm_hook_type metric_types[SGM__METRIC_COUNT] = {
-    METRIC_TYPE("cost"), METRIC_TYPE("top_k"),   METRIC_TYPE("uni_accuracy"), METRIC_TYPE("confusion"),
-    METRIC_TYPE("f1"),   METRIC_TYPE("roc_auc"), METRIC_TYPE("regression"),   METRIC_TYPE("perplexity"),
+    METRIC_TYPE("cost"), METRIC_TYPE("top_k"),   METRIC_TYPE("binary_accuracy"), METRIC_TYPE("confusion"),
+    METRIC_TYPE("f1"),   METRIC_TYPE("roc_auc"), METRIC_TYPE("regression"),      METRIC_TYPE("perplexity"),
 };
 
 static metric *allocate(size_t index, const char *data, const sgm_metric_options *options)

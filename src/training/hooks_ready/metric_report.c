@@ -45,13 +45,13 @@ static sgm_status report_tops(void *state, sgm_hook_call *call)
     return SGM_OK;
 }
 
-static sgm_status report_uni(void *state, sgm_hook_call *call)
+static sgm_status report_binary_accuracy(void *state, sgm_hook_call *call)
 {
     const score_reporter *self = state;
     char line[64];
     double value;
     bool bounds = self->options.lower != 0 || self->options.upper != 0;
-    SGM_TRY(get_score(self, call, bounds ? "uni_accuracy_bounds" : "uni_accuracy", &value));
+    SGM_TRY(get_score(self, call, bounds ? "binary_accuracy_bounds" : "binary_accuracy", &value));
     snprintf(line, sizeof line, "accuracy = %.4g", value);
     say(self, call, line);
     return SGM_OK;
@@ -129,13 +129,13 @@ static const sgm_hook_type tops_type = {.api = SGM_HOOK_API,
                                         .equal = is_equal,
                                         .free = free_reporter,
                                         .only_global = "it measures the trainer on a data set"},
-                           uni_type = {.api = SGM_HOOK_API,
-                                       .name = "uni_accuracy_reporter",
-                                       .doc = "reports the accuracy of one output",
-                                       .invoke = report_uni,
-                                       .equal = is_equal,
-                                       .free = free_reporter,
-                                       .only_global = "it measures the trainer on a data set"},
+                           binary_accuracy_type = {.api = SGM_HOOK_API,
+                                                   .name = "binary_accuracy_reporter",
+                                                   .doc = "reports the accuracy of one output",
+                                                   .invoke = report_binary_accuracy,
+                                                   .equal = is_equal,
+                                                   .free = free_reporter,
+                                                   .only_global = "it measures the trainer on a data set"},
                            confusion_type = {.api = SGM_HOOK_API,
                                              .name = "confusion_reporter",
                                              .doc = "reports confusion matrices",
@@ -207,10 +207,10 @@ sgm_hook *sgm_accuracy_reporter_create(const char *data, sgm_time_step when,
     return create(&tops_type, "top_k", data, when, options);
 }
 
-sgm_hook *sgm_uni_accuracy_reporter_create(const char *data, sgm_time_step when,
-                                           const sgm_score_report_options *options)
+sgm_hook *sgm_binary_accuracy_reporter_create(const char *data, sgm_time_step when,
+                                              const sgm_score_report_options *options)
 {
-    return create(&uni_type, "uni_accuracy", data, when, options);
+    return create(&binary_accuracy_type, "binary_accuracy", data, when, options);
 }
 
 sgm_hook *sgm_confusion_reporter_create(const char *data, sgm_time_step when,

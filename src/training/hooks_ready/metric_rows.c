@@ -56,7 +56,7 @@ static sgm_hook *parse_tops(const sgm__hook_text *call)
     return read_tops(call, options.tops) ? create(call, &options) : NULL;
 }
 
-static sgm_hook *parse_uni(const sgm__hook_text *call)
+static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
 {
     sgm_metric_options options = {.threshold = number_or_zero(call, "threshold"),
                                   .lower = number_or_zero(call, "lower"),
@@ -66,24 +66,25 @@ static sgm_hook *parse_uni(const sgm__hook_text *call)
 
 #define DATA                                                                                                 \
     {                                                                                                        \
-        "data", SGM__ARGUMENT_WORD, .standard = "validation", .doc = "data of the trainer, or training"      \
+        "data", SGM__ARGUMENT_WORD, .default_value = "validation", .doc = "data of the trainer, or training" \
     }
 #define THRESHOLD                                                                                            \
     {                                                                                                        \
-        "threshold", SGM__ARGUMENT_NUMBER, .standard = "0.5", .doc = "one output: above it the answer is 1"  \
+        "threshold", SGM__ARGUMENT_NUMBER, .default_value = "0.5",                                           \
+                                           .doc = "one output: above it the prediction is 1"                 \
     }
 #define TOPS                                                                                                 \
     {                                                                                                        \
-        "tops", SGM__ARGUMENT_NUMBERS, .standard = "1", .doc = "among how many largest outputs: 1, 3"        \
+        "tops", SGM__ARGUMENT_NUMBERS, .default_value = "1", .doc = "among how many largest outputs: 1, 3"   \
     }
 #define BOUNDS                                                                                               \
-    {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the answer is 0; in between it is wrong"},              \
+    {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the prediction is 0; in between it is wrong"},          \
     {                                                                                                        \
-        "upper", SGM__ARGUMENT_NUMBER, .doc = "above it the answer is 1"                                     \
+        "upper", SGM__ARGUMENT_NUMBER, .doc = "above it the prediction is 1"                                 \
     }
 #define ENDS                                                                                                 \
     {"output", SGM__ARGUMENT_WORD, .doc = "a layer's name; if not given: the first output"},                 \
-        {"targets", SGM__ARGUMENT_WORD, .doc = "a section of the data; if not given: the first cost's"},     \
+        {"targets", SGM__ARGUMENT_WORD, .doc = "a field of the data; if not given: the first cost's"},       \
     {                                                                                                        \
         "name", SGM__ARGUMENT_WORD, .doc = "goes before the results: NAME_f1"                                \
     }
@@ -96,11 +97,11 @@ static sgm_hook *parse_uni(const sgm__hook_text *call)
                                .global = true};
 
 METRIC_ROW(sgm__cost_row, "cost", "mean loss, as DATA.cost", parse_plain, ENDS)
-METRIC_ROW(sgm__top_k_row, "top_k", "share of answers among the k largest outputs, as DATA.top_K", parse_tops,
-           TOPS, ENDS)
-METRIC_ROW(sgm__uni_accuracy_row, "uni_accuracy", "share of right answers of one output", parse_uni,
-           THRESHOLD, BOUNDS, ENDS)
-METRIC_ROW(sgm__confusion_row, "confusion", "how often which class was answered by which, as DATA.confusion",
+METRIC_ROW(sgm__top_k_row, "top_k", "share of predictions among the k largest outputs, as DATA.top_K",
+           parse_tops, TOPS, ENDS)
+METRIC_ROW(sgm__binary_accuracy_row, "binary_accuracy", "share of correct predictions of one output",
+           parse_binary_accuracy, THRESHOLD, BOUNDS, ENDS)
+METRIC_ROW(sgm__confusion_row, "confusion", "how often which class was predicted as which, as DATA.confusion",
            parse_classes, THRESHOLD, ENDS)
 METRIC_ROW(sgm__f1_row, "f1", "DATA.precision, .recall and .f1", parse_classes, THRESHOLD, ENDS)
 METRIC_ROW(sgm__roc_auc_row, "roc_auc", "area under the curve of true over false positives, as DATA.roc_auc",
@@ -121,19 +122,19 @@ static sgm_hook *parse_accuracy_reporter(const sgm__hook_text *call)
                : NULL;
 }
 
-static sgm_hook *parse_uni_accuracy_reporter(const sgm__hook_text *call)
+static sgm_hook *parse_binary_accuracy_reporter(const sgm__hook_text *call)
 {
-    return sgm_uni_accuracy_reporter(
+    return sgm_binary_accuracy_reporter(
         sgm__hook_text_of(call, "data"), call->when, .threshold = number_or_zero(call, "threshold"),
         .lower = number_or_zero(call, "lower"), .upper = number_or_zero(call, "upper"));
 }
 
 /* `text` is cut at its spaces. */
-static size_t split_classes(char *text, const char **classes, size_t most)
+static size_t split_classes(char *text, const char **classes, size_t maximum)
 {
     size_t count = 0;
     char *rest = text, *word;
-    while (count < most && (word = strtok_r(rest, " ", &rest)) != NULL)
+    while (count < maximum && (word = strtok_r(rest, " ", &rest)) != NULL)
         classes[count++] = word;
     return count;
 }
@@ -143,11 +144,11 @@ static sgm_hook *parse_confusion_reporter(const sgm__hook_text *call)
     const char *data = sgm__hook_text_of(call, "data"), *names = sgm__hook_text_of(call, "classes");
     if (names == NULL)
         return sgm_confusion_reporter(data, call->when, .classes = NULL);
-    size_t most = strlen(names) / 2 + 1;
+    size_t maximum = strlen(names) / 2 + 1;
     char *copy = sgm__strdup(names);
-    const char **classes = copy != NULL ? sgm__calloc(most + 1, sizeof *classes) : NULL;
+    const char **classes = copy != NULL ? sgm__calloc(maximum + 1, sizeof *classes) : NULL;
     sgm_hook *hook = NULL;
-    if (classes != NULL && split_classes(copy, classes, most) > 0)
+    if (classes != NULL && split_classes(copy, classes, maximum) > 0)
         hook = sgm_confusion_reporter(data, call->when, .classes = classes);
     else if (classes != NULL)
         sgm__hook_text_fail(call, "classes", "expected names, separated by spaces");
@@ -158,8 +159,8 @@ static sgm_hook *parse_confusion_reporter(const sgm__hook_text *call)
 
 METRIC_ROW(sgm__accuracy_reporter_row, "accuracy_reporter", "logs \"top1 = 0.947, top3 = 0.99\"",
            parse_accuracy_reporter, TOPS)
-METRIC_ROW(sgm__uni_accuracy_reporter_row, "uni_accuracy_reporter", "logs \"accuracy = 0.947\" of one output",
-           parse_uni_accuracy_reporter, THRESHOLD, BOUNDS)
+METRIC_ROW(sgm__binary_accuracy_reporter_row, "binary_accuracy_reporter",
+           "logs \"accuracy = 0.947\" of one output", parse_binary_accuracy_reporter, THRESHOLD, BOUNDS)
 METRIC_ROW(sgm__confusion_reporter_row, "confusion_reporter", "logs the confusion matrix",
            parse_confusion_reporter,
            {"classes", SGM__ARGUMENT_WORD, .doc = "names in quotes, with spaces between: \"cat dog\""})
@@ -182,8 +183,9 @@ const sgm__hook_row sgm__metric_processor_row = {
     .when = {SGM_ITERATION, 1, 0},
     .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "network.layers.*.weights"},
                   {"name", SGM__ARGUMENT_WORD, .needed = true, .doc = "of the result"},
-                  {"function", SGM__ARGUMENT_CHOICE, .standard = "mean", .choices = functions,
+                  {"function", SGM__ARGUMENT_CHOICE, .default_value = "mean", .choices = functions,
                    .doc = "mean or standard_deviation of elements"},
-                  {"background", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "on a thread of its own"}},
+                  {"background", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "on a thread of its own"}},
     .create = parse_processor,
 };

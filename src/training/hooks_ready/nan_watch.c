@@ -10,8 +10,8 @@
 #include <stdio.h>
 
 #define DEFAULT_EVERY 100
-#define MOST_EVERY 250
-_Static_assert(MOST_EVERY < SGM__KEPT_RATES, "steps are done again with the learning rates they had");
+#define MAXIMUM_EVERY 250
+_Static_assert(MAXIMUM_EVERY < SGM__KEPT_RATES, "steps are done again with the learning rates they had");
 
 typedef struct nan_watch {
     int64_t every;
@@ -151,8 +151,8 @@ static sgm_status save_block(const sgm_block *block, const char *path)
 {
     sgm_bundle *bundle = sgm_bundle_create();
     sgm_status status = bundle != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < block->section_count && status == SGM_OK; i++)
-        status = sgm_bundle_add(bundle, block->sections[i].name, block->sections[i].values);
+    for (int32_t i = 0; i < block->field_count && status == SGM_OK; i++)
+        status = sgm_bundle_add(bundle, block->fields[i].name, block->fields[i].values);
     if (status == SGM_OK)
         status = sgm_bundle_save(bundle, path);
     sgm_bundle_free(bundle);
@@ -334,9 +334,9 @@ sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *given)
         return NULL;
     if (options.every == 0)
         options.every = DEFAULT_EVERY;
-    if (options.every < 1 || options.every > MOST_EVERY) {
+    if (options.every < 1 || options.every > MAXIMUM_EVERY) {
         sgm_fail(SGM_ERROR_ARGUMENT, "NaN watch: .every is %lld, expected 1 to %d iterations",
-                 (long long)options.every, MOST_EVERY);
+                 (long long)options.every, MAXIMUM_EVERY);
         return NULL;
     }
     nan_watch *self = sgm__calloc(1, sizeof *self);
@@ -353,8 +353,8 @@ sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *given)
 static sgm_hook *parse_watch(const sgm__hook_text *call)
 {
     const sgm_time_step *when = &call->when;
-    if (when->scale != SGM_ITERATION || when->live > 0 || when->interval > MOST_EVERY)
-        return sgm__hook_text_fail(call, "pause", "the step is every 1 to %d iterations", MOST_EVERY);
+    if (when->scale != SGM_ITERATION || when->live > 0 || when->interval > MAXIMUM_EVERY)
+        return sgm__hook_text_fail(call, "pause", "the step is every 1 to %d iterations", MAXIMUM_EVERY);
     return sgm_nan_watch(.every = when->interval, .pause = sgm__hook_flag_of(call, "pause"));
 }
 
@@ -363,7 +363,7 @@ const sgm__hook_row sgm__nan_watch_row = {
     .doc = "finds the instruction and the layer that a loss or a parameter that is no number comes from; "
            "keeps what it goes back to as often as it is due",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
-    .arguments = {{"pause", SGM__ARGUMENT_FLAG, .standard = "false",
+    .arguments = {{"pause", SGM__ARGUMENT_FLAG, .default_value = "false",
                    .doc = "pause before the bad step instead of failing"}},
     .create = parse_watch,
     .global = true,

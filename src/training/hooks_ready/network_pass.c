@@ -1,5 +1,5 @@
 /* A forward pass now and then, beside the training. */
-#include "training/frozen.h"
+#include "training/inference_copy.h"
 
 #include <sigma/diagnostics.h>
 
@@ -9,7 +9,7 @@ typedef struct pass {
     sgm_pass_function receive;
     void *user;
     sgm_handler *handler; /* from the first pass on, as the rest */
-    sgm__frozen frozen;
+    sgm__inference_copy frozen;
     sgm_program *program;
 } pass;
 
@@ -48,15 +48,15 @@ static sgm_status begin(pass *self, sgm_hook_call *call)
         self->handler = sgm_handler_create("cpu", .threads = 1);
     if (!self->handler)
         return sgm_last_status();
-    sgm__frozen_free(&self->frozen);
-    SGM_TRY(sgm__frozen_record(&self->frozen, self->handler, self->network, self->block->count,
-                               precision_of(call), false));
+    sgm__inference_copy_free(&self->frozen);
+    SGM_TRY(sgm__inference_copy_record(&self->frozen, self->handler, self->network, self->block->count,
+                                       precision_of(call), false));
     if (self->frozen.recording.output_count == 0)
         return sgm_fail(SGM_ERROR_STATE, "the network has no output to pass on");
     const sgm_named_value *output = &self->frozen.recording.outputs[0];
     sgm_output(self->frozen.graph, output->name, output->value);
-    SGM_TRY(sgm__frozen_fill(&self->frozen, parameter_of, call));
-    self->program = sgm__frozen_prepare(&self->frozen);
+    SGM_TRY(sgm__inference_copy_fill(&self->frozen, parameter_of, call));
+    self->program = sgm__inference_copy_prepare(&self->frozen);
     return self->program ? SGM_OK : sgm_last_status();
 }
 
@@ -64,7 +64,7 @@ static sgm_status feed(const pass *self)
 {
     const char *name;
     for (size_t i = 0; (name = sgm_program_input_at(self->program, i)); i++) {
-        sgm_tensor *values = sgm_block_section(self->block, name);
+        sgm_tensor *values = sgm_block_field(self->block, name);
         if (!values)
             return sgm_last_status();
         SGM_TRY(sgm_session_feed(self->frozen.session, self->program, name, values));
@@ -75,7 +75,7 @@ static sgm_status feed(const pass *self)
 static sgm_status run(void *state, sgm_hook_call *call)
 {
     pass *self = state;
-    SGM_TRY(self->program ? sgm__frozen_fill(&self->frozen, parameter_of, call) : begin(self, call));
+    SGM_TRY(self->program ? sgm__inference_copy_fill(&self->frozen, parameter_of, call) : begin(self, call));
     SGM_TRY(feed(self));
     SGM_TRY(sgm_session_run(self->frozen.session, self->program));
     const char *name = self->frozen.recording.outputs[0].name;
@@ -92,7 +92,7 @@ static sgm_status run(void *state, sgm_hook_call *call)
 static void free_pass(void *state)
 {
     pass *self = state;
-    sgm__frozen_free(&self->frozen);
+    sgm__inference_copy_free(&self->frozen);
     sgm_handler_free(self->handler);
     sgm_block_free(self->block);
     sgm__free(self->network);
@@ -110,9 +110,9 @@ static sgm_block *copy_block(const sgm_block *block)
 {
     sgm_block *copy = sgm_block_create(block->count);
     sgm_status status = copy ? SGM_OK : SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < block->section_count && status == SGM_OK; i++) {
-        sgm_tensor *values = sgm_tensor_copy(block->sections[i].values);
-        status = values ? sgm_block_add(copy, block->sections[i].name, values) : SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < block->field_count && status == SGM_OK; i++) {
+        sgm_tensor *values = sgm_tensor_copy(block->fields[i].values);
+        status = values ? sgm_block_add(copy, block->fields[i].name, values) : SGM_ERROR_MEMORY;
     }
     if (status == SGM_OK)
         return copy;

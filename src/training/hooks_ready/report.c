@@ -144,8 +144,9 @@ const sgm__hook_row sgm__value_reporter_row = {
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
                    .doc = "training.loss optimiser.*rate"},
-                  {"with_time", SGM__ARGUMENT_FLAG, .standard = "false",
+                  {"with_time", SGM__ARGUMENT_FLAG, .default_value = "false",
                    .doc = "begins with epoch and iteration"},
-                  {"background", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "on a thread of its own"}},
+                  {"background", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "on a thread of its own"}},
     .create = parse_reporter,
 };

@@ -282,7 +282,7 @@ const sgm__hook_row sgm__progress_reporter_row = {
 
 #define WITH_TIME                                                                                            \
     {                                                                                                        \
-        "with_time", SGM__ARGUMENT_FLAG, .standard = "false", .doc = "begins with epoch and iteration"       \
+        "with_time", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "begins with epoch and iteration"  \
     }
 
 static sgm_hook *parse_times(const sgm__hook_text *call)
@@ -308,7 +308,6 @@ const sgm__hook_row sgm__mean_reporter_row = {
     .name = "mean_reporter",
     .doc = "logs the mean of a value over the iterations since the last report",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "optimiser.cost_total"},
-                  WITH_TIME},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "optimiser.loss"}, WITH_TIME},
     .create = parse_mean,
 };

@@ -8,7 +8,7 @@
 #include <stdio.h>
 
 #define DEFAULT_BINS 20
-#define MOST_BINS 1000
+#define MAXIMUM_BINS 1000
 
 typedef struct statistics {
     char **list; /* of identifiers, NULL at the end */
@@ -18,9 +18,9 @@ typedef struct statistics {
 /* What there is to say of a tensor. */
 typedef struct summary {
     int64_t elements, finite, zeros;
-    double mean, deviation, minimum, maximum, norm;
-    double ratio;       /* NaN: none */
-    double least, most; /* of the histogram */
+    double mean, standard_deviation, minimum, maximum, norm;
+    double ratio; /* NaN: none */
+    double histogram_minimum, histogram_maximum;
     double *counts;
 } summary;
 
@@ -43,7 +43,7 @@ static void find_moments(const double *values, summary *result)
     }
     double count = (double)result->finite, spread = 0;
     if (result->finite == 0) {
-        result->mean = result->deviation = result->minimum = result->maximum = result->norm = NAN;
+        result->mean = result->standard_deviation = result->minimum = result->maximum = result->norm = NAN;
         return;
     }
     result->mean = sum / count;
@@ -51,23 +51,23 @@ static void find_moments(const double *values, summary *result)
     for (int64_t i = 0; i < result->elements; i++)
         if (isfinite(values[i]))
             spread += (values[i] - result->mean) * (values[i] - result->mean);
-    result->deviation = sqrt(spread / count);
+    result->standard_deviation = sqrt(spread / count);
 }
 
 static void count_bins(const statistics *self, const double *values, summary *result)
 {
-    bool given = self->options.least < self->options.most;
-    result->least = given ? self->options.least : result->finite > 0 ? result->minimum : 0;
-    result->most = given ? self->options.most : result->finite > 0 ? result->maximum : 0;
-    if (result->least == result->most) {
-        result->least -= 0.5;
-        result->most += 0.5;
+    bool given = self->options.minimum < self->options.maximum;
+    result->histogram_minimum = given ? self->options.minimum : result->finite > 0 ? result->minimum : 0;
+    result->histogram_maximum = given ? self->options.maximum : result->finite > 0 ? result->maximum : 0;
+    if (result->histogram_minimum == result->histogram_maximum) {
+        result->histogram_minimum -= 0.5;
+        result->histogram_maximum += 0.5;
     }
-    double bins = (double)self->options.bins, width = result->most - result->least;
+    double bins = (double)self->options.bins, width = result->histogram_maximum - result->histogram_minimum;
     for (int64_t i = 0; i < result->elements; i++) {
         if (!isfinite(values[i]))
             continue;
-        double place = floor((values[i] - result->least) / width * bins);
+        double place = floor((values[i] - result->histogram_minimum) / width * bins);
         place = place < 0 ? 0 : place >= bins ? bins - 1 : place;
         result->counts[(size_t)place]++;
     }
@@ -141,7 +141,7 @@ static sgm_status share_all(const statistics *self, sgm_hook_call *call, const c
         double value;
     } numbers[] = {
         {"mean", result->mean},
-        {"deviation", result->deviation},
+        {"standard_deviation", result->standard_deviation},
         {"minimum", result->minimum},
         {"maximum", result->maximum},
         {"norm", result->norm},
@@ -179,13 +179,13 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     json_object_set_new(line, "not_finite", json_integer(result->elements - result->finite));
     json_object_set_new(line, "zeros", json_integer(result->zeros));
     set_number(line, "mean", result->mean);
-    set_number(line, "deviation", result->deviation);
+    set_number(line, "standard_deviation", result->standard_deviation);
     set_number(line, "minimum", result->minimum);
     set_number(line, "maximum", result->maximum);
     set_number(line, "norm", result->norm);
     set_number(line, "ratio", result->ratio);
-    set_number(line, "least", result->least);
-    set_number(line, "most", result->most);
+    set_number(line, "histogram_minimum", result->histogram_minimum);
+    set_number(line, "histogram_maximum", result->histogram_maximum);
     for (int64_t i = 0; i < self->options.bins; i++)
         json_array_append_new(counts, json_integer((json_int_t)result->counts[i]));
     json_object_set_new(line, "counts", counts);
@@ -259,7 +259,7 @@ static bool is_equal(const void *a, const void *b)
 {
     const sgm_statistics_options *left = &((const statistics *)a)->options,
                                  *right = &((const statistics *)b)->options;
-    return left->bins == right->bins && left->least == right->least && left->most == right->most &&
+    return left->bins == right->bins && left->minimum == right->minimum && left->maximum == right->maximum &&
            left->no_file == right->no_file;
 }
 
@@ -291,12 +291,12 @@ static bool cut(statistics *self, const char *identifiers)
 
 static bool check(const sgm_statistics_options *options)
 {
-    if (options->bins >= 1 && options->bins <= MOST_BINS && isfinite(options->least) &&
-        isfinite(options->most) && options->least <= options->most)
+    if (options->bins >= 1 && options->bins <= MAXIMUM_BINS && isfinite(options->minimum) &&
+        isfinite(options->maximum) && options->minimum <= options->maximum)
         return true;
     sgm_fail(SGM_ERROR_ARGUMENT,
-             "statistics: expected 1 to %d bins from .least to .most, got %lld from %g to %g", MOST_BINS,
-             (long long)options->bins, options->least, options->most);
+             "statistics: expected 1 to %d bins from .minimum to .maximum, got %lld from %g to %g",
+             MAXIMUM_BINS, (long long)options->bins, options->minimum, options->maximum);
     return false;
 }
 
@@ -324,11 +324,12 @@ sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
 
 static sgm_hook *parse_statistics(const sgm__hook_text *call)
 {
-    bool bounded = sgm__hook_has(call, "least") && sgm__hook_has(call, "most");
-    return sgm_statistics(
-        sgm__hook_text_of(call, "values"), call->when, .bins = sgm__hook_count_of(call, "bins"),
-        .least = bounded ? sgm__hook_number_of(call, "least") : 0,
-        .most = bounded ? sgm__hook_number_of(call, "most") : 0, .no_file = !sgm__hook_flag_of(call, "file"));
+    bool bounded = sgm__hook_has(call, "minimum") && sgm__hook_has(call, "maximum");
+    return sgm_statistics(sgm__hook_text_of(call, "values"), call->when,
+                          .bins = sgm__hook_count_of(call, "bins"),
+                          .minimum = bounded ? sgm__hook_number_of(call, "minimum") : 0,
+                          .maximum = bounded ? sgm__hook_number_of(call, "maximum") : 0,
+                          .no_file = !sgm__hook_flag_of(call, "file"));
 }
 
 const sgm__hook_row sgm__statistics_row = {
@@ -338,12 +339,12 @@ const sgm__hook_row sgm__statistics_row = {
     .when = {SGM_EPOCH, 1, 0},
     .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
                    .doc = "tensors, as in network.layers.*.weights"},
-                  {"bins", SGM__ARGUMENT_COUNT, .standard = "20", .doc = "of the histogram", .least = 1,
-                   .most = MOST_BINS},
-                  {"least", SGM__ARGUMENT_NUMBER,
-                   .doc = "of the histogram, with most; if not given: the "
-                          "least value"},
-                  {"most", SGM__ARGUMENT_NUMBER, .doc = "of the histogram; if not given: the largest value"},
-                  {"file", SGM__ARGUMENT_FLAG, .standard = "true", .doc = "write histograms.jsonl"}},
+                  {"bins", SGM__ARGUMENT_COUNT, .default_value = "20", .doc = "of the histogram",
+                   .minimum = 1, .maximum = MAXIMUM_BINS},
+                  {"minimum", SGM__ARGUMENT_NUMBER,
+                   .doc = "of the histogram, with maximum; if not given: the smallest value"},
+                  {"maximum", SGM__ARGUMENT_NUMBER,
+                   .doc = "of the histogram; if not given: the largest value"},
+                  {"file", SGM__ARGUMENT_FLAG, .default_value = "true", .doc = "write histograms.jsonl"}},
     .create = parse_statistics,
 };

@@ -1,4 +1,4 @@
-/* Records and iterations a second, and how much of it was spent waiting for data. */
+/* Examples and iterations a second, and how much of it was spent waiting for data. */
 #include "training/hooks_ready/hook_text.h"
 #include "training/operator.h"
 #include "training/trainer.h"
@@ -7,14 +7,14 @@
 #include <stdio.h>
 
 #define DEFAULT_SPAN 100
-#define MOST_SPAN 10000
+#define MAXIMUM_SPAN 10000
 #define DEFAULT_EVERY 10
 #define LONG_WAIT 0.1 /* of an iteration's time */
 
 /* What one iteration took. */
 typedef struct lap {
     double seconds, waited;
-    int64_t records;
+    int64_t examples;
 } lap;
 
 typedef struct throughput {
@@ -36,17 +36,17 @@ static sgm_status share(sgm_hook_call *call, const char *what, double value)
 static sgm_status share_all(const throughput *self, sgm_hook_call *call)
 {
     double seconds = 0, waited = 0;
-    int64_t records = 0, long_waits = 0;
+    int64_t examples = 0, long_waits = 0;
     for (int64_t i = 0; i < self->count; i++) {
         const lap *each = &self->laps[i];
         seconds += each->seconds;
         waited += each->waited;
-        records += each->records;
+        examples += each->examples;
         long_waits += each->waited > LONG_WAIT * each->seconds;
     }
     if (seconds <= 0)
         return SGM_OK;
-    SGM_TRY(share(call, "records", (double)records / seconds));
+    SGM_TRY(share(call, "examples", (double)examples / seconds));
     SGM_TRY(share(call, "iterations", (double)self->count / seconds));
     SGM_TRY(share(call, "waiting", waited / seconds));
     return share(call, "waited", (double)long_waits);
@@ -58,11 +58,11 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!trainer)
         return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
-    int64_t records =
+    int64_t examples =
         trainer->given; /* a replica has some of its own; the time and the data are its owner's */
     trainer = trainer->owner;
     double now = trainer->running_time + sgm__now() - trainer->running_since;
-    lap newest = {now - self->running_time, trainer->waited - self->waited, records};
+    lap newest = {now - self->running_time, trainer->waited - self->waited, examples};
     bool first = !self->runs || newest.seconds <= 0;
     self->runs = true;
     self->running_time = now;
@@ -98,7 +98,7 @@ static void *copy_throughput(const void *state)
 
 static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
                                               .name = "throughput",
-                                              .doc = "records and iterations a second",
+                                              .doc = "examples and iterations a second",
                                               .invoke = measure,
                                               .equal = is_equal,
                                               .free = sgm__free,
@@ -113,11 +113,11 @@ sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
         options.span = DEFAULT_SPAN;
     if (options.every == 0)
         options.every = DEFAULT_EVERY;
-    if (options.span < 1 || options.span > MOST_SPAN || options.every < 1) {
+    if (options.span < 1 || options.span > MAXIMUM_SPAN || options.every < 1) {
         sgm_fail(
             SGM_ERROR_ARGUMENT,
             "throughput: expected a .span of 1 to %d iterations and .every of 1 or more, got %lld and %lld",
-            MOST_SPAN, (long long)options.span, (long long)options.every);
+            MAXIMUM_SPAN, (long long)options.span, (long long)options.every);
         return NULL;
     }
     throughput *self = sgm__calloc(1, sizeof *self + (size_t)options.span * sizeof(lap));
@@ -139,10 +139,10 @@ static sgm_hook *parse_throughput(const sgm__hook_text *call)
 
 const sgm__hook_row sgm__throughput_row = {
     .name = "throughput",
-    .doc = "records and iterations a second, and the share of the time that waited for data, as "
-           "shared.time_throughput_records, _iterations, _waiting and _waited",
+    .doc = "examples and iterations a second, and the share of the time that waited for data, as "
+           "shared.time_throughput_examples, _iterations, _waiting and _waited",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
-    .arguments = {{"span", SGM__ARGUMENT_COUNT, .standard = "100", .doc = "the newest so many iterations",
-                   .least = 1, .most = MOST_SPAN}},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "100",
+                   .doc = "the newest so many iterations", .minimum = 1, .maximum = MAXIMUM_SPAN}},
     .create = parse_throughput,
 };

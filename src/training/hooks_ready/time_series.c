@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #define DEFAULT_CAPACITY 1000
-#define MOST_CAPACITY 1000000
+#define MAXIMUM_CAPACITY 1000000
 #define LARGEST_FILE ((size_t)1 << 30)
 #define HEADER "iteration,identifier,value"
 
@@ -318,14 +318,14 @@ static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
 static bool check(const sgm_time_series_options *options)
 {
     const char *file = options->file;
-    if (options->capacity >= 1 && options->capacity <= MOST_CAPACITY &&
+    if (options->capacity >= 1 && options->capacity <= MAXIMUM_CAPACITY &&
         (!file || (file[0] && file[0] != '.' && !strchr(file, '/'))))
         return true;
     sgm_fail(
         SGM_ERROR_ARGUMENT,
         "time series: expected a capacity of 1 to %d and a file's name without a slash or a dot in front; "
         "got %lld and '%s'",
-        MOST_CAPACITY, (long long)options->capacity, file ? file : "");
+        MAXIMUM_CAPACITY, (long long)options->capacity, file ? file : "");
     return false;
 }
 
@@ -358,9 +358,9 @@ const sgm__hook_row sgm__time_series_row = {
     .name = "time_series",
     .doc = "keeps the newest values of numbers, as shared.IDENTIFIER_series: iteration and value",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "optimiser.cost_total"},
-                  {"capacity", SGM__ARGUMENT_COUNT, .standard = "1000", .doc = "how many of each are kept",
-                   .least = 1, .most = MOST_CAPACITY},
+    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "optimiser.loss"},
+                  {"capacity", SGM__ARGUMENT_COUNT, .default_value = "1000",
+                   .doc = "how many of each are kept", .minimum = 1, .maximum = MAXIMUM_CAPACITY},
                   {"file", SGM__ARGUMENT_WORD, .doc = "all values also go to FILE.csv in the run's folder"}},
     .create = parse_series,
 };

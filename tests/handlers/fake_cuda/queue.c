@@ -6,8 +6,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define WAITING 256     /* work in a stream before some of it is done */
-#define MOST_SECONDS 60 /* that a device waits for others: the real one would wait for ever */
+#define WAITING 256        /* work in a stream before some of it is done */
+#define MAXIMUM_SECONDS 60 /* that a device waits for others: the real one would wait for ever */
 
 static void *need(size_t bytes)
 {
@@ -74,7 +74,7 @@ static bool go_on(struct cu_stream_ *stream)
 void fake_finish(struct cu_stream_ *stream)
 {
     for (time_t began = time(NULL); !go_on(stream); usleep(50))
-        if (time(NULL) - began > MOST_SECONDS)
+        if (time(NULL) - began > MAXIMUM_SECONDS)
             fake_wrong("device %d is waited for, which waits for others in a sum", stream->context->number);
 }
 

@@ -238,8 +238,8 @@ static const golden_number binary_numbers[] = {
     {"f1_weighted", 0.8164014687882496},
     {"f1_micro", 0.81999999999999995},
     {"roc_auc", 0.95760000000000001},
-    {"uni_accuracy", 0.81999999999999995},
-    {"uni_accuracy_between", 0.40000000000000002},
+    {"binary_accuracy", 0.81999999999999995},
+    {"binary_accuracy_between", 0.40000000000000002},
     {"perplexity", 1.4804749752898783},
 };
 

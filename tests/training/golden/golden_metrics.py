@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes golden_metrics.h: outputs and targets, and what metrics of them are, by their definitions: pairs are counted for the
-area under the curve, outputs sorted for the k largest, records looked at one by one.
+area under the curve, outputs sorted for the k largest, examples looked at one by one.
 """
 import pathlib
 
@@ -67,9 +67,9 @@ def classification(outputs, targets):
             result["top_%d" % k] = sum(hits) / len(hits)
         result["perplexity"] = numpy.exp(-numpy.mean([numpy.log(o[t]) for t, o in zip(true, outputs)]))
     else:
-        result["uni_accuracy"] = result["f1_micro"]
+        result["binary_accuracy"] = result["f1_micro"]
         clear = [(o < 0.3 and not t) or (o > 0.7 and t) for t, o in zip(true, outputs[:, 0])]
-        result["uni_accuracy_between"] = sum(clear) / len(clear)
+        result["binary_accuracy_between"] = sum(clear) / len(clear)
         result["perplexity"] = numpy.exp(-numpy.mean([numpy.log(o if t else 1 - o) for t, o in zip(true, outputs[:, 0])]))
     return result
 
@@ -111,7 +111,7 @@ def main():
     classes = random.integers(0, 4, 60)
     outputs = numpy.round(softmax(1.2 * one_hot(classes, 4) + random.normal(size=(60, 4))), 2) + 0.01
     lines += case("four", outputs, one_hot(classes, 4), classification(outputs, one_hot(classes, 4)))
-    # class 3 is answered though it has no records, class 4 is nowhere
+    # class 3 is predicted though it has no examples, class 4 is nowhere
     classes = random.integers(0, 3, 40)
     logits = 1.5 * one_hot(classes, 5) + random.normal(size=(40, 5))
     logits[:, 4] = -9

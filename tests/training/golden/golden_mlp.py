@@ -2,13 +2,13 @@
 """Writes golden_mlp.h: the loss curve of a small network, computed by NumPy in double precision, gradients by hand.
 
 Network: 6 inputs, 8 tanh, 5 relu, 3 classes, softmax cross-entropy; momentum 0.9, learning rate 0.1; four minibatches of 10
-records, taken in order, 25 times. Values of data and parameters are sines, so that any language can make them.
+examples, taken in order, 25 times. Values of data and parameters are sines, so that any language can make them.
 """
 import pathlib
 
 import numpy
 
-RECORDS, BATCH, STEPS = 40, 10, 100
+EXAMPLES, BATCH, STEPS = 40, 10, 100
 SIZES = [6, 8, 5, 3]
 
 
@@ -18,8 +18,8 @@ def wave(rows, columns, phase, size):
 
 
 def train():
-    x = wave(RECORDS, SIZES[0], 0.3, 1.0)
-    classes = numpy.arange(RECORDS) * 7 % 3
+    x = wave(EXAMPLES, SIZES[0], 0.3, 1.0)
+    classes = numpy.arange(EXAMPLES) * 7 % 3
     t = numpy.eye(3)[classes]
     weights = [wave(a, b, i, 0.5) for i, (a, b) in enumerate(zip(SIZES, SIZES[1:]))]
     biases = [wave(1, b, 10 + i, 0.1)[0] for i, b in enumerate(SIZES[1:])]

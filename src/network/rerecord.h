@@ -1,0 +1,37 @@
+/* Recording a network again, where only its dynamic layers can differ. Internal. */
+#ifndef SGM_NETWORK_RERECORD_H
+#define SGM_NETWORK_RERECORD_H
+
+#include <sigma/handler.h>
+#include <sigma/network.h>
+
+/* As sgm_network_record, into a graph that still has the network's newest recording and whatever its user
+ * recorded behind it. Dynamic layers are re-recorded, others only where something before them differs.
+ *
+ * *same: nothing differs: the graph is as it was, with all that is behind the network. Else it has the new
+ * recording alone. A graph that is not fit for it is cleared first. */
+sgm_status sgm__network_rerecord(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
+                                 sgm_recording *recording, bool *same);
+
+/* An input of recordings of a part of a minibatch: the share of its examples that the part has. */
+#define SGM__SHARE "trainer.share"
+/* The share of what a part counts, `count`, in the sum over all workers, in this type. */
+sgm_value sgm__part_share_of(sgm_graph *graph, sgm_value count, sgm_dtype dtype);
+
+/* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
+ * past the last. They are zeros at the beginning of each epoch. */
+const char *sgm__network_memory_at(const sgm_network *network, size_t index);
+/* What is fed to a program of the newest recording is checked where layers take it as numbers of something.
+ */
+sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *program);
+/* Field and layer of these, and the largest number; false: past the last. */
+bool sgm__network_index_at(const sgm_network *network, size_t index, const char **field, const char **layer,
+                           int64_t *maximum);
+/* The parameter of that name in the newest recording, until the next one; NULL: it has none. */
+const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name);
+/* Fails: the examples of a field, `there`, are none that fit the `wanted` ones of a recording. Says which
+ * layer wants them so, and what would fit (shape_mismatch.c). */
+sgm_status sgm__network_shape_mismatch(const sgm_network *network, const sgm_graph *graph, const char *field,
+                                       const sgm_shape *there, const sgm_shape *wanted);
+
+#endif
