@@ -31,10 +31,20 @@ extern "C" {
 #define SGM_WITH_OPTIONS(function, type, ...) SGM_WITH_OPTIONS_BEHIND(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND(function, type, first, ...) function(first, SGM_OPTIONS(type, __VA_ARGS__))
 /* The options' struct. A value without a name, as in sgm_minibatches(data, 64), would stand for another
- * option in another version: the size is then 0, and the function fails. */
+ * option in another version: it does not compile by gcc and clang; others make the
+ * size 0, and the function fails. */
 #define SGM_OPTIONS(type, ...)                                                                               \
-    (&(const type){.struct_size = SGM_BEGINS_WITH_NAME(#__VA_ARGS__) ? sizeof(type) : 0, __VA_ARGS__})
-#define SGM_BEGINS_WITH_NAME(text) ((text)[0] == '.' || (text)[0] == '\0')
+    (&(const type){.struct_size = SGM_OPTIONS_SIZE(type, #__VA_ARGS__ "."), __VA_ARGS__})
+#if defined(__GNUC__) && !defined(__cplusplus)
+#define SGM_OPTIONS_SIZE(type, text)                                                                         \
+    (sizeof(type) + 0 * __extension__ sizeof(struct {                                                        \
+                        int size;                                                                            \
+                        _Static_assert(__builtin_strncmp(text, ".", 1) == 0,                                 \
+                                       "options have names, as .name = value");                              \
+                    }))
+#else
+#define SGM_OPTIONS_SIZE(type, text) ((text)[0] == '.' ? sizeof(type) : 0)
+#endif
 
 #define SGM_VERSION_MAJOR 0
 #define SGM_VERSION_MINOR 1

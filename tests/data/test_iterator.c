@@ -584,15 +584,19 @@ TEST(failures_about_no_example_stay_as_they_are)
     sgm_dataset_free(dataset);
 }
 
-#define SIZE_OF_BATCHES .size = 16 /* names may come from elsewhere */
+#define SIZE_OF_BATCHES .size = 16
 
-TEST(options_without_a_name_are_refused)
+TEST(options_of_size_zero_are_refused)
 {
     sgm_dataset *dataset = numbers(50);
-    CHECK_ERROR(sgm_minibatches(dataset, 64),
-                "sgm_minibatches: options have names, as .name = value, and the first "
-                "one here has none");
-    CHECK_ERROR(sgm_minibatches(dataset, 64, .no_shuffle = true), "options have names");
+    CHECK_ERROR(sgm_minibatches_create(dataset, &(sgm_iterator_options){.size = 16}),
+                "options have names, as .name = value");
+    sgm_dataset_free(dataset);
+}
+
+TEST(names_of_options_may_be_macros)
+{
+    sgm_dataset *dataset = numbers(50);
     sgm_iterator *named = sgm_minibatches(dataset, SIZE_OF_BATCHES), *none = sgm_minibatches(dataset);
     CHECK(named != NULL && none != NULL);
     sgm_iterator_free(named);

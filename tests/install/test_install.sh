@@ -83,6 +83,27 @@ headers_stand_alone()
 }
 check "each public header stands alone, in C11 and C++17" headers_stand_alone
 
+# Every macro that takes options is given numbers without names, and each is an error.
+options_have_names()
+{
+    local macro takers refused all=-fmax-errors=0
+    ! cc --version | grep -q clang || all=-ferror-limit=0
+    cat "$root"/include/sigma/*.h >"$folder/all.h"
+    sed -nE 's/^#define ([A-Za-z0-9_]+)\(.*\.\.\.\).*/\1/p' "$folder/all.h" >"$folder/macros"
+    {
+        echo '#include "all.h"'
+        while read -r macro; do
+            echo "void give_$macro(void) { $macro(1, 1, 1, 1, 1, 1, 1); }"
+        done <"$folder/macros"
+    } >"$folder/one.c"
+    takers=$(cc -E -P -I"$root/include" "$folder/one.c" | grep 'void give_' | grep -c 'struct_size =')
+    cc -std=c17 -w $all -fsyntax-only -I"$root/include" "$folder/one.c" 2>"$folder/said"
+    refused=$(grep -c 'error: static.*options have names' "$folder/said")
+    echo "$refused of $takers macros refuse numbers"
+    [ "$takers" -gt 100 ] && [ "$refused" = "$takers" ]
+}
+check "options without a name do not compile" options_have_names
+
 cat >"$folder/user.c" <<'END'
 #include <sigma/tensor.h>
 #include <stdio.h>
@@ -138,6 +159,16 @@ needs_no_shared_sigma()
         ! grep 'NEEDED.*libsigma' "$folder/needed"
 }
 check "the static library is linked, not the shared one" needs_no_shared_sigma
+# As with -static: where no shared library lies, -lsigma is the static one, and --static names what it needs.
+without_shared_library()
+{
+    mkdir "$folder/aside" && mv "${library%/*}"/libsigma.so* "$folder/aside" || return 1
+    # shellcheck disable=SC2046
+    with_pkg_config cc c11 user.c $(pkg-config --static --libs sigma)
+    local result=$?
+    mv "$folder"/aside/libsigma.so* "${library%/*}" && return "$result"
+}
+check "pkg-config --static, where there is only the static library" without_shared_library
 check "pkg-config asks for one include folder" test "$(pkg-config --cflags sigma | wc -w)" = 1
 check "pkg-config knows the version" test "$(pkg-config --modversion sigma)" = "0.1.0"
 

@@ -446,15 +446,3 @@ TEST(any_allocation_of_ready_hooks_may_fail)
             break;
     }
 }
-
-TEST(options_without_a_name_are_refused)
-{
-    sgm_time_step when = sgm_every(1, SGM_EPOCH);
-    CHECK_ERROR(sgm_accumulator("loss", NULL), "sgm_accumulator: options have names");
-    CHECK_ERROR(sgm_running_time(SGM_EPOCH, 4), "sgm_running_time: options have names");
-    CHECK_ERROR(sgm_stop_hook(when, "done"), "sgm_stop_hook: options have names");
-    CHECK_ERROR(sgm_save_hook(when, "name", NULL), "sgm_save_hook: options have names");
-    CHECK_ERROR(sgm_last_checkpoints(3, when, "name"), "sgm_last_checkpoints: options have names");
-    CHECK_ERROR(sgm_value_reporter("loss", when, NULL), "options have names");
-    CHECK_ERROR(sgm_nan_watch(100), "options have names");
-}
