@@ -194,7 +194,8 @@ sgm_status train_open_data(const config *c, const data_config *data, const char 
     }
     if (data->csv != NULL && sgm_last_status() == SGM_ERROR_FORMAT) /* the library does not know our keys */
         sgm_fail(SGM_ERROR_FORMAT,
-                 "%s (keys for such a table: skip_rows, class_names, texts, missing, skip_ragged, separator)",
+                 "%s (keys for such a table: skip_rows, classes, class_names, texts, missing, skip_ragged, "
+                 "separator)",
                  sgm_last_error());
     return sgm__fail_within("data.%s", name);
 }

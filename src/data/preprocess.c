@@ -186,9 +186,12 @@ static sgm_status one_hot_field(void *user, sgm_field *field, int32_t index)
             sgm_tensor_free(encoded);
             return sgm_fail(
                 SGM_ERROR_FORMAT,
-                "one-hot: field \"%s\", example %lld of its block: %g is none of the %d classes%s",
-                field->name, (long long)(i / (count / shape->dims[0])), (double)values[i], (int)self->classes,
-                self->listed ? "" : ", which are counted from 0");
+                self->listed
+                    ? "one-hot: field \"%s\", example %lld of its block: %g is none of the %d classes"
+                    : "one-hot: field \"%s\", example %lld of its block: %g is none of the %d classes, "
+                      "which are whole numbers from 0 on",
+                field->name, (long long)(i / (count / shape->dims[0])), (double)values[i],
+                (int)self->classes);
         }
         target[i * self->classes + class] = 1;
     }

@@ -95,8 +95,9 @@ static sgm_status fail_binary(const csv_reader *self)
 {
     return sgm_fail(SGM_ERROR_FORMAT,
                     "%s: line %lld, column %lld (from 0): text was expected, a zero byte came at byte %llu; "
-                    "the file is not text, "
-                    "or UTF-16: save it as UTF-8",
+                    "the file is packed, UTF-16, or no text at all: unpack it (sgm_compressed_source in C), "
+                    "or save it as "
+                    "UTF-8",
                     self->input.stream->name, (long long)self->line, (long long)column(self),
                     (unsigned long long)self->input.position);
 }

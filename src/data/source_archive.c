@@ -138,9 +138,9 @@ static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
     if (count == 1)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT,
-                    "%s: expected one file in the archive, it has %d: %s; name the one "
-                    "that is meant",
-                    self->base.name, count, seen->data != NULL ? seen->data : "no files");
+                    "%s: expected one file in the archive, it has %d: %s; name the one that is meant, as in "
+                    "%s:NAME (in C an argument of the source or reader)",
+                    self->base.name, count, seen->data != NULL ? seen->data : "no files", self->base.name);
 }
 
 /* A tar archive ends in records of zeros, so that libarchive takes data that begin like that for an empty

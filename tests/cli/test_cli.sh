@@ -406,7 +406,7 @@ has out '^epoch 1/50 \(5 of 12 batches\) loss '
 printf '5.1,3.5,setosa\n4.9,3.0,virginica\n' >names.csv
 printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {training: {csv: names.csv, class_names: [setosa, virginca], fields: {inputs: 0-1, targets: 2}}}\n' >names.yaml
 run 1 train names.yaml
-has err '"virginica" is none of the 2 texts that are mapped \(keys for such a table: skip_rows, class_names'
+has err '"virginica" is none of the 2 texts that are mapped \(keys for such a table: skip_rows, classes, class_names'
 run 0 train names.yaml 'data.training.class_names=[setosa, virginica]'
 
 # Texts of other columns: numbers, for training and for questions.
@@ -447,7 +447,7 @@ printf 'green,3\n' >asked.csv
 run 1 predict apples asked.csv
 has err "line 1, column 0 \(from 0\): expected one of blue, red, light green, got 'green'"
 run 1 train apples.yaml --folder other 'data.training.texts={0: blue}'
-has err '"red" is none of the 1 texts that are mapped \(keys for such a table: skip_rows, class_names, texts'
+has err '"red" is none of the 1 texts that are mapped \(keys for such a table: skip_rows, classes, class_names, texts'
 run 2 train apples.yaml 'data.training.texts={colour: blue}'
 has err "data.training.texts: expected columns from 0, such as 0-3 or 4, got 'colour'"
 run 2 train apples.yaml 'data.training.texts={0: [blue, [red]]}'

@@ -48,9 +48,9 @@ TEST(one_hot_classes)
     sgm_block_free(block);
     sgm_extractor_free(encoded);
     encoded = sgm_one_hot(table(ROWS), .field = "targets", .classes = 2);
-    CHECK_ERROR(
-        sgm_extractor_extract(encoded, 10, &block),
-        "field \"targets\", example 1 of its block: 2 is none of the 2 classes, which are counted from 0");
+    CHECK_ERROR(sgm_extractor_extract(encoded, 10, &block),
+                "field \"targets\", example 1 of its block: 2 is none of the 2 classes, which are whole "
+                "numbers from 0 on");
     sgm_extractor_free(encoded);
     CHECK_ERROR(sgm_one_hot(table(ROWS), .field = "targets"), "0 classes");
 }
