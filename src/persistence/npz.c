@@ -36,7 +36,7 @@ bool sgm__npz_begins(const char *path)
     size_t got = file != NULL ? fread(start, 1, sizeof start, file) : 0;
     if (file != NULL)
         fclose(file);
-    bool is_entry = memcmp(start, "PK\3\4", 4) == 0 && start[4] != 0;
+    bool is_entry = memcmp(start, "PK\3\4", 4) == 0 && memcmp(start + 4, "\0\0\0\0", 4) != 0;
     return got == sizeof start && (is_entry || memcmp(start, "PK\5\6", 4) == 0);
 }
 

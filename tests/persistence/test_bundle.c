@@ -364,6 +364,17 @@ TEST(files_of_other_programs_are_named)
     }
 }
 
+/* As PyTorch 2 writes them: a zip that asks for version 0 of zip, with lengths behind the data. */
+TEST(files_of_torch_save_are_named)
+{
+    static const char file[] = "PK\3\4\0\0\10\10\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\12\0\0\0m/data.pkl"
+                               "\200\2}q\0.PK\7\10\0\0\0\0\5\0\0\0\5\0\0\0";
+    write_bytes(path_of("m.pt"), file, sizeof file - 1);
+    CHECK_ERROR(sgm_bundle_load(path_of("m.pt")),
+                "m.pt': expected safetensors or .npz, it is a file of torch.save: "
+                "save model.state_dict() with safetensors.torch.save_file");
+}
+
 /* Such a file may be a thousandth of what it unpacks to; this one is only said to be that large. */
 TEST(what_an_archive_unpacks_to_has_a_limit)
 {
