@@ -121,17 +121,17 @@ static sgm_status not_there(sgm_trainer *trainer, const char *name)
 {
     sgm__checkpoint *list;
     size_t count;
-    const char *intra_node = NULL;
+    const char *near = NULL;
     if (sgm__checkpoints_list(trainer, &list, &count) != SGM_OK)
         return sgm__last_failure();
     const char **names = sgm__calloc(count + 1, sizeof *names);
     for (size_t i = 0; names != NULL && i < count; i++)
         names[i] = list[i].name;
     if (names != NULL)
-        intra_node = sgm__nearest(name, names, count);
-    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s",
-                                 trainer->name, name, intra_node != NULL ? "; did you mean '" : "",
-                                 intra_node != NULL ? intra_node : "", intra_node != NULL ? "'?" : "");
+        near = sgm__nearest(name, names, count);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s", trainer->name, name,
+                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
     sgm__free(names);
     sgm__free(list);
     return status;

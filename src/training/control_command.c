@@ -248,10 +248,10 @@ static sgm_status find_row(const char *name, const command_row **row)
         if (strcmp(name, names[i]) == 0)
             return SGM_OK;
     }
-    const char *intra_node = sgm__nearest(name, names, ROW_COUNT);
+    const char *near = sgm__nearest(name, names, ROW_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND, "unknown command '%.100s'%s%s%s", name,
-                    intra_node != NULL ? " (did you mean '" : "", intra_node != NULL ? intra_node : "",
-                    intra_node != NULL ? "'?)" : "");
+                    near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "");
 }
 
 static sgm_status fail_unknown_field(const command_row *row, const char *key)

@@ -106,12 +106,12 @@ static const initialiser_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *intra_node = sgm__nearest(name, names, TYPE_COUNT);
+    const char *near = sgm__nearest(name, names, TYPE_COUNT);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
-             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
-             intra_node != NULL ? "'?"
-                                : "; there are gaussian, uniform, truncated, constant, "
-                                  "glorot, glorot_normal, he, orthogonal, custom");
+             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+             near != NULL ? "'?"
+                          : "; there are gaussian, uniform, truncated, constant, "
+                            "glorot, glorot_normal, he, orthogonal, custom");
     return NULL;
 }
 

@@ -322,13 +322,12 @@ size_t sgm__metric_find(const char *name, size_t length)
         if (strlen(sgm__metrics[i].name) == length && memcmp(sgm__metrics[i].name, name, length) == 0)
             return i;
     snprintf(copy, sizeof copy, "%.*s", (int)(length < sizeof copy ? length : sizeof copy - 1), name);
-    const char *intra_node = sgm__nearest(copy, sgm_metric_names(&count), SGM__METRIC_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'%s%s%s", copy,
-             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
-             intra_node != NULL
-                 ? "'?"
-                 : "; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, regression, "
-                   "perplexity");
+    const char *near = sgm__nearest(copy, sgm_metric_names(&count), SGM__METRIC_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown metric '%s'%s%s%s", copy, near != NULL ? "; did you mean '" : "",
+             near != NULL ? near : "",
+             near != NULL ? "'?"
+                          : "; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, regression, "
+                            "perplexity");
     return SIZE_MAX;
 }
 

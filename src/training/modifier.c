@@ -61,10 +61,9 @@ static const modifier_type *find_type(const char *name)
         if (strcmp(names[i], name) == 0)
             return &types[i];
     }
-    const char *intra_node = sgm__nearest(name, names, TYPE_COUNT);
-    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name,
-             intra_node != NULL ? "; did you mean '" : "", intra_node != NULL ? intra_node : "",
-             intra_node != NULL ? "'?" : "; there are clip, scale and max_norm");
+    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
+             near != NULL ? near : "", near != NULL ? "'?" : "; there are clip, scale and max_norm");
     return NULL;
 }
 

@@ -24,9 +24,9 @@ static const sgm_optimiser_type *find_type(const char *name)
             return type;
         names[count] = type->name;
     }
-    const char *intra_node = sgm__nearest(name, names, count);
+    const char *near = sgm__nearest(name, names, count);
     sgm_fail(SGM_ERROR_NOT_FOUND, "unknown optimiser '%s'; did you mean '%s'?", name,
-             intra_node != NULL ? intra_node : "adam");
+             near != NULL ? near : "adam");
     return NULL;
 }
 

@@ -40,9 +40,9 @@ static sgm_status find_part(const char *name, unsigned *part)
         *part = SGM_PART_EVERYTHING;
         return SGM_OK;
     }
-    const char *intra_node = sgm__nearest(name, names, PART_COUNT + 1);
-    if (intra_node != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s' (did you mean '%s'?)", name, intra_node);
+    const char *near = sgm__nearest(name, names, PART_COUNT + 1);
+    if (near != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s' (did you mean '%s'?)", name, near);
     char *known = sgm__parts_text(SGM_PART_EVERYTHING);
     sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s'; there are %s, everything", name,
                                  known != NULL ? known : "");

@@ -209,17 +209,17 @@ sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, con
                                 size_t count)
 {
     char found[64], word[64] = "";
-    const char *intra_node = NULL;
+    const char *near = NULL;
     describe(phrase, found, sizeof found);
     if (phrase->kind == SGM__PHRASE_STRANGE && phrase->text[phrase->at] == '"')
         return sgm__phrase_fail(phrase, phrase->at, "the text that begins here has no closing '\"'");
     if (phrase->kind == SGM__PHRASE_WORD && phrase->length < sizeof word) {
         memcpy(word, phrase->text + phrase->at, phrase->length);
-        intra_node = sgm__nearest(word, keywords, count);
+        near = sgm__nearest(word, keywords, count);
     }
-    if (intra_node != NULL && strcmp(intra_node, word) != 0)
+    if (near != NULL && strcmp(near, word) != 0)
         return sgm__phrase_fail(phrase, phrase->at, "expected %s, found %s; did you mean '%s'?", what, found,
-                                intra_node);
+                                near);
     return sgm__phrase_fail(phrase, phrase->at, "expected %s, found %s", what, found);
 }
 

@@ -113,11 +113,10 @@ sgm_reducer *sgm_reducer_parse(const char *text)
         return sgm_maximum_reducer();
     if (strncmp(text, weighted, strlen(weighted)) == 0)
         return parse_weights(text + strlen(weighted));
-    const char *intra_node = sgm__nearest(text, names, 3);
+    const char *near = sgm__nearest(text, names, 3);
     sgm_fail(SGM_ERROR_NOT_FOUND,
              "unknown reducer '%.60s'%s%s%s; there are average, maximum and weighted(3, 8)", text,
-             intra_node != NULL ? " (did you mean '" : "", intra_node != NULL ? intra_node : "",
-             intra_node != NULL ? "'?)" : "");
+             near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
     return NULL;
 }
 

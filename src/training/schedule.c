@@ -17,11 +17,11 @@ sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
             *kind = (sgm_schedule_kind)i;
             return SGM_OK;
         }
-    const char *intra_node = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
+    const char *near = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND,
                     "unknown schedule '%s'; did you mean '%s'? There are constant, step, exponential, "
                     "cosine, one_cycle, plateau",
-                    name, intra_node != NULL ? intra_node : "constant");
+                    name, near != NULL ? near : "constant");
 }
 
 const char *sgm_schedule_kind_name(sgm_schedule_kind kind)

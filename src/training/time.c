@@ -25,12 +25,12 @@ sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale)
             *scale = (sgm_time_scale)i;
             return SGM_OK;
         }
-    const char *intra_node = sgm__nearest(wanted, scale_names, SGM_TIME_SCALE_COUNT);
+    const char *near = sgm__nearest(wanted, scale_names, SGM_TIME_SCALE_COUNT);
     return sgm_fail(SGM_ERROR_NOT_FOUND,
                     "unknown time scale '%.40s'%s%s%s There are iteration, epoch, start, stop, pause, resume "
                     "and reset",
-                    wanted, intra_node != NULL ? "; did you mean '" : ".",
-                    intra_node != NULL ? intra_node : "", intra_node != NULL ? "'?" : "");
+                    wanted, near != NULL ? "; did you mean '" : ".", near != NULL ? near : "",
+                    near != NULL ? "'?" : "");
 }
 
 static bool is_lifecycle(sgm_time_scale scale)
