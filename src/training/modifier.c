@@ -116,7 +116,7 @@ sgm_modifier *sgm_modifier_parse(const char *text)
     if (modifier == NULL)
         return NULL;
     modifier->user = modifier;
-    memcpy(modifier->numbers, numbers, sizeof numbers);
+    memcpy(modifier->numbers, numbers, type->count * sizeof *numbers);
     return modifier;
 }
 
@@ -139,7 +139,7 @@ sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier)
 
 bool sgm__modifier_equal(const sgm_modifier *a, const sgm_modifier *b)
 {
-    return a->function == b->function && memcmp(a->numbers, b->numbers, sizeof a->numbers) == 0 &&
+    return a->function == b->function && a->numbers[0] == b->numbers[0] && a->numbers[1] == b->numbers[1] &&
            (a->user == b->user || (is_own(a) && is_own(b)));
 }
 

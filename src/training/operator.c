@@ -25,10 +25,12 @@ static int32_t count_words(const char *text)
 /* Word `index` of `text`, again from the first after the last. */
 static void copy_word(const char *text, int32_t index, char *word, size_t size)
 {
-    const char *at = text + strspn(text, " ");
-    for (index %= count_words(text); index > 0; index--) {
+    const char *first = text + strspn(text, " "), *at = first;
+    for (; index > 0; index--) {
         at += strcspn(at, " ");
         at += strspn(at, " ");
+        if (*at == '\0')
+            at = first;
     }
     size_t length = strcspn(at, " ");
     snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), at);

@@ -4,7 +4,6 @@
 
 #include "training/ranks.h"
 
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -537,13 +536,21 @@ RANK_PART(train_slowly)
     train(make(), 0, false, rest);
 }
 
-/* One that the launcher has left behind is this process's child; see below. */
+/* Dead, also where nobody has asked for its code yet. */
 static bool is_gone(pid_t process)
 {
-    return kill(process, 0) != 0 || waitpid(process, NULL, WNOHANG) == process;
+    char path[64], state = 'Z';
+    snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
+    FILE *file = fopen(path, "r");
+    if (file == NULL)
+        return true;
+    CHECK_INT(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    fclose(file);
+    return state == 'Z' || state == 'X';
 }
 
-/* The moment counts from when the process is there: it may also join the others, or write a checkpoint. */
+/* The moment counts from when the process is there: it may also join the others, or write a checkpoint. A
+ * launcher that loses a process which is still joining may stay behind with nobody left (Open MPI 4.1). */
 static void kill_one(int rank, double seconds)
 {
     char name[32];
@@ -555,17 +562,16 @@ static void kill_one(int rank, double seconds)
     }
     usleep((useconds_t)(seconds * 1e6));
     kill(process_of(rank), SIGKILL);
-    double began = sgm__now();
-    int code = wait_ranks(launcher, 20);
-    if (code == 0 || code == -1)
-        TEST_FAIL("after %.3f s without rank %d the job has ended with %d: %s", seconds, rank, code,
-                  ranks_said());
-    CHECK(ranks_said()[0] !=
-          '\0'); /* by the launcher, or by one of those that were left: whoever was first */
+    double began = sgm__now(), most = TIMEOUT + 3;
     for (int i = 0; i < RANKS; i++)
-        while (!is_gone(process_of(i)) && sgm__now() - began < TIMEOUT + 3)
+        while (!is_gone(process_of(i)) && sgm__now() - began < most)
             usleep(5000);
-    CHECK(sgm__now() - began < TIMEOUT + 3); /* the job has ended, and nobody is left */
+    double took = sgm__now() - began;
+    int code = wait_ranks(launcher, 5);
+    if (took >= most || code == 0)
+        TEST_FAIL("rank %d was killed after %.3f s; waited %.1f s for the others, the job ended with %d: %s",
+                  rank, seconds, took, code, ranks_said());
+    CHECK(ranks_said()[0] != '\0'); /* by the launcher, or by one that was left: whoever was first */
 }
 
 /* What is in the folder is what one trainer has after as many epochs, which are returned. */
@@ -596,7 +602,6 @@ TEST(a_rank_may_be_killed_at_any_moment)
     unsigned seed = (unsigned)number_of("SIGMA_TEST_SEED", (int64_t)(sgm__now() * 1e6) & 0xffffff);
     printf("seed of the moments: %u\n", seed); /* SIGMA_TEST_SEED repeats them */
     srandom(seed);
-    prctl(PR_SET_CHILD_SUBREAPER, 1UL);
     for (int i = 0; i < KILLS; i++) {
         open_folder();
         int rank = (int)(random() % RANKS), ranks = others[random() % 3];
