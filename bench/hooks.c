@@ -4,7 +4,8 @@
  * another scale, and with hooks that are due and do nothing; then microseconds of each ready-made hook when
  * it is due, on a network of 17,226 parameters. The minimum of several rounds, for neighbours only ever add.
  */
-#include "training/trainer.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 
 #include <sigma/sigma.h>
 

@@ -9,7 +9,7 @@
  * seconds and BANDWIDTH in bytes a second, or as it was measured. Without mpirun it is one rank; BUCKET -1:
  * no operator at all.
  */
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 #include "base/base.h"
 #include "handlers/session.h"
 #include "random_data.h"

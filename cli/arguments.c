@@ -1,6 +1,6 @@
 /* Command lines: options by table, everything else in order. */
 #include "cli.h"
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #include <stdio.h>
 #include <unistd.h>

@@ -3,7 +3,7 @@
 #define SGM_CLI_CLI_H
 
 #include "config.h"
-#include "training/signature.h"
+#include "infer/signature.h"
 
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 

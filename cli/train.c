@@ -1,8 +1,10 @@
 /* sigma train: a run, from a file to a checkpoint. */
 #include "cli.h"
+#include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
-#include "training/ranks.h"
-#include "training/trainer_hooks.h"
+#include "parallel/collective/ranks.h"
+#include "runs/orders.h"
+#include "train/trainer_hooks.h"
 
 #include <errno.h>
 #include <stdio.h>

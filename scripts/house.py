@@ -21,7 +21,20 @@ FLOORS = [
     ["src/handlers", "src/handlers/cpu", "src/handlers/device", "src/handlers/debug", "src/handlers/null",
      "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/network", "src/network/layers", "src/onnx", "src/persistence"],
-    ["src/training", "src/training/hooks_ready"],
+    ["src/text", "src/optim", "src/metrics"],
+    ["src/hooks/when"],
+    ["src/hooks"],
+    ["src/trainer"],
+    ["src/journal"],
+    ["src/show"],
+    ["src/train"],
+    ["src/runs", "src/infer"],
+    ["src/infer/export", "src/hooks_ready"],
+    ["src/control"],
+    ["src/loop"],
+    ["src/parallel/workers"],
+    ["src/parallel/collective"],
+    ["src/parallel"],
     ["src/monitors", "src/monitors/http", "src/monitors/runs", "src/monitors/serve", "src/monitors/web"],
     ["src/environment"],
     ["cli"],
@@ -97,7 +110,7 @@ class House:
                 self.problems.append("these folders include each other in a circle: " + ", ".join(sorted(circle)))
 
     def calls(self):
-        """Which files each file needs, within its folder."""
+        """Which files each file needs, within its folder; a function of a higher floor is a problem."""
         defined, statics, needs = {}, collections.defaultdict(set), collections.defaultdict(set)
         for path, text in self.text.items():
             for name, is_static in definitions(text):
@@ -109,7 +122,11 @@ class House:
             words = {m.group() for m in TOKEN.finditer(text) if m.group()[0].isalpha() or m.group()[0] == "_"}
             for name in words - statics[path]:
                 other = defined.get(name)
-                if path.endswith(".c") and other and other != path and self.folder[other] == self.folder[path]:
+                if not path.endswith(".c") or not other or other == path:
+                    continue
+                if name.startswith("sgm_") and self.floor[self.folder[other]] > self.floor[self.folder[path]]:
+                    self.problems.append("%s uses %s of %s, a higher floor" % (path, name, other))
+                elif self.folder[other] == self.folder[path]:
                     needs[path].add(other)
         return needs
 

@@ -1,7 +1,7 @@
 /* Ranks by MPI: Open MPI, MPICH and what is built like them. Works are non-blocking collectives.
  *
  * Trainers may run side by side, but MPI is asked by one thread at a time, who has the door. */
-#include "training/communicator.h"
+#include "parallel/collective/communicator.h"
 
 #define OMPI_SKIP_MPICXX 1
 #define MPICH_SKIP_MPICXX 1

@@ -4,7 +4,8 @@
 #include "monitors/monitor.h"
 #include "registry/option_check.h"
 #include "registry/pattern.h"
-#include "training/trainer.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 
 int64_t sgm__env_number(sgm_env *env)
 {

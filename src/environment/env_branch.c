@@ -1,9 +1,13 @@
 /* Trainers that come while others run: branches off a checkpoint, with some values set otherwise. */
+#include "control/control.h"
 #include "environment/environment.h"
+#include "journal/changes.h"
+#include "journal/run_lines.h"
+#include "loop/trainer_run.h"
 #include "monitors/monitor.h"
-#include "training/control.h"
-#include "training/run_folder.h"
-#include "training/trainer_copy.h"
+#include "runs/trainer_copy.h"
+#include "show/show.h"
+#include "train/train.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Environments among each other, and what begins and ends with them. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 /* --- the table --- */
 

@@ -1,8 +1,8 @@
 /* Running an environment: its trainers side by side, each on a thread; a single one on the caller's. */
 #include "base/turn_lock.h"
 #include "environment/environment.h"
+#include "loop/trainer_run.h"
 #include "monitors/monitor.h"
-#include "training/trainer_lock.h"
 
 #include <stdio.h>
 

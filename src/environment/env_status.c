@@ -1,7 +1,7 @@
 /* Whether an environment is well, and whether it runs: it keeps the first failure, its own or that of a
  * trainer. */
 #include "environment/environment.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 #include <pthread.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Models: a network, a trainer and data from tensors, in three calls. */
 #include "environment/environment.h"
 #include "network/network_internal.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 #include <sigma/model.h>
 
 #include <math.h>

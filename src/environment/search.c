@@ -1,6 +1,6 @@
 /* Searches: what is asked for, checked and copied; looking at them. */
 #include "environment/search.h"
-#include "training/criteria.h"
+#include "hooks/when/criteria.h"
 
 #include <math.h>
 #include <stdio.h>

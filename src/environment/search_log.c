@@ -2,8 +2,8 @@
  * Lines are only ever added, each with one write; what a crash has cut off is cut away before more are added.
  */
 #include "environment/search.h"
-#include "training/files_version.h"
-#include "training/run_folder.h"
+#include "journal/run_lines.h"
+#include "runs/files_version.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -1,7 +1,7 @@
 /* Running a search: rung after rung, some trials side by side. */
 #include "environment/search.h"
-#include "training/run_folder.h"
-#include "training/trainer.h"
+#include "runs/run_folder.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,8 +1,8 @@
 /* One piece of a trial's training: a trainer that is made, runs from where the trial stands to the end of the
  * rung, and goes. */
 #include "environment/search.h"
-#include "training/run_folder.h"
-#include "training/trainer.h"
+#include "journal/run_lines.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <math.h>

@@ -1,11 +1,13 @@
 /* Events as lines of JSON. */
 #include "base/json_text.h"
+#include "journal/change_record.h"
+#include "loop/trainer_run.h"
 #include "monitors/followers.h"
 #include "monitors/line_queue.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
-#include "training/change_record.h"
-#include "training/trainer.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <stdio.h>

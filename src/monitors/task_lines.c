@@ -1,7 +1,7 @@
 /* Tasks as lines on stderr. */
 #include "monitors/task_lines.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #include <sigma/task.h>
 #include <sigma/units.h>

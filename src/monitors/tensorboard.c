@@ -1,9 +1,11 @@
 /* Events for TensorBoard: a folder with a file for each trainer. */
+#include "loop/trainer_run.h"
 #include "monitors/event_file.h"
 #include "monitors/followers.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
-#include "training/trainer.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <stdatomic.h>

@@ -1,6 +1,6 @@
 #include "monitors/terminal_keys.h"
 #include "monitors/terminal_mode.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <poll.h>

@@ -3,9 +3,9 @@
 #include "environment_test.h"
 
 #include "environment/environment.h"
+#include "journal/change_record.h"
 #include "monitors/monitor.h"
-#include "training/change_record.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 #include <stdatomic.h>

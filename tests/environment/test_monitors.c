@@ -2,8 +2,9 @@
 #include "base/folder.h"
 #include "environment_test.h"
 
+#include "loop/trainer_run.h"
 #include "monitors/monitor.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 #include <unistd.h>
 

@@ -10,8 +10,9 @@
 #include "handlers/device/code.h"
 #include "handlers/device/prelude_cuda.h"
 #include "handlers/fuzz_graphs.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 #include "training/device_trainings.h"
-#include "training/trainer.h"
 
 #include <dlfcn.h>
 

@@ -4,7 +4,7 @@
 
 #include "test.h"
 
-#include "training/optimiser.h"
+#include "optim/optimiser.h"
 #include <sigma/sigma.h>
 
 __attribute__((unused)) static void feed_update(const sgm_optimiser *optimiser, sgm_session *session,

@@ -2,8 +2,8 @@
 #ifndef SIGMA_HOOKS_TEST_H
 #define SIGMA_HOOKS_TEST_H
 
+#include "hooks/hooks.h"
 #include "test.h"
-#include "training/hooks.h"
 #include <pthread.h>
 
 /* --- what ran, and what was logged; any thread --- */

@@ -3,6 +3,7 @@
 #define SIGMA_MEMORY_TEST_H
 
 #include "base/allocator.h"
+#include "train/train.h"
 #include "waves.h"
 
 typedef struct allocation_watch {

@@ -1,10 +1,11 @@
 /* Commands out of the same process, as monitors send them: also to a trainer without a folder. */
 #include "commands_test.h"
 
-#include "training/change_record.h"
-#include "training/checkpoints.h"
-#include "training/control.h"
-#include "training/run_folder.h"
+#include "control/control.h"
+#include "journal/change_record.h"
+#include "runs/checkpoints.h"
+#include "runs/run_folder.h"
+#include "show/show.h"
 
 #include <sys/stat.h>
 
@@ -551,12 +552,12 @@ static int files_in_folder(void)
     return atoi(text);
 }
 
-static sgm_status add_bytes(const sgm__control_call *call, const char *name, const void *bytes, size_t length)
+static sgm_status add_bytes(sgm_trainer *trainer, const char *name, const void *bytes, size_t length)
 {
     FILE *file = tmpfile();
     CHECK(file != NULL && fwrite(bytes, 1, length, file) == length && fflush(file) == 0);
     rewind(file);
-    sgm_status status = sgm__checkpoint_add(call, name, fileno(file));
+    sgm_status status = sgm__checkpoint_add(trainer, name, fileno(file));
     fclose(file);
     return status;
 }
@@ -564,7 +565,6 @@ static sgm_status add_bytes(const sgm__control_call *call, const char *name, con
 TEST(only_whole_checkpoints_are_added)
 {
     wave_trainer made = make();
-    const sgm__control_call call = {.trainer = made.trainer};
     background run;
     char *good;
     size_t length;
@@ -576,25 +576,25 @@ TEST(only_whole_checkpoints_are_added)
     int before = files_in_folder();
     char *bad = sgm__alloc(length + 1);
     for (size_t cut = 0; cut < length; cut += cut < 12 ? 1 : length / 9)
-        CHECK_ERROR(add_bytes(&call, "bad", good, cut), "'bad' is no checkpoint: ");
+        CHECK_ERROR(add_bytes(made.trainer, "bad", good, cut), "'bad' is no checkpoint: ");
     memcpy(bad, good, length);
     bad[length] = 'x';
-    CHECK_ERROR(add_bytes(&call, "bad", bad, length + 1), "'bad' is no checkpoint: ");
+    CHECK_ERROR(add_bytes(made.trainer, "bad", bad, length + 1), "'bad' is no checkpoint: ");
     for (size_t at = 0; at < length; at += 9) {
         bad[at] ^= (char)(1 + at % 255);
-        CHECK_ERROR(add_bytes(&call, "bad", bad, length), "'bad' is no checkpoint: ");
+        CHECK_ERROR(add_bytes(made.trainer, "bad", bad, length), "'bad' is no checkpoint: ");
         bad[at] = good[at];
     }
-    CHECK_ERROR(add_bytes(&call, "bad", "{}", 2), "too few");
-    CHECK_ERROR(add_bytes(&call, "bad", "\x02\0\0\0\0\0\0\0{}", 10),
+    CHECK_ERROR(add_bytes(made.trainer, "bad", "{}", 2), "too few");
+    CHECK_ERROR(add_bytes(made.trainer, "bad", "\x02\0\0\0\0\0\0\0{}", 10),
                 "'bad' is no checkpoint: it has tensors, but does not say where a training stands");
-    CHECK_ERROR(add_bytes(&call, "here", good, length),
+    CHECK_ERROR(add_bytes(made.trainer, "here", good, length),
                 "there is a checkpoint 'here' already; choose another name");
-    CHECK_ERROR(add_bytes(&call, "../there", good, length), "cannot be named");
-    CHECK_ERROR(add_bytes(&call, "a\nb", good, length), "cannot be named");
+    CHECK_ERROR(add_bytes(made.trainer, "../there", good, length), "cannot be named");
+    CHECK_ERROR(add_bytes(made.trainer, "a\nb", good, length), "cannot be named");
     CHECK(strstr(sgm_last_error(), "/tmp") == NULL);
     CHECK(files_in_folder() >= before);
-    CHECK_OK(add_bytes(&call, "there", good, length));
+    CHECK_OK(add_bytes(made.trainer, "there", good, length));
     step(made.trainer, 7);
     CHECK_ANSWER(made.trainer, "{\"command\":\"restore\",\"name\":\"there\"}", "{}");
     CHECK_NEAR(number_of(made.trainer, "iteration"), iteration, 0);

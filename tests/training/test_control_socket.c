@@ -1,7 +1,7 @@
 /* The control socket: what it answers, and what cannot disturb the run. */
 #include "waves.h"
 
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <stdatomic.h>
 #include <sys/socket.h>

@@ -4,7 +4,8 @@
 #include "test.h"
 
 #include "network/network_internal.h"
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
+#include "train/train.h"
 #include <sigma/sigma.h>
 
 #define EXAMPLES 11

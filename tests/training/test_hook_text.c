@@ -1,7 +1,7 @@
 /* Hooks as text: what they become, and errors at the column. */
 #include "base/allocator.h"
+#include "hooks/hooks_internal.h"
 #include "test.h"
-#include "training/hooks_internal.h"
 
 #include <sigma/diagnostics.h>
 #include <sigma/hooks.h>

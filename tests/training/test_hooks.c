@@ -10,8 +10,8 @@
  *   was attached earlier                                           detach_cases
  *   live time: counted per holder, dead hooks are detached         count_cases, each_holder_...
  * The background is in test_hooks_background.c, criteria and state in test_hooks_life.c. */
+#include "hooks/hooks_internal.h"
 #include "hooks_test.h"
-#include "training/hooks_internal.h"
 
 /* --- order --- */
 

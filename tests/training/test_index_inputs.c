@@ -1,5 +1,6 @@
 /* Data that are numbers of something: what is no whole number, or none that there is, stops the run with the
  * name of the input, the place and the layer. */
+#include "train/train.h"
 #include "waves.h"
 
 #include <math.h>

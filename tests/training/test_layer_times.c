@@ -1,8 +1,8 @@
 /* Time per layer: its sum is the whole, heavy layers show, and measuring changes nothing. */
 #include "test.h"
 
-#include "training/layer_times.h"
-#include "training/trainer_lock.h"
+#include "trainer/layer_times.h"
+#include "trainer/trainer_lock.h"
 
 #include <sigma/sigma.h>
 

@@ -4,7 +4,7 @@
 #include "torch_numbers.h"
 #include "waves.h"
 
-#include "training/optimiser.h"
+#include "optim/optimiser.h"
 #include <sigma/sigma.h>
 #include <unistd.h>
 

@@ -1,7 +1,8 @@
 /* Values that are read and set by other threads, as fast as they can, while a trainer runs. */
 #include "waves.h"
 
-#include "training/control.h"
+#include "control/control.h"
+#include "train/train.h"
 
 #include <stdatomic.h>
 #include <unistd.h>

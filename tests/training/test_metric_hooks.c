@@ -1,6 +1,7 @@
 /* Metrics as hooks of trainers: what they leave, when, and for whom. */
 #include "by_name.h"
 #include "hooks_test.h"
+#include "train/train.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 /* Operators: workers that merge gradients do what one worker does; parameters are merged as told. */
 #include "waves.h"
 
-#include "training/operator.h"
+#include "parallel/operator.h"
 
 #define NETWORK "input(6) + dense(8, tanh) + dense(5, relu) + dense(3) + softmax_cross_entropy"
 

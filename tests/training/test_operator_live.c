@@ -1,7 +1,7 @@
 /* Operators while they run: examples, local hooks, commands at any moment. */
 #include "waves.h"
 
-#include "training/operator.h"
+#include "parallel/operator.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,7 +1,7 @@
 /* Operators and checkpoints: a run that was interrupted goes on to the same bytes. */
 #include "waves.h"
 
-#include "training/operator.h"
+#include "parallel/operator.h"
 
 #include <stdlib.h>
 #include <unistd.h>

@@ -1,5 +1,6 @@
 /* Checkpoints in parts: what is saved, what fits, what a refusal says, and that it changes nothing. */
 #include "by_name.h"
+#include "train/train.h"
 
 #include <pthread.h>
 #include <stdlib.h>

@@ -4,7 +4,7 @@
 #include "waves.h"
 
 #include "handlers/cuda_stand_in.h"
-#include "training/operator.h"
+#include "parallel/operator.h"
 
 #define TWO "cuda(device=0) cuda(device=1)"
 #define THREE "cuda(device=0) cuda(device=1) cuda(device=2)"

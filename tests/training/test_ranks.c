@@ -2,7 +2,7 @@
 #include "ranks_test.h"
 #include "waves.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #include <sched.h>
 

@@ -2,7 +2,7 @@
 #include "ranks_test.h"
 #include "waves.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #define NETWORK "input(6) + dense(64, tanh) + dense(32, relu) + dense(3) + softmax_cross_entropy"
 

@@ -2,7 +2,7 @@
 #include "ranks_test.h"
 #include "waves.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -539,14 +539,14 @@ RANK_PART(train_slowly)
 /* Dead, also where nobody has asked for its code yet. */
 static bool is_gone(pid_t process)
 {
-    char path[64], state = 'Z';
+    char path[64], state = 0;
     snprintf(path, sizeof path, "/proc/%ld/stat", (long)process);
     FILE *file = fopen(path, "r");
     if (file == NULL)
         return true;
-    CHECK_INT(fscanf(file, "%*d (%*[^)]) %c", &state), 1);
+    bool read = fscanf(file, "%*d (%*[^)]) %c", &state) == 1; /* not if it has gone just now */
     fclose(file);
-    return state == 'Z' || state == 'X';
+    return !read || state == 'Z' || state == 'X';
 }
 
 /* The moment counts from when the process is there: it may also join the others, or write a checkpoint. A

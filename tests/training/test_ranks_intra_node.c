@@ -1,7 +1,7 @@
 /* Ranks of one node: memory of each that all see, and meetings. Here they are threads of one process. */
 #include "test.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #include <unistd.h>
 

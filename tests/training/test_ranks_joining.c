@@ -4,7 +4,7 @@
 #include "ranks_test.h"
 #include "waves.h"
 
-#include "training/ranks.h"
+#include "parallel/collective/ranks.h"
 
 #ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 8 /* seconds */

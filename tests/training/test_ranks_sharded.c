@@ -3,9 +3,9 @@
 #include "ranks_test.h"
 #include "waves.h"
 
-#include "training/parts.h"
-#include "training/ranks.h"
-#include "training/trainer_lock.h"
+#include "parallel/collective/ranks.h"
+#include "runs/parts.h"
+#include "trainer/trainer_lock.h"
 
 #ifdef SIGMA_ADDRESS_SANITIZER
 #define TIMEOUT 12 /* seconds */

@@ -1,4 +1,5 @@
 /* The learning rate finder: its curve, its proposal, and that it leaves no trace. */
+#include "train/train.h"
 #include "waves.h"
 
 #include <unistd.h>

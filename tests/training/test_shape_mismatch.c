@@ -1,4 +1,5 @@
 /* Data whose examples do not fit the network: which layer wants them otherwise, and what would fit. */
+#include "train/train.h"
 #include "waves.h"
 
 #define EXAMPLES 6

@@ -1,7 +1,7 @@
 /* Weights from PyTorch and back: files that it saved, what the networks output with them, names and bits. */
 #include "test.h"
 #include "torch_models.h"
-#include "training/trainer.h"
+#include "trainer/trainer.h"
 
 #include <sigma/sigma.h>
 #include <unistd.h>

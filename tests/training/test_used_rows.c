@@ -1,5 +1,6 @@
 /* Embeddings whose unused rows stay as they are: against PyTorch's sparse optimisers (used_rows_torch.py),
  * and with all of ours. */
+#include "train/train.h"
 #include "used_rows_torch.h"
 #include "waves.h"
 

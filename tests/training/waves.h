@@ -5,7 +5,8 @@
 
 #include "test.h"
 
-#include "training/trainer.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
 #include <sigma/sigma.h>
 
 #define WAVE_EXAMPLES 40

@@ -1,6 +1,6 @@
 /* What the log of a run says of its beginning and end. */
+#include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
-#include "training/run_folder.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* The metrics of a run, as far as they have been written; lines that are none are counted and left out. */
+#include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
-#include "training/run_folder.h"
 
 #include <errno.h>
 #include <math.h>

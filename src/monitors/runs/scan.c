@@ -1,7 +1,7 @@
 /* Looks through the folder: cheap for a run whose files are as they were. */
+#include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
-#include "training/files_version.h"
-#include "training/run_folder.h"
+#include "runs/files_version.h"
 
 #include <errno.h>
 #include <fcntl.h>

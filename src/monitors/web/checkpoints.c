@@ -1,5 +1,5 @@
 /* Checkpoints: listing, giving, taking, deleting. By name only; what comes is checked before it is there. */
-#include "training/checkpoints.h"
+#include "runs/checkpoints.h"
 #include "monitors/web/steer.h"
 
 #include <errno.h>
@@ -81,8 +81,7 @@ sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, 
 {
     sgm__web_trainer *watched;
     SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
-    const sgm__control_call call = {.trainer = watched->trainer};
-    sgm_status status = sgm__checkpoint_add(&call, request->path, request->file);
+    sgm_status status = sgm__checkpoint_add(watched->trainer, request->path, request->file);
     if (status == SGM_OK)
         sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
                  request->path, request->length);

@@ -1,6 +1,5 @@
 /* The part that looks into networks: its routes, and what they share. */
 #include "monitors/web/inspect.h"
-#include "training/control.h"
 
 #include <math.h>
 

@@ -2,8 +2,7 @@
  * network predicts, beside the training. */
 #include "monitors/web/inspect.h"
 #include "monitors/web/network_copy.h"
-#include "training/control.h"
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 #include <stdio.h>

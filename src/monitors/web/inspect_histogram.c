@@ -3,8 +3,7 @@
  * between two of its steps. */
 #include "base/clock.h"
 #include "monitors/web/inspect.h"
-#include "training/control.h"
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 #include <stdio.h>

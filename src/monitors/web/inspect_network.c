@@ -1,8 +1,8 @@
 /* GET /api/network: the layers, how they hang together, and what they take. */
 #include "monitors/web/inspect.h"
 #include "network/layout.h"
-#include "training/layer_times.h"
-#include "training/trainer_lock.h"
+#include "trainer/layer_times.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* GET /api/picture: what a parameter looks like. */
 #include "monitors/web/inspect.h"
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 

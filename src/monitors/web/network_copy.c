@@ -1,7 +1,6 @@
 #include "monitors/web/network_copy.h"
-#include "training/control.h"
-#include "training/operator.h"
-#include "training/trainer_lock.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
 
 /* With the lock. NULL: an error says why. */
 static char *notation_of(sgm_trainer *trainer, sgm__web_readiness readiness)

@@ -2,8 +2,8 @@
 #ifndef SGM_MONITORS_WEB_NETWORK_COPY_H
 #define SGM_MONITORS_WEB_NETWORK_COPY_H
 
+#include "infer/inference_copy.h"
 #include "monitors/web/web.h"
-#include "training/inference_copy.h"
 
 typedef struct sgm__web_copy {
     sgm__inference_copy copied;

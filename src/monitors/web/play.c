@@ -1,12 +1,10 @@
 /* Playing with what a network has learnt, while it learns: predictions for inputs that somebody draws, inputs
  * that it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a
  * training step waits no longer than its parameters take to be copied. */
-#include "monitors/web/inspect.h"
+#include "control/control_answer.h"
+#include "hooks_ready/target_maximiser.h"
 #include "monitors/web/network_copy.h"
-#include "training/control.h"
-#include "training/control_answer.h"
-#include "training/hooks_ready/target_maximiser.h"
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* What of a trainer is recorded: the values that somebody watches, and where they are read. */
 #include "monitors/web/web_internal.h"
 #include "registry/pattern.h"
-#include "training/trainer_lock.h"
+#include "trainer/trainer_lock.h"
 
 #include <math.h>
 

@@ -4,6 +4,7 @@
  * leaves them in a buffer that the monitor's thread empties. How long that takes is measured, and how long an
  * iteration: so many are left out that sampling takes less than half a hundredth of the time. Nobody is
  * waited for: an iteration at which the buffer is being taken is not sampled, the next one is. */
+#include "loop/trainer_run.h"
 #include "monitors/web/web_internal.h"
 #include "registry/pattern.h"
 

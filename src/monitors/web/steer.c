@@ -1,7 +1,7 @@
 /* Steering: commands to trainers, and the record of what was changed. */
 #include "monitors/web/steer.h"
-#include "training/change_record.h"
-#include "training/control.h"
+#include "control/control.h"
+#include "journal/change_record.h"
 
 #define LONGEST_COMMAND ((size_t)16 << 20) /* a tensor as a list is long */
 #define LONGEST_CHECKPOINT ((size_t)1 << 30)

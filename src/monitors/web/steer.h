@@ -7,7 +7,7 @@
 #define SGM__WEB_WHO "monitor" /* in the log, and in the record of changes */
 
 /* --- steer.c --- */
-/* A command of training/control.h to a trainer; `request` and `answer` stay the caller's. */
+/* A command of control/control.h to a trainer; `request` and `answer` stay the caller's. */
 sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
                             json_t *answer);
 

@@ -1,10 +1,10 @@
 /* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
 #include "base/clock.h"
 #include "base/json_text.h"
+#include "journal/change_record.h"
 #include "monitors/web/web_internal.h"
-#include "training/change_record.h"
-#include "training/ranks.h"
-#include "training/trainer_lock.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,0 +1,72 @@
+#include "control/control_answer.h"
+#include "base/base.h"
+#include "journal/changes.h"
+
+#include <math.h>
+
+#define SHOWN_ELEMENTS 128 /* of a tensor */
+
+json_t *sgm__answer_text(const char *text)
+{
+    json_t *value = json_string(text);
+    char *plain = value == NULL ? sgm__strdup(text) : NULL;
+    if (plain != NULL) {
+        for (char *c = plain; *c != '\0'; c++)
+            if ((unsigned char)*c >= 0x80)
+                *c = '?';
+        value = json_string(plain);
+        sgm__free(plain);
+    }
+    return value;
+}
+
+json_t *sgm__answer_number(double number)
+{
+    return isfinite(number) ? json_real(number) : json_null();
+}
+
+json_t *sgm__answer_content(const sgm_content *content)
+{
+    if (content->kind == SGM_KIND_NUMBER)
+        return sgm__answer_number(content->as.number);
+    if (content->kind == SGM_KIND_TEXT)
+        return sgm__answer_text(content->as.text);
+    return content->kind == SGM_KIND_TENSOR ? json_null() : sgm__content_change_json(content);
+}
+
+/* "float32 [3], -0.5 to 2, mean 0.25: [...]", the elements of small ones, shortened. */
+static char *tensor_text(const sgm_tensor *tensor, const char *type)
+{
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
+    double *values = sgm__calloc(count + 1, sizeof *values), minimum = INFINITY, maximum = -INFINITY, sum = 0;
+    if (values == NULL || count == 0 || sgm_tensor_read(tensor, values, count) != SGM_OK) {
+        sgm__free(values);
+        return NULL;
+    }
+    for (size_t i = 0; i < count; i++) {
+        minimum = fmin(minimum, values[i]);
+        maximum = fmax(maximum, values[i]);
+        sum += values[i];
+    }
+    sgm__free(values);
+    char *elements = count <= SHOWN_ELEMENTS ? sgm_tensor_text(tensor, SHOWN_ELEMENTS) : NULL;
+    char *text = sgm__format("%s, %.6g to %.6g, mean %.6g%s%s", type, minimum, maximum, sum / (double)count,
+                             elements != NULL ? "\n" : "", elements != NULL ? elements : "");
+    sgm_string_free(elements);
+    return text;
+}
+
+void sgm__answer_add(json_t *list, const char *identifier, const sgm_content *content)
+{
+    char *text = sgm_content_describe(content);
+    char *more =
+        content->kind == SGM_KIND_TENSOR && text != NULL ? tensor_text(content->as.tensor, text) : NULL;
+    json_t *item = json_object();
+    json_object_set_new(item, "identifier", sgm__answer_text(identifier));
+    json_object_set_new(item, "kind", json_string(sgm_kind_name(content->kind)));
+    json_object_set_new(item, "value", sgm__answer_content(content));
+    json_object_set_new(item, "text", sgm__answer_text(more != NULL ? more : text != NULL ? text : ""));
+    sgm__free(more);
+    json_array_append_new(list, item);
+    sgm_string_free(text);
+}

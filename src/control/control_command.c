@@ -1,0 +1,471 @@
+/* What commands ask for: reading a request, finding its command, doing it, telling the log. */
+#include "base/json_text.h"
+#include "control/control_internal.h"
+#include "journal/change_record.h"
+#include "runs/checkpoints.h"
+#include "runs/orders.h"
+#include "trainer/trainer_lock.h"
+
+#include <stdio.h>
+
+#define MAXIMUM_FIELDS 3
+#define SOON 0.5              /* seconds in which who only looks gets it between two steps, or as it is */
+#define WITHIN "within"       /* a field of each command */
+#define MAXIMUM_SECONDS 86400 /* of it */
+
+/* --- commands: each reads fields that are texts, and adds to the answer --- */
+
+const char *sgm__command_field(const sgm__command *c, const char *name)
+{
+    return json_string_value(json_object_get(c->request, name));
+}
+
+static sgm_status do_pause(sgm__command *c)
+{
+    return sgm_trainer_pause(c->call->trainer);
+}
+
+static sgm_status do_resume(sgm__command *c)
+{
+    return sgm_trainer_resume(c->call->trainer);
+}
+
+static sgm_status do_step(sgm__command *c)
+{
+    int64_t iterations;
+    const char *text = sgm__command_field(c, "iterations");
+    if (!sgm__parse_int64(text, &iterations))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "step: expected a number of iterations, got '%.100s'", text);
+    return sgm_trainer_step(c->call->trainer, iterations);
+}
+
+static sgm_status do_stop(sgm__command *c)
+{
+    const char *text = sgm__command_field(c, "reason"), *who = c->call->who;
+    char *reason = text != NULL ? sgm__format("%s: %s", who, text) : sgm__strdup(who);
+    sgm_status status = reason != NULL ? sgm_trainer_stop(c->call->trainer, reason) : SGM_ERROR_MEMORY;
+    sgm__free(reason);
+    return status;
+}
+
+static sgm_status do_reset(sgm__command *c)
+{
+    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = c->call->who});
+}
+
+/* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
+
+/* The name that is asked for, or one of the iteration that is not taken; sgm__free. */
+static char *name_to_save(const sgm__command *c)
+{
+    const char *given = sgm__command_field(c, "name");
+    if (given != NULL)
+        return sgm__strdup(given);
+    long long iteration = (long long)c->call->trainer->position.iteration;
+    char *name = sgm__format("iteration-%lld", iteration);
+    for (int again = 2; name != NULL && sgm__checkpoint_exists(c->call->trainer, name); again++) {
+        sgm__free(name);
+        name = sgm__format("iteration-%lld-%d", iteration, again);
+    }
+    return name;
+}
+
+static sgm_status save_as(const sgm__command *c, const char *name)
+{
+    const char *word = sgm__command_field(c, "replace");
+    bool replace = word != NULL && (strcmp(word, "true") == 0 || strcmp(word, "replace") == 0);
+    char *path = NULL;
+    if (word != NULL && !replace && strcmp(word, "false") != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "save: expected 'replace' behind the name, got '%.100s'", word);
+    SGM_TRY(sgm__checkpoint_path(c->call->trainer, name, true, &path));
+    sgm_status status =
+        !replace && sgm__checkpoint_exists(c->call->trainer, name)
+            ? sgm_fail(SGM_ERROR_STATE,
+                       "there is a checkpoint '%s' already; choose another name, or say 'replace'", name)
+            : sgm_trainer_save(c->call->trainer, path);
+    sgm__free(path);
+    return status;
+}
+
+static sgm_status do_save(sgm__command *c)
+{
+    char *name = name_to_save(c);
+    sgm_status status = name != NULL ? save_as(c, name) : SGM_ERROR_MEMORY;
+    char *file = status == SGM_OK ? sgm__format("%s.safetensors", name) : NULL;
+    if (file != NULL)
+        json_object_set_new(c->answer, "file", sgm__answer_text(file));
+    sgm__free(file);
+    sgm__free(name);
+    return status;
+}
+
+static sgm_status do_restore(sgm__command *c)
+{
+    char *path = NULL;
+    sgm_status status = sgm__checkpoint_path(c->call->trainer, sgm__command_field(c, "name"), false, &path);
+    if (status == SGM_OK)
+        status = sgm__trainer_order(c->call->trainer, SGM__ORDER_RESTORE,
+                                    (sgm__order_texts){.who = c->call->who, .what = path});
+    sgm__free(path);
+    return status;
+}
+
+/* --- changes --- */
+
+static sgm_status do_changes(sgm__command *c)
+{
+    json_t *list = sgm__changes_json(c->call->trainer, 0);
+    return json_object_set_new(c->answer, "changes", list) == 0 ? SGM_OK : sgm__fail_memory(64);
+}
+
+static sgm_status do_undo(sgm__command *c)
+{
+    const char *text = sgm__command_field(c, "number");
+    int64_t number = 0, undone = 0;
+    sgm__hook_undo hook;
+    if (text != NULL && (!sgm__parse_int64(text, &number) || number < 1))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "undo: expected the number of a change, from 1, got '%.100s'",
+                        text);
+    SGM_TRY(sgm__trainer_enter(c->call->trainer));
+    sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
+    sgm__trainer_unlock(c->call->trainer);
+    if (status == SGM_OK && hook.name != NULL)
+        status = sgm__command_undo_hook(c, undone, &hook);
+    sgm__hook_undo_clear(&hook);
+    SGM_TRY(status);
+    json_object_set_new(c->answer, "undone", json_integer(undone));
+    return SGM_OK;
+}
+
+/* --- status --- */
+
+typedef struct status_row {
+    const char *key, *identifier;
+} status_row;
+
+static const status_row status_rows[] = {
+    {"epoch", "epoch"},
+    {"iteration", "iteration"},
+    {"loss", "training.loss"},
+    {"accuracy", "training.accuracy"},
+    {"learning_rate", "optimiser.current_learning_rate"},
+    {"seconds", "running_time"},
+};
+
+static sgm_status add_numbers(sgm__command *c)
+{
+    for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
+        sgm_content content = {0};
+        SGM_TRY(sgm_resolve_one(c->call->trainer->registry, status_rows[i].identifier, &content));
+        json_object_set_new(c->answer, status_rows[i].key, sgm__answer_content(&content));
+        sgm_content_clear(&content);
+    }
+    if (c->call->trainer->epochs > 0)
+        json_object_set_new(c->answer, "epochs", json_integer(c->call->trainer->epochs));
+    return SGM_OK;
+}
+
+/* What the run's thread leaves for those who cannot wait for it. */
+static void add_whereabouts(sgm__command *c)
+{
+    sgm__whereabouts *place = &c->call->trainer->whereabouts;
+    const char *doing = atomic_load(&place->doing);
+    json_object_set_new(c->answer, "epoch", json_integer(atomic_load(&place->epoch)));
+    json_object_set_new(c->answer, "iteration", json_integer(atomic_load(&place->iteration)));
+    json_object_set_new(c->answer, "busy", json_string(doing != NULL ? doing : "busy"));
+}
+
+static void add_text(sgm__command *c, const char *key, char *text)
+{
+    if (text != NULL)
+        json_object_set_new(c->answer, key, sgm__answer_text(text));
+    sgm__free(text);
+}
+
+static sgm_status do_status(sgm__command *c)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    sgm_trainer *trainer = c->call->trainer;
+    json_object_set_new(c->answer, "trainer", sgm__answer_text(trainer->name));
+    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(trainer)]));
+    if (c->locked)
+        SGM_TRY(add_numbers(c));
+    else
+        add_whereabouts(c);
+    add_text(c, "paused_by", sgm__trainer_paused_by(trainer));
+    add_text(c, "silent", sgm__trainer_silent(trainer));
+    return SGM_OK;
+}
+
+/* --- requests --- */
+
+/* The trainer's lock while a command acts. */
+typedef enum locking {
+    OPEN,   /* it has none, or takes it itself */
+    LOCKED, /* it has it, or is not done */
+    EITHER  /* it has it, if that is to be had at once; else it does what is possible without */
+} locking;
+
+typedef struct command_row {
+    const char *name;
+    sgm_status (*act)(sgm__command *c);
+    const char *fields[MAXIMUM_FIELDS];
+    size_t needed; /* of them */
+    locking lock;
+    bool quick;  /* never waits for a step, or not for long */
+    bool told;   /* in the log */
+    bool shared; /* all ranks do it; the others move to where the first one is, or wait for it */
+} command_row;
+
+static const command_row rows[] = {
+    {"status", do_status, {NULL}, 0, EITHER, .quick = true},
+    {"pause", do_pause, {NULL}, 0, OPEN, .quick = true, .told = true},
+    {"resume", do_resume, {NULL}, 0, OPEN, .quick = true, .told = true},
+    {"step", do_step, {"iterations"}, 1, OPEN, .quick = true, .told = true},
+    {"stop", do_stop, {"reason"}, 0, OPEN, .quick = true, .told = true},
+    {"reset", do_reset, {NULL}, 0, OPEN, .told = true},
+    {"save", do_save, {"name", "replace"}, 0, LOCKED, .told = true},
+    {"restore", do_restore, {"name"}, 1, OPEN, .told = true},
+    {"get", sgm__command_get, {"identifier", "file"}, 1, .lock = EITHER},
+    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, LOCKED, .told = true, .shared = true},
+    {"undo", do_undo, {"number"}, 0, OPEN, .told = true, .shared = true},
+    {"changes", do_changes, {NULL}, 0, OPEN, .quick = true},
+    {"list", sgm__command_list, {"identifier", "values"}, 0, .lock = OPEN},
+    {"attach", sgm__command_attach, {"hook"}, 1, OPEN, .told = true, .shared = true},
+    {"detach", sgm__command_detach, {"name"}, 1, OPEN, .told = true, .shared = true},
+    {"hooks", sgm__command_hooks, {NULL}, 0, OPEN, .quick = true},
+};
+#define ROW_COUNT (sizeof rows / sizeof *rows)
+
+static sgm_status find_row(const char *name, const command_row **row)
+{
+    const char *names[ROW_COUNT];
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "expected {\"command\": ...}, there is no command in it");
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        names[i] = rows[i].name;
+        *row = &rows[i];
+        if (strcmp(name, names[i]) == 0)
+            return SGM_OK;
+    }
+    const char *near = sgm__nearest(name, names, ROW_COUNT);
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "unknown command '%.100s'%s%s%s", name,
+                    near != NULL ? " (did you mean '" : "", near != NULL ? near : "",
+                    near != NULL ? "'?)" : "");
+}
+
+static sgm_status fail_unknown_field(const command_row *row, const char *key)
+{
+    sgm__text there = {0};
+    for (int i = 0; i < MAXIMUM_FIELDS && row->fields[i] != NULL; i++)
+        sgm__text_append(&there, "%s%s", i > 0 ? ", " : "; there is ", row->fields[i]);
+    sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "%s has no field '%.100s'%s", row->name, key,
+                                 there.data != NULL ? there.data : "");
+    sgm__text_free(&there);
+    return status;
+}
+
+/* Numbers, booleans and values that are lists become texts, as a person would type them; nothing else may
+ * come. */
+static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
+{
+    if (strcmp(key, "command") == 0 || strcmp(key, WITHIN) == 0)
+        return SGM_OK;
+    bool known = false;
+    for (int i = 0; i < MAXIMUM_FIELDS; i++)
+        known |= row->fields[i] != NULL && strcmp(key, row->fields[i]) == 0;
+    if (!known)
+        return fail_unknown_field(row, key);
+    if (json_is_string(value))
+        return SGM_OK;
+    bool list = json_is_array(value) && strcmp(key, "value") == 0; /* of a tensor */
+    if (!json_is_number(value) && !json_is_boolean(value) && !list)
+        return sgm_fail(SGM_ERROR_TYPE, "%s: '%s' must be a text, a number, true or false", row->name, key);
+    char *text = sgm__json_text(value);
+    int failed = text != NULL ? json_object_set_new(request, key, json_string(text)) : -1;
+    sgm__free(text);
+    return failed == 0 ? SGM_OK : sgm__fail_memory(32);
+}
+
+static sgm_status read_request(const sgm__command *c, const command_row *row, json_t *request)
+{
+    const char *key;
+    json_t *value;
+    void *next;
+    json_object_foreach_safe(request, next, key, value)
+    {
+        SGM_TRY(read_field(request, row, key, value));
+    }
+    if (!c->call->files && json_object_get(request, "file") != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: files cannot be named from here", row->name);
+    for (size_t i = 0; i < row->needed; i++)
+        if (json_object_get(request, row->fields[i]) == NULL)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s needs the field '%s'", row->name, row->fields[i]);
+    return SGM_OK;
+}
+
+/* " iris.learning_rate 0.1", as far as a line of the log has room. */
+static char *words_of(const sgm__command *c, const command_row *row)
+{
+    const char *words[2] = {NULL, NULL};
+    for (int i = 0, n = 0; i < MAXIMUM_FIELDS && n < 2; i++)
+        if (row->fields[i] != NULL && sgm__command_field(c, row->fields[i]) != NULL)
+            words[n++] = sgm__command_field(c, row->fields[i]);
+    return sgm__format("%s%.200s%s%.200s", words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "",
+                       words[1] != NULL ? " " : "", words[1] != NULL ? words[1] : "");
+}
+
+/* Where that was: what is quick has not waited for the step. */
+static void tell(const sgm__command *c, const command_row *row)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    char place[80] = "";
+    if (row->act != do_pause && row->act != do_stop)
+        snprintf(place, sizeof place, ", after epoch %lld, iteration %lld",
+                 (long long)atomic_load(&trainer->whereabouts.epoch),
+                 (long long)atomic_load(&trainer->whereabouts.iteration));
+    char *words = words_of(c, row);
+    sgm__log(SGM_LOG_INFO, trainer->name, "%s: %s%s%s", c->call->who, row->name, words != NULL ? words : "",
+             place);
+    sgm__free(words);
+}
+
+/* Nobody would know what became of it, but for the log. */
+static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, sgm_status status)
+{
+    char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
+    if (status == SGM_ERROR_INTERRUPTED && sgm__patience_has_left() && row->told)
+        sgm__log(SGM_LOG_WARNING, c->call->trainer->name, "%s: %s%s was not done: who asked has left",
+                 c->call->who, row->name, words != NULL ? words : "");
+    sgm_fail(status, "%s", message != NULL ? message : "no memory");
+    sgm__free(message);
+    sgm__free(words);
+    return status;
+}
+
+static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    SGM_TRY(sgm__trainer_enter(trainer));
+    c->locked = true;
+    sgm_status status = sgm__patience_has_left() ? sgm__patience_check(trainer) : row->act(c);
+    if (status == SGM_OK && noted && trainer->strategy != NULL)
+        trainer->strategy->note(trainer, c->call->who, c->request);
+    sgm__trainer_unlock(trainer);
+    c->locked = false;
+    return status;
+}
+
+/* *busy: with this little patience the trainer could not be locked. */
+static sgm_status act_soon(sgm__command *c, const command_row *row, double seconds, bool *busy)
+{
+    sgm_trainer *trainer = c->call->trainer;
+    const sgm__patience *usual = sgm__patience_now();
+    sgm__patience little = usual != NULL ? *usual : (sgm__patience){.asked = sgm__now()};
+    double until = sgm__now() + seconds;
+    little.until = little.until > 0 && little.until < until ? little.until : until;
+    sgm__patience_set(&little);
+    sgm_status status = sgm__trainer_enter(trainer);
+    c->locked = status == SGM_OK;
+    *busy = !c->locked;
+    if (c->locked || sgm__now() >= until) /* values that need no lock can be read */
+        status = row->act(c);
+    if (c->locked)
+        sgm__trainer_unlock(trainer);
+    c->locked = false;
+    sgm__patience_set(usual);
+    return status;
+}
+
+static sgm_status act_either(sgm__command *c, const command_row *row)
+{
+    bool busy;
+    sgm_status status = act_soon(c, row, SOON, &busy);
+    return status != SGM_OK && busy && sgm__patience_check(c->call->trainer) == SGM_OK
+               ? act_locked(c, row, false)
+               : status;
+}
+
+static sgm_status act(sgm__command *c, const command_row *row)
+{
+    const sgm__strategy *strategy = c->call->trainer->strategy;
+    bool noted = row->shared && strategy != NULL && strategy->meet != NULL; /* other processes do it, too */
+    if (sgm__patience_has_left())
+        return sgm__patience_check(c->call->trainer);
+    if (row->lock == LOCKED || noted)
+        return act_locked(c, row, noted);
+    return row->lock == EITHER ? act_either(c, row) : row->act(c);
+}
+
+/* "within": seconds that who asks wants to wait. */
+static sgm_status read_patience(json_t *request, sgm__patience *patience)
+{
+    const json_t *within = json_object_get(request, WITHIN);
+    const sgm__patience *usual = sgm__patience_now();
+    *patience = usual != NULL ? *usual : (sgm__patience){.asked = sgm__now()};
+    if (within == NULL)
+        return SGM_OK;
+    double seconds = json_is_number(within) ? json_number_value(within) : 0;
+    if (!(seconds > 0 && seconds <= MAXIMUM_SECONDS))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'" WITHIN "' must be a number of seconds, more than 0 and at most "
+                        "%d",
+                        MAXIMUM_SECONDS);
+    patience->until = patience->asked + seconds;
+    json_object_del(request, WITHIN);
+    return SGM_OK;
+}
+
+static sgm_status obey(sgm__command *c, json_t *request)
+{
+    const command_row *row = NULL;
+    SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
+    SGM_TRY(read_request(c, row, request));
+    sgm_status status = act(c, row);
+    if (status != SGM_OK)
+        return tell_withdrawn(c, row, status);
+    if (row->told)
+        tell(c, row);
+    return SGM_OK;
+}
+
+sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer)
+{
+    sgm__command c = {.call = call, .request = request, .answer = answer};
+    sgm__patience patience;
+    if (!json_is_object(request))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "expected a JSON object on a line, such as {\"command\": \"status\"}");
+    SGM_TRY(read_patience(request, &patience));
+    const sgm__patience *before = sgm__patience_now();
+    if (before != NULL || patience.until > 0)
+        sgm__patience_set(&patience);
+    sgm_status status = obey(&c, request);
+    sgm__patience_set(before);
+    return status;
+}
+
+bool sgm__control_is_quick(const char *line, size_t length)
+{
+    const command_row *row = NULL;
+    json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL);
+    bool known = find_row(json_string_value(json_object_get(request, "command")), &row) == SGM_OK;
+    json_decref(request);
+    sgm_clear_error();
+    return !known || row->quick; /* what is no command is soon told */
+}
+
+char *sgm__control_answer(const sgm__control_call *call, const char *line, size_t length)
+{
+    json_t *request = json_loadb(line, length, JSON_REJECT_DUPLICATES, NULL), *answer = json_object();
+    json_object_set_new(answer, "ok", json_true());
+    if (sgm__control_obey(call, request, answer) != SGM_OK) {
+        json_object_clear(answer);
+        json_object_set_new(answer, "ok", json_false());
+        json_object_set_new(answer, "error", sgm__answer_text(sgm_last_error()));
+    }
+    char *text = sgm__json_text(answer);
+    json_decref(answer);
+    json_decref(request);
+    return text;
+}

@@ -1,0 +1,443 @@
+/* The control socket of a run: a thread that polls its clients and does what is quick, and one that does, one
+ * after the other, what has to wait for a step. Only that takes the trainer's lock for long, so that a client
+ * that sends nothing, or does not read, delays no step, and a long step no question how things are. */
+#include "control/control_socket.h"
+#include "control/control.h"
+#include "trainer/trainer_lock.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#define MAXIMUM_CLIENTS 16 /* of one more, the one that has been silent for longest goes */
+#define OWN_WAITS 2        /* of poll: the wake-up and the listener, before the clients */
+#define PATIENCE 60.0      /* seconds that a command waits for a trainer which is busy */
+
+typedef struct client {
+    int descriptor; /* -1: free */
+    double active;  /* when it sent or took something last */
+    char *input;    /* SGM__LONGEST_COMMAND + 1 bytes */
+    size_t length;
+    char *output; /* NULL: nothing is left to send */
+    size_t sent, output_length;
+    bool leaving; /* once the output is sent */
+    /* Guarded by the server's lock while the worker has it: it is neither read from nor dropped then. */
+    bool working;  /* from when its line is in the queue until the answer has come */
+    char *request; /* that line */
+    char *done;    /* the answer; NULL: not yet */
+    bool answered; /* also without memory for one */
+    double asked;
+    struct client *next; /* in the queue */
+} client;
+
+struct sgm__control_server {
+    sgm__control_call call;
+    atomic_bool ending;
+    struct sockaddr_un address;
+    int listener, wake;
+    pthread_t thread, worker;
+    client clients[MAXIMUM_CLIENTS];
+    pthread_mutex_t lock;
+    pthread_cond_t more;
+    client *first, **last; /* the queue of the worker */
+    bool closing;          /* the worker has ended */
+};
+
+/* --- clients --- */
+
+static void drop(client *c)
+{
+    close(c->descriptor);
+    sgm__free(c->input);
+    sgm__free(c->output);
+    *c = (client){.descriptor = -1};
+}
+
+static void refuse(int descriptor)
+{
+    static const char text[] = "{\"ok\":false,\"error\":\"all places are taken by commands that wait for the "
+                               "trainer: ask later\"}\n";
+    ssize_t sent = send(descriptor, text, sizeof text - 1, MSG_NOSIGNAL | MSG_DONTWAIT);
+    (void)sent; /* it would have been a courtesy */
+    close(descriptor);
+}
+
+/* Without a descriptor to spare the client stays in the queue, and poll would come back at once. */
+static void accept_client(sgm__control_server *server)
+{
+    int descriptor = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+    if (descriptor < 0) {
+        if (errno != EAGAIN && errno != ECONNABORTED && errno != EINTR)
+            poll(&(struct pollfd){.fd = server->wake, .events = POLLIN}, 1, 100);
+        return;
+    }
+    client *place = NULL;
+    for (size_t i = 0; i < MAXIMUM_CLIENTS && (place == NULL || place->descriptor >= 0); i++) {
+        client *c = &server->clients[i];
+        if (!c->working && (place == NULL || c->descriptor < 0 || c->active < place->active))
+            place = c;
+    }
+    if (place == NULL) {
+        refuse(descriptor);
+        return;
+    }
+    if (place->descriptor >= 0)
+        drop(place);
+    *place = (client){
+        .descriptor = descriptor, .active = sgm__now(), .input = sgm__alloc(SGM__LONGEST_COMMAND + 1)};
+    if (place->input == NULL)
+        drop(place);
+}
+
+static void send_rest(client *c)
+{
+    while (c->output != NULL) {
+        ssize_t count =
+            send(c->descriptor, c->output + c->sent, c->output_length - c->sent, MSG_NOSIGNAL | MSG_DONTWAIT);
+        if (count < 0) {
+            if (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)
+                drop(c);
+            return;
+        }
+        c->active = sgm__now();
+        c->sent += (size_t)count;
+        if (c->sent == c->output_length) {
+            sgm__free(c->output);
+            c->output = NULL;
+        }
+    }
+    if (c->leaving)
+        drop(c);
+}
+
+/* Takes `text` over. */
+static void answer(client *c, char *text)
+{
+    c->output = text != NULL ? sgm__format("%s\n", text) : NULL;
+    sgm__free(text);
+    if (c->output == NULL) {
+        drop(c);
+        return;
+    }
+    c->sent = 0;
+    c->output_length = strlen(c->output);
+    send_rest(c);
+}
+
+/* A line that was sent is no command any more when nobody can hear its answer. */
+static bool has_left(const void *asker)
+{
+    const client *c = asker;
+    struct pollfd look = {.fd = c->descriptor};
+    return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLERR)) != 0;
+}
+
+static char *answer_with_patience(sgm__control_server *server, const client *c, double asked,
+                                  const char *line, size_t length)
+{
+    const sgm__patience patience = {.asked = asked,
+                                    .until = asked + PATIENCE,
+                                    .ending = &server->ending,
+                                    .has_left = has_left,
+                                    .asker = c};
+    sgm__patience_set(&patience);
+    char *text = sgm__control_answer(&server->call, line, length);
+    sgm__patience_set(NULL);
+    return text;
+}
+
+/* For the worker; false: no memory. */
+static bool queue_line(sgm__control_server *server, client *c, size_t length)
+{
+    char *line = sgm__strndup(c->input, length);
+    if (line == NULL)
+        return false;
+    pthread_mutex_lock(&server->lock);
+    c->request = line;
+    c->asked = sgm__now();
+    c->working = true;
+    c->answered = false;
+    c->next = NULL;
+    *server->last = c;
+    server->last = &c->next;
+    pthread_cond_signal(&server->more);
+    pthread_mutex_unlock(&server->lock);
+    return true;
+}
+
+static void do_line(sgm__control_server *server, client *c, size_t length)
+{
+    if (sgm__control_is_quick(c->input, length))
+        answer(c, answer_with_patience(server, c, sgm__now(), c->input, length));
+    else if (!queue_line(server, c, length))
+        answer(c, NULL);
+}
+
+/* Answers the lines that are there, one after the other; the next one when the answer is on its way. */
+static void answer_lines(sgm__control_server *server, client *c)
+{
+    while (c->descriptor >= 0 && c->output == NULL && !c->working && !atomic_load(&server->ending)) {
+        const char *end = memchr(c->input, '\n', c->length);
+        if (end == NULL)
+            break;
+        size_t length = (size_t)(end - c->input);
+        do_line(server, c, length);
+        if (c->descriptor < 0)
+            break;
+        c->length -= length + 1;
+        memmove(c->input, c->input + length + 1, c->length);
+    }
+    if (c->descriptor >= 0 && c->output == NULL && !c->working && c->length > SGM__LONGEST_COMMAND) {
+        c->leaving = true;
+        answer(c, sgm__format("{\"ok\":false,\"error\":\"a command has at most %zu bytes\"}",
+                              SGM__LONGEST_COMMAND));
+    }
+}
+
+static void receive(sgm__control_server *server, client *c)
+{
+    ssize_t count =
+        recv(c->descriptor, c->input + c->length, SGM__LONGEST_COMMAND + 1 - c->length, MSG_DONTWAIT);
+    if (count > 0) {
+        c->length += (size_t)count;
+        c->active = sgm__now();
+        answer_lines(server, c);
+    } else if (count == 0 || (errno != EAGAIN && errno != EWOULDBLOCK && errno != EINTR)) {
+        drop(c);
+    }
+}
+
+/* A client that has an answer to take, or waits for one, is not read from. */
+static void serve(sgm__control_server *server, client *c, short events)
+{
+    if (c->output == NULL && (events & (POLLIN | POLLHUP | POLLERR)) != 0) {
+        receive(server, c);
+    } else if (c->output != NULL && (events & (POLLOUT | POLLHUP | POLLERR)) != 0) {
+        send_rest(c);
+        if (c->descriptor >= 0)
+            answer_lines(server, c);
+    }
+}
+
+/* What the worker has done. */
+static void deliver(sgm__control_server *server)
+{
+    for (size_t i = 0; i < MAXIMUM_CLIENTS; i++) {
+        client *c = &server->clients[i];
+        pthread_mutex_lock(&server->lock);
+        bool answered = c->working && c->answered;
+        char *text = answered ? c->done : NULL;
+        if (answered) {
+            c->done = NULL;
+            c->working = false;
+        }
+        pthread_mutex_unlock(&server->lock);
+        if (answered)
+            answer(c, text);
+        if (answered && c->descriptor >= 0)
+            answer_lines(server, c);
+    }
+}
+
+/* Somebody has written to the wake-up; false: there is nothing more to do. */
+static bool hear_worker(sgm__control_server *server)
+{
+    eventfd_t unused;
+    pthread_mutex_lock(&server->lock);
+    bool closing = server->closing;
+    pthread_mutex_unlock(&server->lock);
+    eventfd_read(server->wake, &unused);
+    deliver(server);
+    return !closing;
+}
+
+static void *serve_all(void *user)
+{
+    sgm__control_server *server = user;
+    for (;;) {
+        struct pollfd waits[OWN_WAITS + MAXIMUM_CLIENTS] = {{.fd = server->wake, .events = POLLIN},
+                                                            {.fd = server->listener, .events = POLLIN}};
+        for (size_t i = 0; i < MAXIMUM_CLIENTS; i++) {
+            const client *c = &server->clients[i];
+            waits[OWN_WAITS + i] = (struct pollfd){.fd = c->working ? -1 : c->descriptor,
+                                                   .events = c->output != NULL ? POLLOUT : POLLIN};
+        }
+        if (poll(waits, OWN_WAITS + MAXIMUM_CLIENTS, -1) < 0)
+            continue;
+        if (waits[0].revents != 0 && !hear_worker(server))
+            return NULL;
+        for (size_t i = 0; i < MAXIMUM_CLIENTS && !atomic_load(&server->ending); i++)
+            if (waits[OWN_WAITS + i].revents != 0)
+                serve(server, &server->clients[i], waits[OWN_WAITS + i].revents);
+        if (waits[1].revents != 0)
+            accept_client(server);
+    }
+}
+
+/* --- the worker --- */
+
+/* The next line; NULL: the run is ending, and there is none left. */
+static client *take_line(sgm__control_server *server)
+{
+    pthread_mutex_lock(&server->lock);
+    while (server->first == NULL && !atomic_load(&server->ending))
+        pthread_cond_wait(&server->more, &server->lock);
+    client *c = server->first;
+    if (c != NULL)
+        server->first = c->next;
+    if (server->first == NULL)
+        server->last = &server->first;
+    pthread_mutex_unlock(&server->lock);
+    return c;
+}
+
+static void *work(void *user)
+{
+    sgm__control_server *server = user;
+    for (client *c; (c = take_line(server)) != NULL;) {
+        char *text = answer_with_patience(server, c, c->asked, c->request, strlen(c->request));
+        pthread_mutex_lock(&server->lock);
+        sgm__free(c->request);
+        c->request = NULL;
+        c->done = text;
+        c->answered = true;
+        pthread_mutex_unlock(&server->lock);
+        eventfd_write(server->wake, 1);
+    }
+    return NULL;
+}
+
+/* --- start and end --- */
+
+/* Only what a run that has died left behind is in the way: the folder's lock keeps living ones out. */
+static sgm_status remove_stale(const char *path)
+{
+    struct stat about;
+    if (lstat(path, &about) != 0)
+        return SGM_OK;
+    if (!S_ISSOCK(about.st_mode))
+        return sgm_fail(SGM_ERROR_FILE, "'%s' is there already, and is no socket", path);
+    return unlink(path) == 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_FILE, "'%s' cannot be replaced: %s", path, sgm__errno_text(errno));
+}
+
+/* The mode is set before there is a name, so that nobody else can connect in between. Those who gave up
+ * stay in the queue of a process that is stopped, and who finds it full does not learn whose it is. */
+static sgm_status listen_here(sgm__control_server *server)
+{
+    const struct sockaddr *address = (const struct sockaddr *)&server->address;
+    const char *path = server->address.sun_path;
+    server->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    server->listener = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (server->wake < 0 || server->listener < 0 || fchmod(server->listener, 0600) != 0)
+        return sgm_fail(SGM_ERROR_FILE, "a socket cannot be made: %s", sgm__errno_text(errno));
+    SGM_TRY(remove_stale(path));
+    if (bind(server->listener, address, sizeof server->address) != 0)
+        return sgm_fail(SGM_ERROR_FILE, "the socket '%s' cannot be made: %s", path, sgm__errno_text(errno));
+    if (chmod(path, 0600) == 0 && listen(server->listener, SOMAXCONN) == 0)
+        return SGM_OK;
+    sgm_status status =
+        sgm_fail(SGM_ERROR_FILE, "the socket '%s' cannot be used: %s", path, sgm__errno_text(errno));
+    unlink(path);
+    return status;
+}
+
+/* Signals are for the program's own threads. */
+static int start_quietly(pthread_t *thread, void *(*function)(void *user), sgm__control_server *server)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, function, server);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static void end_worker(sgm__control_server *server)
+{
+    atomic_store(&server->ending, true);
+    pthread_mutex_lock(&server->lock);
+    pthread_cond_broadcast(&server->more);
+    pthread_mutex_unlock(&server->lock);
+    pthread_join(server->worker, NULL);
+}
+
+static sgm_status start_threads(sgm__control_server *server)
+{
+    int error = start_quietly(&server->worker, work, server);
+    if (error == 0 && (error = start_quietly(&server->thread, serve_all, server)) != 0)
+        end_worker(server);
+    if (error == 0)
+        return SGM_OK;
+    unlink(server->address.sun_path);
+    return sgm_fail(SGM_ERROR_STATE, "its thread cannot be made: %s", sgm__errno_text(error));
+}
+
+static void free_server(sgm__control_server *server)
+{
+    if (server->listener >= 0)
+        close(server->listener);
+    if (server->wake >= 0)
+        close(server->wake);
+    pthread_cond_destroy(&server->more);
+    pthread_mutex_destroy(&server->lock);
+    sgm__free(server);
+}
+
+static sgm_status start(sgm__control_server *server, const char *folder)
+{
+    size_t room = sizeof server->address.sun_path;
+    int length = snprintf(server->address.sun_path, room, "%s/%s", folder, SGM__CONTROL_FILE);
+    if (length < 0 || (size_t)length >= room)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the path of a socket has at most %zu bytes, '%s/%s' has %d; choose a shorter one",
+                        room - 1, folder, SGM__CONTROL_FILE, length);
+    server->address.sun_family = AF_UNIX;
+    SGM_TRY(listen_here(server));
+    return start_threads(server);
+}
+
+sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char *folder)
+{
+    sgm__control_server *server = sgm__calloc(1, sizeof *server);
+    if (server != NULL) {
+        server->listener = server->wake = -1;
+        server->call = (sgm__control_call){.trainer = trainer, .who = "ctl", .files = true};
+        server->last = &server->first;
+        pthread_mutex_init(&server->lock, NULL);
+        pthread_cond_init(&server->more, NULL);
+        for (size_t i = 0; i < MAXIMUM_CLIENTS; i++)
+            server->clients[i].descriptor = -1;
+        if (start(server, folder) == SGM_OK)
+            return server;
+        free_server(server);
+    }
+    sgm__log(SGM_LOG_WARNING, trainer->name, "the run takes no commands from other processes: %s",
+             sgm_last_error());
+    return NULL;
+}
+
+void sgm__control_server_stop(sgm__control_server *server)
+{
+    if (server == NULL)
+        return;
+    end_worker(server); /* whoever waits hears that the run has ended */
+    pthread_mutex_lock(&server->lock);
+    server->closing = true;
+    pthread_mutex_unlock(&server->lock);
+    eventfd_write(server->wake, 1);
+    pthread_join(server->thread, NULL);
+    unlink(server->address.sun_path);
+    for (size_t i = 0; i < MAXIMUM_CLIENTS; i++)
+        if (server->clients[i].descriptor >= 0)
+            drop(&server->clients[i]);
+    free_server(server);
+}

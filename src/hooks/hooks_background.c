@@ -1,0 +1,229 @@
+/* Background hooks: each group runs on a thread of its own, in order, on copies of what its hooks read. A
+ * group that still runs is left out, so that nothing queues up behind a slow hook. */
+#include "hooks/hooks_internal.h"
+
+#include <signal.h>
+#include <stdio.h>
+
+/* --- the threads --- */
+
+static _Thread_local const sgm__hooks *whose; /* of the thread of a bucket */
+
+const sgm__hooks *sgm__hooks_of_background(void)
+{
+    return whose;
+}
+
+static bool is_cancelled(sgm__hooks *hooks, const sgm__hook_entry *entry)
+{
+    pthread_mutex_lock(&hooks->lock);
+    bool cancelled = entry->cancelled;
+    pthread_mutex_unlock(&hooks->lock);
+    return cancelled;
+}
+
+/* With the lock, which is let go while hooks and copy are freed. */
+static void end_batch(sgm__bucket *bucket)
+{
+    sgm__hooks *hooks = bucket->hooks;
+    sgm__hook_entry *garbage = NULL, *next;
+    for (sgm__hook_entry *entry = bucket->first; entry; entry = next) {
+        next = entry->next;
+        entry->next = NULL;
+        entry->busy = false;
+        sgm__hook_entry_drop(entry, &garbage);
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(garbage);
+    sgm_registry_free(bucket->call.registry);
+    pthread_mutex_lock(&hooks->lock);
+    bucket->call.registry = NULL;
+    bucket->first = NULL;
+    bucket->ready = false;
+    if (--hooks->busy_buckets == 0)
+        pthread_cond_broadcast(&hooks->idle);
+}
+
+static void *run_bucket(void *argument)
+{
+    sgm__bucket *bucket = argument;
+    sgm__hooks *hooks = bucket->hooks;
+    whose = hooks;
+    pthread_mutex_lock(&hooks->lock);
+    for (;;) {
+        while (!bucket->ready && !hooks->quit)
+            pthread_cond_wait(&bucket->wake, &hooks->lock);
+        if (!bucket->ready)
+            break;
+        pthread_mutex_unlock(&hooks->lock);
+        for (sgm__hook_entry *entry = bucket->first; entry; entry = entry->next)
+            if (!is_cancelled(hooks, entry))
+                sgm__hook_entry_run(hooks, entry, bucket->call);
+        pthread_mutex_lock(&hooks->lock);
+        end_batch(bucket);
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    return NULL;
+}
+
+/* Signals are for the program's own threads. */
+static int start_thread(sgm__bucket *bucket)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&bucket->thread, NULL, run_bucket, bucket);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
+}
+
+static sgm_status add_bucket(sgm__hooks *hooks)
+{
+    SGM_TRY(sgm__reserve(&hooks->buckets, &hooks->bucket_capacity, hooks->bucket_count + 1,
+                         sizeof *hooks->buckets));
+    sgm__bucket *bucket = sgm__calloc(1, sizeof *bucket);
+    if (!bucket)
+        return SGM_ERROR_MEMORY;
+    bucket->hooks = hooks;
+    pthread_cond_init(&bucket->wake, NULL);
+    int error = start_thread(bucket);
+    if (error) {
+        pthread_cond_destroy(&bucket->wake);
+        sgm__free(bucket);
+        return sgm_fail(SGM_ERROR_STATE, "cannot start a thread for background hooks: %s",
+                        sgm__errno_text(error));
+    }
+    hooks->buckets[hooks->bucket_count++] = bucket;
+    return SGM_OK;
+}
+
+sgm_status sgm__buckets_reserve(sgm__hooks *hooks, size_t count)
+{
+    while (hooks->bucket_count < count)
+        SGM_TRY(add_bucket(hooks));
+    return SGM_OK;
+}
+
+void sgm__hooks_wait(sgm__hooks *hooks)
+{
+    pthread_mutex_lock(&hooks->lock);
+    while (hooks->busy_buckets > 0)
+        pthread_cond_wait(&hooks->idle, &hooks->lock);
+    pthread_mutex_unlock(&hooks->lock);
+}
+
+void sgm__buckets_end(sgm__hooks *hooks)
+{
+    sgm__hooks_wait(hooks);
+    pthread_mutex_lock(&hooks->lock);
+    hooks->quit = true;
+    for (size_t i = 0; i < hooks->bucket_count; i++)
+        pthread_cond_signal(&hooks->buckets[i]->wake);
+    pthread_mutex_unlock(&hooks->lock);
+    for (size_t i = 0; i < hooks->bucket_count; i++) {
+        pthread_join(hooks->buckets[i]->thread, NULL);
+        pthread_cond_destroy(&hooks->buckets[i]->wake);
+        sgm__free(hooks->buckets[i]);
+    }
+    hooks->bucket_count = 0;
+}
+
+/* --- handing over; with the lock --- */
+
+static bool is_due_in(const sgm__hook_entry *entry, size_t group)
+{
+    return entry->due && entry->background && entry->group == group;
+}
+
+static sgm__bucket *bucket_for(sgm__hooks *hooks, size_t group)
+{
+    for (size_t i = 0; i < hooks->count; i++)
+        if (hooks->order[i]->background && hooks->order[i]->group == group && hooks->order[i]->busy)
+            return NULL;
+    for (size_t i = 0; i < hooks->bucket_count; i++)
+        if (!hooks->buckets[i]->first)
+            return hooks->buckets[i];
+    return NULL;
+}
+
+static void leave_out(sgm__hooks *hooks, size_t group)
+{
+    for (size_t i = 0; i < hooks->count; i++) {
+        if (!is_due_in(hooks->order[i], group))
+            continue;
+        hooks->order[i]->due = false;
+        hooks->skipped++;
+    }
+}
+
+static void collect(sgm__hooks *hooks, size_t group, sgm__bucket *bucket)
+{
+    sgm__hook_entry **last = &bucket->first;
+    for (size_t i = 0; i < hooks->count; i++) {
+        sgm__hook_entry *entry = hooks->order[i];
+        if (!is_due_in(entry, group))
+            continue;
+        entry->due = false;
+        entry->busy = true;
+        entry->references++;
+        entry->next = NULL;
+        *last = entry;
+        last = &entry->next;
+    }
+    hooks->busy_buckets++;
+}
+
+/* Without the lock. */
+static sgm_status copy_reads(sgm_registry *source, const sgm__bucket *bucket, sgm_registry *target)
+{
+    if (!target)
+        return sgm_last_status();
+    for (const sgm__hook_entry *entry = bucket->first; entry; entry = entry->next)
+        for (size_t i = 0; i < entry->hook->read_count; i++)
+            SGM_TRY(sgm__copy_matches(source, entry->hook->reads[i], target));
+    return SGM_OK;
+}
+
+/* Without the lock: true when the bucket may run. */
+static bool fill(sgm__hooks *hooks, const sgm_hook_call *call, sgm__bucket *bucket)
+{
+    sgm_registry *copy = sgm_registry_create();
+    sgm_status status = copy_reads(call->registry, bucket, copy);
+    bucket->call = *call;
+    bucket->call.registry = copy;
+    bucket->call.background = true;
+    if (status == SGM_OK)
+        return true;
+    sgm__fail_within("copying what background hooks read");
+    char message[1024];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    for (sgm__hook_entry *entry = bucket->first; entry; entry = entry->next) {
+        sgm_fail(status, "%s", message);
+        sgm__hook_entry_failed(hooks, entry, status, &bucket->call);
+    }
+    return false;
+}
+
+void sgm__buckets_fill(sgm__hooks *hooks, const sgm_hook_call *call)
+{
+    for (size_t i = 0; i < hooks->count; i++) {
+        if (!hooks->order[i]->due || !hooks->order[i]->background)
+            continue;
+        size_t group = hooks->order[i]->group;
+        sgm__bucket *bucket = bucket_for(hooks, group);
+        if (!bucket) {
+            leave_out(hooks, group);
+            continue;
+        }
+        collect(hooks, group, bucket);
+        pthread_mutex_unlock(&hooks->lock);
+        bool filled = fill(hooks, call, bucket);
+        pthread_mutex_lock(&hooks->lock);
+        bucket->ready = filled;
+        if (filled)
+            pthread_cond_signal(&bucket->wake);
+        else
+            end_batch(bucket);
+        i = SIZE_MAX; /* the order may have changed; what was collected is not due any more */
+    }
+}

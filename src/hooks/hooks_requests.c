@@ -1,0 +1,221 @@
+/* What hooks see, leave and ask for. */
+#include "hooks/hooks_internal.h"
+
+/* --- values --- */
+
+static sgm_status check_call(const sgm_hook_call *call, const char *text, const char *what)
+{
+    if (!call || !call->control || !call->registry)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a hook's call is needed: use the one that invoke() was given");
+    if (!text || !text[0])
+        return sgm_fail(SGM_ERROR_ARGUMENT, "hook '%s': %s is empty",
+                        ((const sgm__hook_control *)call->control)->hook->type->name, what);
+    return SGM_OK;
+}
+
+sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content)
+{
+    SGM_TRY(check_call(call, identifier, "an identifier to get"));
+    sgm_status status = sgm_resolve_one(call->registry, identifier, content);
+    if (status == SGM_ERROR_NOT_FOUND && call->background)
+        return sgm_fail(status,
+                        "'%s' is not among what the background hook reads, or had no value: name it "
+                        "in .reads",
+                        identifier);
+    return status;
+}
+
+sgm_status sgm_hook_number(sgm_hook_call *call, const char *identifier, double *value)
+{
+    sgm_content content;
+    SGM_TRY(sgm_hook_get(call, identifier, &content));
+    sgm_status status = SGM_OK;
+    if (content.kind == SGM_KIND_NUMBER)
+        *value = content.as.number;
+    else if (content.kind == SGM_KIND_INTEGER)
+        *value = (double)content.as.integer;
+    else if (content.kind == SGM_KIND_TENSOR && sgm_shape_elements(sgm_tensor_shape(content.as.tensor)) == 1)
+        status = sgm_tensor_read(content.as.tensor, value, 1);
+    else
+        status = sgm_fail(SGM_ERROR_TYPE, "'%s' is %s, expected a number", identifier,
+                          sgm_kind_name(content.kind));
+    sgm_content_clear(&content);
+    return status;
+}
+
+/* Hooks of the same batch find it in their copy, all others in the trainer's. */
+static sgm_status share_in_copy(sgm_registry *copy, const char *name, sgm_content content)
+{
+    sgm_content found;
+    sgm_registry *shared;
+    if (sgm_registry_has(copy, "shared")) {
+        SGM_TRY(sgm_registry_get(copy, "shared", &found));
+        shared = found.as.registry;
+    } else {
+        shared = sgm_registry_create();
+        if (!shared || sgm_registry_put(copy, "shared", shared) != SGM_OK) {
+            sgm_registry_free(shared);
+            return sgm_last_status();
+        }
+    }
+    sgm_status status = sgm_registry_set(shared, name, content);
+    sgm_registry_free(shared);
+    return status;
+}
+
+const sgm_hook *sgm__hook_of_call(const sgm_hook_call *call)
+{
+    const sgm__hook_control *control = call->control;
+    return control != NULL ? control->hook : NULL;
+}
+
+sgm_trainer *sgm_hook_trainer(const sgm_hook_call *call)
+{
+    if (call == NULL || call->control == NULL || call->background)
+        return NULL;
+    return ((const sgm__hook_control *)call->control)->hooks->owner;
+}
+
+sgm_status sgm_hook_share(sgm_hook_call *call, const char *name, sgm_content content)
+{
+    SGM_TRY(check_call(call, name, "the name of a shared result"));
+    const sgm__hook_control *control = call->control;
+    if (call->background)
+        SGM_TRY(share_in_copy(call->registry, name, content));
+    if (control->hooks->mirror)
+        SGM_TRY(sgm_registry_set(control->hooks->mirror, name, content));
+    return sgm_registry_set(control->hooks->shared, name, content);
+}
+
+/* --- requests --- */
+
+/* A copy as if a get had given it. */
+static sgm_status copy_content(const sgm_content *content, sgm_content *copy)
+{
+    *copy = *content;
+    if (content->kind == SGM_KIND_TEXT) {
+        copy->as.text = sgm__strdup(content->as.text ? content->as.text : "");
+        if (!copy->as.text) {
+            *copy = (sgm_content){0};
+            return SGM_ERROR_MEMORY;
+        }
+    } else if (content->kind == SGM_KIND_TENSOR) {
+        copy->as.tensor = sgm_tensor_retain(content->as.tensor);
+    } else if (content->kind == SGM_KIND_REGISTRY) {
+        copy->as.registry = sgm_registry_retain(content->as.registry);
+    }
+    return SGM_OK;
+}
+
+static void append_request(sgm__hooks *hooks, sgm__request *made)
+{
+    pthread_mutex_lock(&hooks->request_lock);
+    *hooks->last_request = made;
+    hooks->last_request = &made->next;
+    atomic_store(&hooks->has_request, true);
+    pthread_mutex_unlock(&hooks->request_lock);
+}
+
+static sgm_status request(sgm_hook_call *call, sgm__request_kind kind, const char *text,
+                          const sgm_content *content)
+{
+    const sgm__hook_control *control = call->control;
+    sgm__request *made = sgm__calloc(1, sizeof *made);
+    if (!made)
+        return SGM_ERROR_MEMORY;
+    made->kind = kind;
+    made->background = call->background;
+    made->who = sgm__strdup(control->hook->type->name);
+    made->text = sgm__strdup(text);
+    if (!made->who || !made->text || copy_content(content, &made->content) != SGM_OK) {
+        sgm__request_free(made);
+        return SGM_ERROR_MEMORY;
+    }
+    append_request(control->hooks, made);
+    return SGM_OK;
+}
+
+sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
+                                 void (*release)(void *user))
+{
+    const sgm__hook_control *control = call->control;
+    sgm__request *made = sgm__calloc(1, sizeof *made);
+    if (!made) {
+        release(user);
+        return SGM_ERROR_MEMORY;
+    }
+    made->kind = SGM__REQUEST_ACT;
+    made->act = act;
+    made->user = user;
+    made->release = release;
+    made->who = sgm__strdup(control->hook->type->name);
+    if (!made->who) {
+        sgm__request_free(made);
+        return SGM_ERROR_MEMORY;
+    }
+    append_request(control->hooks, made);
+    return SGM_OK;
+}
+
+static const sgm_content nothing = {.kind = SGM_KIND_NOTHING};
+
+sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason)
+{
+    SGM_TRY(check_call(call, reason, "the reason to stop"));
+    return request(call, SGM__REQUEST_STOP, reason, &nothing);
+}
+
+sgm_status sgm_hook_request_pause(sgm_hook_call *call)
+{
+    SGM_TRY(check_call(call, "pause", "a request"));
+    const char *text = sgm__hook_of_call(call)->text;
+    return request(call, SGM__REQUEST_PAUSE, text ? text : "", &nothing);
+}
+
+sgm_status sgm_hook_request_reset(sgm_hook_call *call)
+{
+    SGM_TRY(check_call(call, "reset", "a request"));
+    return request(call, SGM__REQUEST_RESET, "", &nothing);
+}
+
+sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name)
+{
+    SGM_TRY(check_call(call, name, "the name of what to save"));
+    return request(call, SGM__REQUEST_SAVE, name, &nothing);
+}
+
+sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content)
+{
+    SGM_TRY(check_call(call, identifier, "the identifier to set"));
+    return request(call, SGM__REQUEST_SET, identifier, &content);
+}
+
+sgm__request *sgm__hooks_take_request(sgm__hooks *hooks)
+{
+    if (!atomic_load(&hooks->has_request))
+        return NULL;
+    pthread_mutex_lock(&hooks->request_lock);
+    sgm__request *first = hooks->first_request;
+    if (first) {
+        hooks->first_request = first->next;
+        if (!hooks->first_request) {
+            hooks->last_request = &hooks->first_request;
+            atomic_store(&hooks->has_request, false);
+        }
+        first->next = NULL;
+    }
+    pthread_mutex_unlock(&hooks->request_lock);
+    return first;
+}
+
+void sgm__request_free(sgm__request *made)
+{
+    if (!made)
+        return;
+    if (made->release)
+        made->release(made->user);
+    sgm_content_clear(&made->content);
+    sgm__free(made->who);
+    sgm__free(made->text);
+    sgm__free(made);
+}

@@ -1,0 +1,454 @@
+/* Criteria as trees: building, copying, comparing, saving what they remember. */
+#include "hooks/when/criteria.h"
+
+#include <math.h>
+
+/* --- building --- */
+
+void sgm_criteria_free(sgm_criteria *criteria)
+{
+    if (criteria == NULL)
+        return;
+    for (size_t i = 0; i < criteria->part_count; i++)
+        sgm_criteria_free(criteria->parts[i]);
+    sgm__free(criteria->parts);
+    sgm__free(criteria->identifier);
+    sgm__free(criteria);
+}
+
+static sgm_criteria *create(sgm__criteria_kind kind)
+{
+    sgm_criteria *node = sgm__calloc(1, sizeof *node);
+    if (node == NULL)
+        return NULL;
+    node->kind = kind;
+    node->depth = 1;
+    node->nodes = 1;
+    return node;
+}
+
+static sgm_criteria *create_of(sgm__criteria_kind kind, const char *identifier)
+{
+    if (!sgm__is_identifier(identifier)) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "criteria need an identifier such as validation.accuracy (letters, digits, '_', '-', '.', '*', "
+            "and no word of the grammar), not '%.80s'",
+            identifier != NULL ? identifier : "");
+        return NULL;
+    }
+    sgm_criteria *node = create(kind);
+    if (node != NULL && (node->identifier = sgm__strdup(identifier)) == NULL) {
+        sgm_criteria_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+static bool is_finite(double value, const char *what)
+{
+    if (!isfinite(value))
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s needs a finite number to compare with", what);
+    return isfinite(value);
+}
+
+static bool is_count(int64_t count, const char *what)
+{
+    bool good = count >= 1 && count <= SGM__PHRASE_MAXIMUM_COUNT;
+    if (!good)
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s needs a number from 1 to 2^53, not %lld", what, (long long)count);
+    return good;
+}
+
+sgm_criteria *sgm_criteria_threshold(const char *identifier, sgm_comparison comparison, double value,
+                                     bool edge)
+{
+    if (!is_finite(value, "a threshold"))
+        return NULL;
+    if ((unsigned)comparison > SGM_BELOW) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "there is no comparison %d; see sgm_comparison", (int)comparison);
+        return NULL;
+    }
+    sgm_criteria *node = create_of(SGM__CRITERIA_THRESHOLD, identifier);
+    if (node == NULL)
+        return NULL;
+    node->comparison = comparison;
+    node->value = value;
+    node->flag = edge;
+    return node;
+}
+
+static sgm_criteria *create_towards(sgm__criteria_kind kind, const char *identifier, sgm_extremum extremum)
+{
+    if ((unsigned)extremum > SGM_MINIMUM) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "there is no extremum %d; see sgm_extremum", (int)extremum);
+        return NULL;
+    }
+    sgm_criteria *node = create_of(kind, identifier);
+    if (node != NULL)
+        node->extremum = extremum;
+    return node;
+}
+
+sgm_criteria *sgm_criteria_extremum(const char *identifier, sgm_extremum extremum)
+{
+    return create_towards(SGM__CRITERIA_EXTREMUM, identifier, extremum);
+}
+
+sgm_criteria *sgm_criteria_increases(const char *identifier)
+{
+    return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MAXIMUM);
+}
+
+sgm_criteria *sgm_criteria_decreases(const char *identifier)
+{
+    return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MINIMUM);
+}
+
+sgm_criteria *sgm_criteria_reaches(const char *identifier, sgm_extremum direction, double value)
+{
+    if (!is_finite(value, "what is to be reached"))
+        return NULL;
+    sgm_criteria *node = create_towards(SGM__CRITERIA_REACHES, identifier, direction);
+    if (node != NULL)
+        node->value = value;
+    return node;
+}
+
+sgm_criteria *sgm_criteria_stalls(const char *identifier, sgm_extremum extremum, int64_t checks)
+{
+    if (!is_count(checks, "to stall"))
+        return NULL;
+    sgm_criteria *node = create_towards(SGM__CRITERIA_STALLS, identifier, extremum);
+    if (node != NULL)
+        node->count = checks;
+    return node;
+}
+
+sgm_criteria *sgm_criteria_external(const char *name)
+{
+    bool good = name != NULL && *name != '\0' &&
+                strnlen(name, SGM__IDENTIFIER_LONGEST + 1) <= SGM__IDENTIFIER_LONGEST;
+    for (size_t i = 0; good && name[i] != '\0'; i++)
+        good = (unsigned char)name[i] >= ' ' && name[i] != 0x7f;
+    if (!good) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "external criteria need a name of 1 to %d bytes without control characters",
+                 SGM__IDENTIFIER_LONGEST);
+        return NULL;
+    }
+    sgm_criteria *node = create(SGM__CRITERIA_EXTERNAL);
+    if (node != NULL && (node->identifier = sgm__strdup(name)) == NULL) {
+        sgm_criteria_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+/* --- joining --- */
+
+/* Puts `part`, or its parts if it is of the same kind, behind those of `node`; frees it when it fails. */
+static sgm_status adopt(sgm_criteria *node, sgm_criteria *part)
+{
+    bool same =
+        part->kind == node->kind && (node->kind == SGM__CRITERIA_AND || node->kind == SGM__CRITERIA_OR);
+    size_t more = same ? part->part_count : 1, nodes = node->nodes + part->nodes - same;
+    unsigned depth = part->depth + !same;
+    sgm_status status = SGM_OK;
+    if (depth > SGM__CRITERIA_DEEPEST || nodes > SGM__CRITERIA_MAXIMUM_NODES)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "criteria have at most %d parts, %d deep",
+                          SGM__CRITERIA_MAXIMUM_NODES, SGM__CRITERIA_DEEPEST);
+    sgm_criteria **parts = NULL;
+    if (status == SGM_OK) {
+        parts = sgm__realloc(node->parts, (node->part_count + more) * sizeof *parts);
+        status = parts != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    }
+    if (status != SGM_OK) {
+        sgm_criteria_free(part);
+        return status;
+    }
+    node->parts = parts;
+    for (size_t i = 0; i < more; i++)
+        parts[node->part_count++] = same ? part->parts[i] : part;
+    node->nodes = nodes;
+    node->depth = depth > node->depth ? depth : node->depth;
+    if (same) {
+        part->part_count = 0;
+        sgm_criteria_free(part);
+    }
+    return SGM_OK;
+}
+
+static sgm_criteria *create_around(sgm__criteria_kind kind, sgm_criteria *part)
+{
+    if (part == NULL)
+        return NULL;
+    sgm_criteria *node = create(kind);
+    if (node == NULL) {
+        sgm_criteria_free(part);
+        return NULL;
+    }
+    if (adopt(node, part) != SGM_OK) {
+        sgm_criteria_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+static sgm_criteria *join(sgm__criteria_kind kind, sgm_criteria *first, sgm_criteria *second)
+{
+    if (first == NULL || second == NULL) {
+        sgm_criteria_free(first);
+        sgm_criteria_free(second);
+        return NULL;
+    }
+    sgm_criteria *node = first->kind == kind ? first : create_around(kind, first);
+    if (node == NULL) {
+        sgm_criteria_free(second);
+        return NULL;
+    }
+    if (adopt(node, second) != SGM_OK) {
+        sgm_criteria_free(node);
+        return NULL;
+    }
+    return node;
+}
+
+sgm_criteria *sgm_criteria_and(sgm_criteria *first, sgm_criteria *second)
+{
+    return join(SGM__CRITERIA_AND, first, second);
+}
+
+sgm_criteria *sgm_criteria_or(sgm_criteria *first, sgm_criteria *second)
+{
+    return join(SGM__CRITERIA_OR, first, second);
+}
+
+sgm_criteria *sgm_criteria_not(sgm_criteria *part)
+{
+    return create_around(SGM__CRITERIA_NOT, part);
+}
+
+sgm_criteria *sgm_criteria_repeated(sgm_criteria *part, int64_t times, bool in_a_row)
+{
+    if (part == NULL)
+        return NULL;
+    bool stacked = part->kind == SGM__CRITERIA_REPEATED && part->flag == in_a_row;
+    int64_t all = times;
+    if (stacked && times > 0 && __builtin_mul_overflow(part->count, times, &all))
+        all = INT64_MAX;
+    if (!is_count(all, "to repeat")) {
+        sgm_criteria_free(part);
+        return NULL;
+    }
+    sgm_criteria *node = stacked ? part : create_around(SGM__CRITERIA_REPEATED, part);
+    if (node == NULL)
+        return NULL;
+    node->count = all;
+    node->flag = in_a_row;
+    return node;
+}
+
+/* --- comparing, copying --- */
+
+bool sgm_criteria_equal(const sgm_criteria *a, const sgm_criteria *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    if (a->kind != b->kind || a->comparison != b->comparison || a->extremum != b->extremum ||
+        a->flag != b->flag || a->value != b->value || a->count != b->count || a->part_count != b->part_count)
+        return false;
+    if (a->identifier != NULL && strcmp(a->identifier, b->identifier) != 0)
+        return false;
+    for (size_t i = 0; i < a->part_count; i++)
+        if (!sgm_criteria_equal(a->parts[i], b->parts[i]))
+            return false;
+    return true;
+}
+
+sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria)
+{
+    sgm_criteria *copy = criteria != NULL ? create(criteria->kind) : NULL;
+    if (copy == NULL)
+        return NULL;
+    copy->comparison = criteria->comparison;
+    copy->extremum = criteria->extremum;
+    copy->flag = criteria->flag;
+    copy->value = criteria->value;
+    copy->count = criteria->count;
+    memcpy(copy->memory, criteria->memory, sizeof copy->memory);
+    atomic_store(&copy->external, atomic_load(&criteria->external));
+    copy->identifier = sgm__strdup(criteria->identifier);
+    bool good = criteria->identifier == NULL || copy->identifier != NULL;
+    for (size_t i = 0; i < criteria->part_count && good; i++) {
+        sgm_criteria *part = sgm_criteria_copy(criteria->parts[i]);
+        good = part != NULL && adopt(copy, part) == SGM_OK;
+    }
+    if (good)
+        return copy;
+    sgm_criteria_free(copy);
+    return NULL;
+}
+
+static const char *find_identifier(const sgm_criteria *node, size_t *index)
+{
+    if (node->part_count == 0 && node->kind != SGM__CRITERIA_EXTERNAL && (*index)-- == 0)
+        return node->identifier;
+    for (size_t i = 0; i < node->part_count; i++) {
+        const char *found = find_identifier(node->parts[i], index);
+        if (found != NULL)
+            return found;
+    }
+    return NULL;
+}
+
+const char *sgm_criteria_identifier(const sgm_criteria *criteria, size_t index)
+{
+    return criteria != NULL ? find_identifier(criteria, &index) : NULL;
+}
+
+/* --- what they remember --- */
+
+/* How many places of `memory` (external: of it) this node uses. */
+static size_t memory_size(const sgm_criteria *node)
+{
+    switch (node->kind) {
+    case SGM__CRITERIA_THRESHOLD:
+        return node->flag ? 1 : 0;
+    case SGM__CRITERIA_EXTREMUM:
+    case SGM__CRITERIA_CHANGE:
+        return 2;
+    case SGM__CRITERIA_STALLS:
+        return 3;
+    case SGM__CRITERIA_REACHES:
+    case SGM__CRITERIA_REPEATED:
+    case SGM__CRITERIA_EXTERNAL:
+        return 1;
+    case SGM__CRITERIA_AND:
+    case SGM__CRITERIA_OR:
+    case SGM__CRITERIA_NOT:
+        break;
+    }
+    return 0;
+}
+
+static size_t state_size(const sgm_criteria *node)
+{
+    size_t size = memory_size(node);
+    for (size_t i = 0; i < node->part_count; i++)
+        size += state_size(node->parts[i]);
+    return size;
+}
+
+static double *write_state(const sgm_criteria *node, double *numbers)
+{
+    size_t size = memory_size(node);
+    if (node->kind == SGM__CRITERIA_EXTERNAL)
+        *numbers = (double)atomic_load(&node->external);
+    else
+        memcpy(numbers, node->memory, size * sizeof *numbers);
+    numbers += size;
+    for (size_t i = 0; i < node->part_count; i++)
+        numbers = write_state(node->parts[i], numbers);
+    return numbers;
+}
+
+sgm_status sgm_criteria_get_state(const sgm_criteria *criteria, double *numbers, size_t *count)
+{
+    size_t needed = criteria != NULL ? state_size(criteria) : 0;
+    if (numbers != NULL && *count < needed)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "these criteria remember %zu numbers, there is room for %zu",
+                        needed, *count);
+    if (numbers != NULL && criteria != NULL)
+        write_state(criteria, numbers);
+    *count = needed;
+    return SGM_OK;
+}
+
+static bool is_flag(double number)
+{
+    return number == 0 || number == 1;
+}
+
+static bool is_whole(double number, double minimum, double maximum)
+{
+    return number >= minimum && number <= maximum && number == floor(number);
+}
+
+static bool is_good_memory(const sgm_criteria *node, const double *numbers)
+{
+    switch (node->kind) {
+    case SGM__CRITERIA_THRESHOLD:
+        return !node->flag || is_flag(numbers[SGM__MEMORY_FLAG]);
+    case SGM__CRITERIA_REACHES:
+        return is_flag(numbers[SGM__MEMORY_FLAG]);
+    case SGM__CRITERIA_EXTREMUM:
+    case SGM__CRITERIA_CHANGE:
+        return is_flag(numbers[SGM__MEMORY_FLAG]) && !isnan(numbers[SGM__MEMORY_VALUE]);
+    case SGM__CRITERIA_STALLS:
+        return is_whole(numbers[SGM__MEMORY_COUNT], 0, (double)(node->count - 1)) &&
+               !isnan(numbers[SGM__MEMORY_VALUE]) && is_flag(numbers[SGM__MEMORY_SEEN]);
+    case SGM__CRITERIA_REPEATED:
+        return is_whole(numbers[SGM__MEMORY_COUNT], 0, (double)(node->count - 1));
+    case SGM__CRITERIA_EXTERNAL:
+        return is_whole(numbers[0], SGM__EXTERNAL_ON, (double)SGM__PHRASE_MAXIMUM_COUNT);
+    case SGM__CRITERIA_AND:
+    case SGM__CRITERIA_OR:
+    case SGM__CRITERIA_NOT:
+        break;
+    }
+    return true;
+}
+
+/* NULL: the numbers are none of these criteria. */
+static const double *check_state(const sgm_criteria *node, const double *numbers)
+{
+    if (!is_good_memory(node, numbers))
+        return NULL;
+    numbers += memory_size(node);
+    for (size_t i = 0; i < node->part_count && numbers != NULL; i++)
+        numbers = check_state(node->parts[i], numbers);
+    return numbers;
+}
+
+static const double *read_state(sgm_criteria *node, const double *numbers)
+{
+    size_t size = memory_size(node);
+    if (node->kind == SGM__CRITERIA_EXTERNAL)
+        atomic_store(&node->external, (int64_t)*numbers);
+    else if (size > 0)
+        memcpy(node->memory, numbers, size * sizeof *numbers);
+    numbers += size;
+    for (size_t i = 0; i < node->part_count; i++)
+        numbers = read_state(node->parts[i], numbers);
+    return numbers;
+}
+
+sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers, size_t count)
+{
+    static const double nothing[1] = {0};
+    size_t needed = criteria != NULL ? state_size(criteria) : 0;
+    if (count != needed || (numbers == NULL && count > 0))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "these criteria remember %zu numbers, but %zu came: they are of others", needed,
+                        count);
+    if (criteria == NULL)
+        return SGM_OK;
+    numbers = numbers != NULL ? numbers : nothing;
+    if (check_state(criteria, numbers) == NULL)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "these numbers are not what such criteria remember: they are of others, "
+                        "or damaged");
+    read_state(criteria, numbers);
+    return SGM_OK;
+}
+
+void sgm_criteria_reset(sgm_criteria *criteria)
+{
+    if (criteria == NULL)
+        return;
+    memset(criteria->memory, 0, sizeof criteria->memory);
+    atomic_store(&criteria->external, 0);
+    for (size_t i = 0; i < criteria->part_count; i++)
+        sgm_criteria_reset(criteria->parts[i]);
+}

@@ -1,0 +1,255 @@
+/* Rules as text: a step, criteria, actions. */
+#include "hooks/when/criteria.h"
+#include <sigma/rule.h>
+
+#define MAXIMUM_ACTIONS 16
+
+struct sgm_rule {
+    sgm_time_step step;
+    sgm_criteria *criteria;
+    sgm_action actions[MAXIMUM_ACTIONS];
+    char *texts[MAXIMUM_ACTIONS], *values[MAXIMUM_ACTIONS]; /* what the actions' texts point to */
+    size_t count;
+};
+
+static const char *const action_words[] = {"stop", "pause", "reset", "save", "set"}; /* by sgm_action_kind */
+#define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
+static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
+#define ASSIGNMENT_COUNT (sizeof assignment_signs / sizeof *assignment_signs)
+
+/* --- reading --- */
+
+/* The name becomes part of a file's. */
+static sgm_status read_save(sgm__phrase *phrase, char **name)
+{
+    sgm__phrase before = *phrase;
+    SGM_TRY(sgm__phrase_string(phrase, "a name in quotes", name));
+    if (**name == '\0' || **name == '.' || strchr(*name, '/') != NULL)
+        return sgm__phrase_fail(&before, before.at,
+                                "a name to save by is not empty, has no '/', and does not begin with '.'");
+    return SGM_OK;
+}
+
+static sgm_status read_value(sgm__phrase *phrase, sgm_action *action, char **text)
+{
+    static const char *const words[] = {"true", "false"};
+    action->value_kind = SGM_KIND_NUMBER;
+    if (action->assignment != SGM_SET_TO)
+        return sgm__phrase_number(phrase, &action->number);
+    if (phrase->kind == SGM__PHRASE_STRING) {
+        action->value_kind = SGM_KIND_TEXT;
+        SGM_TRY(sgm__phrase_string(phrase, "a text in quotes", text));
+        action->value_text = *text;
+        return SGM_OK;
+    }
+    bool is_true = sgm__phrase_take(phrase, words[0]);
+    if (is_true || sgm__phrase_take(phrase, words[1])) {
+        action->value_kind = SGM_KIND_BOOLEAN;
+        action->value_boolean = is_true;
+        return SGM_OK;
+    }
+    return phrase->kind == SGM__PHRASE_WORD
+               ? sgm__phrase_expected(phrase, "a number, a text in quotes, true or false", words, 2)
+               : sgm__phrase_number(phrase, &action->number);
+}
+
+static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
+{
+    size_t sign = 0;
+    SGM_TRY(sgm__phrase_identifier(phrase, identifier));
+    while (sign < ASSIGNMENT_COUNT && !sgm__phrase_take(phrase, assignment_signs[sign]))
+        sign++;
+    if (sign == ASSIGNMENT_COUNT)
+        return sgm__phrase_expected(phrase, "'=', '+=', '-=', '*=' or '/='", NULL, 0);
+    action->assignment = (sgm_assignment)sign;
+    sgm__phrase before = *phrase;
+    SGM_TRY(read_value(phrase, action, value));
+    if (action->assignment == SGM_SET_OVER && action->number == 0)
+        return sgm__phrase_fail(&before, before.at, "nothing is divided by 0");
+    return SGM_OK;
+}
+
+static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
+{
+    sgm_action *action = &rule->actions[rule->count];
+    char **text = &rule->texts[rule->count];
+    size_t kind = 0;
+    if (rule->count == MAXIMUM_ACTIONS)
+        return sgm__phrase_fail(phrase, phrase->at, "a rule has at most %d actions", MAXIMUM_ACTIONS);
+    while (kind < ACTION_WORD_COUNT && !sgm__phrase_take(phrase, action_words[kind]))
+        kind++;
+    if (kind == ACTION_WORD_COUNT)
+        return sgm__phrase_expected(phrase, "an action (stop, pause, reset, save or set)", action_words,
+                                    ACTION_WORD_COUNT);
+    rule->count++; /* so that the text is freed whatever comes */
+    action->kind = (sgm_action_kind)kind;
+    sgm_status status = SGM_OK;
+    if (action->kind == SGM_ACTION_STOP && phrase->kind == SGM__PHRASE_STRING)
+        status = sgm__phrase_string(phrase, "a reason in quotes", text);
+    else if (action->kind == SGM_ACTION_SAVE)
+        status = read_save(phrase, text);
+    else if (action->kind == SGM_ACTION_SET)
+        status = read_set(phrase, action, text, &rule->values[rule->count - 1]);
+    action->text = *text;
+    return status;
+}
+
+static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
+{
+    do
+        SGM_TRY(read_action(phrase, rule));
+    while (sgm__phrase_take(phrase, "and"));
+    if (phrase->kind != SGM__PHRASE_END)
+        return sgm__phrase_expected(phrase, "'and' with another action, or the end",
+                                    (const char *const[]){"and"}, 1);
+    return SGM_OK;
+}
+
+static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
+{
+    static const char *const beginnings[] = {"if", "every", "after", "at"};
+    static const char *const after_step[] = {"if", "stop", "pause", "reset", "save", "set"};
+    static const char *const after_criteria[] = {"then", "and", "or", "repeated"};
+    bool has_step = sgm__phrase_is_step(phrase), step_known = has_step;
+    rule->step = sgm_every(1, SGM_EPOCH);
+    if (has_step)
+        SGM_TRY(sgm__phrase_step(phrase, &rule->step));
+    if (sgm__phrase_take(phrase, "if")) {
+        SGM_TRY(sgm__criteria_read(phrase, &rule->step, &step_known, &rule->criteria));
+        if (!sgm__phrase_take(phrase, "then"))
+            return sgm__phrase_expected(phrase, "then, and, or, or repeated", after_criteria, 4);
+    } else if (!has_step) {
+        return sgm__phrase_expected(phrase, "if, every, after or at", beginnings, 4);
+    } else {
+        bool is_action = false;
+        for (size_t i = 0; i < ACTION_WORD_COUNT; i++)
+            is_action = is_action || sgm__phrase_is(phrase, action_words[i]);
+        if (!is_action)
+            return sgm__phrase_expected(phrase, "if, or an action (stop, pause, reset, save or set)",
+                                        after_step, 6);
+    }
+    return read_actions(phrase, rule);
+}
+
+sgm_rule *sgm_rule_parse(const char *text)
+{
+    sgm__phrase phrase;
+    if (sgm__phrase_begin(&phrase, text) != SGM_OK)
+        return NULL;
+    sgm_rule *rule = sgm__calloc(1, sizeof *rule);
+    if (rule == NULL || read_rule(&phrase, rule) == SGM_OK)
+        return rule;
+    sgm_rule_free(rule);
+    return NULL;
+}
+
+void sgm_rule_free(sgm_rule *rule)
+{
+    if (rule == NULL)
+        return;
+    for (size_t i = 0; i < rule->count; i++) {
+        sgm__free(rule->texts[i]);
+        sgm__free(rule->values[i]);
+    }
+    sgm_criteria_free(rule->criteria);
+    sgm__free(rule);
+}
+
+/* --- what it says --- */
+
+const sgm_time_step *sgm_rule_step(const sgm_rule *rule)
+{
+    return &rule->step;
+}
+
+sgm_criteria *sgm_rule_criteria(sgm_rule *rule)
+{
+    return rule->criteria;
+}
+
+const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count)
+{
+    *count = rule->count;
+    return rule->actions;
+}
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
+}
+
+static bool same_action(const sgm_action *a, const sgm_action *b)
+{
+    return a->kind == b->kind && same_text(a->text, b->text) && a->assignment == b->assignment &&
+           a->number == b->number && a->value_kind == b->value_kind &&
+           same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean;
+}
+
+bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b)
+{
+    if (a == NULL || b == NULL)
+        return a == b;
+    bool equal = a->count == b->count && sgm_time_step_equal(&a->step, &b->step) &&
+                 sgm_criteria_equal(a->criteria, b->criteria);
+    for (size_t i = 0; equal && i < a->count; i++)
+        equal = same_action(&a->actions[i], &b->actions[i]);
+    return equal;
+}
+
+double sgm_action_apply(const sgm_action *action, double before)
+{
+    switch (action->assignment) {
+    case SGM_SET_PLUS:
+        return before + action->number;
+    case SGM_SET_MINUS:
+        return before - action->number;
+    case SGM_SET_TIMES:
+        return before * action->number;
+    case SGM_SET_OVER:
+        return before / action->number;
+    case SGM_SET_TO:
+        break;
+    }
+    return action->number;
+}
+
+/* --- writing --- */
+
+static void append_action(sgm__text *text, const sgm_action *action)
+{
+    sgm__text_append(text, "%s", action_words[action->kind]);
+    if (action->text == NULL)
+        return;
+    sgm__text_append(text, " ");
+    if (action->kind != SGM_ACTION_SET) {
+        sgm__append_string(text, action->text);
+        return;
+    }
+    sgm__text_append(text, "%s %s ", action->text, assignment_signs[action->assignment]);
+    if (action->value_kind == SGM_KIND_TEXT)
+        sgm__append_string(text, action->value_text);
+    else if (action->value_kind == SGM_KIND_BOOLEAN)
+        sgm__text_append(text, "%s", action->value_boolean ? "true" : "false");
+    else
+        sgm__append_number(text, action->number);
+}
+
+char *sgm_rule_text(const sgm_rule *rule)
+{
+    sgm__text text = {0};
+    if (rule == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "there is no rule to write");
+        return NULL;
+    }
+    sgm__append_step(&text, &rule->step);
+    if (rule->criteria != NULL) {
+        sgm__text_append(&text, " if ");
+        sgm__append_criteria(&text, rule->criteria, &rule->step);
+        sgm__text_append(&text, " then");
+    }
+    for (size_t i = 0; i < rule->count; i++) {
+        sgm__text_append(&text, i > 0 ? " and " : " ");
+        append_action(&text, &rule->actions[i]);
+    }
+    return sgm__text_take(&text);
+}

@@ -1,0 +1,224 @@
+/* Scales of events, and steps that count them. */
+#include "hooks/when/criteria.h"
+#include "text/phrase.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- scales --- */
+
+static const char *const scale_names[] = {
+#define SCALE_NAME(name, text) text,
+    SGM_TIME_SCALE_LIST(SCALE_NAME)
+#undef SCALE_NAME
+};
+
+const char *sgm_time_scale_name(sgm_time_scale scale)
+{
+    return (size_t)scale < SGM_TIME_SCALE_COUNT ? scale_names[scale] : "unknown";
+}
+
+sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale)
+{
+    const char *wanted = name != NULL ? name : "";
+    for (size_t i = 0; i < SGM_TIME_SCALE_COUNT; i++)
+        if (strcmp(wanted, scale_names[i]) == 0) {
+            *scale = (sgm_time_scale)i;
+            return SGM_OK;
+        }
+    const char *near = sgm__nearest(wanted, scale_names, SGM_TIME_SCALE_COUNT);
+    return sgm_fail(SGM_ERROR_NOT_FOUND,
+                    "unknown time scale '%.40s'%s%s%s There are iteration, epoch, start, stop, pause, resume "
+                    "and reset",
+                    wanted, near != NULL ? "; did you mean '" : ".", near != NULL ? near : "",
+                    near != NULL ? "'?" : "");
+}
+
+static bool is_lifecycle(sgm_time_scale scale)
+{
+    return scale != SGM_ITERATION && scale != SGM_EPOCH;
+}
+
+/* --- steps --- */
+
+static int64_t interval_of(const sgm_time_step *step)
+{
+    return step->interval > 0 ? step->interval : 1;
+}
+
+/* 0: for ever */
+static int64_t live_of(const sgm_time_step *step)
+{
+    return step->live > 0 ? step->live : 0;
+}
+
+sgm_time_step sgm_every(int64_t interval, sgm_time_scale scale)
+{
+    return (sgm_time_step){.scale = scale, .interval = interval > 0 ? interval : 1};
+}
+
+sgm_time_step sgm_after(int64_t count, sgm_time_scale scale)
+{
+    return sgm_live(sgm_every(count, scale), 1);
+}
+
+sgm_time_step sgm_live(sgm_time_step step, int64_t times)
+{
+    step.live = times > 0 ? times : 0;
+    return step;
+}
+
+bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b)
+{
+    return a->scale == b->scale && interval_of(a) == interval_of(b) && live_of(a) == live_of(b);
+}
+
+bool sgm_time_step_covers(const sgm_time_step *a, const sgm_time_step *b)
+{
+    if (a->scale != b->scale)
+        return a->scale == SGM_ITERATION && b->scale == SGM_EPOCH && live_of(a) == 0;
+    if (interval_of(b) % interval_of(a) != 0)
+        return false;
+    /* The last event of b must come while a still lives. */
+    int64_t needed;
+    if (live_of(a) == 0)
+        return true;
+    return live_of(b) > 0 && !__builtin_mul_overflow(live_of(b), interval_of(b) / interval_of(a), &needed) &&
+           needed <= live_of(a);
+}
+
+/* --- counting --- */
+
+bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_count *count)
+{
+    return live_of(step) > 0 && count->used >= live_of(step);
+}
+
+bool sgm_time_count_event(const sgm_time_step *step, sgm_time_count *count, sgm_time_scale scale)
+{
+    if (scale != step->scale || sgm_time_count_is_dead(step, count))
+        return false;
+    /* A count from a checkpoint may be one of a longer interval. */
+    if (count->left <= 0 || count->left > interval_of(step))
+        count->left = interval_of(step);
+    if (--count->left > 0)
+        return false;
+    count->used++;
+    return true;
+}
+
+/* --- steps as text --- */
+
+void sgm__append_step(sgm__text *text, const sgm_time_step *step)
+{
+    char buffer[96];
+    sgm__text_append(text, "%s", sgm_time_step_text(step, buffer, sizeof buffer));
+}
+
+char *sgm_time_step_text(const sgm_time_step *step, char *buffer, size_t size)
+{
+    const char *scale = sgm_time_scale_name(step->scale);
+    long long interval = interval_of(step), live = live_of(step);
+    char times[40] = "";
+    if (live > 1)
+        snprintf(times, sizeof times, ", %lld times", live);
+    if (live == 1)
+        snprintf(buffer, size, "after %lld %s%s", interval, scale, interval == 1 ? "" : "s");
+    else if (interval > 1)
+        snprintf(buffer, size, "every %lld %ss%s", interval, scale, times);
+    else
+        snprintf(buffer, size, "%s %s%s", is_lifecycle(step->scale) ? "at" : "every", scale, times);
+    return buffer;
+}
+
+static const char *const scale_words[] = {
+#define SCALE_WORDS(name, text) text, text "s",
+    SGM_TIME_SCALE_LIST(SCALE_WORDS)
+#undef SCALE_WORDS
+};
+#define SCALE_WORD_COUNT (sizeof scale_words / sizeof *scale_words)
+
+bool sgm__phrase_scale(sgm__phrase *phrase, sgm_time_scale *scale)
+{
+    for (size_t i = 0; i < SCALE_WORD_COUNT; i++)
+        if (sgm__phrase_take(phrase, scale_words[i])) {
+            *scale = (sgm_time_scale)(i / 2);
+            return true;
+        }
+    return false;
+}
+
+static sgm_status need_scale(sgm__phrase *phrase, sgm_time_scale *scale)
+{
+    if (sgm__phrase_scale(phrase, scale))
+        return SGM_OK;
+    return sgm__phrase_expected(phrase, "epochs, iterations or an event (start, stop, pause, resume, reset)",
+                                scale_words, SCALE_WORD_COUNT);
+}
+
+bool sgm__phrase_is_step(const sgm__phrase *phrase)
+{
+    return sgm__phrase_is(phrase, "every") || sgm__phrase_is(phrase, "after") || sgm__phrase_is(phrase, "at");
+}
+
+/* "at start" is every start; "at epoch 5" is once. */
+static sgm_status parse_at(sgm__phrase *phrase, sgm_time_step *step)
+{
+    sgm_time_scale scale = SGM_EPOCH;
+    int64_t count = 1;
+    SGM_TRY(need_scale(phrase, &scale));
+    if (is_lifecycle(scale) && phrase->kind != SGM__PHRASE_NUMBER) {
+        *step = sgm_every(1, scale);
+        return SGM_OK;
+    }
+    SGM_TRY(sgm__phrase_count(phrase, "the event", &count));
+    *step = sgm_after(count, scale);
+    return SGM_OK;
+}
+
+/* ", 3 times", ", once" */
+static sgm_status parse_live(sgm__phrase *phrase, sgm_time_step *step)
+{
+    int64_t live = 1;
+    if (!sgm__phrase_take(phrase, ","))
+        return SGM_OK;
+    if (!sgm__phrase_take(phrase, "once")) {
+        SGM_TRY(sgm__phrase_count(phrase, "times, or once", &live));
+        if (!sgm__phrase_take(phrase, "times") && !sgm__phrase_take(phrase, "time"))
+            return sgm__phrase_expected(phrase, "times", (const char *const[]){"times"}, 1);
+    }
+    *step = sgm_live(*step, live);
+    return SGM_OK;
+}
+
+sgm_status sgm__phrase_step(sgm__phrase *phrase, sgm_time_step *step)
+{
+    static const char *const words[] = {"every", "after", "at"};
+    sgm_time_scale scale = SGM_EPOCH;
+    int64_t count = 1;
+    if (sgm__phrase_take(phrase, "at")) {
+        SGM_TRY(parse_at(phrase, step));
+        return step->live == 0 ? parse_live(phrase, step) : SGM_OK;
+    }
+    bool once = sgm__phrase_is(phrase, "after");
+    if (!once && !sgm__phrase_is(phrase, "every"))
+        return sgm__phrase_expected(phrase, "every, after or at", words, 3);
+    sgm__phrase_next(phrase);
+    if (once || phrase->kind == SGM__PHRASE_NUMBER)
+        SGM_TRY(sgm__phrase_count(phrase, "events", &count));
+    SGM_TRY(need_scale(phrase, &scale));
+    *step = once ? sgm_after(count, scale) : sgm_every(count, scale);
+    return once ? SGM_OK : parse_live(phrase, step);
+}
+
+sgm_status sgm_time_step_parse(const char *text, sgm_time_step *step)
+{
+    sgm__phrase phrase;
+    sgm_time_step read;
+    SGM_TRY(sgm__phrase_begin(&phrase, text));
+    SGM_TRY(sgm__phrase_step(&phrase, &read));
+    if (phrase.kind != SGM__PHRASE_END)
+        return sgm__phrase_expected(&phrase, "nothing more", NULL, 0);
+    *step = read;
+    return SGM_OK;
+}

@@ -1,0 +1,297 @@
+/* Results for other hooks: sums and means, running times. */
+#include "hooks/hook_text.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- sums and means --- */
+
+typedef struct accumulator {
+    char *identifier, *name;
+    bool mean, each_epoch;
+    int64_t reset_every;
+    double sum;
+    int64_t count, epoch; /* the epoch of the newest value */
+} accumulator;
+
+static sgm_status accumulate(void *state, sgm_hook_call *call)
+{
+    accumulator *self = state;
+    double value;
+    sgm_status status = sgm_hook_number(call, self->identifier, &value);
+    if (status == SGM_ERROR_NOT_FOUND)
+        return SGM_OK;
+    SGM_TRY(status);
+    bool is_full = self->reset_every > 0 && self->count >= self->reset_every;
+    if (is_full || (self->each_epoch && self->epoch != call->epoch)) {
+        self->sum = 0;
+        self->count = 0;
+    }
+    self->epoch = call->epoch;
+    self->sum += value;
+    self->count++;
+    double result = self->mean ? self->sum / (double)self->count : self->sum;
+    return sgm_hook_share(call, self->name, sgm_number_content(result));
+}
+
+static bool equal_accumulators(const void *a, const void *b)
+{
+    const accumulator *left = a, *right = b;
+    return strcmp(left->identifier, right->identifier) == 0 && strcmp(left->name, right->name) == 0 &&
+           left->mean == right->mean && left->each_epoch == right->each_epoch &&
+           left->reset_every == right->reset_every;
+}
+
+static sgm_status get_accumulator(void *state, double *numbers, size_t *count)
+{
+    const accumulator *self = state;
+    *count = 3;
+    if (!numbers)
+        return SGM_OK;
+    numbers[0] = self->sum;
+    numbers[1] = (double)self->count;
+    numbers[2] = (double)self->epoch;
+    return SGM_OK;
+}
+
+static bool is_count(double number)
+{
+    return number >= 0 && number <= 9007199254740992.0 && number == floor(number);
+}
+
+static sgm_status set_accumulator(void *state, const double *numbers, size_t count)
+{
+    accumulator *self = state;
+    if (count != 3 || !is_count(numbers[1]) || !is_count(numbers[2]))
+        return sgm_fail(SGM_ERROR_FORMAT, "expected a sum, a number of values and an epoch");
+    self->sum = numbers[0];
+    self->count = (int64_t)numbers[1];
+    self->epoch = (int64_t)numbers[2];
+    return SGM_OK;
+}
+
+static void free_accumulator(void *state)
+{
+    accumulator *self = state;
+    sgm__free(self->identifier);
+    sgm__free(self->name);
+    sgm__free(self);
+}
+
+/* With nothing added up yet. */
+static void *copy_accumulator(const void *state)
+{
+    const accumulator *from = state;
+    accumulator *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->identifier = sgm__strdup(from->identifier);
+    self->name = sgm__strdup(from->name);
+    self->mean = from->mean;
+    self->each_epoch = from->each_epoch;
+    self->reset_every = from->reset_every;
+    if (self->identifier && self->name)
+        return self;
+    free_accumulator(self);
+    return NULL;
+}
+
+static const sgm_hook_type accumulator_type = {.api = SGM_HOOK_API,
+                                               .name = "accumulator",
+                                               .doc = "sum or mean of a value so far",
+                                               .invoke = accumulate,
+                                               .equal = equal_accumulators,
+                                               .get_state = get_accumulator,
+                                               .set_state = set_accumulator,
+                                               .free = free_accumulator,
+                                               .copy = copy_accumulator};
+
+/* "training.loss" becomes "training_loss_mean". */
+static char *result_name(const char *identifier, bool mean)
+{
+    char *name = sgm__format("%s_%s", identifier, mean ? "mean" : "sum");
+    for (char *c = name; c && *c; c++)
+        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-'))
+            *c = '_';
+    return name;
+}
+
+sgm_hook *sgm_accumulator_create(const char *identifier, const sgm_accumulator_options *given)
+{
+    sgm_accumulator_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_accumulator") != SGM_OK)
+        return NULL;
+    if (!identifier || !identifier[0] || options.reset_every < 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "an accumulator needs an identifier, and .reset_every of 0 or more; got "
+                 "'%s' and %lld",
+                 identifier ? identifier : "", (long long)options.reset_every);
+        return NULL;
+    }
+    accumulator *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->identifier = sgm__strdup(identifier);
+    self->name = options.name ? sgm__strdup(options.name) : result_name(identifier, options.mean);
+    self->mean = options.mean;
+    self->each_epoch = options.each_epoch;
+    self->reset_every = options.reset_every;
+    if (!self->identifier || !self->name) {
+        free_accumulator(self);
+        return NULL;
+    }
+    const char *const reads[] = {identifier, NULL};
+    return sgm_hook_create(&accumulator_type, self, .when = options.when, .reads = reads, .priority = -500);
+}
+
+static sgm_hook *parse_accumulator(const sgm__hook_text *call)
+{
+    return sgm_accumulator(sgm__hook_text_of(call, "value"), .when = call->when,
+                           .name = sgm__hook_text_of(call, "name"), .mean = sgm__hook_flag_of(call, "mean"),
+                           .reset_every = sgm__hook_count_of(call, "reset_every"),
+                           .each_epoch = sgm__hook_flag_of(call, "each_epoch"));
+}
+
+const sgm__hook_row sgm__accumulator_row = {
+    .name = "accumulator",
+    .doc = "sum or mean of a value so far, as shared.NAME",
+    .when = {SGM_ITERATION, 1, 0},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is added up"},
+                  {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in training_loss_sum"},
+                  {"mean", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "instead of the sum"},
+                  {"reset_every", SGM__ARGUMENT_COUNT, .doc = "begins anew after so many values"},
+                  {"each_epoch", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "begins anew in each epoch"}},
+    .create = parse_accumulator,
+};
+
+/* --- running times --- */
+
+#define MAXIMUM_TIMES 64
+
+typedef struct stopwatch {
+    sgm_time_scale scale;
+    int32_t span, next;
+    bool runs; /* `start` is set */
+    double start;
+    int32_t count; /* of `times` */
+    double minimum, maximum, times[MAXIMUM_TIMES];
+} stopwatch;
+
+/* Mean without the floor(sqrt(count / 2)) times that are farthest from the median: the first of a run takes
+ * longer, and so does one that saved a checkpoint. */
+static double usual_mean(const stopwatch *self)
+{
+    double sorted[MAXIMUM_TIMES] = {0};
+    int32_t first = 0, count = self->count;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t at = i;
+        for (; at > 0 && sorted[at - 1] > self->times[i]; at--)
+            sorted[at] = sorted[at - 1];
+        sorted[at] = self->times[i];
+    }
+    double median = sorted[count / 2], sum = 0;
+    for (int32_t dropped = (int32_t)sqrt(count / 2.0); dropped > 0 && count > 1; dropped--, count--)
+        if (median - sorted[first] > sorted[first + count - 1] - median)
+            first++;
+    for (int32_t i = first; i < first + count; i++)
+        sum += sorted[i];
+    return sum / count;
+}
+
+static sgm_status share_time(const stopwatch *self, sgm_hook_call *call, const char *what, double seconds)
+{
+    char name[64];
+    snprintf(name, sizeof name, "time_%s_%s", sgm_time_scale_name(self->scale), what);
+    return sgm_hook_share(call, name, sgm_number_content(seconds));
+}
+
+static sgm_status measure(void *state, sgm_hook_call *call)
+{
+    stopwatch *self = state;
+    double now;
+    if (sgm_hook_number(call, "running_time", &now) != SGM_OK)
+        now = sgm__now();
+    double seconds = now - self->start;
+    bool is_first = !self->runs || seconds < 0; /* a reset sets the running time back */
+    self->start = now;
+    self->runs = true;
+    if (is_first)
+        return SGM_OK;
+    self->times[self->next] = seconds;
+    self->next = (self->next + 1) % self->span;
+    self->minimum = self->count == 0 || seconds < self->minimum ? seconds : self->minimum;
+    self->maximum = self->count == 0 || seconds > self->maximum ? seconds : self->maximum;
+    if (self->count < self->span)
+        self->count++;
+    SGM_TRY(share_time(self, call, "last", seconds));
+    SGM_TRY(share_time(self, call, "average", usual_mean(self)));
+    SGM_TRY(share_time(self, call, "min", self->minimum));
+    return share_time(self, call, "max", self->maximum);
+}
+
+static bool equal_stopwatches(const void *a, const void *b)
+{
+    return ((const stopwatch *)a)->span == ((const stopwatch *)b)->span;
+}
+
+static void *copy_stopwatch(const void *state)
+{
+    const stopwatch *from = state;
+    stopwatch *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->scale = from->scale;
+    self->span = from->span;
+    return self;
+}
+
+static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
+                                             .name = "running_time",
+                                             .doc = "seconds between events of a scale",
+                                             .invoke = measure,
+                                             .equal = equal_stopwatches,
+                                             .free = sgm__free,
+                                             .copy = copy_stopwatch};
+
+sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_options *given)
+{
+    static const char *const reads[] = {"running_time", NULL};
+    sgm_running_time_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_running_time") != SGM_OK)
+        return NULL;
+    if (options.span == 0)
+        options.span = 4;
+    if (options.span < 1 || options.span > MAXIMUM_TIMES) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "running time: .span is %d, expected 1 to %d", (int)options.span,
+                 MAXIMUM_TIMES);
+        return NULL;
+    }
+    stopwatch *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->scale = scale;
+    self->span = options.span;
+    return sgm_hook_create(&stopwatch_type, self, .when = sgm_every(1, scale), .reads = reads,
+                           .priority = -1000);
+}
+
+static sgm_hook *parse_running_time(const sgm__hook_text *call)
+{
+    int64_t span = sgm__hook_count_of(call, "span");
+    if (call->when.interval > 1 || call->when.live != 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "running_time measures every event: every iteration, or every epoch");
+        return NULL;
+    }
+    return sgm_running_time(call->when.scale, .span = (int32_t)span);
+}
+
+const sgm__hook_row sgm__running_time_row = {
+    .name = "running_time",
+    .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
+    .when = {SGM_ITERATION, 1, 0},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "4",
+                   .doc = "the average is of so many times, without the most unusual ones", .minimum = 1,
+                   .maximum = MAXIMUM_TIMES}},
+    .create = parse_running_time,
+};

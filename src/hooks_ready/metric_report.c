@@ -1,0 +1,220 @@
+/* Reports of metrics as lines. */
+#include "metrics/metrics.h"
+#include "registry/pattern.h"
+
+#include <stdio.h>
+
+#define REPORT_PRIORITY (-100)
+
+typedef struct score_reporter {
+    char *data; /* as a part of identifiers */
+    char **classes;
+    size_t class_count;
+    sgm_score_report_options options;
+} score_reporter;
+
+static void say(const score_reporter *self, const sgm_hook_call *call, const char *line)
+{
+    if (self->options.report != NULL)
+        self->options.report(self->options.user, line);
+    else
+        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
+}
+
+static sgm_status get_score(const score_reporter *self, sgm_hook_call *call, const char *name, double *value)
+{
+    char *identifier = sgm__format("%s.%s", self->data, name);
+    sgm_status status = identifier != NULL ? sgm_hook_number(call, identifier, value) : SGM_ERROR_MEMORY;
+    sgm__free(identifier);
+    return status;
+}
+
+static sgm_status report_tops(void *state, sgm_hook_call *call)
+{
+    const score_reporter *self = state;
+    char line[SGM_MAX_TOPS * 32] = "", name[32];
+    size_t length = 0;
+    for (int i = 0; i < SGM_MAX_TOPS && self->options.tops[i] > 0; i++) {
+        double value;
+        snprintf(name, sizeof name, "top_%d", (int)self->options.tops[i]);
+        SGM_TRY(get_score(self, call, name, &value));
+        length += (size_t)snprintf(line + length, sizeof line - length, "%stop%d = %.4g", i > 0 ? ", " : "",
+                                   (int)self->options.tops[i], value);
+    }
+    say(self, call, line);
+    return SGM_OK;
+}
+
+static sgm_status report_binary_accuracy(void *state, sgm_hook_call *call)
+{
+    const score_reporter *self = state;
+    char line[64];
+    double value;
+    bool bounds = self->options.lower != 0 || self->options.upper != 0;
+    SGM_TRY(get_score(self, call, bounds ? "binary_accuracy_bounds" : "binary_accuracy", &value));
+    snprintf(line, sizeof line, "accuracy = %.4g", value);
+    say(self, call, line);
+    return SGM_OK;
+}
+
+static sgm_status report_matrix(const score_reporter *self, const sgm_hook_call *call,
+                                const sgm_content *matrix)
+{
+    if (matrix->kind != SGM_KIND_TENSOR)
+        return sgm_fail(SGM_ERROR_TYPE, "'%s.confusion' is %s, expected a tensor", self->data,
+                        sgm_kind_name(matrix->kind));
+    int64_t classes = sgm_tensor_shape(matrix->as.tensor)->dims[0];
+    if (self->class_count > 0 && classes != (int64_t)self->class_count)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there are %lld classes, but names for %zu", (long long)classes,
+                        self->class_count);
+    char *text = sgm_confusion_text(matrix->as.tensor,
+                                    self->class_count > 0 ? (const char *const *)self->classes : NULL);
+    if (text == NULL)
+        return sgm__last_failure();
+    char *rest = text, *line;
+    while ((line = strtok_r(rest, "\n", &rest)) != NULL)
+        say(self, call, line);
+    sgm_string_free(text);
+    return SGM_OK;
+}
+
+static sgm_status report_confusion(void *state, sgm_hook_call *call)
+{
+    const score_reporter *self = state;
+    sgm_content matrix;
+    char *identifier = sgm__format("%s.confusion", self->data);
+    sgm_status status = identifier != NULL ? sgm_hook_get(call, identifier, &matrix) : SGM_ERROR_MEMORY;
+    sgm__free(identifier);
+    SGM_TRY(status);
+    status = report_matrix(self, call, &matrix);
+    sgm_content_clear(&matrix);
+    return status;
+}
+
+static bool same_classes(const score_reporter *a, const score_reporter *b)
+{
+    if (a->class_count != b->class_count)
+        return false;
+    for (size_t i = 0; i < a->class_count; i++)
+        if (strcmp(a->classes[i], b->classes[i]) != 0)
+            return false;
+    return true;
+}
+
+/* Metrics that they require are compared by the engine. */
+static bool is_equal(const void *a, const void *b)
+{
+    const score_reporter *left = a, *right = b;
+    const sgm_score_report_options *one = &left->options, *other = &right->options;
+    return strcmp(left->data, right->data) == 0 && one->lower == other->lower && one->upper == other->upper &&
+           one->report == other->report && one->user == other->user && same_classes(left, right);
+}
+
+static void free_reporter(void *state)
+{
+    score_reporter *self = state;
+    if (self->options.release != NULL)
+        self->options.release(self->options.user);
+    for (size_t i = 0; i < self->class_count; i++)
+        sgm__free(self->classes[i]);
+    sgm__free(self->classes);
+    sgm__free(self->data);
+    sgm__free(self);
+}
+
+static const sgm_hook_type tops_type = {.api = SGM_HOOK_API,
+                                        .name = "accuracy_reporter",
+                                        .doc = "reports accuracies",
+                                        .invoke = report_tops,
+                                        .equal = is_equal,
+                                        .free = free_reporter,
+                                        .only_global = "it measures the trainer on a data set"},
+                           binary_accuracy_type = {.api = SGM_HOOK_API,
+                                                   .name = "binary_accuracy_reporter",
+                                                   .doc = "reports the accuracy of one output",
+                                                   .invoke = report_binary_accuracy,
+                                                   .equal = is_equal,
+                                                   .free = free_reporter,
+                                                   .only_global = "it measures the trainer on a data set"},
+                           confusion_type = {.api = SGM_HOOK_API,
+                                             .name = "confusion_reporter",
+                                             .doc = "reports confusion matrices",
+                                             .invoke = report_confusion,
+                                             .equal = is_equal,
+                                             .free = free_reporter,
+                                             .only_global = "it measures the trainer on a data set"};
+
+static sgm_status copy_classes(score_reporter *self, const char *const *classes)
+{
+    size_t count = 0;
+    while (classes != NULL && classes[count] != NULL)
+        count++;
+    self->classes = sgm__calloc(count, sizeof *self->classes);
+    if (self->classes == NULL)
+        return SGM_ERROR_MEMORY;
+    for (; self->class_count < count; self->class_count++)
+        if ((self->classes[self->class_count] = sgm__strdup(classes[self->class_count])) == NULL)
+            return SGM_ERROR_MEMORY;
+    return SGM_OK;
+}
+
+static score_reporter *allocate(const char *data, const sgm_score_report_options *given)
+{
+    score_reporter *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL) {
+        if (given->release != NULL)
+            given->release(given->user);
+        return NULL;
+    }
+    self->options = *given;
+    self->data = sgm__identifier_part(data != NULL ? data : "");
+    if (self->data != NULL && copy_classes(self, given->classes) == SGM_OK)
+        return self;
+    free_reporter(self);
+    return NULL;
+}
+
+static sgm_hook *create(const sgm_hook_type *type, const char *metric, const char *data, sgm_time_step when,
+                        const sgm_score_report_options *given)
+{
+    sgm_score_report_options options;
+    if (sgm__options_read(&options, sizeof options, given, type->name) != SGM_OK)
+        return NULL;
+    if (type == &tops_type && options.tops[0] == 0)
+        options.tops[0] = 1;
+    score_reporter *self = allocate(data, &options);
+    if (self == NULL)
+        return NULL;
+    sgm_metric_options wanted = {.struct_size = sizeof wanted,
+                                 .when = when,
+                                 .threshold = options.threshold,
+                                 .lower = options.lower,
+                                 .upper = options.upper};
+    memcpy(wanted.tops, options.tops, sizeof wanted.tops);
+    wanted.when.interval = when.interval > 0 ? when.interval : 1;
+    sgm_hook *measures = sgm_metric_create(metric, data, &wanted);
+    if (measures == NULL) {
+        free_reporter(self);
+        return NULL;
+    }
+    return sgm_hook_create(type, self, .when = wanted.when, .requires_hooks = {measures},
+                           .priority = REPORT_PRIORITY);
+}
+
+sgm_hook *sgm_accuracy_reporter_create(const char *data, sgm_time_step when,
+                                       const sgm_score_report_options *options)
+{
+    return create(&tops_type, "top_k", data, when, options);
+}
+
+sgm_hook *sgm_binary_accuracy_reporter_create(const char *data, sgm_time_step when,
+                                              const sgm_score_report_options *options)
+{
+    return create(&binary_accuracy_type, "binary_accuracy", data, when, options);
+}
+
+sgm_hook *sgm_confusion_reporter_create(const char *data, sgm_time_step when,
+                                        const sgm_score_report_options *options)
+{
+    return create(&confusion_type, "confusion", data, when, options);
+}

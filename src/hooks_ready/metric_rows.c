@@ -1,0 +1,191 @@
+/* Metrics as text: "top_k(validation, 1, 3)". */
+#include "hooks/hook_text.h"
+#include "metrics/metrics.h"
+
+#include <math.h>
+
+/* Whole numbers from 1, of which top_k and its reporter want a list. */
+static bool read_tops(const sgm__hook_text *call, int32_t tops[SGM_MAX_TOPS])
+{
+    size_t count;
+    const double *numbers = sgm__hook_numbers_of(call, "tops", &count);
+    if (count > SGM_MAX_TOPS) {
+        sgm__hook_text_fail(call, "tops", "at most %d numbers", SGM_MAX_TOPS);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!(numbers[i] >= 1 && numbers[i] <= INT32_MAX && numbers[i] == floor(numbers[i]))) {
+            sgm__hook_text_fail(call, "tops", "expected whole numbers from 1, got %g", numbers[i]);
+            return false;
+        }
+        tops[i] = (int32_t)numbers[i];
+    }
+    return true;
+}
+
+static double number_or_zero(const sgm__hook_text *call, const char *name)
+{
+    return sgm__hook_has(call, name) ? sgm__hook_number_of(call, name) : 0;
+}
+
+static sgm_hook *create(const sgm__hook_text *call, sgm_metric_options *options)
+{
+    options->struct_size = sizeof *options;
+    options->when = call->when;
+    options->output = sgm__hook_text_of(call, "output");
+    options->targets = sgm__hook_text_of(call, "targets");
+    options->name = sgm__hook_text_of(call, "name");
+    return sgm_metric_create(call->row->name, sgm__hook_text_of(call, "data"), options);
+}
+
+static sgm_hook *parse_plain(const sgm__hook_text *call)
+{
+    sgm_metric_options options = {.threshold = 0};
+    return create(call, &options);
+}
+
+static sgm_hook *parse_classes(const sgm__hook_text *call)
+{
+    sgm_metric_options options = {.threshold = number_or_zero(call, "threshold")};
+    return create(call, &options);
+}
+
+static sgm_hook *parse_tops(const sgm__hook_text *call)
+{
+    sgm_metric_options options = {.threshold = 0};
+    return read_tops(call, options.tops) ? create(call, &options) : NULL;
+}
+
+static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
+{
+    sgm_metric_options options = {.threshold = number_or_zero(call, "threshold"),
+                                  .lower = number_or_zero(call, "lower"),
+                                  .upper = number_or_zero(call, "upper")};
+    return create(call, &options);
+}
+
+#define DATA                                                                                                 \
+    {                                                                                                        \
+        "data", SGM__ARGUMENT_WORD, .default_value = "validation", .doc = "data of the trainer, or training" \
+    }
+#define THRESHOLD                                                                                            \
+    {                                                                                                        \
+        "threshold", SGM__ARGUMENT_NUMBER, .default_value = "0.5",                                           \
+                                           .doc = "one output: above it the prediction is 1"                 \
+    }
+#define TOPS                                                                                                 \
+    {                                                                                                        \
+        "tops", SGM__ARGUMENT_NUMBERS, .default_value = "1", .doc = "among how many largest outputs: 1, 3"   \
+    }
+#define BOUNDS                                                                                               \
+    {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the prediction is 0; in between it is wrong"},          \
+    {                                                                                                        \
+        "upper", SGM__ARGUMENT_NUMBER, .doc = "above it the prediction is 1"                                 \
+    }
+#define ENDS                                                                                                 \
+    {"output", SGM__ARGUMENT_WORD, .doc = "a layer's name; if not given: the first output"},                 \
+        {"targets", SGM__ARGUMENT_WORD, .doc = "a field of the data; if not given: the first cost's"},       \
+    {                                                                                                        \
+        "name", SGM__ARGUMENT_WORD, .doc = "goes before the results: NAME_f1"                                \
+    }
+#define METRIC_ROW(row, text, words, function, ...)                                                          \
+    const sgm__hook_row row = {.name = text,                                                                 \
+                               .doc = words,                                                                 \
+                               .when = {SGM_EPOCH, 1, 0},                                                    \
+                               .arguments = {DATA, __VA_ARGS__},                                             \
+                               .create = function,                                                           \
+                               .global = true};
+
+METRIC_ROW(sgm__cost_row, "cost", "mean loss, as DATA.cost", parse_plain, ENDS)
+METRIC_ROW(sgm__top_k_row, "top_k", "share of predictions among the k largest outputs, as DATA.top_K",
+           parse_tops, TOPS, ENDS)
+METRIC_ROW(sgm__binary_accuracy_row, "binary_accuracy", "share of correct predictions of one output",
+           parse_binary_accuracy, THRESHOLD, BOUNDS, ENDS)
+METRIC_ROW(sgm__confusion_row, "confusion", "how often which class was predicted as which, as DATA.confusion",
+           parse_classes, THRESHOLD, ENDS)
+METRIC_ROW(sgm__f1_row, "f1", "DATA.precision, .recall and .f1", parse_classes, THRESHOLD, ENDS)
+METRIC_ROW(sgm__roc_auc_row, "roc_auc", "area under the curve of true over false positives, as DATA.roc_auc",
+           parse_plain, ENDS)
+METRIC_ROW(sgm__regression_row, "regression",
+           "DATA.mean_absolute_error, .root_mean_squared_error, .maximum_error and .r_squared", parse_plain,
+           ENDS)
+METRIC_ROW(sgm__perplexity_row, "perplexity", "exp of the mean cross-entropy, as DATA.perplexity",
+           parse_plain, ENDS)
+
+/* --- reporters --- */
+
+static sgm_hook *parse_accuracy_reporter(const sgm__hook_text *call)
+{
+    sgm_score_report_options options = {.struct_size = sizeof options};
+    return read_tops(call, options.tops)
+               ? sgm_accuracy_reporter_create(sgm__hook_text_of(call, "data"), call->when, &options)
+               : NULL;
+}
+
+static sgm_hook *parse_binary_accuracy_reporter(const sgm__hook_text *call)
+{
+    return sgm_binary_accuracy_reporter(
+        sgm__hook_text_of(call, "data"), call->when, .threshold = number_or_zero(call, "threshold"),
+        .lower = number_or_zero(call, "lower"), .upper = number_or_zero(call, "upper"));
+}
+
+/* `text` is cut at its spaces. */
+static size_t split_classes(char *text, const char **classes, size_t maximum)
+{
+    size_t count = 0;
+    char *rest = text, *word;
+    while (count < maximum && (word = strtok_r(rest, " ", &rest)) != NULL)
+        classes[count++] = word;
+    return count;
+}
+
+static sgm_hook *parse_confusion_reporter(const sgm__hook_text *call)
+{
+    const char *data = sgm__hook_text_of(call, "data"), *names = sgm__hook_text_of(call, "classes");
+    if (names == NULL)
+        return sgm_confusion_reporter(data, call->when, .classes = NULL);
+    size_t maximum = strlen(names) / 2 + 1;
+    char *copy = sgm__strdup(names);
+    const char **classes = copy != NULL ? sgm__calloc(maximum + 1, sizeof *classes) : NULL;
+    sgm_hook *hook = NULL;
+    if (classes != NULL && split_classes(copy, classes, maximum) > 0)
+        hook = sgm_confusion_reporter(data, call->when, .classes = classes);
+    else if (classes != NULL)
+        sgm__hook_text_fail(call, "classes", "expected names, separated by spaces");
+    sgm__free(classes);
+    sgm__free(copy);
+    return hook;
+}
+
+METRIC_ROW(sgm__accuracy_reporter_row, "accuracy_reporter", "logs \"top1 = 0.947, top3 = 0.99\"",
+           parse_accuracy_reporter, TOPS)
+METRIC_ROW(sgm__binary_accuracy_reporter_row, "binary_accuracy_reporter",
+           "logs \"accuracy = 0.947\" of one output", parse_binary_accuracy_reporter, THRESHOLD, BOUNDS)
+METRIC_ROW(sgm__confusion_reporter_row, "confusion_reporter", "logs the confusion matrix",
+           parse_confusion_reporter,
+           {"classes", SGM__ARGUMENT_WORD, .doc = "names in quotes, with spaces between: \"cat dog\""})
+
+/* --- processors --- */
+
+static sgm_hook *parse_processor(const sgm__hook_text *call)
+{
+    static const sgm_metric_function functions[] = {sgm_metric_mean, sgm_metric_standard_deviation};
+    return sgm_metric_processor(sgm__hook_text_of(call, "values"),
+                                functions[sgm__hook_choice_of(call, "function")],
+                                sgm__hook_text_of(call, "name"), .when = call->when,
+                                .background = sgm__hook_flag_of(call, "background"));
+}
+
+static const char *const functions[] = {"mean", "standard_deviation", NULL};
+const sgm__hook_row sgm__metric_processor_row = {
+    .name = "metric_processor",
+    .doc = "mean over all that matches of a function of its elements, as shared.NAME",
+    .when = {SGM_ITERATION, 1, 0},
+    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "network.layers.*.weights"},
+                  {"name", SGM__ARGUMENT_WORD, .needed = true, .doc = "of the result"},
+                  {"function", SGM__ARGUMENT_CHOICE, .default_value = "mean", .choices = functions,
+                   .doc = "mean or standard_deviation of elements"},
+                  {"background", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "on a thread of its own"}},
+    .create = parse_processor,
+};

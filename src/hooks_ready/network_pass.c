@@ -1,0 +1,144 @@
+/* A forward pass now and then, beside the training. */
+#include "infer/inference_copy.h"
+
+#include <sigma/diagnostics.h>
+
+typedef struct pass {
+    char *network;
+    sgm_block *block;
+    sgm_pass_function receive;
+    void *user;
+    sgm_handler *handler; /* from the first pass on, as the rest */
+    sgm__inference_copy frozen;
+    sgm_program *program;
+} pass;
+
+static sgm_tensor *parameter_of(void *user, const char *name)
+{
+    sgm_hook_call *call = user;
+    sgm_content content;
+    char *identifier = sgm__format("network.layers.%s", name);
+    sgm_status status = identifier ? sgm_hook_get(call, identifier, &content) : SGM_ERROR_MEMORY;
+    sgm__free(identifier);
+    if (status != SGM_OK)
+        return NULL;
+    if (content.kind == SGM_KIND_TENSOR)
+        return content.as.tensor;
+    sgm_fail(SGM_ERROR_TYPE, "parameter '%s' is %s, expected a tensor", name, sgm_kind_name(content.kind));
+    sgm_content_clear(&content);
+    return NULL;
+}
+
+/* In the precision that the parameters have. */
+static sgm_dtype precision_of(sgm_hook_call *call)
+{
+    sgm_content content;
+    sgm_dtype dtype = SGM_FLOAT32;
+    if (sgm_hook_get(call, "network.layers.*.*", &content) != SGM_OK)
+        return dtype;
+    if (content.kind == SGM_KIND_TENSOR)
+        dtype = sgm_tensor_dtype(content.as.tensor);
+    sgm_content_clear(&content);
+    return dtype;
+}
+
+static sgm_status begin(pass *self, sgm_hook_call *call)
+{
+    if (!self->handler)
+        self->handler = sgm_handler_create("cpu", .threads = 1);
+    if (!self->handler)
+        return sgm_last_status();
+    sgm__inference_copy_free(&self->frozen);
+    SGM_TRY(sgm__inference_copy_record(&self->frozen, self->handler, self->network, self->block->count,
+                                       precision_of(call), false));
+    if (self->frozen.recording.output_count == 0)
+        return sgm_fail(SGM_ERROR_STATE, "the network has no output to pass on");
+    const sgm_named_value *output = &self->frozen.recording.outputs[0];
+    sgm_output(self->frozen.graph, output->name, output->value);
+    SGM_TRY(sgm__inference_copy_fill(&self->frozen, parameter_of, call));
+    self->program = sgm__inference_copy_prepare(&self->frozen);
+    return self->program ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status feed(const pass *self)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm_program_input_at(self->program, i)); i++) {
+        sgm_tensor *values = sgm_block_field(self->block, name);
+        if (!values)
+            return sgm_last_status();
+        SGM_TRY(sgm_session_feed(self->frozen.session, self->program, name, values));
+    }
+    return SGM_OK;
+}
+
+static sgm_status run(void *state, sgm_hook_call *call)
+{
+    pass *self = state;
+    SGM_TRY(self->program ? sgm__inference_copy_fill(&self->frozen, parameter_of, call) : begin(self, call));
+    SGM_TRY(feed(self));
+    SGM_TRY(sgm_session_run(self->frozen.session, self->program));
+    const char *name = self->frozen.recording.outputs[0].name;
+    sgm_type type = sgm_program_output_type(self->program, name);
+    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status =
+        output ? sgm_session_read(self->frozen.session, self->program, name, output) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        self->receive(self->user, call->iteration, output);
+    sgm_tensor_free(output);
+    return status;
+}
+
+static void free_pass(void *state)
+{
+    pass *self = state;
+    sgm__inference_copy_free(&self->frozen);
+    sgm_handler_free(self->handler);
+    sgm_block_free(self->block);
+    sgm__free(self->network);
+    sgm__free(self);
+}
+
+static const sgm_hook_type pass_type = {.api = SGM_HOOK_API,
+                                        .name = "network_pass",
+                                        .doc = "passes a block forward, and hands on what comes out",
+                                        .invoke = run,
+                                        .free = free_pass,
+                                        .only_global = "it passes data through the network of the trainer"};
+
+static sgm_block *copy_block(const sgm_block *block)
+{
+    sgm_block *copy = sgm_block_create(block->count);
+    sgm_status status = copy ? SGM_OK : SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < block->field_count && status == SGM_OK; i++) {
+        sgm_tensor *values = sgm_tensor_copy(block->fields[i].values);
+        status = values ? sgm_block_add(copy, block->fields[i].name, values) : SGM_ERROR_MEMORY;
+    }
+    if (status == SGM_OK)
+        return copy;
+    sgm_block_free(copy);
+    return NULL;
+}
+
+sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive, void *user,
+                           sgm_time_step when)
+{
+    static const char *const reads[] = {"network.layers.*.*", "network.layers.*.*.*",
+                                        "network.layers.*.*.*.*", NULL};
+    if (!network || !block || !receive) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "sgm_network_pass: expected a network, a block and a function, got NULL");
+        return NULL;
+    }
+    pass *self = sgm__calloc(1, sizeof *self);
+    if (!self)
+        return NULL;
+    self->network = sgm__strdup(network);
+    self->block = copy_block(block);
+    self->receive = receive;
+    self->user = user;
+    if (self->network && self->block)
+        return sgm_hook_create(&pass_type, self, .when = when, .reads = reads, .background = true);
+    free_pass(self);
+    return NULL;
+}

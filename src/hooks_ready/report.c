@@ -1,0 +1,152 @@
+/* Reports values as lines. */
+#include "hooks/hook_text.h"
+#include "hooks_ready/reporting.h"
+
+typedef struct reporter {
+    char **list; /* of identifiers, NULL at the end */
+    size_t count;
+    sgm_value_reporter_options options;
+} reporter;
+
+sgm_status sgm__report(const sgm_value_reporter_options *options, const sgm_hook_call *call, const char *what)
+{
+    char worker[32];
+    sgm__hook_worker_text(call, worker, sizeof worker);
+    char *line = options->with_time ? sgm__format("%sepoch %lld, iteration %lld: %s", worker,
+                                                  (long long)call->epoch, (long long)call->iteration, what)
+                                    : sgm__format("%s%s", worker, what);
+    if (!line)
+        return SGM_ERROR_MEMORY;
+    if (options->report)
+        options->report(options->user, line);
+    else
+        sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
+    sgm__free(line);
+    return SGM_OK;
+}
+
+bool sgm__reports_alike(const sgm_value_reporter_options *a, const sgm_value_reporter_options *b)
+{
+    return a->report == b->report && a->user == b->user && a->with_time == b->with_time;
+}
+
+static void describe(sgm__text *line, const sgm_match *match)
+{
+    if (line->length > 0)
+        sgm__text_append(line, ", ");
+    if (match->content.kind == SGM_KIND_NUMBER) {
+        sgm__text_append(line, "%s = %.6g", match->identifier, match->content.as.number);
+        return;
+    }
+    char *text = sgm_content_describe(&match->content);
+    if (text)
+        sgm__text_append(line, "%s = %s", match->identifier, text);
+    else
+        line->failed = true;
+    sgm_string_free(text);
+}
+
+static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const char *identifier)
+{
+    sgm_matches matches;
+    SGM_TRY(sgm_resolve(call->registry, identifier, &matches));
+    for (size_t i = 0; i < matches.count; i++)
+        describe(line, &matches.items[i]);
+    sgm_matches_free(&matches);
+    return SGM_OK;
+}
+
+/* Without any value yet, there is nothing to say. */
+static sgm_status report(void *state, sgm_hook_call *call)
+{
+    const reporter *self = state;
+    sgm__text line = {0};
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < self->count && status == SGM_OK; i++)
+        status = describe_matches(&line, call, self->list[i]);
+    if (status == SGM_OK && line.failed)
+        status = SGM_ERROR_MEMORY;
+    if (status == SGM_OK && line.length > 0)
+        status = sgm__report(&self->options, call, line.data);
+    sgm__text_free(&line);
+    return status;
+}
+
+/* What is read is compared by the engine. */
+static bool is_equal(const void *a, const void *b)
+{
+    const reporter *left = a, *right = b;
+    return sgm__reports_alike(&left->options, &right->options);
+}
+
+static void free_reporter(void *state)
+{
+    reporter *self = state;
+    if (!self)
+        return;
+    if (self->options.release)
+        self->options.release(self->options.user);
+    sgm__free(self->list);
+    sgm__free(self);
+}
+
+static const sgm_hook_type reporter_type = {.api = SGM_HOOK_API,
+                                            .name = "value_reporter",
+                                            .doc = "reports values as lines",
+                                            .invoke = report,
+                                            .equal = is_equal,
+                                            .free = free_reporter};
+
+static sgm_status split(reporter *self, const char *identifiers)
+{
+    self->list = sgm__words(identifiers, &self->count);
+    if (!self->list)
+        return SGM_ERROR_MEMORY;
+    return self->count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT,
+                          "a value reporter needs identifiers, as in \"training.loss optimiser.*\"");
+}
+
+sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
+                                    const sgm_value_reporter_options *given)
+{
+    sgm_value_reporter_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_value_reporter") != SGM_OK)
+        return NULL;
+    reporter *self = sgm__calloc(1, sizeof *self);
+    if (!self) {
+        if (options.release)
+            options.release(options.user);
+        sgm_criteria_free(options.only_if);
+        return NULL;
+    }
+    self->options = options;
+    if (split(self, identifiers) != SGM_OK) {
+        free_reporter(self);
+        sgm_criteria_free(options.only_if);
+        return NULL;
+    }
+    return sgm_hook_create(&reporter_type, self, .when = when, .reads = (const char *const *)self->list,
+                           .background = options.background, .only_if = options.only_if);
+}
+
+static sgm_hook *parse_reporter(const sgm__hook_text *call)
+{
+    return sgm_value_reporter(sgm__hook_text_of(call, "values"), call->when,
+                              .with_time = sgm__hook_flag_of(call, "with_time"),
+                              .background = sgm__hook_flag_of(call, "background"));
+}
+
+const sgm__hook_row sgm__value_reporter_row = {
+    .name = "value_reporter",
+    .doc = "logs values by name, as in \"training.loss = 0.25\"",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
+                   .doc = "training.loss optimiser.*rate"},
+                  {"with_time", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "begins with epoch and iteration"},
+                  {"background", SGM__ARGUMENT_FLAG, .default_value = "false",
+                   .doc = "on a thread of its own"}},
+    .create = parse_reporter,
+};

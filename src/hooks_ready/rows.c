@@ -1,0 +1,45 @@
+/* All ready-made hooks. Each is exported by its own file; hooks/hook_text.c reads them from text. */
+#include "hooks/hook_text.h"
+
+#define ROWS(X)                                                                                              \
+    X(sgm__value_reporter_row)                                                                               \
+    X(sgm__accumulator_row)                                                                                  \
+    X(sgm__running_time_row)                                                                                 \
+    X(sgm__stop_row)                                                                                         \
+    X(sgm__early_stopper_row)                                                                                \
+    X(sgm__save_row)                                                                                         \
+    X(sgm__last_checkpoints_row)                                                                             \
+    X(sgm__best_checkpoints_row)                                                                             \
+    X(sgm__nan_watch_row)                                                                                    \
+    X(sgm__statistics_row)                                                                                   \
+    X(sgm__throughput_row)                                                                                   \
+    X(sgm__time_series_row)                                                                                  \
+    X(sgm__progress_reporter_row)                                                                            \
+    X(sgm__running_time_reporter_row)                                                                        \
+    X(sgm__mean_reporter_row)                                                                                \
+    X(sgm__modifier_row)                                                                                     \
+    X(sgm__averages_saver_row)                                                                               \
+    X(sgm__target_maximiser_row)                                                                             \
+    X(sgm__art_reporter_row)                                                                                 \
+    X(sgm__cost_row)                                                                                         \
+    X(sgm__top_k_row)                                                                                        \
+    X(sgm__binary_accuracy_row)                                                                              \
+    X(sgm__confusion_row)                                                                                    \
+    X(sgm__f1_row)                                                                                           \
+    X(sgm__roc_auc_row)                                                                                      \
+    X(sgm__regression_row)                                                                                   \
+    X(sgm__perplexity_row)                                                                                   \
+    X(sgm__accuracy_reporter_row)                                                                            \
+    X(sgm__binary_accuracy_reporter_row)                                                                     \
+    X(sgm__confusion_reporter_row)                                                                           \
+    X(sgm__metric_processor_row)
+
+#define DECLARE(row) extern const sgm__hook_row row;
+ROWS(DECLARE)
+
+const sgm__hook_row *const sgm__hook_rows[] = {
+#define ADDRESS(row) &row,
+    ROWS(ADDRESS)};
+const size_t sgm__hook_row_count = sizeof sgm__hook_rows / sizeof *sgm__hook_rows;
+
+sgm_hook *(*const sgm__hook_read_rule)(const char *text) = sgm_rule_hook;

@@ -1,0 +1,174 @@
+/* Stopping and saving. */
+#include "hooks/hook_text.h"
+#include "hooks/when/criteria.h"
+#include "trainer/trainer.h"
+
+#define STOP_PRIORITY 10000
+#define SAVE_PRIORITY 9000 /* before a stop at the same event */
+
+static bool equal_texts(const void *a, const void *b)
+{
+    return strcmp(a, b) == 0;
+}
+
+static sgm_status stop(void *reason, sgm_hook_call *call)
+{
+    return sgm_hook_request_stop(call, reason);
+}
+
+static sgm_status save(void *name, sgm_hook_call *call)
+{
+    char *filled = sgm_resolve_text(call->registry, name);
+    if (!filled)
+        return sgm__fail_within("the name '%s'", (const char *)name);
+    sgm_status status = sgm_hook_request_save(call, filled);
+    sgm_string_free(filled);
+    return status;
+}
+
+/* Values in a name that are not there at the beginning, and will not come. */
+static sgm_status check_name(void *name, sgm_hook_call *call)
+{
+    sgm_status status = SGM_OK;
+    for (const char *at = name; status == SGM_OK && (at = strchr(at, '{')); at++) {
+        size_t length = strcspn(at + 1, ":}{");
+        if (at[1] == '{') { /* a brace itself */
+            at++;
+            continue;
+        }
+        char *identifier = sgm__strndup(at + 1, length);
+        sgm_content content = {0};
+        if (!identifier)
+            return SGM_ERROR_MEMORY;
+        if (length > 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier))
+            status = sgm_resolve_one(call->registry, identifier, &content);
+        sgm_content_clear(&content);
+        sgm__free(identifier);
+        at += length;
+    }
+    return status;
+}
+
+static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
+                                        .name = "stop",
+                                        .doc = "stops the run",
+                                        .invoke = stop,
+                                        .equal = equal_texts,
+                                        .free = sgm__free},
+                           early_stopper_type = {.api = SGM_HOOK_API,
+                                                 .name = "early_stopper",
+                                                 .doc = "stops the run when a value stalls",
+                                                 .invoke = stop,
+                                                 .equal = equal_texts,
+                                                 .free = sgm__free},
+                           save_type = {.api = SGM_HOOK_API,
+                                        .name = "save",
+                                        .doc = "saves the training under a name",
+                                        .invoke = save,
+                                        .equal = equal_texts,
+                                        .free = sgm__free,
+                                        .only_global = "it saves the trainer, with all workers",
+                                        .check = check_name};
+
+/* Takes over `text`, NULL: it failed, and the criteria. */
+static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step when, sgm_criteria *only_if,
+                        int32_t priority)
+{
+    if (!text) {
+        sgm_criteria_free(only_if);
+        return NULL;
+    }
+    return sgm_hook_create(type, text, .when = when, .only_if = only_if, .priority = priority);
+}
+
+sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given)
+{
+    sgm_stop_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_stop_hook") != SGM_OK)
+        return NULL;
+    char text[64];
+    const char *reason =
+        options.reason && options.reason[0] ? options.reason : sgm_time_step_text(&when, text, sizeof text);
+    return create(&stop_type, sgm__strdup(reason), when, options.only_if, STOP_PRIORITY);
+}
+
+sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extremum extremum,
+                            sgm_time_step when)
+{
+    sgm_criteria *stalls = sgm_criteria_stalls(identifier, extremum, patience);
+    if (!stalls)
+        return NULL;
+    char *reason = sgm__format("%s has had no new %s for %lld check%s", identifier,
+                               extremum == SGM_MAXIMUM ? "maximum" : "minimum", (long long)patience,
+                               patience == 1 ? "" : "s");
+    return create(&early_stopper_type, reason, when, stalls, STOP_PRIORITY);
+}
+
+sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *given)
+{
+    sgm_save_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_save_hook") != SGM_OK)
+        return NULL;
+    if (!name || !name[0] || name[0] == '.' || strchr(name, '/')) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "'%s' is no name to save under: it must not be empty, begin with '.' or "
+                 "have a '/'",
+                 name ? name : "");
+        sgm_criteria_free(options.only_if);
+        return NULL;
+    }
+    return create(&save_type, sgm__strdup(name), when, options.only_if, SAVE_PRIORITY);
+}
+
+/* --- as text --- */
+
+static sgm_hook *parse_stop(const sgm__hook_text *call)
+{
+    return sgm_stop_hook(call->when, .reason = sgm__hook_text_of(call, "reason"));
+}
+
+const sgm__hook_row sgm__stop_row = {
+    .name = "stop",
+    .doc = "stops the run, with a checkpoint",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"reason", SGM__ARGUMENT_WORD, .doc = "what the end of the run says"}},
+    .create = parse_stop,
+};
+
+static const char *const extrema[] = {"maximum", "minimum", NULL};
+
+static sgm_hook *parse_early_stopper(const sgm__hook_text *call)
+{
+    const char *identifier = sgm__hook_text_of(call, "value");
+    bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
+                                                 : sgm__criteria_falls(identifier);
+    return sgm_early_stopper(identifier, sgm__hook_count_of(call, "patience"),
+                             falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when);
+}
+
+const sgm__hook_row sgm__early_stopper_row = {
+    .name = "early_stopper",
+    .doc = "stops the run when a value has had no new extremum for some checks in a row",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is watched"},
+                  {"patience", SGM__ARGUMENT_COUNT, .default_value = "5",
+                   .doc = "checks without a new extremum"},
+                  {"extremum", SGM__ARGUMENT_CHOICE, .choices = extrema,
+                   .doc = "if not given: the minimum of losses, costs and errors, else the maximum"}},
+    .create = parse_early_stopper,
+};
+
+static sgm_hook *parse_save(const sgm__hook_text *call)
+{
+    return sgm_save_hook(call->when, sgm__hook_text_of(call, "name"));
+}
+
+const sgm__hook_row sgm__save_row = {
+    .name = "save",
+    .doc = "writes NAME.safetensors into the folder of the run",
+    .when = {SGM_EPOCH, 1, 0},
+    .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
+                   .doc = "in quotes it may have values in it, \"epoch-{epoch}\""}},
+    .create = parse_save,
+    .global = true,
+};

@@ -1,0 +1,147 @@
+/* Examples and iterations a second, and how much of it was spent waiting for data. */
+#include "hooks/hook_text.h"
+#include "trainer/trainer.h"
+
+#include <sigma/diagnostics.h>
+#include <stdio.h>
+
+#define DEFAULT_SPAN 100
+#define MAXIMUM_SPAN 10000
+#define DEFAULT_EVERY 10
+#define LONG_WAIT 0.1 /* of an iteration's time */
+
+/* What one iteration took. */
+typedef struct lap {
+    double seconds, waited;
+    int64_t examples;
+} lap;
+
+typedef struct throughput {
+    int64_t span, every;
+    int64_t count, next; /* of `laps` */
+    int64_t iterations;  /* since the last result */
+    bool runs;           /* `running_time` and `waited` are those of the last iteration */
+    double running_time, waited;
+    lap laps[];
+} throughput;
+
+static sgm_status share(sgm_hook_call *call, const char *what, double value)
+{
+    char name[64];
+    snprintf(name, sizeof name, "time_throughput_%s", what);
+    return sgm_hook_share(call, name, sgm_number_content(value));
+}
+
+static sgm_status share_all(const throughput *self, sgm_hook_call *call)
+{
+    double seconds = 0, waited = 0;
+    int64_t examples = 0, long_waits = 0;
+    for (int64_t i = 0; i < self->count; i++) {
+        const lap *each = &self->laps[i];
+        seconds += each->seconds;
+        waited += each->waited;
+        examples += each->examples;
+        long_waits += each->waited > LONG_WAIT * each->seconds;
+    }
+    if (seconds <= 0)
+        return SGM_OK;
+    SGM_TRY(share(call, "examples", (double)examples / seconds));
+    SGM_TRY(share(call, "iterations", (double)self->count / seconds));
+    SGM_TRY(share(call, "waiting", waited / seconds));
+    return share(call, "waited", (double)long_waits);
+}
+
+static sgm_status measure(void *state, sgm_hook_call *call)
+{
+    throughput *self = state;
+    const sgm_trainer *trainer = sgm_hook_trainer(call);
+    if (!trainer)
+        return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
+    int64_t examples =
+        trainer->given; /* a replica has some of its own; the time and the data are its owner's */
+    trainer = trainer->owner;
+    double now = trainer->running_time + sgm__now() - trainer->running_since;
+    lap newest = {now - self->running_time, trainer->waited - self->waited, examples};
+    bool first = !self->runs || newest.seconds <= 0;
+    self->runs = true;
+    self->running_time = now;
+    self->waited = trainer->waited;
+    if (first)
+        return SGM_OK;
+    self->laps[self->next] = newest;
+    self->next = (self->next + 1) % self->span;
+    if (self->count < self->span)
+        self->count++;
+    if (++self->iterations < self->every)
+        return SGM_OK;
+    self->iterations = 0;
+    return share_all(self, call);
+}
+
+static bool is_equal(const void *a, const void *b)
+{
+    const throughput *left = a, *right = b;
+    return left->span == right->span && left->every == right->every;
+}
+
+static void *copy_throughput(const void *state)
+{
+    const throughput *from = state;
+    throughput *self = sgm__calloc(1, sizeof *self + (size_t)from->span * sizeof(lap));
+    if (!self)
+        return NULL;
+    self->span = from->span;
+    self->every = from->every;
+    return self;
+}
+
+static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
+                                              .name = "throughput",
+                                              .doc = "examples and iterations a second",
+                                              .invoke = measure,
+                                              .equal = is_equal,
+                                              .free = sgm__free,
+                                              .copy = copy_throughput};
+
+sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
+{
+    sgm_throughput_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_throughput") != SGM_OK)
+        return NULL;
+    if (options.span == 0)
+        options.span = DEFAULT_SPAN;
+    if (options.every == 0)
+        options.every = DEFAULT_EVERY;
+    if (options.span < 1 || options.span > MAXIMUM_SPAN || options.every < 1) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "throughput: expected a .span of 1 to %d iterations and .every of 1 or more, got %lld and %lld",
+            MAXIMUM_SPAN, (long long)options.span, (long long)options.every);
+        return NULL;
+    }
+    throughput *self = sgm__calloc(1, sizeof *self + (size_t)options.span * sizeof(lap));
+    if (!self)
+        return NULL;
+    self->span = options.span;
+    self->every = options.every;
+    return sgm_hook_create(&throughput_type, self, .priority = -1000);
+}
+
+/* --- as text --- */
+
+static sgm_hook *parse_throughput(const sgm__hook_text *call)
+{
+    if (call->when.scale != SGM_ITERATION || call->when.live > 0)
+        return sgm__hook_text_fail(call, "span", "results come every few iterations");
+    return sgm_throughput(.span = sgm__hook_count_of(call, "span"), .every = call->when.interval);
+}
+
+const sgm__hook_row sgm__throughput_row = {
+    .name = "throughput",
+    .doc = "examples and iterations a second, and the share of the time that waited for data, as "
+           "shared.time_throughput_examples, _iterations, _waiting and _waited",
+    .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
+    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "100",
+                   .doc = "the newest so many iterations", .minimum = 1, .maximum = MAXIMUM_SPAN}},
+    .create = parse_throughput,
+};

@@ -1,0 +1,57 @@
+/* A trainer's network as an ONNX model: what a prediction would run. */
+#include "graph/passes.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+#include <sigma/export.h>
+#include <sigma/onnx.h>
+
+/* What differs between these numbers of examples is left open. */
+enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
+
+/* The graph of a prediction; with parameters of float32 a network of bfloat16 can be recorded in float32. */
+static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
+{
+    sgm_dtype precision = trainer->settings.precision;
+    if (precision == SGM_BFLOAT16)
+        trainer->settings.precision = SGM_FLOAT32;
+    sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
+    sgm_graph *graph = NULL;
+    if (sgm__trainer_program(trainer, SGM__PREDICT, batch) != NULL)
+        graph = sgm__graph_copy(trainer->graph);
+    trainer->settings.precision = precision;
+    sgm__trainer_forget_programs(trainer);
+    return graph;
+}
+
+static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *options)
+{
+    if (trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+    SGM_TRY(sgm__trainer_collect(trainer));
+    sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
+    sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
+    if (status == SGM_OK && options->batch == 0) {
+        other = record(trainer, OTHER_EXAMPLES);
+        status = other != NULL ? SGM_OK : sgm__last_failure();
+    }
+    if (status == SGM_OK)
+        status =
+            sgm_onnx_export(path, graph, trainer->session,
+                            .name = options->name != NULL ? options->name : trainer->name, .other = other);
+    sgm_graph_free(other);
+    sgm_graph_free(graph);
+    return status;
+}
+
+sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *given)
+{
+    sgm_export_onnx_options options;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_onnx"));
+    if (path == NULL || *path == '\0' || options.batch < 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected the path of a file, and a number of examples from 0 on");
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm_status status = export(trainer, path, &options);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+}

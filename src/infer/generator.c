@@ -1,0 +1,279 @@
+/* Networks of sequences, one step at a time: a session of its own with the trainer's parameters, in which the
+ * layers keep what they need of the steps before. */
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+#include <sigma/generate.h>
+#include <sigma/text.h>
+
+struct sgm_generator {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_session *session;
+    sgm_program *program;
+    sgm_recording recording;
+    const char *input, *output;
+    sgm_tensor *fed;
+    bool shares;        /* tokens are fed as shares of all */
+    int64_t vocabulary; /* of what comes out */
+    double *probabilities;
+    int64_t *read; /* the newest tokens, as many as there are places; NULL: no limit */
+    int64_t count; /* of the steps since the newest reset */
+    bool *kept;    /* of the recording's parameters: those that steps change, zeros at first */
+};
+
+/* --- making one --- */
+
+static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
+{
+    const sgm_recording_options options = {.struct_size = sizeof options,
+                                           .batch = 1,
+                                           .dtype = dtype,
+                                           .step = true,
+                                           .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
+    char text[128];
+    SGM_TRY(sgm_network_record(g->network, g->graph, &options, &g->recording));
+    if (g->recording.input_count != 1 || g->recording.output_count < 1)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "the network has %zu inputs and %zu outputs; one input that is a "
+                        "sequence and an output are wanted",
+                        g->recording.input_count, g->recording.output_count);
+    sgm_type in = sgm_value_type(g->graph, g->recording.inputs[0].value);
+    sgm_type out = sgm_value_type(g->graph, g->recording.outputs[0].value);
+    if (in.shape.rank < 2 || in.shape.rank > 3)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "the input of a step is %s; a sequence of tokens (time), or of shares "
+                        "(time, tokens), is wanted",
+                        sgm_shape_text(&in.shape, text, sizeof text));
+    g->shares = in.shape.rank == 3;
+    g->vocabulary = out.shape.rank > 0 ? out.shape.dims[out.shape.rank - 1] : 0;
+    if (sgm_shape_elements(&out.shape) != g->vocabulary || g->vocabulary < 2)
+        return sgm_fail(SGM_ERROR_SHAPE, "a step gives %s; a share for each token is wanted",
+                        sgm_shape_text(&out.shape, text, sizeof text));
+    if (g->shares && in.shape.dims[2] != g->vocabulary)
+        return sgm_fail(SGM_ERROR_SHAPE, "the network reads %lld different tokens, but gives shares of %lld",
+                        (long long)in.shape.dims[2], (long long)g->vocabulary);
+    g->input = g->recording.inputs[0].name;
+    g->output = "shares";
+    sgm_output(g->graph, g->output, g->recording.outputs[0].value);
+    g->fed = sgm_tensor_create(SGM_FLOAT32, &in.shape);
+    return g->fed != NULL ? sgm_graph_status(g->graph) : sgm__last_failure();
+}
+
+/* What a step keeps begins as zeros; everything else is the trainer's. */
+static sgm_status fill_state(sgm_generator *g, sgm_session *from, size_t index, const char *prefix)
+{
+    const sgm_parameter *parameter = &g->recording.parameters[index];
+    char *name = sgm__format("%s%s", parameter->trainable ? prefix : "", parameter->name);
+    sgm_type type;
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    bool known = sgm_session_has(from, name);
+    g->kept[index] = !known;
+    sgm_status status = known ? sgm_session_state_type(from, name, &type) : SGM_OK;
+    char now[128], then[128];
+    if (status == SGM_OK && known && !sgm_shape_equal(&type.shape, &parameter->type.shape))
+        status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                          "sequences cannot be read step by step: %s is %s for one step, but %s for "
+                          "all: the layer looks at all steps at once",
+                          name, sgm_shape_text(&parameter->type.shape, now, sizeof now),
+                          sgm_shape_text(&type.shape, then, sizeof then));
+    sgm_tensor *value = NULL;
+    if (status == SGM_OK)
+        value = known ? sgm_session_get(from, name)
+                      : sgm_tensor_create(parameter->type.dtype, &parameter->type.shape);
+    if (status == SGM_OK)
+        status = value != NULL ? sgm_session_set(g->session, name, value) : sgm__last_failure();
+    sgm_tensor_free(value);
+    sgm__free(name);
+    return status;
+}
+
+static sgm_status set_number(sgm_session *session, const char *state, double number)
+{
+    const sgm_shape scalar = sgm_shape_scalar();
+    sgm_tensor *value = sgm_tensor_create(SGM_INT64, &scalar);
+    if (value == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_tensor_set(value, NULL, number);
+    sgm_status status = sgm_session_set(session, state, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
+{
+    const sgm_recording *r = &g->recording;
+    g->kept = sgm__calloc(r->parameter_count + 1, sizeof *g->kept);
+    if (g->kept == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < r->parameter_count; i++)
+        SGM_TRY(fill_state(g, from, i, averaged ? SGM__AVERAGE_PREFIX : ""));
+    SGM_TRY(set_number(g->session, "step.place", 0));
+    if (r->random) {
+        SGM_TRY(set_number(g->session, "random.seed", 0));
+        SGM_TRY(set_number(g->session, "random.step", 0));
+    }
+    g->program = sgm_session_prepare(g->session, g->graph);
+    g->probabilities = sgm__calloc((size_t)g->vocabulary, sizeof *g->probabilities);
+    if (r->places > 0)
+        g->read = sgm__calloc((size_t)r->places, sizeof *g->read);
+    return g->program != NULL && g->probabilities != NULL && (g->read != NULL || r->places == 0)
+               ? SGM_OK
+               : sgm__last_failure();
+}
+
+/* With the lock. The network is made again from its text, as recordings belong to a network. */
+static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
+{
+    SGM_TRY(sgm__trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_collect(trainer));
+    char *text = sgm_network_text(trainer->network);
+    g->network = text != NULL ? sgm_network_parse(text) : NULL;
+    sgm_string_free(text);
+    g->graph = sgm_graph_create();
+    g->session = sgm_session_create(trainer->settings.handler);
+    if (g->network == NULL || g->graph == NULL || g->session == NULL)
+        return sgm__last_failure();
+    bool averaged =
+        !trainer->averages_in && trainer->optimiser != NULL && trainer->optimiser->options.average > 0;
+    SGM_TRY(record(g, trainer->settings.precision, averaged));
+    return fill(g, trainer->session, averaged);
+}
+
+sgm_generator *sgm_generator_create(sgm_trainer *trainer)
+{
+    if (sgm_trainer_status(trainer) != SGM_OK || sgm__trainer_open(trainer) != SGM_OK)
+        return NULL;
+    sgm_generator *g = sgm__calloc(1, sizeof *g);
+    sgm_status status = g != NULL ? begin(g, trainer) : SGM_ERROR_MEMORY;
+    if (status != SGM_OK)
+        sgm__fail_within("trainer '%s'", trainer->name);
+    sgm__trainer_unlock(trainer);
+    if (status == SGM_OK)
+        return g;
+    sgm_generator_free(g);
+    return NULL;
+}
+
+void sgm_generator_free(sgm_generator *g)
+{
+    if (g == NULL)
+        return;
+    sgm_session_free(g->session);
+    sgm_graph_free(g->graph);
+    sgm_network_free(g->network);
+    sgm_tensor_free(g->fed);
+    sgm__free(g->probabilities);
+    sgm__free(g->read);
+    sgm__free(g->kept);
+    sgm__free(g);
+}
+
+int64_t sgm_generator_vocabulary(const sgm_generator *g)
+{
+    return g != NULL ? g->vocabulary : 0;
+}
+
+int64_t sgm_generator_places(const sgm_generator *g)
+{
+    return g != NULL ? g->recording.places : 0;
+}
+
+/* --- reading --- */
+
+sgm_status sgm_generator_reset(sgm_generator *g)
+{
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_reset wants a generator, got NULL");
+    g->count = 0;
+    for (size_t i = 0; i < g->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &g->recording.parameters[i];
+        if (!g->kept[i])
+            continue;
+        sgm_tensor *zeros = sgm_tensor_create(parameter->type.dtype, &parameter->type.shape);
+        sgm_status status =
+            zeros != NULL ? sgm_session_set(g->session, parameter->name, zeros) : SGM_ERROR_MEMORY;
+        sgm_tensor_free(zeros);
+        SGM_TRY(status);
+    }
+    return set_number(g->session, "step.place", 0);
+}
+
+static sgm_status step(sgm_generator *g, int64_t token)
+{
+    float *values = sgm_tensor_data(g->fed);
+    if (g->shares) {
+        memset(values, 0, (size_t)g->vocabulary * sizeof *values);
+        values[token] = 1;
+    } else {
+        values[0] = (float)token;
+    }
+    SGM_TRY(sgm_session_feed(g->session, g->program, g->input, g->fed));
+    SGM_TRY(sgm_session_run(g->session, g->program));
+    if (g->read != NULL)
+        g->read[g->count] = token;
+    g->count++;
+    return SGM_OK;
+}
+
+/* The newest half of what was read becomes the beginning. */
+static sgm_status make_room(sgm_generator *g)
+{
+    int64_t places = g->recording.places, kept = places / 2;
+    if (places == 0 || g->count < places)
+        return SGM_OK;
+    SGM_TRY(sgm_generator_reset(g));
+    memmove(g->read, g->read + (places - kept), (size_t)kept * sizeof *g->read);
+    for (int64_t i = 0; i < kept; i++)
+        SGM_TRY(step(g, g->read[i]));
+    return SGM_OK;
+}
+
+sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **shares)
+{
+    if (g == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_generator_read wants a generator, got NULL");
+    if (token < 0 || token >= g->vocabulary)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%lld is no token: there are %lld, numbered from 0",
+                        (long long)token, (long long)g->vocabulary);
+    SGM_TRY(make_room(g));
+    SGM_TRY(step(g, token));
+    if (shares == NULL)
+        return SGM_OK;
+    sgm_type type = sgm_program_output_type(g->program, g->output);
+    sgm_tensor *output = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status =
+        output != NULL ? sgm_session_read(g->session, g->program, g->output, output) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm_tensor_read(output, g->probabilities, (size_t)g->vocabulary);
+    sgm_tensor_free(output);
+    *shares = g->probabilities;
+    return status;
+}
+
+/* --- going on --- */
+
+sgm_status sgm_generate(sgm_generator *g, const int64_t *begin_tokens, size_t begin_count, int64_t *tokens,
+                        size_t count, const sgm_generation_options *given)
+{
+    sgm_generation_options o;
+    const double *shares = NULL;
+    SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generate"));
+    if (begin_tokens == NULL || begin_count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "at least 1 token is wanted to begin with; there is none");
+    for (size_t i = 0; i < begin_count; i++)
+        SGM_TRY(sgm_generator_read(g, begin_tokens[i], i + 1 == begin_count ? &shares : NULL));
+    for (size_t i = 0; i < count; i++) {
+        int64_t token = sgm_sample(shares, g->vocabulary, o.seed, i,
+                                   SGM_SAMPLING(.temperature = o.temperature, .top_k = o.top_k,
+                                                .top_p = o.top_p, .greedy = o.greedy));
+        if (token < 0)
+            return sgm__last_failure();
+        if (tokens != NULL)
+            tokens[i] = token;
+        if ((o.told != NULL && !o.told(o.user, token)) || i + 1 == count)
+            break;
+        SGM_TRY(sgm_generator_read(g, token, &shares));
+    }
+    return SGM_OK;
+}

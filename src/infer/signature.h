@@ -1,0 +1,31 @@
+/* Asking a trained network, for the command and for servers: what it wants of a question, and what it
+ * predictions. Internal. */
+#ifndef SGM_INFER_SIGNATURE_H
+#define SGM_INFER_SIGNATURE_H
+
+#include "base/base.h"
+#include <sigma/text.h>
+#include <sigma/training.h>
+
+typedef struct sgm__signature {
+    size_t inputs;               /* beside lengths */
+    char input[32], lengths[32]; /* fields, the last of them; lengths "": all steps count */
+    sgm_shape example, output;   /* of one example; that of the last input */
+    bool classifies;             /* the output's last dimension holds shares of classes */
+    int64_t blank;               /* of a network with the cost ctc: its predictions are labels; else -1 */
+} sgm__signature;
+/* Of a network that was recorded for one example, with its costs. */
+sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *graph,
+                               const sgm_recording *recording, sgm__signature *signature);
+/* Fails if a question is more than the examples of one input, and perhaps their lengths. */
+sgm_status sgm__signature_check_one(const sgm__signature *signature);
+/* The first output for examples (count, ...); lengths (count) or NULL: all steps count. A new tensor. */
+sgm_tensor *sgm__signature_predict(const sgm__signature *signature, sgm_trainer *trainer,
+                                   sgm_tensor *examples, const double *lengths);
+/* Labels of predictions of a network with ctc: (count, steps) int64, -1 behind the last of an example. */
+sgm_tensor *sgm__signature_labels(const sgm__signature *signature, const sgm_tensor *predictions,
+                                  const double *lengths);
+/* Steps of an example's prediction that count, of `steps` that there are. */
+int64_t sgm__signature_steps(const double *lengths, int64_t example, int64_t steps);
+
+#endif

@@ -1,0 +1,197 @@
+/* Values that were changed while a trainer ran: a checkpoint keeps them, as the program that goes on sets
+ * what the first one set. */
+#include "base/base.h"
+#include "journal/changes.h"
+
+typedef struct sgm__changed_setting {
+    char *identifier;
+    char *first; /* what the program had set */
+    char *now;
+} sgm__changed_setting;
+
+static void free_setting(sgm__changed_setting *setting)
+{
+    sgm__free(setting->identifier);
+    sgm__free(setting->first);
+    sgm__free(setting->now);
+}
+
+static void remove_setting(sgm_trainer *trainer, size_t index)
+{
+    free_setting(&trainer->changed[index]);
+    trainer->changed[index] = trainer->changed[--trainer->changed_count];
+}
+
+static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
+{
+    size_t i = 0;
+    while (i < trainer->changed_count && strcmp(trainer->changed[i].identifier, identifier) != 0)
+        i++;
+    return i;
+}
+
+static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, const char *first,
+                              const char *now)
+{
+    SGM_TRY(sgm__reserve(&trainer->changed, &trainer->changed_capacity, trainer->changed_count + 1,
+                         sizeof(sgm__changed_setting)));
+    sgm__changed_setting made = {sgm__strdup(identifier), sgm__strdup(first), sgm__strdup(now)};
+    if (made.identifier == NULL || made.first == NULL || made.now == NULL) {
+        free_setting(&made);
+        return SGM_ERROR_MEMORY;
+    }
+    trainer->changed[trainer->changed_count++] = made;
+    return SGM_OK;
+}
+
+sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
+                              const char *after)
+{
+    size_t i = find_setting(trainer, identifier);
+    if (i == trainer->changed_count)
+        return add_setting(trainer, identifier, before, after);
+    if (strcmp(trainer->changed[i].first, after) == 0) {
+        remove_setting(trainer, i);
+        return SGM_OK;
+    }
+    char *now = sgm__strdup(after);
+    if (now == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm__free(trainer->changed[i].now);
+    trainer->changed[i].now = now;
+    return SGM_OK;
+}
+
+void sgm__settings_forget(sgm_trainer *trainer)
+{
+    while (trainer->changed_count > 0)
+        remove_setting(trainer, trainer->changed_count - 1);
+    sgm__free(trainer->changed);
+    trainer->changed = NULL;
+    trainer->changed_capacity = 0;
+}
+
+/* A layer's argument is in no options that could be copied, so it is set. */
+static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
+{
+    bool restoring = to->restoring;
+    to->restoring = true;
+    sgm_status status = sgm__settings_set(to, setting->identifier, setting->now);
+    to->restoring = restoring;
+    SGM_TRY(status);
+    size_t i = find_setting(to, setting->identifier);
+    if (i < to->changed_count)
+        remove_setting(to, i);
+    return add_setting(to, setting->identifier, setting->first, setting->now);
+}
+
+sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
+{
+    for (size_t i = 0; i < from->changed_count; i++)
+        if (copy_setting(to, &from->changed[i]) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, to->name, "%s is not as in '%s': %s", from->changed[i].identifier,
+                     from->name, sgm_last_error());
+    return SGM_OK;
+}
+
+/* --- setting by text --- */
+
+/* Reads a text as the kind that the entry has; `current` gets what it is now. Both are cleared by the caller.
+ */
+static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, const char *text,
+                                sgm_content *current, sgm_content *read)
+{
+    SGM_TRY(sgm_resolve_one(trainer->registry, identifier, current));
+    return sgm_content_parse(text, current->kind, read);
+}
+
+sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text)
+{
+    sgm_content current = {0}, wanted = {0};
+    sgm_status status = read_as_entry(trainer, identifier, text, &current, &wanted);
+    if (status == SGM_OK)
+        status = sgm_resolve_set(trainer->registry, identifier, wanted, NULL, NULL);
+    sgm_content_clear(&current);
+    sgm_content_clear(&wanted);
+    return status;
+}
+
+static bool is_now(sgm_trainer *trainer, const char *identifier, const char *text)
+{
+    sgm_content current = {0}, wanted = {0};
+    bool equal = read_as_entry(trainer, identifier, text, &current, &wanted) == SGM_OK &&
+                 sgm_content_equal(&current, &wanted);
+    sgm_content_clear(&current);
+    sgm_content_clear(&wanted);
+    return equal;
+}
+
+/* --- checkpoints --- */
+
+json_t *sgm__settings_describe(const sgm_trainer *trainer)
+{
+    json_t *settings = json_object(); /* written in the order of their names */
+    for (size_t i = 0; i < trainer->changed_count; i++) {
+        const sgm__changed_setting *own = &trainer->changed[i];
+        json_object_set_new(settings, own->identifier, json_pack("[s, s]", own->first, own->now));
+    }
+    return settings;
+}
+
+static void put_back(sgm_trainer *trainer, const char *identifier, const char *first)
+{
+    if (sgm__settings_set(trainer, identifier, first) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "%s cannot be set back to %s: %s", identifier, first,
+                 sgm_last_error());
+}
+
+/* Setting a value to its first one takes it off the list; what cannot be set is dropped. */
+static void revert_but(sgm_trainer *trainer, const json_t *kept)
+{
+    for (size_t i = trainer->changed_count; i-- > 0;) {
+        char *identifier = sgm__strdup(trainer->changed[i].identifier),
+             *first = sgm__strdup(trainer->changed[i].first);
+        if (identifier != NULL && first != NULL && json_object_get(kept, identifier) == NULL) {
+            put_back(trainer, identifier, first);
+            size_t left = find_setting(trainer, identifier);
+            if (left < trainer->changed_count)
+                remove_setting(trainer, left);
+        }
+        sgm__free(identifier);
+        sgm__free(first);
+    }
+}
+
+static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
+{
+    size_t own = find_setting(trainer, identifier);
+    bool was_changed = own < trainer->changed_count;
+    if (is_now(trainer, identifier, now))
+        return;
+    if (!was_changed && !is_now(trainer, identifier, first)) {
+        sgm__log(SGM_LOG_WARNING, trainer->name,
+                 "%s was changed from %s to %s before the checkpoint, but is set otherwise now: that stays",
+                 identifier, first, now);
+        return;
+    }
+    if (sgm__settings_set(trainer, identifier, now) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "%s was changed to %.60s, which cannot be set again: %s",
+                 identifier, now, sgm_last_error());
+}
+
+void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
+{
+    const char *identifier;
+    json_t *setting, *all = (json_t *)(uintptr_t)settings; /* for the macro, which changes nothing */
+    bool restoring = trainer->restoring;
+    trainer->restoring = true;
+    revert_but(trainer, settings);
+    json_object_foreach(all, identifier, setting)
+    {
+        const char *first = json_string_value(json_array_get(setting, 0)),
+                   *now = json_string_value(json_array_get(setting, 1));
+        if (first != NULL && now != NULL)
+            restore_setting(trainer, identifier, first, now);
+    }
+    trainer->restoring = restoring;
+}

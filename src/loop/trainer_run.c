@@ -1,0 +1,550 @@
+/* Running: iterations and epochs, validation, progress, stopping. */
+#include "loop/trainer_run.h"
+#include "control/control_socket.h"
+#include "data/dataset.h"
+#include "hooks_ready/nan_watch.h"
+#include "journal/changes.h"
+#include "loop/trainer_requests.h"
+#include "optim/updates.h"
+#include "runs/checkpoints.h"
+#include "runs/orders.h"
+#include "runs/run_folder.h"
+#include "show/show.h"
+#include "show/trainer_publish.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+
+/* --- one run --- */
+
+/* For those who cannot look while this thread has the lock; a string that stays. */
+void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
+{
+    sgm__whereabouts *place = &trainer->whereabouts;
+    atomic_store_explicit(&place->doing, doing, memory_order_relaxed);
+    atomic_store_explicit(&place->epoch, trainer->position.epoch, memory_order_relaxed);
+    atomic_store_explicit(&place->iteration, trainer->position.iteration, memory_order_relaxed);
+}
+
+static double seconds_left(const sgm__training_run *run, double seconds)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    if (run->options->epochs == 0 || run->trainer->batches == 0 || run->examples == 0)
+        return -1;
+    double per_example = seconds / (double)run->examples;
+    double batches =
+        (double)((run->options->epochs - position->epoch) * run->trainer->batches - position->batch);
+    int64_t in_epoch = position->sums.examples, given = position->batch;
+    double examples = given > 0 ? (double)in_epoch / (double)given : 0;
+    return given > 0 ? batches * examples * per_example : -1;
+}
+
+/* Without pauses. */
+static double run_seconds(const sgm__training_run *run)
+{
+    const sgm_trainer *trainer = run->trainer;
+    double now = trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0;
+    return trainer->running_time + now - run->ran_before;
+}
+
+static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
+
+void sgm__observer_next(int64_t iteration)
+{
+    if (next_wanted != NULL)
+        *next_wanted = iteration;
+}
+
+/* Observers may let a trainer run on, and move it: each has its own place for what it wants next. */
+static void call_observers(sgm__training_run *run, const sgm_training_progress *progress)
+{
+    sgm_trainer *trainer = run->trainer;
+    int64_t *before = next_wanted, minimum = INT64_MAX;
+    for (size_t i = 0; i < trainer->observer_count; i++) {
+        sgm__observer observer = trainer->observers[i];
+        if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration >= observer.next) {
+            observer.next = 0;
+            next_wanted = &observer.next;
+            if (!observer.function(observer.user, progress))
+                run->stopped = true;
+            trainer->observers[i].next = observer.next;
+        }
+        minimum = observer.next < minimum ? observer.next : minimum;
+    }
+    next_wanted = before;
+    trainer->next_told = minimum;
+}
+
+static void report(sgm__training_run *run, sgm_progress_kind kind)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (trainer->observer_count == 0 ||
+        (kind == SGM_PROGRESS_ITERATION && trainer->position.iteration < trainer->next_told))
+        return;
+    double seconds = run_seconds(run);
+    sgm_training_progress progress = {.kind = kind,
+                                      .trainer = trainer->name,
+                                      .epoch = trainer->position.epoch,
+                                      .epochs = run->options->epochs,
+                                      .batch = trainer->position.batch,
+                                      .batches = run->trainer->batches,
+                                      .iteration = trainer->position.iteration,
+                                      .training = sgm__metrics_of(&trainer->position.sums),
+                                      .learning_rate =
+                                          sgm__trainer_learning_rate(trainer, run->trainer->batches),
+                                      .seconds = seconds,
+                                      .rate = seconds > 0 ? (double)run->examples / seconds : 0,
+                                      .seconds_left = seconds_left(run, seconds),
+                                      .interrupted = run->stopped};
+    char reason[256], *paused_by = kind == SGM_PROGRESS_PAUSE ? sgm__trainer_paused_by(trainer) : NULL;
+    if (kind == SGM_PROGRESS_STOP && sgm__control_stops(&trainer->control, reason, sizeof reason))
+        progress.reason = reason;
+    else
+        progress.reason = paused_by;
+    if (kind == SGM_PROGRESS_EPOCH) {
+        progress.validation = trainer->metrics;
+        progress.validation_count = trainer->validation_count;
+        progress.scores = trainer->scores;
+        progress.score_count = trainer->score_count;
+    }
+    call_observers(run, &progress);
+    sgm__free(paused_by);
+}
+
+static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
+{
+    sgm_trainer *trainer = run->trainer;
+    double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
+    int64_t examples = trainer->position.sums.examples;
+    sgm__trainer_note_whereabouts(trainer, "computing a step");
+    sgm_status status = sgm__trainer_step(trainer, block, rate);
+    if (status != SGM_OK)
+        status = sgm__iterator_fail(trainer->training, status);
+    if (status == SGM_OK) {
+        run->examples += trainer->position.sums.examples - examples;
+        status = sgm__trainer_check_loss(trainer);
+    }
+    if (status == SGM_OK && trainer->strategy != NULL)
+        status = trainer->strategy->check(trainer);
+    return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
+}
+
+/* --- hooks --- */
+
+/* Tells hooks of an event, replicas' first, and does what they ask for. */
+static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm__trainer_note_whereabouts(trainer, "running hooks");
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->event(trainer, scale));
+    SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
+    return sgm__requests_do(trainer);
+}
+
+/* 0: there are none. */
+static int64_t epochs_between_checkpoints(const sgm_run_options *options)
+{
+    int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
+    return options->folder != NULL && every > 0 ? every : 0;
+}
+
+static sgm_status end_epoch(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm_run_options *options = run->options;
+    sgm__trainer_note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->end_epoch(trainer));
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        SGM_TRY(sgm__trainer_validate(trainer, i));
+    double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
+    SGM_TRY(sgm__trainer_publish_metrics(trainer));
+    sgm__trainer_watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss
+                                                                      : training_loss);
+    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches)); /* of the next one */
+    trainer->position.epoch++;
+    trainer->position.batch = 0;
+    SGM_TRY(sgm__trainer_forget_memories(trainer));
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->prepare_save(trainer, true));
+    /* hooks first, as observers are told what they measured */
+    sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
+    report(run, SGM_PROGRESS_EPOCH);
+    SGM_TRY(status);
+    if (options->folder != NULL)
+        SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run) + run->ran_before));
+    sgm__trainer_forget_scores(trainer);
+    trainer->ended = trainer->position.sums;
+    trainer->position.sums = (sgm__metric_sums){0};
+    int64_t every = epochs_between_checkpoints(options);
+    run->saved = every > 0 && trainer->position.epoch % every == 0;
+    return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
+}
+
+/* Several processes: they agree on what is done between two iterations. */
+static bool meets(const sgm__training_run *run)
+{
+    const sgm__strategy *strategy = run->trainer->strategy;
+    return strategy != NULL && strategy->meet != NULL;
+}
+
+static bool is_done(const sgm__training_run *run)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    const sgm_run_options *options = run->options;
+    bool stopped = meets(run) ? run->agreed || run->trainer->ended_by != NULL
+                              : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
+    return stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
+           (options->iterations > 0 && position->iteration >= options->iterations);
+}
+
+/* Those that are there: what they lead to comes after the next iteration. */
+sgm_status sgm__run_obey_orders(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm_status status = SGM_OK;
+    for (size_t left = sgm__orders_count(&trainer->control); left > 0 && status == SGM_OK; left--) {
+        bool moved = false, broken = false;
+        sgm__order *order = sgm__order_take(&trainer->control);
+        if (order == NULL)
+            break;
+        double ran = run_seconds(run);
+        bool resets = order->kind == SGM__ORDER_RESET;
+        sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
+        status = broken ? outcome : SGM_OK;
+        run->saved = run->saved && !moved;
+        if (moved && trainer->strategy != NULL)
+            trainer->strategy->moved(trainer);
+        run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
+        sgm__order_done(trainer, order, outcome);
+        if (moved && resets)
+            status = tell_hooks(run, SGM_RESET);
+        if (moved && status == SGM_OK)
+            report(run, SGM_PROGRESS_MOVE);
+    }
+    return status;
+}
+
+/* Time spent paused is no running time; a run may also fail while it is paused. */
+static void stop_the_time(sgm_trainer *trainer)
+{
+    if (trainer->running_since > 0)
+        trainer->running_time += sgm__now() - trainer->running_since;
+    trainer->running_since = 0;
+}
+
+sgm_status sgm__run_begin_pause(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    stop_the_time(trainer);
+    char *by = sgm__trainer_paused_by(trainer);
+    sgm__log(SGM_LOG_INFO, trainer->name, "paused%s%s after epoch %lld, iteration %lld",
+             by != NULL ? " by " : "", by != NULL ? by : "", (long long)trainer->position.epoch,
+             (long long)trainer->position.iteration);
+    sgm__free(by);
+    SGM_TRY(tell_hooks(run, SGM_PAUSE));
+    report(run, SGM_PROGRESS_PAUSE);
+    sgm__trainer_note_whereabouts(trainer, "paused");
+    return SGM_OK;
+}
+
+sgm_status sgm__run_end_pause(sgm__training_run *run)
+{
+    run->trainer->running_since = sgm__now();
+    SGM_TRY(tell_hooks(run, SGM_RESUME));
+    report(run, SGM_PROGRESS_RESUME);
+    return SGM_OK;
+}
+
+/* Until the pause ends, or for so many seconds; what came meanwhile is done. */
+sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *goes_on)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm__trainer_unlock(trainer);
+    *goes_on = sgm__control_wait(&trainer->control, run->options->catch_interrupt ? sgm__signals_came : NULL,
+                                 seconds);
+    sgm__trainer_lock(trainer);
+    return *goes_on ? SGM_OK : sgm__run_obey_orders(run);
+}
+
+static sgm_status obey(sgm__training_run *run)
+{
+    if (!sgm__control_wants_pause(&run->trainer->control))
+        return SGM_OK;
+    SGM_TRY(sgm__run_begin_pause(run));
+    for (bool goes_on = false; !goes_on;)
+        SGM_TRY(sgm__run_wait_paused(run, 1e9, &goes_on));
+    return sgm__run_end_pause(run);
+}
+
+void sgm__run_look_for_signals(sgm__training_run *run)
+{
+    if (run->options->catch_interrupt && sgm__signals_came())
+        run->stopped = true;
+}
+
+/* What was asked for since the last iteration. */
+static sgm_status do_orders(sgm__training_run *run)
+{
+    if (meets(run))
+        return run->trainer->strategy->meet(run);
+    SGM_TRY(sgm__run_obey_orders(run));
+    sgm__changes_remake(run->trainer);
+    return SGM_OK;
+}
+
+static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
+{
+    return trainer->strategy != NULL ? trainer->strategy->next(trainer, block)
+                                     : sgm__trainer_next_block(trainer, block);
+}
+
+/* Iterations done, of those wanted as far as that is known. */
+static void tell_task(sgm__training_run *run)
+{
+    const sgm__training_position *position = &run->trainer->position;
+    int64_t total = run->options->iterations, of_epoch = run->trainer->batches;
+    if (total == 0 && of_epoch > 0 && run->options->epochs <= INT64_MAX / of_epoch)
+        total = run->options->epochs * of_epoch;
+    if (!sgm_task_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
+        run->stopped = true;
+}
+
+static sgm_status iterate(sgm__training_run *run)
+{
+    for (;;) {
+        const sgm_block *block = NULL;
+        sgm__run_look_for_signals(run);
+        SGM_TRY(do_orders(run));
+        if (is_done(run))
+            break;
+        sgm__trainer_let_go_of_kept(run->trainer);
+        sgm__trainer_note_whereabouts(run->trainer, "waiting for data");
+        SGM_TRY(next_block(run->trainer, &block));
+        if (block == NULL) {
+            if (run->trainer->position.batch == 0)
+                return sgm_fail(SGM_ERROR_STATE,
+                                "the training data gives no minibatch: it has no examples, or fewer than one "
+                                "minibatch and the rest is dropped");
+            SGM_TRY(end_epoch(run));
+        } else {
+            int64_t before = run->trainer->position.iteration;
+            SGM_TRY(train_on(run, block));
+            run->saved = false;
+            if (run->trainer->position.iteration > before) { /* else it was undone */
+                SGM_TRY(tell_hooks(run, SGM_ITERATION));
+                report(run, SGM_PROGRESS_ITERATION);
+                tell_task(run);
+            }
+            if (!meets(run))
+                SGM_TRY(obey(run));
+        }
+        if (!meets(run))
+            sgm__trainer_let_others(run->trainer);
+    }
+    return SGM_OK;
+}
+
+/* With the time that the run had when it was saved, and what was set since. */
+static sgm_status go_on_in_folder(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    double seconds = sgm__run_folder_seconds(trainer, trainer->folder);
+    if (seconds > trainer->running_time) {
+        run->ran_before += seconds - trainer->running_time;
+        trainer->running_time = seconds;
+    }
+    return sgm__changes_read(trainer);
+}
+
+/* A run that a hook has ended stays so until it is asked for another length: also when the process died
+ * before anything but the checkpoint knew of that end. */
+static sgm_status end_as_before(const sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm__ending *ended = &trainer->ending;
+    if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->epochs ||
+        ended->iterations != trainer->maximum)
+        return SGM_OK;
+    sgm__log(SGM_LOG_WARNING, trainer->name,
+             "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
+             "another number of epochs or iterations",
+             ended->by, (long long)trainer->position.epoch, (long long)trainer->position.iteration);
+    return sgm__trainer_end_for_good(trainer, ended->by);
+}
+
+/* What learns from the difference of two gradients takes other examples for what its step changed. */
+static void warn_of_minibatches(const sgm_trainer *trainer)
+{
+    int64_t together = trainer->optimiser->options.accumulate;
+    if (trainer->optimiser->type->prepare != sgm__prepare_lbfgs || trainer->batches <= together)
+        return;
+    sgm__log(
+        SGM_LOG_WARNING, trainer->name,
+        "lbfgs compares the gradients of updates, but these are of other examples each time: an epoch has "
+        "%lld updates; let a minibatch have all examples (data.batch, or iterator.minibatch_size of a run; "
+        "sgm_by_block in C), or take another optimiser",
+        (long long)(trainer->batches / together));
+}
+
+static sgm_status start(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    if (trainer->training == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
+    if (trainer->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    trainer->epochs = run->options->epochs;
+    trainer->maximum = run->options->iterations;
+    if (run->options->folder != NULL) {
+        SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
+        SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));
+        run->log = sgm__run_folder_log(trainer, run->options->folder);
+        SGM_TRY(end_as_before(run));
+        run->server = sgm__control_server_start(trainer, run->options->folder);
+    }
+    if (trainer->averages_in)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the averages are in place of the parameters: put them back before training, with "
+                        "sgm_trainer_swap_averages");
+    SGM_TRY(sgm__trainer_place_data(trainer));
+    SGM_TRY(sgm__trainer_check_hooks(trainer));
+    if (run->options->folder != NULL && run->options->resume)
+        SGM_TRY(go_on_in_folder(run));
+    if (run->options->folder != NULL)
+        sgm__changes_write(trainer);
+    char who[96] = "";
+    if (trainer->strategy != NULL) {
+        SGM_TRY(trainer->strategy->start(trainer, epochs_between_checkpoints(run->options)));
+        trainer->strategy->describe(trainer, who, sizeof who);
+    }
+    sgm__hooks_ask(trainer->hooks, trainer->registry);
+    sgm__log(SGM_LOG_INFO, trainer->name,
+             "training begins after epoch %lld, iteration %lld: seed %llu, %s, %s%s",
+             (long long)trainer->position.epoch, (long long)trainer->position.iteration,
+             (unsigned long long)trainer->settings.seed, sgm_handler_name(trainer->settings.handler),
+             sgm_dtype_name(trainer->settings.precision), who);
+    if (trainer->settings.precision == SGM_BFLOAT16)
+        sgm__log(SGM_LOG_INFO, trainer->name, "products of bfloat16: %s",
+                 sgm_handler_bfloat16(trainer->settings.handler));
+    warn_of_minibatches(trainer);
+    run->begun = true;
+    report(run, SGM_PROGRESS_START);
+    SGM_TRY(sgm__nan_watch_begin(trainer));
+    return tell_hooks(run, SGM_START);
+}
+
+static sgm_status run_all(sgm__training_run *run)
+{
+    const sgm__strategy *strategy = run->trainer->strategy;
+    if (!meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
+        SGM_TRY(obey(run));
+    SGM_TRY(iterate(run));
+    SGM_TRY(tell_hooks(run, SGM_STOP));
+    sgm__hooks_wait(run->trainer->hooks);
+    if (strategy != NULL)
+        SGM_TRY(strategy->finish(run->trainer));
+    if (run->options->folder != NULL && !run->saved)
+        SGM_TRY(sgm__run_folder_save(run->trainer, run->options->folder));
+    return strategy != NULL ? strategy->leave(run->trainer) : SGM_OK;
+}
+
+static void log_end(const sgm__training_run *run, sgm_status status)
+{
+    sgm_trainer *trainer = run->trainer;
+    char time[64], reason[256] = "";
+    sgm_duration_text(run_seconds(run), time, sizeof time);
+    if (status != SGM_OK) {
+        sgm__log(SGM_LOG_INFO, trainer->name, "training failed after %s: %s", time, trainer->message);
+        return;
+    }
+    sgm__control_stops(&trainer->control, reason, sizeof reason);
+    sgm__log(SGM_LOG_INFO, trainer->name, "training ended after epoch %lld, iteration %lld, in %s%s%s%s",
+             (long long)trainer->position.epoch, (long long)trainer->position.iteration, time,
+             reason[0] != '\0' ? ", stopped by " : "", reason, run->stopped ? ", interrupted" : "");
+}
+
+/* Observers are told of the end of everything that began, also when it failed. */
+static sgm_status run_to_the_end(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    sgm_status status = sgm__trainer_keep(trainer, start(run));
+    if (status != SGM_OK && !run->begun)
+        return status;
+    if (status == SGM_OK)
+        status = sgm__trainer_keep(trainer, run_all(run));
+    bool stopped = run->stopped;
+    log_end(run, status);
+    report(run, SGM_PROGRESS_STOP);
+    if (status != SGM_OK)
+        return sgm_trainer_status(trainer); /* its message again, whatever observers did */
+    return stopped ? sgm_fail(SGM_ERROR_INTERRUPTED, "training was stopped after iteration %lld",
+                              (long long)trainer->position.iteration)
+                   : SGM_OK;
+}
+
+static sgm_status read_options(const sgm_run_options *given, sgm_run_options *options)
+{
+    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_trainer_run"));
+    SGM_TRY(sgm__run_options_check(options));
+    if (options->epochs == 0 && options->iterations == 0)
+        options->epochs = 1;
+    return SGM_OK;
+}
+
+static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
+{
+    sgm__training_run current = {.trainer = trainer, .options = options, .lock = -1};
+    sgm__signals_catch(options->catch_interrupt);
+    sgm__trainer_lock(trainer);
+    trainer->folder = options->folder;
+    sgm__free(trainer->ended_by);
+    trainer->ended_by = NULL;
+    trainer->running_since = sgm__now();
+    current.ran_before = trainer->running_time;
+    sgm__trainer_note_whereabouts(trainer, "beginning");
+    current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
+    sgm_task_can_cancel(current.task);
+    sgm_status status = run_to_the_end(&current);
+    if (trainer->strategy != NULL)
+        trainer->strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
+    sgm_task_end(current.task, status);
+    sgm__control_server_stop(current.server);
+    bool ended = false;
+    while (status == SGM_OK && !ended) { /* what came too late for the loop is done, too */
+        status = sgm__trainer_keep(trainer, sgm__run_obey_orders(&current));
+        ended = status == SGM_OK && sgm__control_try_end(&trainer->control);
+    }
+    if (!ended)
+        sgm__control_end(&trainer->control);
+    stop_the_time(trainer);
+    trainer->folder = NULL;
+    sgm__trainer_unlock(trainer);
+    sgm__signals_release(options->catch_interrupt);
+    sgm_log_end(current.log);
+    sgm__run_folder_close(current.lock);
+    return status;
+}
+
+sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *given)
+{
+    sgm_run_options options;
+    sgm_status status = sgm__trainer_keep(trainer, read_options(given, &options));
+    if (status == SGM_OK && sgm__trainer_follows(trainer)) { /* who leads has them */
+        options.folder = NULL;
+        options.resume = false;
+    }
+    if (status == SGM_OK)
+        return run_with(trainer, &options);
+    sgm__control_end(&trainer->control);
+    return status;
+}
+
+sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
+{
+    sgm_run_options first;
+    SGM_TRY(sgm_trainer_status(trainer));
+    bool readable = sgm__options_read(&first, sizeof first, options, "sgm_trainer_run") == SGM_OK;
+    SGM_TRY(sgm__trainer_reserve(trainer, readable && first.paused));
+    return sgm__trainer_run_reserved(trainer, options);
+}

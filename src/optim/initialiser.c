@@ -1,0 +1,307 @@
+/* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
+ * numbers. */
+#include "base/call_text.h"
+#include "optim/modifier.h"
+#include <sigma/training.h>
+
+#include <math.h>
+#include <sigma/op.h>
+#include <sigma/task.h>
+
+#define TOLD (1 << 22) /* elements: drawing more of them is a task, which is told after each so many */
+
+typedef struct draw {
+    const sgm_initialiser_options *options;
+    double fan_in, fan_out;
+    sgm__random *random;
+    const int64_t *indices;
+    const sgm_shape *shape;
+} draw;
+
+static double draw_gaussian(const draw *call)
+{
+    return call->options->mean + call->options->standard_deviation * sgm__random_normal(call->random);
+}
+
+static double draw_uniform(const draw *call)
+{
+    double minimum = call->options->minimum, maximum = call->options->maximum;
+    return minimum + (maximum - minimum) * sgm__random_uniform(call->random);
+}
+
+static double draw_truncated(const draw *call)
+{
+    double value = sgm__random_normal(call->random);
+    while (fabs(value) > 2)
+        value = sgm__random_normal(call->random);
+    return call->options->mean + call->options->standard_deviation * value;
+}
+
+static double draw_constant(const draw *call)
+{
+    return call->options->value;
+}
+
+static double draw_glorot(const draw *call)
+{
+    double limit = call->options->gain * sqrt(6 / (call->fan_in + call->fan_out));
+    return limit * (2 * sgm__random_uniform(call->random) - 1);
+}
+
+static double draw_glorot_normal(const draw *call)
+{
+    return call->options->gain * sqrt(2 / (call->fan_in + call->fan_out)) * sgm__random_normal(call->random);
+}
+
+static double draw_he(const draw *call)
+{
+    return call->options->gain * sqrt(2 / call->fan_in) * sgm__random_normal(call->random);
+}
+
+static double draw_custom(const draw *call)
+{
+    double random = sgm__random_uniform(call->random);
+    return call->options->function(call->options->user, call->indices, call->shape, random);
+}
+
+typedef struct initialiser_type {
+    const char *name;
+    double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
+    sgm_initialiser_options defaults;
+} initialiser_type;
+
+static const initialiser_type types[] = {
+    {"gaussian", draw_gaussian, {.standard_deviation = 0.05}},
+    {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}},
+    {"truncated", draw_truncated, {.standard_deviation = 1}},
+    {"constant", draw_constant, {0}},
+    {"glorot", draw_glorot, {.gain = 1}},
+    {"xavier", draw_glorot, {.gain = 1}},
+    {"glorot_normal", draw_glorot_normal, {.gain = 1}},
+    {"he", draw_he, {.gain = 1}},
+    {"orthogonal", NULL, {.gain = 1}},
+    {"custom", draw_custom, {0}},
+};
+#define TYPE_COUNT (sizeof types / sizeof *types)
+
+struct sgm_initialiser {
+    const initialiser_type *type;
+    sgm_initialiser_options options;
+};
+
+static double or_default(double value, double default_value)
+{
+    return value != 0 ? value : default_value;
+}
+
+static const initialiser_type *find_type(const char *name)
+{
+    const char *names[TYPE_COUNT];
+    if (name == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a type, such as 'he'; got NULL");
+        return NULL;
+    }
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        names[i] = types[i].name;
+        if (strcmp(names[i], name) == 0)
+            return &types[i];
+    }
+    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown initialiser '%s'%s%s%s", name,
+             near != NULL ? "; did you mean '" : "", near != NULL ? near : "",
+             near != NULL ? "'?"
+                          : "; there are gaussian, uniform, truncated, constant, "
+                            "glorot, glorot_normal, he, orthogonal, custom");
+    return NULL;
+}
+
+static bool check_options(const initialiser_type *type, const sgm_initialiser_options *options)
+{
+    const sgm_initialiser_options *o = options;
+    bool finite = isfinite(o->mean) && isfinite(o->standard_deviation) && isfinite(o->minimum) &&
+                  isfinite(o->maximum) && isfinite(o->value) && isfinite(o->gain);
+    if (!finite || o->standard_deviation < 0 || o->maximum < o->minimum) {
+        sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "initialiser %s: numbers must be finite, the standard deviation not negative, maximum not below "
+            "minimum",
+            type->name);
+        return false;
+    }
+    if (type->draw == draw_custom && options->function == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "initialiser custom wants a function");
+        return false;
+    }
+    return true;
+}
+
+sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options)
+{
+    const initialiser_type *found = find_type(type);
+    sgm_initialiser_options given;
+    if (found == NULL || sgm__options_read(&given, sizeof given, options, type) != SGM_OK)
+        return NULL;
+    sgm_initialiser *initialiser = sgm__calloc(1, sizeof(sgm_initialiser));
+    if (initialiser == NULL)
+        return NULL;
+    initialiser->type = found;
+    initialiser->options = given;
+    sgm_initialiser_options *own = &initialiser->options;
+    own->standard_deviation = or_default(own->standard_deviation, found->defaults.standard_deviation);
+    own->gain = or_default(own->gain, found->defaults.gain);
+    if (own->minimum == 0 && own->maximum == 0) {
+        own->minimum = found->defaults.minimum;
+        own->maximum = found->defaults.maximum;
+    }
+    if (check_options(found, own))
+        return initialiser;
+    sgm__free(initialiser);
+    return NULL;
+}
+
+sgm_initialiser *sgm_initialiser_parse(const char *text)
+{
+    sgm_initialiser_options options = {.struct_size = sizeof options};
+    const sgm__call_field fields[] = {
+        {"standard_deviation", &options.standard_deviation},
+        {"mean", &options.mean},
+        {"minimum", &options.minimum},
+        {"maximum", &options.maximum},
+        {"value", &options.value},
+        {"gain", &options.gain},
+    };
+    char name[64];
+    size_t positional = SIZE_MAX;
+    if (text == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a text, such as \"he\"; got NULL");
+        return NULL;
+    }
+    if (sgm__call_name(text, name, sizeof name) != SGM_OK)
+        return NULL;
+    if (strcmp(name, "constant") == 0)
+        positional = 4;
+    else if (strcmp(name, "gaussian") == 0 || strcmp(name, "truncated") == 0)
+        positional = 0;
+    else if (strcmp(name, "uniform") == 0)
+        positional = 2;
+    if (sgm__call_parse(text, fields, sizeof fields / sizeof *fields, positional) != SGM_OK)
+        return NULL;
+    return sgm_initialiser_create(name, &options);
+}
+
+sgm_initialiser *sgm__initialiser_copy(const sgm_initialiser *initialiser)
+{
+    sgm_initialiser *copy = sgm__calloc(1, sizeof *copy);
+    if (copy != NULL)
+        *copy = *initialiser;
+    return copy;
+}
+
+void sgm_initialiser_free(sgm_initialiser *initialiser)
+{
+    sgm__free(initialiser);
+}
+
+/* --- filling --- */
+
+/* Rows of a Gaussian matrix, made orthonormal one after the other (modified Gram-Schmidt, twice for
+ * accuracy). */
+static void orthonormalise(double *rows, int64_t count, int64_t length)
+{
+    for (int64_t i = 0; i < count; i++) {
+        double *row = rows + i * length, norm = 0;
+        for (int pass = 0; pass < 2; pass++)
+            for (int64_t k = 0; k < i; k++) {
+                const double *other = rows + k * length;
+                double product = 0;
+                for (int64_t j = 0; j < length; j++)
+                    product += row[j] * other[j];
+                for (int64_t j = 0; j < length; j++)
+                    row[j] -= product * other[j];
+            }
+        for (int64_t j = 0; j < length; j++)
+            norm += row[j] * row[j];
+        for (int64_t j = 0; j < length; j++)
+            row[j] /= sqrt(norm);
+    }
+}
+
+/* The first dimensions are rows, the last is columns; the shorter side is orthonormal. */
+static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
+                                  sgm__random *random)
+{
+    int64_t elements = sgm_shape_elements(shape),
+            columns = shape->rank > 0 ? shape->dims[shape->rank - 1] : 1;
+    int64_t rows = columns > 0 ? elements / columns : 0;
+    int64_t count = rows < columns ? rows : columns, length = rows < columns ? columns : rows;
+    double *matrix = sgm__calloc((size_t)elements + 1, sizeof(double));
+    if (matrix == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int64_t i = 0; i < elements; i++)
+        matrix[i] = sgm__random_normal(random);
+    orthonormalise(matrix, count, length);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t k = 0; k < columns; k++)
+            values[i * columns + k] = initialiser->options.gain *
+                                      (rows < columns ? matrix[i * length + k] : matrix[k * length + i]);
+    sgm__free(matrix);
+    return SGM_OK;
+}
+
+/* One after the other, straight into the tensor. Of many it is told how far they are, and they can be
+ * cancelled. */
+static sgm_status fill_elements(const sgm_initialiser *initialiser, sgm_tensor *tensor, draw call,
+                                const char *name)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    sgm_array array = {.dtype = sgm_tensor_dtype(tensor), .data = sgm_tensor_data(tensor)};
+    int64_t elements = sgm_shape_elements(shape), indices[SGM_MAX_RANK] = {0};
+    sgm_task task = elements > TOLD ? sgm_task_begin(SGM_TASK_PREPARE, name, "parameters") : 0;
+    bool goes_on = true;
+    call.indices = indices;
+    call.shape = shape;
+    sgm_task_can_cancel(task);
+    for (int64_t i = 0; i < elements && goes_on; i++) {
+        sgm_array_store(&array, i, initialiser->type->draw(&call));
+        for (int32_t axis = shape->rank; axis-- > 0 && ++indices[axis] == shape->dims[axis];)
+            indices[axis] = 0;
+        if (task != 0 && i % TOLD == 0)
+            goes_on = sgm_task_progress(task, (uint64_t)i, (uint64_t)elements);
+    }
+    sgm_status status =
+        goes_on ? SGM_OK
+                : sgm_fail(SGM_ERROR_INTERRUPTED, "drawing the first values of '%s' was cancelled", name);
+    sgm_task_end(task, status);
+    return status;
+}
+
+/* All at once, in double. */
+static sgm_status fill_whole(const sgm_initialiser *initialiser, sgm_tensor *tensor, sgm__random *random)
+{
+    const sgm_shape *shape = sgm_tensor_shape(tensor);
+    size_t elements = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(elements + 1, sizeof(double));
+    sgm_status status =
+        values != NULL ? fill_orthogonal(initialiser, values, shape, random) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm_tensor_write(tensor, values, elements);
+    sgm__free(values);
+    return status;
+}
+
+sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor, int64_t fan_in,
+                                int64_t fan_out, uint64_t seed, const char *name)
+{
+    if (initialiser == NULL || tensor == NULL || name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "filling expects an initialiser, a tensor and a name; one is NULL");
+    sgm__random random = sgm__random_make(seed, sgm__hash_text(name));
+    draw call = {.options = &initialiser->options,
+                 .fan_in = (double)(fan_in > 0 ? fan_in : 1),
+                 .fan_out = (double)(fan_out > 0 ? fan_out : 1),
+                 .random = &random};
+    if (!sgm_tensor_is_contiguous(tensor))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "filling expects a contiguous tensor");
+    return initialiser->type->draw == NULL ? fill_whole(initialiser, tensor, &random)
+                                           : fill_elements(initialiser, tensor, call, name);
+}

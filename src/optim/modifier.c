@@ -1,0 +1,157 @@
+/* Modifiers: clipping, scaling and norms of parameters, and what programs bring. */
+#include "optim/modifier.h"
+#include "base/call_text.h"
+#include "registry/pattern.h"
+#include <sigma/operations.h>
+
+struct sgm_modifier {
+    sgm_modifier_function function;
+    void *user;
+    double numbers[2]; /* of the library's own, whose `user` is the modifier */
+};
+
+static sgm_value clip(void *user, sgm_graph *graph, sgm_value parameter)
+{
+    const sgm_modifier *self = user;
+    return sgm_clip(graph, parameter, self->numbers[0], self->numbers[1]);
+}
+
+static sgm_value scale(void *user, sgm_graph *graph, sgm_value parameter)
+{
+    const sgm_modifier *self = user;
+    return sgm_multiply(graph, parameter, sgm_number(graph, self->numbers[0]));
+}
+
+/* Over all dimensions but the last, which counts outputs; a vector has one norm. */
+static sgm_value max_norm(void *user, sgm_graph *graph, sgm_value parameter)
+{
+    const sgm_modifier *self = user;
+    int32_t axes[SGM_MAX_RANK], rank = sgm_value_type(graph, parameter).shape.rank;
+    for (int32_t i = 0; i + 1 < rank; i++)
+        axes[i] = i;
+    sgm_value squares =
+        sgm_reduce_sum(graph, sgm_square(graph, parameter), axes, rank > 1 ? rank - 1 : 0, true);
+    sgm_value limit = sgm_filled_like(graph, squares, self->numbers[0]);
+    /* a norm of 0 gives an infinite quotient, and so the factor 1 */
+    sgm_value factor =
+        sgm_minimum(graph, sgm_divide(graph, limit, sgm_square_root(graph, squares)), sgm_number(graph, 1));
+    return sgm_multiply(graph, parameter, factor);
+}
+
+typedef struct modifier_type {
+    const char *name;
+    sgm_modifier_function function;
+    size_t count;
+    const char *arguments[2];
+} modifier_type;
+
+static const modifier_type types[] = {
+    {"clip", clip, 2, {"minimum", "maximum"}},
+    {"scale", scale, 1, {"factor"}},
+    {"max_norm", max_norm, 1, {"limit"}},
+};
+#define TYPE_COUNT (sizeof types / sizeof *types)
+
+static const modifier_type *find_type(const char *name)
+{
+    const char *names[TYPE_COUNT];
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        names[i] = types[i].name;
+        if (strcmp(names[i], name) == 0)
+            return &types[i];
+    }
+    const char *near = sgm__nearest(name, names, TYPE_COUNT);
+    sgm_fail(SGM_ERROR_NOT_FOUND, "unknown modifier '%s'%s%s%s", name, near != NULL ? "; did you mean '" : "",
+             near != NULL ? near : "", near != NULL ? "'?" : "; there are clip, scale and max_norm");
+    return NULL;
+}
+
+static sgm_status check_numbers(const modifier_type *type, const double *numbers)
+{
+    for (size_t i = 0; i < type->count; i++)
+        if (numbers[i] != numbers[i])
+            return sgm_fail(SGM_ERROR_ARGUMENT, "modifier %s wants a number for %s", type->name,
+                            type->arguments[i]);
+    if (type->function == clip && !(numbers[0] < numbers[1]))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "modifier clip: minimum, %g, must be below maximum, %g",
+                        numbers[0], numbers[1]);
+    if (type->function == max_norm && !(numbers[0] > 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "modifier max_norm: the limit must be above 0, not %g",
+                        numbers[0]);
+    return SGM_OK;
+}
+
+sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *user)
+{
+    if (function == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a modifier wants a function");
+        return NULL;
+    }
+    sgm_modifier *modifier = sgm__calloc(1, sizeof(sgm_modifier));
+    if (modifier == NULL)
+        return NULL;
+    modifier->function = function;
+    modifier->user = user;
+    return modifier;
+}
+
+sgm_modifier *sgm_modifier_parse(const char *text)
+{
+    char name[64];
+    double numbers[2] = {__builtin_nan(""), __builtin_nan("")};
+    if (text == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a modifier expects a text, such as \"clip(-1, 1)\"; got NULL");
+        return NULL;
+    }
+    if (sgm__call_name(text, name, sizeof name) != SGM_OK)
+        return NULL;
+    const modifier_type *type = find_type(name);
+    if (type == NULL)
+        return NULL;
+    const sgm__call_field fields[] = {{type->arguments[0], &numbers[0]}, {type->arguments[1], &numbers[1]}};
+    if (sgm__call_parse(text, fields, type->count, 0) != SGM_OK || check_numbers(type, numbers) != SGM_OK)
+        return NULL;
+    sgm_modifier *modifier = sgm_modifier_create(type->function, NULL);
+    if (modifier == NULL)
+        return NULL;
+    modifier->user = modifier;
+    memcpy(modifier->numbers, numbers, type->count * sizeof *numbers);
+    return modifier;
+}
+
+/* One of the library's. */
+static bool is_own(const sgm_modifier *modifier)
+{
+    return modifier->user == modifier;
+}
+
+sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier)
+{
+    sgm_modifier *copy = sgm__calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return NULL;
+    *copy = *modifier;
+    if (is_own(modifier))
+        copy->user = copy;
+    return copy;
+}
+
+bool sgm__modifier_equal(const sgm_modifier *a, const sgm_modifier *b)
+{
+    return a->function == b->function && a->numbers[0] == b->numbers[0] && a->numbers[1] == b->numbers[1] &&
+           (a->user == b->user || (is_own(a) && is_own(b)));
+}
+
+void sgm_modifier_free(sgm_modifier *modifier)
+{
+    sgm__free(modifier);
+}
+
+sgm_value sgm__modifiers_record(const sgm__modifier_rule *rules, size_t count, sgm_graph *graph,
+                                const char *parameter, sgm_value value)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sgm__pattern_matches(rules[i].pattern, parameter))
+            value = rules[i].modifier->function(rules[i].modifier->user, graph, value);
+    return value;
+}

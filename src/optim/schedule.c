@@ -1,0 +1,73 @@
+/* Schedules: factors of the learning rate. */
+#include "optim/optimiser.h"
+
+#include <math.h>
+
+const char *const sgm__schedule_kind_names[] = {"constant",  "step",    "exponential", "cosine",
+                                                "one_cycle", "plateau", NULL};
+#define NAME_COUNT (sizeof sgm__schedule_kind_names / sizeof *sgm__schedule_kind_names - 1)
+#define PI 3.14159265358979323846
+
+sgm_status sgm_schedule_kind_parse(const char *name, sgm_schedule_kind *kind)
+{
+    if (name == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a schedule expects a name, such as 'cosine'; got NULL");
+    for (size_t i = 0; i < NAME_COUNT; i++)
+        if (strcmp(name, sgm__schedule_kind_names[i]) == 0) {
+            *kind = (sgm_schedule_kind)i;
+            return SGM_OK;
+        }
+    const char *near = sgm__nearest(name, sgm__schedule_kind_names, NAME_COUNT);
+    return sgm_fail(SGM_ERROR_NOT_FOUND,
+                    "unknown schedule '%s'; did you mean '%s'? There are constant, step, exponential, "
+                    "cosine, one_cycle, plateau",
+                    name, near != NULL ? near : "constant");
+}
+
+const char *sgm_schedule_kind_name(sgm_schedule_kind kind)
+{
+    return (size_t)kind < NAME_COUNT ? sgm__schedule_kind_names[kind] : "unknown";
+}
+
+static double or_default(double value, double default_value)
+{
+    return value != 0 ? value : default_value;
+}
+
+/* From `from` to `to` along half a cosine, `share` in [0, 1] of the way. */
+static double cosine(double from, double to, double share)
+{
+    share = share < 0 ? 0 : share > 1 ? 1 : share;
+    return to + (from - to) * (1 + cos(PI * share)) / 2;
+}
+
+static double one_cycle(double share, double start)
+{
+    const double rise = 0.3;
+    return share < rise ? cosine(start, 1, share / rise)
+                        : cosine(1, start / 10000, (share - rise) / (1 - rise));
+}
+
+double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, double epochs, int64_t reductions)
+{
+    double warm_up = schedule->warm_up;
+    if (epoch < warm_up)
+        return epoch / warm_up;
+    epoch -= warm_up;
+    double whole = or_default(schedule->period, epochs > warm_up ? epochs - warm_up : 1);
+    switch (schedule->kind) {
+    case SGM_STEP:
+        return pow(or_default(schedule->factor, 0.1), floor(epoch / or_default(schedule->period, 1)));
+    case SGM_EXPONENTIAL:
+        return pow(or_default(schedule->factor, 0.95), epoch / or_default(schedule->period, 1));
+    case SGM_COSINE:
+        return cosine(1, schedule->factor, epoch / whole);
+    case SGM_ONE_CYCLE:
+        return one_cycle(epoch / whole, or_default(schedule->factor, 0.04));
+    case SGM_PLATEAU:
+        return pow(or_default(schedule->factor, 0.1), (double)reductions);
+    case SGM_CONSTANT:
+        break;
+    }
+    return 1;
+}

@@ -1,0 +1,70 @@
+/* Parameters of all ranks, averaged now and then. */
+#include "handlers/session.h"
+#include "parallel/collective/ranks.h"
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+static void divide(void *memory, sgm_dtype dtype, size_t count, double by)
+{
+    for (size_t i = 0; i < count && dtype == SGM_FLOAT32; i++)
+        ((float *)memory)[i] /= (float)by;
+    for (size_t i = 0; i < count && dtype == SGM_FLOAT64; i++)
+        ((double *)memory)[i] /= by;
+}
+
+static sgm_status average_memory(sgm__ranks *ranks, sgm_dtype dtype, unsigned char *memory, size_t count)
+{
+    bool single = dtype == SGM_FLOAT32;
+    size_t size = sgm_dtype_size(dtype), maximum = SGM__MAXIMUM_SENT / size;
+    for (size_t done = 0; done < count; done += maximum) {
+        size_t part = count - done < maximum ? count - done : maximum;
+        const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                            .type =
+                                                single ? SGM_COMMUNICATOR_FLOAT32 : SGM_COMMUNICATOR_FLOAT64,
+                                            .data = memory + done * size,
+                                            .count = part};
+        SGM_TRY(sgm__ranks_do(ranks, &work, "the average"));
+    }
+    divide(memory, dtype, count, ranks->count);
+    return SGM_OK;
+}
+
+/* What is no number with a fraction becomes rank 0's. */
+static sgm_status average_tensor(sgm__ranks *ranks, sgm_tensor *value)
+{
+    sgm_dtype dtype = sgm_tensor_dtype(value);
+    size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
+    if (dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64)
+        return average_memory(ranks, dtype, sgm_tensor_data(value), count);
+    return sgm__ranks_send(ranks, sgm_tensor_data(value), count * sgm_dtype_size(dtype), "the average");
+}
+
+static sgm_status average_state(sgm__ranks *ranks, const char *name)
+{
+    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    sgm_status status = value != NULL ? average_tensor(ranks, value) : sgm_last_status();
+    if (status == SGM_OK)
+        status = sgm_session_set(ranks->trainer->session, name, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* In the order of the names, which all ranks have alike. */
+sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    const char **names;
+    size_t count;
+    if (ranks == NULL || ranks->count < 2)
+        return SGM_OK;
+    SGM_TRY(sgm__ranks_states(trainer, &names, &count));
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        if ((all || !begins(names[i], SGM__SLOT_PREFIX)) && strcmp(names[i], "random.seed") != 0)
+            status = average_state(ranks, names[i]);
+    sgm__free(names);
+    return status;
+}

@@ -1,0 +1,266 @@
+/* Ranks of one node: finding each other, blocks of memory, meetings. */
+#include "parallel/collective/ranks_intra_node.h"
+
+#include "parallel/collective/ranks.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#define HUGE_PAGE ((size_t)1 << 21)
+#ifndef MADV_COLLAPSE
+#define MADV_COLLAPSE 25 /* Linux 6.1 */
+#endif
+
+/* Where others find a block: a file of its process. */
+typedef struct posted_block {
+    int32_t file;
+    uint32_t version; /* another one each time that the block has new memory */
+    uint64_t bytes;
+} posted_block;
+
+/* What each rank shows to all. */
+typedef struct board {
+    uint64_t token; /* of this rank in this job */
+    posted_block blocks[SGM__INTRA_NODE_BLOCKS];
+    _Alignas(64) _Atomic uint64_t meetings; /* to which it has come */
+} board;
+
+/* Memory of this or another process. */
+typedef struct view {
+    void *memory;
+    size_t bytes;
+    int file; /* -1: another's */
+    uint32_t version;
+} view;
+
+typedef struct peer {
+    long process;
+    view board;
+    view blocks[SGM__INTRA_NODE_BLOCKS];
+} peer;
+
+struct sgm__intra_node {
+    struct sgm__ranks *ranks;
+    peer *peers; /* of each rank */
+    uint64_t meetings;
+};
+
+/* --- memory --- */
+
+static const board *board_of(const sgm__intra_node *node, int32_t rank)
+{
+    return node->peers[rank].board.memory;
+}
+
+static void drop(view *dropped)
+{
+    if (dropped->memory != NULL)
+        munmap(dropped->memory, dropped->bytes);
+    if (dropped->file >= 0)
+        close(dropped->file);
+    *dropped = (view){.file = -1};
+}
+
+/* Where huge pages could lie. */
+static void *map(int file, size_t bytes, int access)
+{
+    unsigned char *room = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED)
+        return NULL;
+    size_t before = HUGE_PAGE - (size_t)((uintptr_t)room & (HUGE_PAGE - 1));
+    void *memory = mmap(room + before, bytes, access, MAP_SHARED | MAP_FIXED, file, 0);
+    munmap(room, before);
+    if (before < HUGE_PAGE)
+        munmap(room + before + bytes, HUGE_PAGE - before);
+    return memory != MAP_FAILED ? memory : NULL;
+}
+
+static sgm_status make(view *made, size_t bytes)
+{
+    size_t page = bytes < HUGE_PAGE ? (size_t)sysconf(_SC_PAGESIZE) : HUGE_PAGE;
+    *made = (view){.file = memfd_create("sigma", MFD_CLOEXEC), .bytes = (bytes + page) / page * page};
+    if (made->file >= 0 && ftruncate(made->file, (off_t)made->bytes) == 0)
+        made->memory = map(made->file, made->bytes, PROT_READ | PROT_WRITE);
+    if (made->memory == NULL) {
+        sgm_status status = sgm_fail(SGM_ERROR_MEMORY, "no %zu bytes of memory that other ranks can see: %s",
+                                     bytes, sgm__errno_text(errno));
+        drop(made);
+        return status;
+    }
+    memset(made->memory, 0, made->bytes); /* what has no pages yet cannot have huge ones */
+    if (made->bytes >= HUGE_PAGE)
+        (void)madvise(made->memory, made->bytes, MADV_COLLAPSE);
+    return SGM_OK;
+}
+
+static sgm_status open_view(view *opened, long process, int file, size_t bytes)
+{
+    char path[64];
+    snprintf(path, sizeof path, "/proc/%ld/fd/%d", process, file);
+    int own = open(path, O_RDONLY | O_CLOEXEC);
+    *opened = (view){.file = -1, .bytes = bytes};
+    if (own >= 0)
+        opened->memory = map(own, bytes, PROT_READ);
+    if (own >= 0)
+        close(own);
+    return opened->memory != NULL ? SGM_OK
+                                  : sgm_fail(SGM_ERROR_STATE, "memory of process %ld cannot be seen: %s",
+                                             process, sgm__errno_text(errno));
+}
+
+void *sgm__intra_node_block(sgm__intra_node *node, int32_t block, size_t bytes)
+{
+    peer *own = &node->peers[node->ranks->rank];
+    view made;
+    if (make(&made, bytes) != SGM_OK)
+        return NULL;
+    made.version = own->blocks[block].version + 1;
+    drop(&own->blocks[block]);
+    own->blocks[block] = made;
+    ((board *)own->board.memory)->blocks[block] =
+        (posted_block){.file = made.file, .version = made.version, .bytes = made.bytes};
+    return made.memory;
+}
+
+sgm_status sgm__intra_node_look(sgm__intra_node *node, int32_t rank, int32_t block, const void **memory)
+{
+    peer *looked = &node->peers[rank];
+    const posted_block *posted = &board_of(node, rank)->blocks[block];
+    view *known = &looked->blocks[block];
+    if (known->version != posted->version) {
+        drop(known);
+        SGM_TRY(open_view(known, looked->process, posted->file, posted->bytes));
+        known->version = posted->version;
+    }
+    *memory = known->memory;
+    return SGM_OK;
+}
+
+/* --- meetings --- */
+
+static bool all_have_come(const void *user)
+{
+    const sgm__intra_node *node = user;
+    for (int32_t i = 0; i < node->ranks->count; i++)
+        if (atomic_load_explicit(&board_of(node, i)->meetings, memory_order_acquire) < node->meetings)
+            return false;
+    return true;
+}
+
+sgm_status sgm__intra_node_meet(sgm__intra_node *node, const char *what)
+{
+    board *own = node->peers[node->ranks->rank].board.memory;
+    atomic_store_explicit(&own->meetings, ++node->meetings, memory_order_release);
+    return sgm__ranks_wait_until(node->ranks, all_have_come, node, what);
+}
+
+/* --- finding each other --- */
+
+/* What all are told; who has the same machine may find the board there. */
+typedef struct address {
+    char kernel[40], host[64];
+    uint64_t token;
+    int64_t process;
+    int32_t file;
+    bool willing;
+} address;
+
+static void read_line(const char *path, char *line, size_t size)
+{
+    FILE *file = fopen(path, "r");
+    if (file == NULL || fgets(line, (int)size, file) == NULL)
+        line[0] = '\0';
+    if (file != NULL)
+        fclose(file);
+}
+
+static void fill_address(const sgm__intra_node *node, bool willing, address *own)
+{
+    const view *shown = &node->peers[node->ranks->rank].board;
+    struct timespec time;
+    clock_gettime(CLOCK_REALTIME, &time);
+    read_line("/proc/sys/kernel/random/boot_id", own->kernel, sizeof own->kernel);
+    gethostname(own->host, sizeof own->host - 1);
+    own->process = getpid();
+    own->file = shown->file;
+    own->token = sgm__hash(&time, sizeof time, (uint64_t)own->process);
+    own->willing = willing && shown->memory != NULL && own->kernel[0] != '\0';
+    if (own->willing)
+        ((board *)shown->memory)->token = own->token;
+}
+
+static bool is_intra_node(const sgm__intra_node *node, const address *all, int32_t rank)
+{
+    const address *own = &all[node->ranks->rank], *other = &all[rank];
+    peer *found = &node->peers[rank];
+    if (!own->willing || !other->willing || strcmp(own->kernel, other->kernel) != 0 ||
+        strcmp(own->host, other->host) != 0)
+        return false;
+    found->process = (long)other->process;
+    return rank == node->ranks->rank || (open_view(&found->board, found->process, other->file,
+                                                   node->peers[node->ranks->rank].board.bytes) == SGM_OK &&
+                                         board_of(node, rank)->token == other->token);
+}
+
+/* *far: how many do not see all others. */
+static sgm_status find_all(sgm__intra_node *node, bool willing, double *far)
+{
+    struct sgm__ranks *ranks = node->ranks;
+    address *all = sgm__calloc((size_t)ranks->count, sizeof *all);
+    if (all == NULL)
+        return SGM_ERROR_MEMORY;
+    fill_address(node, willing, &all[ranks->rank]);
+    const sgm_communicator_work tell = {
+        .kind = SGM_COMMUNICATOR_GATHER, .type = SGM_COMMUNICATOR_BYTES, .data = all, .count = sizeof *all};
+    sgm_status status = sgm__ranks_do(ranks, &tell, "the addresses");
+    *far = 0;
+    for (int32_t i = 0; i < ranks->count && status == SGM_OK && *far == 0; i++)
+        *far = !is_intra_node(node, all, i);
+    sgm__free(all);
+    SGM_TRY(status);
+    const sgm_communicator_work agree = {
+        .kind = SGM_COMMUNICATOR_SUM, .type = SGM_COMMUNICATOR_FLOAT64, .data = far, .count = 1};
+    return sgm__ranks_do(ranks, &agree, "the addresses");
+}
+
+sgm_status sgm__intra_node_open(struct sgm__ranks *ranks, bool willing, sgm__intra_node **node)
+{
+    double far = 1;
+    sgm__intra_node *made = sgm__calloc(1, sizeof *made);
+    *node = made;
+    if (made == NULL)
+        return SGM_ERROR_MEMORY;
+    made->ranks = ranks;
+    made->peers = sgm__calloc((size_t)ranks->count, sizeof *made->peers);
+    for (int32_t i = 0; made->peers != NULL && i < ranks->count; i++) {
+        made->peers[i].board.file = -1;
+        for (int32_t k = 0; k < SGM__INTRA_NODE_BLOCKS; k++)
+            made->peers[i].blocks[k].file = -1;
+    }
+    willing &= made->peers != NULL && make(&made->peers[ranks->rank].board, sizeof(board)) == SGM_OK;
+    sgm_status status = made->peers != NULL ? find_all(made, willing, &far) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        sgm_clear_error(); /* a board that cannot be made or seen */
+    if (status == SGM_OK && far == 0)
+        return SGM_OK;
+    sgm__intra_node_close(made);
+    *node = NULL;
+    return status;
+}
+
+void sgm__intra_node_close(sgm__intra_node *node)
+{
+    if (node == NULL)
+        return;
+    for (int32_t i = 0; node->peers != NULL && i < node->ranks->count; i++) {
+        drop(&node->peers[i].board);
+        for (int32_t k = 0; k < SGM__INTRA_NODE_BLOCKS; k++)
+            drop(&node->peers[i].blocks[k]);
+    }
+    sgm__free(node->peers);
+    sgm__free(node);
+}

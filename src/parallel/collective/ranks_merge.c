@@ -1,0 +1,386 @@
+/* Gradients of all ranks: summed in pieces while workers compute. */
+#include "parallel/collective/ranks.h"
+
+#include "base/tensor_internal.h"
+#include "handlers/session.h"
+
+#include <math.h>
+
+#define MAXIMUM_BUCKETS 128 /* all may be under way at once */
+#define LOOK_SECONDS 50e-6  /* between two looks at sums that are under way, at first: */
+#define MAXIMUM_LOOK 1e-3   /* a look takes the processor from who computes */
+
+/* --- in pieces --- */
+
+void sgm__ranks_forget_lost(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks != NULL && ranks->lost != NULL)
+        memset(ranks->lost, 0, ranks->place_bytes);
+}
+
+static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t bytes, int32_t owner)
+{
+    SGM_TRY(sgm__reserve(&ranks->buckets, &ranks->bucket_capacity, ranks->bucket_count + 1,
+                         sizeof *ranks->buckets));
+    ranks->buckets[ranks->bucket_count++] =
+        (sgm__rank_bucket){.first = first, .bytes = bytes, .owner = owner};
+    return SGM_OK;
+}
+
+/* The last gradients are there first. */
+static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
+{
+    size_t each = sgm_dtype_size(ranks->dtype);
+    size_t maximum = (size_t)ranks->options.bucket_bytes / each;
+    size_t minimum = ranks->place_bytes / each / MAXIMUM_BUCKETS + 1;
+    size_t bytes = (maximum > minimum ? maximum : minimum) * each;
+    while (end > first) {
+        size_t left = end - first, part = left < bytes + bytes / 2 ? left : bytes;
+        end -= part;
+        SGM_TRY(add_bucket(ranks, end, part, owner));
+    }
+    return SGM_OK;
+}
+
+/* A bucket has one owner, if its sum goes to that alone. */
+static sgm_status divide(sgm__ranks *ranks)
+{
+    size_t end = ranks->place_bytes;
+    if (!ranks->reduces)
+        return divide_range(ranks, 0, end, -1);
+    for (size_t i = ranks->place_count; i-- > 0;) {
+        bool begins = i == 0 || ranks->places[i - 1].owner != ranks->places[i].owner;
+        if (!begins)
+            continue;
+        SGM_TRY(divide_range(ranks, ranks->places[i].first, end, ranks->places[i].owner));
+        end = ranks->places[i].first;
+    }
+    return SGM_OK;
+}
+
+static sgm_status make_narrow(sgm__ranks *ranks)
+{
+    if (!ranks->options.narrow)
+        return SGM_OK;
+    if (ranks->dtype != SGM_FLOAT32)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "gradients travel as bfloat16 where they are of float32, not of %s",
+                        sgm_dtype_name(ranks->dtype));
+    size_t count = ranks->place_bytes / sizeof(float);
+    sgm__free(ranks->narrowed);
+    sgm__free(ranks->lost);
+    ranks->narrowed = sgm__calloc(count, sizeof *ranks->narrowed);
+    ranks->lost = sgm__calloc(count, sizeof *ranks->lost);
+    return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status find_type(sgm__ranks *ranks)
+{
+    const sgm__rank_place *places = ranks->places;
+    for (size_t i = 1; i < ranks->place_count; i++)
+        if (places[i].dtype != places[0].dtype)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "ranks want all parameters of one type: '%s' is of %s, '%s' of %s",
+                            places[0].name, sgm_dtype_name(places[0].dtype), places[i].name,
+                            sgm_dtype_name(places[i].dtype));
+    ranks->dtype = places[0].dtype;
+    return ranks->dtype == SGM_FLOAT32 || ranks->dtype == SGM_FLOAT64
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_UNSUPPORTED, "ranks sum gradients of float32 and float64, not of %s",
+                          sgm_dtype_name(ranks->dtype));
+}
+
+static sgm_status lay_out(sgm__ranks *ranks)
+{
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    ranks->bucket_count = 0;
+    SGM_TRY(sgm__ranks_find_places(ranks));
+    SGM_TRY(find_type(ranks));
+    ranks->reduces = sgm__ranks_reduce(ranks->trainer);
+    for (int32_t i = 0; i < parallel->count; i++)
+        parallel->workers[i].cut = NULL;
+    if (ranks->place_bytes > ranks->flat_capacity) {
+        sgm__free_aligned(ranks->flat);
+        ranks->flat = sgm__alloc_aligned(ranks->place_bytes);
+        ranks->flat_capacity = ranks->flat != NULL ? ranks->place_bytes : 0;
+    }
+    if (ranks->flat == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(ranks->flat, 0, ranks->place_bytes);
+    SGM_TRY(make_narrow(ranks));
+    return divide(ranks);
+}
+
+/* --- this rank's part --- */
+
+static void add_float(float *to, const float *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+static void add_double(double *to, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        to[i] += from[i];
+}
+
+/* Bytes from `first` on become those of `from`, or these are added to them. */
+static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t bytes, bool adds)
+{
+    void *to = ranks->flat + first;
+    if (!adds)
+        memcpy(to, from, bytes);
+    else if (ranks->dtype == SGM_FLOAT32)
+        add_float(to, from, bytes / sizeof(float));
+    else
+        add_double(to, from, bytes / sizeof(double));
+}
+
+/* Bytes `first` to `end - 1` of gradient `index`, of all workers. */
+static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
+{
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    size_t at = ranks->places[index].first + first;
+    bool adds = false;
+    for (int32_t k = 0; k < parallel->count; k++) {
+        sgm__worker *worker = &parallel->workers[k];
+        if (worker->examples == 0)
+            continue;
+        sgm_tensor *copy = NULL;
+        const void *memory;
+        SGM_TRY(sgm__worker_gradient(worker, index, &memory, &copy));
+        take(ranks, at, (const unsigned char *)memory + first, end - first, adds);
+        sgm_tensor_free(copy);
+        adds = true;
+    }
+    if (!adds)
+        memset(ranks->flat + at, 0, end - first);
+    return SGM_OK;
+}
+
+static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket)
+{
+    size_t end = bucket->first + bucket->bytes;
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const sgm__rank_place *place = &ranks->places[i];
+        size_t from = place->first > bucket->first ? place->first : bucket->first;
+        size_t to = place->first + place->bytes < end ? place->first + place->bytes : end;
+        if (from < to)
+            SGM_TRY(combine(ranks, i, from - place->first, to - place->first));
+    }
+    return SGM_OK;
+}
+
+static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
+{
+    const float *flat = (const float *)(const void *)ranks->flat;
+    size_t end = (bucket->first + bucket->bytes) / sizeof(float);
+    for (size_t i = bucket->first / sizeof(float); i < end; i++) {
+        float wanted = flat[i] + ranks->lost[i];
+        ranks->narrowed[i] = sgm__bfloat16_from_float(wanted);
+        ranks->lost[i] = wanted - sgm__bfloat16_to_float(ranks->narrowed[i]);
+    }
+}
+
+static void widen(sgm__ranks *ranks)
+{
+    float *flat = (float *)(void *)ranks->flat;
+    for (size_t i = 0; i < ranks->place_bytes / sizeof(float); i++)
+        flat[i] = sgm__bfloat16_to_float(ranks->narrowed[i]);
+}
+
+static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
+{
+    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                  .type = ranks->dtype == SGM_FLOAT32 ? SGM_COMMUNICATOR_FLOAT32
+                                                                      : SGM_COMMUNICATOR_FLOAT64,
+                                  .data = ranks->flat + bucket->first,
+                                  .count = bucket->bytes / sgm_dtype_size(ranks->dtype)};
+    if (bucket->owner >= 0) {
+        work.kind = SGM_COMMUNICATOR_REDUCE;
+        work.root = bucket->owner;
+    }
+    if (ranks->options.narrow) {
+        narrow(ranks, bucket);
+        work.type = SGM_COMMUNICATOR_BFLOAT16;
+        work.data = ranks->narrowed + bucket->first / sizeof(float);
+    }
+    return sgm__ranks_start(ranks, &work, &bucket->ticket);
+}
+
+/* --- an iteration --- */
+
+/* The steps of a worker's program after which the gradients of a bucket are there. */
+static sgm_status steps_for(sgm__ranks *ranks, const sgm__rank_bucket *bucket, sgm__worker *worker,
+                            int32_t *steps)
+{
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const sgm__rank_place *place = &ranks->places[i];
+        int32_t own;
+        if (place->first >= bucket->first + bucket->bytes || place->first + place->bytes <= bucket->first)
+            continue;
+        SGM_TRY(sgm__worker_gradient_ready(worker, i, &own));
+        *steps = own > *steps ? own : *steps;
+    }
+    return SGM_OK;
+}
+
+/* One bucket, and memory that is not the computer's, wait for the end. */
+static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
+{
+    int32_t steps = 0;
+    if (worker->cut == worker->program)
+        return SGM_OK;
+    size_t before = worker->reduction_count;
+    worker->end_count = before;
+    worker->cut = worker->program;
+    if (before > 0) /* all ranks make the same sums in the same order: gradients come last */
+        steps = worker->ends[before - 1];
+    if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->replica->session))
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, before + ranks->bucket_count,
+                         sizeof *worker->ends));
+    for (size_t i = 0; i < ranks->bucket_count; i++) {
+        SGM_TRY(steps_for(ranks, &ranks->buckets[i], worker, &steps));
+        worker->ends[before + i] = steps;
+    }
+    worker->end_count = before + ranks->bucket_count;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_cut(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    ranks->next = 0;
+    if (ranks->node != NULL)
+        return sgm__ranks_prepare_sharing(ranks);
+    if (ranks->bucket_count == 0 || ranks->reduces != sgm__ranks_reduce(trainer))
+        SGM_TRY(lay_out(ranks));
+    for (size_t i = 0; i < ranks->bucket_count; i++)
+        ranks->buckets[i].done = false;
+    for (int32_t i = 0; i < trainer->parallel->count; i++)
+        if (trainer->parallel->workers[i].examples > 0)
+            SGM_TRY(cut(ranks, &trainer->parallel->workers[i]));
+    return SGM_OK;
+}
+
+/* Buckets that all workers have completed; with the operator's lock. */
+static size_t count_ready(const sgm__ranks *ranks)
+{
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    size_t minimum = ranks->bucket_count;
+    for (int32_t i = 0; i < parallel->count; i++)
+        if (parallel->workers[i].examples > 0 && parallel->workers[i].pieces < minimum)
+            minimum = parallel->workers[i].pieces;
+    return minimum;
+}
+
+bool sgm__ranks_are_behind(const sgm__ranks *ranks)
+{
+    return ranks != NULL && count_ready(ranks) > ranks->next;
+}
+
+/* With many owners there are more buckets than may be under way. */
+static sgm_status make_room(sgm__ranks *ranks)
+{
+    sgm__rank_bucket *oldest =
+        ranks->next < MAXIMUM_BUCKETS ? NULL : &ranks->buckets[ranks->next - MAXIMUM_BUCKETS];
+    if (oldest == NULL || oldest->done)
+        return SGM_OK;
+    oldest->done = true;
+    return sgm__ranks_wait(ranks, oldest->ticket, "the gradients");
+}
+
+static sgm_status start_next(sgm__ranks *ranks)
+{
+    SGM_TRY(make_room(ranks));
+    sgm__rank_bucket *bucket = &ranks->buckets[ranks->next++];
+    SGM_TRY(combine_bucket(ranks, bucket));
+    bucket->began = sgm__now();
+    return start_bucket(ranks, bucket);
+}
+
+sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
+{
+    sgm_operator *parallel = ranks->trainer->parallel;
+    pthread_mutex_lock(&parallel->lock);
+    size_t ready = count_ready(ranks);
+    pthread_mutex_unlock(&parallel->lock);
+    while (ranks->next < ready)
+        SGM_TRY(start_next(ranks));
+    /* One look carries all sums on, and they end in their order. */
+    for (size_t i = 0; i < ranks->next; i++) {
+        char message[SGM_COMMUNICATOR_MESSAGE];
+        sgm__rank_bucket *bucket = &ranks->buckets[i];
+        if (bucket->done)
+            continue;
+        if (ranks->table->test(ranks->self, bucket->ticket, 0, &bucket->done, message) != SGM_COMMUNICATOR_OK)
+            return sgm_fail(SGM_ERROR_STATE, "the gradients of rank %d: %s", ranks->rank, message);
+        if (!bucket->done) {
+            double under_way = (sgm__now() - bucket->began) / 8;
+            *rest = fmin(fmax(under_way, LOOK_SECONDS), MAXIMUM_LOOK);
+            return SGM_OK;
+        }
+    }
+    return SGM_OK;
+}
+
+static sgm_status sum_by_messages(sgm__ranks *ranks)
+{
+    int32_t ticket;
+    SGM_TRY(sgm__ranks_sum_shared(ranks, &ticket));
+    for (size_t i = 0; i < ranks->bucket_count; i++)
+        if (!ranks->buckets[i].done)
+            SGM_TRY(sgm__ranks_wait(ranks, ranks->buckets[i].ticket, "the gradients"));
+    SGM_TRY(sgm__ranks_wait(ranks, ticket, "the costs"));
+    if (ranks->options.narrow)
+        widen(ranks);
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    while (ranks->next < ranks->bucket_count)
+        SGM_TRY(start_next(ranks));
+    double share = (double)sums->examples / (double)whole;
+    SGM_TRY(sgm__ranks_put_shared(ranks, sums));
+    SGM_TRY(sgm__ranks_put_states(ranks, share));
+    SGM_TRY(ranks->node != NULL ? sgm__ranks_share_gradients(ranks) : sum_by_messages(ranks));
+    SGM_TRY(sgm__ranks_get_shared(ranks, sums));
+    return sgm__ranks_get_states(ranks);
+}
+
+/* Where the handler's memory is not the computer's. */
+static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
+{
+    sgm_operator *parallel = ranks->trainer->parallel;
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(ranks->trainer->session, parallel->names[index], &type));
+    sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
+    if (value == NULL)
+        return SGM_ERROR_MEMORY;
+    memcpy(sgm_tensor_data(value), memory, ranks->places[index].bytes);
+    sgm_status status = sgm__feed_part(parallel, 0, apply, index, memory, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm_operator *parallel = trainer->parallel;
+    bool shares = sgm__session_is_host(trainer->session);
+    if (ranks->node != NULL)
+        return sgm__ranks_pass_shared(ranks, apply);
+    for (size_t i = 0; i < ranks->place_count; i++) {
+        const void *memory = ranks->flat + ranks->places[i].first;
+        if (ranks->reduces && ranks->places[i].owner != ranks->rank)
+            continue;
+        SGM_TRY(shares ? sgm__feed_part(parallel, 0, apply, i, memory, NULL)
+                       : feed_copy(ranks, apply, i, memory));
+    }
+    return SGM_OK;
+}

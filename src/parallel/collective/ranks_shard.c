@@ -1,0 +1,166 @@
+/* Updates divided among the ranks: each parameter has an owner, which alone has the optimiser state of it,
+ * makes its update, and brings the new values to all (Rajbhandari et al., 2020). */
+#include "parallel/collective/ranks.h"
+
+#include "handlers/session.h"
+#include "train/train.h"
+
+#define MAXIMUM_MESSAGES 64 /* under way at once */
+
+/* --- this rank's part --- */
+
+static sgm_status check_divisible(const sgm_trainer *trainer)
+{
+    const sgm_optimiser_type *type = trainer->optimiser->type;
+    if (type->prepare != NULL)
+        return sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the optimiser %s takes steps of all parameters together, so that its memory cannot be "
+            "divided among ranks: leave out sharded, or take another optimiser",
+            type->name);
+    if (sgm_network_is_dynamic(trainer->network))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "a network that is recorded in each iteration may come to have other parameters, so "
+                        "that they cannot be divided among ranks: leave out sharded");
+    return SGM_OK;
+}
+
+static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, sgm__rank_place *places)
+{
+    size_t count = trainer->trained_count;
+    for (size_t i = 0; i < count; i++) {
+        sgm_type type = sgm_value_type(trainer->graph, trainer->trained[i].value);
+        places[i].name = trainer->trained[i].name;
+        places[i].bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
+    }
+    SGM_TRY(sgm__ranks_find_owners(ranks, places, count));
+    for (size_t i = 0; i < count; i++)
+        trainer->trained[i].elsewhere = places[i].owner != ranks->rank;
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks))
+        return SGM_OK;
+    SGM_TRY(check_divisible(trainer));
+    sgm__rank_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
+    sgm_status status = places != NULL ? mark(ranks, trainer, places) : SGM_ERROR_MEMORY;
+    sgm__free(places);
+    return status == SGM_OK ? sgm__ranks_find_slots(trainer) : status;
+}
+
+bool sgm__ranks_reduce(const sgm_trainer *trainer)
+{
+    return sgm__ranks_sharded(sgm__trainer_ranks(trainer)) &&
+           !sgm__optimiser_looks_across(trainer->optimiser);
+}
+
+/* --- new values for all, by messages --- */
+
+/* A parameter of the session, and memory. */
+static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned char *memory, bool out)
+{
+    sgm_session *session = ranks->trainer->session;
+    const char *name = ranks->places[index].name;
+    size_t size = ranks->places[index].bytes;
+    void *own = sgm__session_state_memory(session, name);
+    if (own != NULL) {
+        memcpy(out ? memory : own, out ? own : memory, size);
+        return SGM_OK;
+    }
+    sgm_tensor *value = sgm_session_get(session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    memcpy(out ? memory : sgm_tensor_data(value), out ? sgm_tensor_data(value) : memory, size);
+    sgm_status status = out ? SGM_OK : sgm_session_set(session, name, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* Those of this rank become flat, or the others' come from there. */
+static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
+{
+    for (size_t i = 0; i < ranks->place_count; i++)
+        if ((ranks->places[i].owner == ranks->rank) == own)
+            SGM_TRY(copy_parameter(ranks, i, ranks->flat + ranks->places[i].first, own));
+    return SGM_OK;
+}
+
+typedef struct messages {
+    int32_t tickets[MAXIMUM_MESSAGES];
+    size_t count;
+} messages;
+
+static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
+{
+    for (size_t i = 0; i < sent->count; i++)
+        SGM_TRY(sgm__ranks_wait(ranks, sent->tickets[i], "the parameters"));
+    sent->count = 0;
+    return SGM_OK;
+}
+
+/* Bytes `first` to `end - 1` of the flat ones, which are the owner's. */
+static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
+{
+    for (size_t part; first < end; first += part) {
+        part = end - first < SGM__MAXIMUM_SENT ? end - first : SGM__MAXIMUM_SENT;
+        const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_BROADCAST,
+                                            .type = SGM_COMMUNICATOR_BYTES,
+                                            .data = ranks->flat + first,
+                                            .count = part,
+                                            .root = owner};
+        if (sent->count == MAXIMUM_MESSAGES)
+            SGM_TRY(wait_for_all(ranks, sent));
+        SGM_TRY(sgm__ranks_start(ranks, &work, &sent->tickets[sent->count++]));
+    }
+    return SGM_OK;
+}
+
+/* Neighbours of one owner go together. */
+static sgm_status exchange(sgm__ranks *ranks)
+{
+    messages sent = {.count = 0};
+    for (size_t i = 0, next; i < ranks->place_count; i = next) {
+        int32_t owner = ranks->places[i].owner;
+        for (next = i + 1; next < ranks->place_count && ranks->places[next].owner == owner;)
+            next++;
+        size_t end = next < ranks->place_count ? ranks->places[next].first : ranks->place_bytes;
+        SGM_TRY(send_range(ranks, ranks->places[i].first, end, owner, &sent));
+    }
+    return wait_for_all(ranks, &sent);
+}
+
+/* The gradients that were there have been used. */
+static sgm_status bring_by_messages(sgm__ranks *ranks)
+{
+    SGM_TRY(copy_parameters(ranks, true));
+    SGM_TRY(exchange(ranks));
+    return copy_parameters(ranks, false);
+}
+
+/* --- bringing --- */
+
+/* All ranks have all averages, as each of them measures: by one program for all, so that they have the same
+ * bits. */
+static sgm_status average(sgm_trainer *trainer)
+{
+    if (trainer->optimiser->options.average == 0)
+        return SGM_OK;
+    sgm_program *program = sgm__trainer_program(trainer, SGM__AVERAGE, 1);
+    return program != NULL ? sgm_session_run(trainer->session, program) : sgm_last_status();
+}
+
+sgm_status sgm__ranks_bring(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks->divides) /* between ranks of one node */
+        SGM_TRY(sgm__ranks_exchange_values(ranks));
+    SGM_TRY(sgm__ranks_give_back(ranks));
+    if (!sgm__ranks_sharded(ranks))
+        return SGM_OK;
+    if (ranks->node == NULL)
+        SGM_TRY(bring_by_messages(ranks));
+    return average(trainer);
+}

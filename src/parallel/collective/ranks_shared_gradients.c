@@ -1,0 +1,191 @@
+/* Gradients of ranks of one node: each rank's update reads those of all workers where they lie. */
+#include "handlers/session.h"
+#include "parallel/collective/ranks.h"
+
+#define NOTES 0 /* the block with what each rank tells; then the workers' arenas, and values */
+#define MAXIMUM_PARTS 16
+_Static_assert(NOTES + 1 + SGM__MAXIMUM_WORKERS == SGM__VALUE_BLOCK, "each worker has a block");
+
+/* Notes are words of 8 bytes: these counts, the numbers that are summed, and of each worker its examples and
+ * where its gradients lie in its block. VALUES is the block with the values of what is trained, which is
+ * told before they are. */
+enum { SUMMED, NAMES, WORKERS, VALUES, FIRST };
+
+/* The gradients of a worker that had examples. */
+typedef struct sgm__shared_part {
+    const uint64_t *places; /* bytes from the arena's begin, in the order of the operator's names */
+    const unsigned char *arena;
+} sgm__shared_part;
+
+/* --- whether --- */
+
+/* Each rank reads all: from some number on, sums in rings move less. */
+static bool is_willing(const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    const sgm_operator *parallel = trainer->parallel;
+    bool host = (trainer->settings.handler->type->flags & SGM__HANDLER_HOST) != 0;
+    for (int32_t i = 0; i < parallel->count; i++)
+        host &= (parallel->workers[i].handler->type->flags & SGM__HANDLER_HOST) != 0;
+    return host && parallel->merges_gradients && !ranks->options.narrow && !ranks->options.messages &&
+           parallel->count * ranks->count <= MAXIMUM_PARTS;
+}
+
+sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks)
+{
+    if (ranks->looked)
+        return SGM_OK;
+    ranks->looked = true;
+    return sgm__intra_node_open(ranks, is_willing(ranks), &ranks->node);
+}
+
+/* --- what this rank shares --- */
+
+static void *grow_arena(void *user, size_t bytes)
+{
+    const sgm__worker *worker = user;
+    return sgm__intra_node_block(worker->parallel->ranks->node, NOTES + 1 + worker->number, bytes);
+}
+
+/* One rank has nobody who would look. */
+sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
+{
+    sgm_operator *parallel = ranks->trainer->parallel;
+    for (int32_t i = 0; i < parallel->count && ranks->count > 1; i++) {
+        const sgm__arena_source source = {grow_arena, &parallel->workers[i]};
+        SGM_TRY(sgm__session_take_arena_from(parallel->workers[i].replica->session, &source));
+    }
+    return SGM_OK;
+}
+
+static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
+{
+    if (words <= ranks->note_words)
+        return SGM_OK;
+    ranks->notes = sgm__intra_node_block(ranks->node, NOTES, 2 * words * sizeof *ranks->notes);
+    ranks->note_words = ranks->notes != NULL ? 2 * words : 0;
+    return ranks->notes != NULL ? SGM_OK : sgm__last_failure();
+}
+
+static sgm_status note_places(sgm__worker *worker, uint64_t *places)
+{
+    const unsigned char *arena = worker->replica->session->arena;
+    for (size_t i = 0; i < worker->parallel->name_count; i++) {
+        const void *memory;
+        sgm_tensor *none = NULL;
+        SGM_TRY(sgm__worker_gradient(worker, i, &memory, &none));
+        places[i] = (uint64_t)((const unsigned char *)memory - arena);
+    }
+    return SGM_OK;
+}
+
+static sgm_status write_notes(sgm__ranks *ranks)
+{
+    const sgm_operator *parallel = ranks->trainer->parallel;
+    size_t names = parallel->name_count, summed = ranks->shared_count;
+    SGM_TRY(reserve_notes(ranks, FIRST + summed + (size_t)parallel->count * (1 + names)));
+    uint64_t *notes = ranks->notes, *own = notes + FIRST + summed;
+    notes[SUMMED] = summed;
+    notes[NAMES] = names;
+    notes[WORKERS] = (uint64_t)parallel->count;
+    memcpy(notes + FIRST, ranks->shared, summed * sizeof *ranks->shared);
+    for (int32_t i = 0; i < parallel->count; i++, own += 1 + names) {
+        own[0] = (uint64_t)parallel->workers[i].examples;
+        if (own[0] > 0)
+            SGM_TRY(note_places(&parallel->workers[i], own + 1));
+    }
+    return SGM_OK;
+}
+
+/* --- what all ranks share --- */
+
+static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker, const unsigned char **arena)
+{
+    const void *memory = NULL;
+    if (rank == ranks->rank)
+        memory = ranks->trainer->parallel->workers[worker].replica->session->arena;
+    else
+        SGM_TRY(sgm__intra_node_look(ranks->node, rank, NOTES + 1 + worker, &memory));
+    *arena = memory;
+    return SGM_OK;
+}
+
+static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
+{
+    const uint64_t *at = notes + FIRST + notes[SUMMED];
+    SGM_TRY(sgm__reserve(&ranks->parts, &ranks->part_capacity, ranks->part_count + (size_t)notes[WORKERS],
+                         sizeof *ranks->parts));
+    for (uint64_t i = 0; i < notes[WORKERS]; i++, at += 1 + notes[NAMES]) {
+        sgm__shared_part *part = &ranks->parts[ranks->part_count];
+        if (at[0] == 0)
+            continue;
+        *part = (sgm__shared_part){.places = at + 1};
+        SGM_TRY(look_at_arena(ranks, rank, (int32_t)i, &part->arena));
+        ranks->part_count++;
+    }
+    return SGM_OK;
+}
+
+static void add_numbers(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
+{
+    for (size_t i = 0; i < ranks->shared_count; i++) {
+        double number;
+        memcpy(&number, &notes[FIRST + i], sizeof number);
+        ranks->shared[i] = rank > 0 ? ranks->shared[i] + number : number;
+    }
+}
+
+/* In the order of the ranks, so that all have the same bits. */
+sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
+{
+    SGM_TRY(write_notes(ranks));
+    SGM_TRY(sgm__intra_node_meet(ranks->node, "the gradients"));
+    ranks->part_count = 0;
+    for (int32_t i = 0; i < ranks->count; i++) {
+        const void *memory;
+        SGM_TRY(sgm__intra_node_look(ranks->node, i, NOTES, &memory));
+        const uint64_t *notes = memory;
+        if (notes[SUMMED] != ranks->shared_count || notes[NAMES] != ranks->trainer->parallel->name_count)
+            return sgm_fail(SGM_ERROR_STATE,
+                            "rank %d (%s) trains %llu parameters, this one %zu: all want the same", i,
+                            ranks->table->place(ranks->self, i), (unsigned long long)notes[NAMES],
+                            ranks->trainer->parallel->name_count);
+        add_numbers(ranks, i, notes);
+        SGM_TRY(read_parts(ranks, i, notes));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values)
+{
+    const void *memory;
+    SGM_TRY(sgm__intra_node_look(ranks->node, rank, NOTES, &memory));
+    SGM_TRY(sgm__intra_node_look(ranks->node, rank, (int32_t)((const uint64_t *)memory)[VALUES], &memory));
+    *values = memory;
+    return SGM_OK;
+}
+
+/* The update reads each part where it is. */
+sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply)
+{
+    sgm_operator *parallel = ranks->trainer->parallel;
+    if (ranks->divides)
+        SGM_TRY(sgm__ranks_place_values(ranks));
+    ranks->notes[VALUES] = (uint64_t)ranks->value_block;
+    for (size_t i = 0; i < ranks->part_count; i++) {
+        const sgm__shared_part *part = &ranks->parts[i];
+        for (size_t k = 0; k < parallel->name_count; k++)
+            SGM_TRY(sgm__feed_part(parallel, i, apply, k, part->arena + part->places[k], NULL));
+    }
+    return SGM_OK;
+}
+
+size_t sgm__ranks_count_parts(const sgm__ranks *ranks)
+{
+    return ranks->node != NULL ? ranks->part_count : 1;
+}
+
+sgm_status sgm__ranks_give_back(sgm__ranks *ranks)
+{
+    return ranks->node != NULL ? sgm__intra_node_meet(ranks->node, "the end of the update") : SGM_OK;
+}

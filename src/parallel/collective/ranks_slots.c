@@ -1,0 +1,227 @@
+/* The optimiser state, where it is divided among the ranks: all of it comes to rank 0 for a checkpoint,
+ * and from there to its owners.
+ *
+ * `others` is what rank 0 knows of the other ranks' memory. It has it from the ranks, or from a file, until
+ * the next update, of which only the owners know.
+ */
+#include "parallel/collective/ranks.h"
+
+#include "runs/parts.h"
+
+/* --- from the owners to rank 0 --- */
+
+typedef struct slot_header {
+    uint64_t name; /* bytes, which follow, and then the values; 0: there are no more */
+    sgm_dtype dtype;
+    sgm_shape shape;
+} slot_header;
+
+static const char what[] = "the optimiser state";
+
+static sgm_status give_slot(sgm__ranks *ranks, const char *name)
+{
+    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    slot_header header = {strlen(name), sgm_tensor_dtype(value), *sgm_tensor_shape(value)};
+    size_t size = (size_t)sgm_shape_elements(&header.shape) * sgm_dtype_size(header.dtype);
+    char *copy = sgm__strdup(name);
+    sgm_status status = copy != NULL ? sgm__ranks_send_from(ranks, ranks->rank, &header, sizeof header, what)
+                                     : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__ranks_send_from(ranks, ranks->rank, copy, header.name, what);
+    if (status == SGM_OK)
+        status = sgm__ranks_send_from(ranks, ranks->rank, sgm_tensor_data(value), size, what);
+    sgm__free(copy);
+    sgm_tensor_free(value);
+    return status;
+}
+
+static sgm_status give_slots(sgm__ranks *ranks)
+{
+    const char *name;
+    slot_header end = {0};
+    for (size_t i = 0; (name = sgm_session_state_at(ranks->trainer->session, i)) != NULL; i++)
+        if (sgm__ranks_slot_owner(ranks, name) == ranks->rank)
+            SGM_TRY(give_slot(ranks, name));
+    return sgm__ranks_send_from(ranks, ranks->rank, &end, sizeof end, what);
+}
+
+/* Both are the caller's then; NULL behind the last one. */
+static sgm_status take_slot(sgm__ranks *ranks, int32_t owner, char **name, sgm_tensor **value)
+{
+    slot_header header = {0};
+    *name = NULL;
+    *value = NULL;
+    SGM_TRY(sgm__ranks_send_from(ranks, owner, &header, sizeof header, what));
+    if (header.name == 0)
+        return SGM_OK;
+    size_t size = (size_t)sgm_shape_elements(&header.shape) * sgm_dtype_size(header.dtype);
+    *name = sgm__calloc(header.name + 1, 1);
+    *value = sgm_tensor_create(header.dtype, &header.shape);
+    sgm_status status = *name != NULL && *value != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__ranks_send_from(ranks, owner, *name, header.name, what);
+    if (status == SGM_OK)
+        status = sgm__ranks_send_from(ranks, owner, sgm_tensor_data(*value), size, what);
+    return status;
+}
+
+/* Only rank 0 keeps them. */
+static sgm_status take_slots(sgm__ranks *ranks, int32_t owner)
+{
+    sgm_status status = SGM_OK;
+    for (bool more = true; more && status == SGM_OK;) {
+        char *name;
+        sgm_tensor *value;
+        status = take_slot(ranks, owner, &name, &value);
+        more = name != NULL;
+        if (status == SGM_OK && more && ranks->rank == 0)
+            status = sgm_bundle_add(ranks->others, name, value);
+        sgm_tensor_free(value);
+        sgm__free(name);
+    }
+    return status;
+}
+
+sgm_status sgm__ranks_collect(sgm__ranks *ranks)
+{
+    SGM_TRY(sgm__ranks_know_others(ranks, ranks->rank == 0));
+    for (int32_t owner = 1; owner < ranks->count; owner++)
+        SGM_TRY(owner == ranks->rank ? give_slots(ranks) : take_slots(ranks, owner));
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_complete(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks))
+        return SGM_OK;
+    uint8_t knows = ranks->others != NULL;
+    SGM_TRY(sgm__ranks_send(ranks, &knows, sizeof knows, what));
+    return knows ? SGM_OK : sgm__ranks_collect(ranks);
+}
+
+sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *state, sgm_tensor **value)
+{
+    slot_header none = {0};
+    char *name = NULL;
+    *value = NULL;
+    if (owner != ranks->rank) {
+        sgm_status status = take_slot(ranks, owner, &name, value);
+        sgm__free(name);
+        return status;
+    }
+    return sgm_session_has(ranks->trainer->session, state)
+               ? give_slot(ranks, state)
+               : sgm__ranks_send_from(ranks, owner, &none, sizeof none, what);
+}
+
+/* --- what rank 0 knows --- */
+
+sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows)
+{
+    sgm_bundle_free(ranks->others);
+    ranks->others = knows ? sgm_bundle_create() : NULL;
+    return ranks->others != NULL || !knows ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks) || ranks->rank > 0)
+        return SGM_OK;
+    ranks->anew = true;
+    return sgm__ranks_know_others(ranks, true);
+}
+
+sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks) || ranks->rank > 0)
+        return SGM_OK;
+    SGM_TRY(sgm__ranks_begin_anew(trainer));
+    for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
+        const char *name = sgm_bundle_name(bundle, i);
+        if (taken[i] && sgm__ranks_slot_owner(ranks, name) > 0)
+            SGM_TRY(sgm_bundle_add(ranks->others, name, sgm_bundle_get(bundle, name)));
+    }
+    return SGM_OK;
+}
+
+bool sgm__ranks_have(const sgm_trainer *trainer, const char *state)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    int32_t owner = sgm__ranks_slot_owner(ranks, state);
+    return owner < 0 || owner == ranks->rank;
+}
+
+static sgm_status ask_all(sgm__ranks *ranks)
+{
+    SGM_TRY(sgm__ranks_ask(ranks, NULL));
+    return sgm__ranks_collect(ranks);
+}
+
+static sgm_status check_complete(sgm__ranks *ranks)
+{
+    if (ranks->rank > 0)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "rank %d has the optimiser state of its own parameters only (operator.sharded): "
+                        "rank 0 saves all of it; others save without SGM_PART_OPTIMISER",
+                        ranks->rank);
+    if (ranks->others != NULL)
+        return SGM_OK;
+    return ranks->meeting
+               ? ask_all(ranks)
+               : sgm_fail(SGM_ERROR_STATE,
+                          "the optimiser state is divided among the ranks (operator.sharded), which give "
+                          "it for the run's checkpoints, to hooks and to commands, and at the end of the "
+                          "run: save then, or without SGM_PART_OPTIMISER");
+}
+
+sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (!sgm__ranks_sharded(ranks) || (wanted->parts & SGM_PART_OPTIMISER) == 0)
+        return SGM_OK;
+    SGM_TRY(check_complete(ranks));
+    for (size_t i = 0; i < sgm_bundle_count(ranks->others); i++) {
+        const char *name = sgm_bundle_name(ranks->others, i);
+        if (sgm__parts_have(wanted, name))
+            SGM_TRY(sgm_bundle_add(bundle, name, sgm_bundle_get(ranks->others, name)));
+    }
+    return SGM_OK;
+}
+
+/* --- from rank 0 to the owners --- */
+
+static sgm_status clear_state(sgm_session *session, const char *name)
+{
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(session, name, &type));
+    sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status = zeros != NULL ? sgm_session_set(session, name, zeros) : SGM_ERROR_MEMORY;
+    sgm_tensor_free(zeros);
+    return status;
+}
+
+sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+        if (sgm__ranks_slot_owner(ranks, name) >= 0)
+            SGM_TRY(clear_state(trainer->session, name));
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state)
+{
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    int32_t owner = sgm__ranks_slot_owner(ranks, state);
+    return owner < 0 ? SGM_OK
+                     : sgm_fail(SGM_ERROR_UNSUPPORTED,
+                                "'%s' is in rank %d's part of the optimiser state (operator.sharded), which "
+                                "cannot be set; a checkpoint can be restored",
+                                state, owner);
+}

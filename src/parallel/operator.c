@@ -1,0 +1,286 @@
+/* Operators: options, and the workers' handlers and replicas. */
+#include "parallel/operator.h"
+#include "base/clock.h"
+#include "handlers/handler.h"
+#include "parallel/collective/ranks.h"
+#include "registry/option_check.h"
+#include "registry/pattern.h"
+#include "train/train.h"
+
+#include <stdio.h>
+
+/* --- options --- */
+
+static int32_t count_words(const char *text)
+{
+    int32_t count = 0;
+    for (const char *at = text + strspn(text, " "); *at != '\0'; at += strspn(at, " ")) {
+        at += strcspn(at, " ");
+        count++;
+    }
+    return count;
+}
+
+/* Word `index` of `text`, again from the first after the last. */
+static void copy_word(const char *text, int32_t index, char *word, size_t size)
+{
+    const char *first = text + strspn(text, " "), *at = first;
+    for (; index > 0; index--) {
+        at += strcspn(at, " ");
+        at += strspn(at, " ");
+        if (*at == '\0')
+            at = first;
+    }
+    size_t length = strcspn(at, " ");
+    snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), at);
+}
+
+static sgm_status check_options(const sgm_operator_options *options, bool gradients, bool ranks)
+{
+    size_t count;
+    const sgm_setting *rows = sgm_operator_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(sgm__setting_check(&rows[i], options, "an operator"));
+    if (!ranks && (options->timeout != 0 || options->check_every != 0 || options->bucket != 0 ||
+                   options->bfloat16 || options->sharded))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "timeout, check_every, bucket, bfloat16 and sharded are for ranks: operator mpi, "
+                        "sgm_mpi_operator");
+    if (ranks && options->reducer != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "ranks are averaged: reducers are for sgm_parameter_operator");
+    if (ranks && options->bfloat16 && options->every != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "bfloat16 is for gradients; with every, there are none that travel");
+    if (ranks && options->sharded && options->every != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "sharded divides the update that all ranks make of their gradients' sum; with every, "
+                        "each has parameters of its own");
+    if (gradients && !ranks && (options->reducer != NULL || options->every != 0))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "a gradient operator merges in each iteration, by the workers' shares of examples: "
+                        "every and reducer are for sgm_parameter_operator");
+    return options->reducer != NULL ? sgm__reducer_check(options->reducer, (size_t)options->workers) : SGM_OK;
+}
+
+static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *options)
+{
+    parallel->count = options->workers;
+    parallel->threads = options->threads;
+    parallel->every = options->every;
+    parallel->workers = sgm__calloc((size_t)parallel->count, sizeof(sgm__worker));
+    if (options->handlers != NULL)
+        parallel->handlers = sgm__strdup(options->handlers);
+    if (parallel->workers == NULL || (options->handlers != NULL && parallel->handlers == NULL))
+        return SGM_ERROR_MEMORY;
+    if (parallel->reducer == NULL && !parallel->merges_gradients)
+        parallel->reducer = sgm_average_reducer();
+    if (parallel->reducer == NULL && !parallel->merges_gradients)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < parallel->count; i++) {
+        parallel->workers[i].parallel = parallel;
+        parallel->workers[i].number = i;
+        pthread_cond_init(&parallel->workers[i].wake, NULL);
+    }
+    return SGM_OK;
+}
+
+static sgm_status open_ranks(sgm_operator *parallel, const sgm_operator_options *options)
+{
+    const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
+                                   .check_every = options->check_every > 0 ? options->check_every : 1000,
+                                   .bucket_bytes = options->bucket > 0 ? options->bucket : 4 << 20,
+                                   .narrow = options->bfloat16,
+                                   .sharded = options->sharded};
+    parallel->ranks = sgm__ranks_open(&own);
+    return parallel->ranks != NULL ? SGM_OK : sgm__last_failure();
+}
+
+static sgm_operator *create(const sgm_operator_options *given, bool gradients, bool ranks)
+{
+    sgm_operator_options options;
+    sgm_status status = sgm__options_read(&options, sizeof options, given, "an operator");
+    if (status != SGM_OK)
+        return NULL;
+    bool named = options.handlers != NULL && count_words(options.handlers) > 0;
+    if (!named)
+        options.handlers = NULL;
+    if (options.workers == 0)
+        options.workers = named ? count_words(options.handlers) : ranks ? 1 : 2;
+    status = check_options(&options, gradients, ranks);
+    sgm_operator *parallel = status == SGM_OK ? sgm__calloc(1, sizeof(sgm_operator)) : NULL;
+    if (parallel == NULL) {
+        sgm_reducer_free(options.reducer);
+        return NULL;
+    }
+    pthread_mutex_init(&parallel->lock, NULL);
+    pthread_mutex_init(&parallel->hook_lock, NULL);
+    sgm__cond_init(&parallel->done);
+    sgm__cond_init(&parallel->summed);
+    parallel->merges_gradients = gradients;
+    parallel->reducer = options.reducer;
+    if (fill_in(parallel, &options) == SGM_OK && (!ranks || open_ranks(parallel, &options) == SGM_OK))
+        return parallel;
+    sgm_operator_free(parallel);
+    return NULL;
+}
+
+sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options)
+{
+    return create(options, true, false);
+}
+
+sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
+{
+    return create(options, false, false);
+}
+
+sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
+{
+    return create(options, options == NULL || options->every == 0, true);
+}
+
+sgm_operator *sgm__operator_copy(const sgm_operator *parallel)
+{
+    sgm_operator_options options = {.struct_size = sizeof options,
+                                    .workers = parallel->count,
+                                    .handlers = parallel->handlers,
+                                    .threads = parallel->threads};
+    if (!parallel->merges_gradients) {
+        options.every = parallel->every;
+        options.reducer = sgm__reducer_copy(parallel->reducer);
+        if (options.reducer == NULL)
+            return NULL;
+    }
+    return create(&options, parallel->merges_gradients, false); /* another trainer's: of this process alone */
+}
+
+/* --- replicas --- */
+
+void sgm__replica_take_settings(sgm_trainer *replica)
+{
+    const sgm_trainer *owner = replica->owner;
+    replica->network = owner->network;
+    replica->optimiser = owner->optimiser;
+    replica->modifiers = owner->modifiers;
+    replica->modifier_count = owner->modifier_count;
+    replica->frozen = owner->frozen;
+    replica->frozen_count = owner->frozen_count;
+    replica->folder = owner->folder;
+    replica->epochs = owner->epochs;
+    replica->batches = owner->batches;
+}
+
+static void free_replica(sgm_trainer *replica)
+{
+    if (replica == NULL)
+        return;
+    replica->network = NULL;
+    replica->optimiser = NULL;
+    replica->modifiers = NULL;
+    replica->frozen = NULL;
+    replica->modifier_count = replica->frozen_count = 0;
+    sgm__trainer_free(replica);
+}
+
+/* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
+static uint64_t seed_of(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
+{
+    int32_t number = sgm__worker_number(parallel, worker);
+    return number == 0 ? trainer->settings.seed : sgm__hash(&number, sizeof number, trainer->settings.seed);
+}
+
+static sgm_handler *create_handler(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
+{
+    char name[128];
+    int threads = parallel->threads, all = trainer->settings.handler->threads;
+    if (parallel->handlers != NULL)
+        copy_word(parallel->handlers, worker, name, sizeof name);
+    else
+        snprintf(name, sizeof name, "%s", sgm_handler_name(trainer->settings.handler));
+    if (threads == 0)
+        threads = (all > 0 ? all : sgm__processors()) / parallel->count;
+    return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
+}
+
+sgm_status sgm__worker_create(sgm_operator *parallel, sgm_trainer *trainer, int32_t number)
+{
+    sgm__worker *worker = &parallel->workers[number];
+    worker->handler = create_handler(parallel, trainer, number);
+    if (worker->handler == NULL)
+        return sgm__fail_within("worker %d", number);
+    sgm__trainer_settings settings = trainer->settings;
+    settings.handler = worker->handler;
+    settings.seed = seed_of(parallel, trainer, number);
+    worker->replica = sgm__trainer_create_replica(trainer, &settings);
+    if (worker->replica == NULL)
+        return SGM_ERROR_MEMORY;
+    worker->replica->worker = number;
+    sgm__replica_take_settings(worker->replica);
+    return SGM_OK;
+}
+
+static void free_worker(sgm__worker *worker)
+{
+    free_replica(worker->replica);
+    sgm_registry_free(worker->results);
+    sgm_handler_free(worker->handler);
+    sgm__free(worker->outputs);
+    sgm__free(worker->addends);
+    sgm__free(worker->ends);
+    sgm__free(worker->reductions);
+    sgm__free(worker->reduced);
+    sgm__text_free(&worker->name);
+    pthread_cond_destroy(&worker->wake);
+}
+
+void sgm_operator_free(sgm_operator *parallel)
+{
+    if (parallel == NULL)
+        return;
+    for (int32_t i = 0; parallel->workers != NULL && i < parallel->count; i++)
+        free_worker(&parallel->workers[i]);
+    for (size_t i = 0; i < parallel->hook_count; i++) {
+        sgm_hook_free(parallel->hooks[i].hook);
+        for (int32_t k = 0; k < parallel->count; k++)
+            sgm_hook_free(parallel->hooks[i].copies[k]);
+    }
+    sgm__operator_forget_names(parallel);
+    sgm__free_update_parts(parallel);
+    sgm__ranks_close(parallel->ranks);
+    sgm_reducer_free(parallel->reducer);
+    sgm__free(parallel->hooks);
+    sgm__free(parallel->workers);
+    sgm__free(parallel->handlers);
+    pthread_cond_destroy(&parallel->done);
+    pthread_cond_destroy(&parallel->summed);
+    sgm__free(parallel->sum);
+    pthread_mutex_destroy(&parallel->hook_lock);
+    pthread_mutex_destroy(&parallel->lock);
+    sgm__free(parallel);
+}
+
+sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = trainer->parallel;
+    sgm__forget_update_parts(parallel);
+    sgm__ranks_forget(parallel->ranks);
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm__worker *worker = &parallel->workers[i];
+        sgm_session *session = sgm_session_create(worker->handler);
+        if (session == NULL)
+            return SGM_ERROR_MEMORY;
+        sgm_session_free(worker->replica->session);
+        worker->replica->session = session;
+        sgm__trainer_drop_programs(worker->replica);
+        worker->from = worker->cut = worker->reduces = NULL;
+        worker->addend_count = 0;
+    }
+    sgm__operator_restart(trainer);
+    return SGM_OK;
+}
+
+void sgm__operator_forget_programs(sgm_trainer *trainer)
+{
+    for (int32_t i = 0; i < trainer->parallel->count; i++)
+        sgm__trainer_drop_programs(trainer->parallel->workers[i].replica);
+}

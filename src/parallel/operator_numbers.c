@@ -1,0 +1,28 @@
+/* What is known of an operator without asking anybody: its numbers. */
+#include "parallel/collective/ranks.h"
+#include "parallel/operator.h"
+
+int32_t sgm_operator_rank(const sgm_operator *parallel)
+{
+    return parallel != NULL && parallel->ranks != NULL ? parallel->ranks->rank : 0;
+}
+
+int32_t sgm_operator_ranks(const sgm_operator *parallel)
+{
+    return parallel != NULL && parallel->ranks != NULL ? parallel->ranks->count : 1;
+}
+
+int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker)
+{
+    return parallel->ranks != NULL ? parallel->ranks->rank * parallel->count + worker : worker;
+}
+
+/* The arrays of a recording are the network's, and all replicas have the same network. */
+void sgm__operator_recorded(sgm_trainer *trainer)
+{
+    sgm_trainer *owner = trainer->owner;
+    sgm_recording recording = trainer->recording;
+    owner->recording = recording;
+    for (int32_t i = 0; i < owner->parallel->count; i++)
+        owner->parallel->workers[i].replica->recording = recording;
+}

@@ -1,0 +1,371 @@
+/* Workers whose handlers sum among themselves (peers): gradients stay where they are computed. Each worker
+ * sums its own with those of all others, also of other ranks, and then makes
+ * the update by itself. So the workers have the states, all the same; the trainer's are brought up to date
+ * when somebody looks. */
+#include "handlers/session.h"
+#include "parallel/collective/ranks.h"
+#include "parallel/operator.h"
+
+#include <sigma/operations.h>
+#include <stdio.h>
+
+#define ALONE_SECONDS 60.0 /* that workers of one process may let each other wait */
+
+static const sgm__peers *peers_of(const sgm__worker *worker)
+{
+    return worker->handler->type->peers;
+}
+
+/* --- who takes part --- */
+
+/* What a rank knows of its own workers, for all. */
+typedef struct candidate {
+    int32_t workers;
+    uint8_t able;
+    char handler[16];
+    char why_not[256]; /* empty: nobody expects it */
+    unsigned char identities[SGM__MAXIMUM_WORKERS][SGM__IDENTITY];
+} candidate;
+
+static void refuse(candidate *own, const char *why_not)
+{
+    own->able = false;
+    snprintf(own->why_not, sizeof own->why_not, "%s", why_not);
+}
+
+static void introduce(const sgm_trainer *trainer, candidate *own)
+{
+    const sgm_operator *parallel = trainer->parallel;
+    const sgm__handler_type *type = parallel->workers[0].handler->type;
+    const sgm__peers *peers = type->peers;
+    *own = (candidate){.workers = parallel->count, .able = peers != NULL};
+    snprintf(own->handler, sizeof own->handler, "%s", type->name);
+    if (peers == NULL)
+        return;
+    for (int32_t i = 0; i < parallel->count && own->able; i++) {
+        const sgm__worker *worker = &parallel->workers[i];
+        if (worker->handler->type != type) {
+            own->able = false;
+        } else if (peers->identify(worker->handler->self, own->identities[i]) != SGM_OK) {
+            refuse(own, sgm_last_error());
+            sgm_clear_error();
+        }
+    }
+    if (own->able && sgm_network_is_dynamic(trainer->network))
+        refuse(own, "the network is recorded anew for each minibatch");
+    if (own->able && parallel->ranks != NULL && parallel->ranks->options.narrow)
+        refuse(own, "operator.bfloat16 rounds them there");
+    if (own->able && sgm__ranks_sharded(parallel->ranks))
+        refuse(own, "operator.sharded divides the update, which each worker makes whole");
+}
+
+static bool same_device(const candidate *all, int32_t ranks)
+{
+    for (int32_t a = 0; a < ranks; a++)
+        for (int32_t i = 0; i < all[a].workers; i++)
+            for (int32_t b = 0; b <= a; b++)
+                for (int32_t k = 0; k < (b < a ? all[b].workers : i); k++)
+                    if (memcmp(all[a].identities[i], all[b].identities[k], SGM__IDENTITY) == 0)
+                        return true;
+    return false;
+}
+
+/* *why_not, if they cannot: what somebody might wonder about. */
+static bool can_together(const candidate *all, int32_t ranks, const char **why_not)
+{
+    *why_not = "";
+    for (int32_t i = 0; i < ranks; i++) {
+        bool fits = all[i].able != 0 && strcmp(all[i].handler, all[0].handler) == 0;
+        if (!fits && (*why_not)[0] == '\0')
+            *why_not = all[i].why_not;
+        if (!fits)
+            return false;
+    }
+    if (!same_device(all, ranks))
+        return true;
+    *why_not = "two workers have one device";
+    return false;
+}
+
+static sgm_status gather(sgm__ranks *ranks, candidate *all)
+{
+    const sgm_communicator_work work = {
+        .kind = SGM_COMMUNICATOR_GATHER, .type = SGM_COMMUNICATOR_BYTES, .data = all, .count = sizeof *all};
+    return ranks != NULL && ranks->count > 1 ? sgm__ranks_do(ranks, &work, "the devices of workers") : SGM_OK;
+}
+
+/* Of the rank's first worker. */
+static void find_place(const sgm_operator *parallel, const candidate *all, sgm__peer_place *place)
+{
+    int32_t own = parallel->ranks != NULL ? parallel->ranks->rank : 0;
+    *place = (sgm__peer_place){.seconds = parallel->ranks != NULL ? parallel->ranks->options.timeout
+                                                                  : ALONE_SECONDS};
+    for (int32_t i = 0; i < sgm_operator_ranks(parallel); i++) {
+        place->number += i < own ? all[i].workers : 0;
+        place->of += all[i].workers;
+    }
+}
+
+static sgm_status agree(const sgm_trainer *trainer, bool *together)
+{
+    sgm_operator *parallel = trainer->parallel;
+    int32_t ranks = sgm_operator_ranks(parallel), own = sgm_operator_rank(parallel);
+    candidate *all = sgm__calloc((size_t)ranks, sizeof *all);
+    const char *why_not;
+    if (all == NULL)
+        return SGM_ERROR_MEMORY;
+    introduce(trainer, &all[own]);
+    sgm_status status = gather(parallel->ranks, all);
+    if (status == SGM_OK) {
+        *together = can_together(all, ranks, &why_not);
+        find_place(parallel, all, &parallel->place);
+        *together = *together && parallel->place.of > 1;
+        if (!*together && why_not[0] != '\0' && parallel->place.of > 1 && own == 0)
+            sgm__log(SGM_LOG_INFO, trainer->name, "gradients are merged in the computer's memory: %s",
+                     why_not);
+    }
+    sgm__free(all);
+    return status;
+}
+
+/* --- joining and leaving --- */
+
+/* Programs are others, and who has the states, too. */
+static sgm_status change(sgm_trainer *trainer, bool together)
+{
+    if (trainer->parallel->together == together)
+        return SGM_OK;
+    SGM_TRY(sgm__operator_collect(trainer));
+    trainer->parallel->together = together;
+    sgm__trainer_forget_programs(trainer);
+    sgm__ranks_forget(trainer->parallel->ranks);
+    return SGM_OK;
+}
+
+typedef struct letter {
+    uint8_t is_there;
+    unsigned char invitation[SGM__INVITATION];
+} letter;
+
+/* From rank 0's first worker for all. */
+static sgm_status invite(sgm_operator *parallel)
+{
+    letter sent = {0};
+    sgm_status status = SGM_OK;
+    const sgm__worker *first = &parallel->workers[0];
+    if (sgm_operator_rank(parallel) == 0) {
+        status = peers_of(first)->invite(first->handler->self, sent.invitation);
+        sent.is_there = status == SGM_OK;
+    }
+    if (sgm_operator_ranks(parallel) > 1)
+        SGM_TRY(sgm__ranks_send(parallel->ranks, &sent, sizeof sent, "the invitation of devices"));
+    SGM_TRY(status);
+    memcpy(parallel->place.invitation, sent.invitation, sizeof sent.invitation);
+    return sent.is_there ? SGM_OK
+                         : sgm_fail(SGM_ERROR_STATE, "rank 0 could not invite the devices of the others");
+}
+
+static sgm_status join(sgm__worker *worker)
+{
+    sgm__peer_place own = worker->parallel->place;
+    own.number += worker->number;
+    return peers_of(worker)->join(worker->handler->self, &own);
+}
+
+static sgm_status leave(sgm__worker *worker)
+{
+    peers_of(worker)->leave(worker->handler->self);
+    return SGM_OK;
+}
+
+sgm_status sgm__peers_begin(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = trainer->parallel;
+    bool together = false;
+    if (!parallel->merges_gradients)
+        return SGM_OK;
+    SGM_TRY(agree(trainer, &together));
+    SGM_TRY(change(trainer, together));
+    if (!together)
+        return SGM_OK;
+    SGM_TRY(invite(parallel));
+    parallel->joined = true;
+    SGM_TRY(sgm__workers_do(parallel, join, true));
+    if (sgm_operator_rank(parallel) == 0)
+        sgm__log(SGM_LOG_INFO, trainer->name, "gradients are summed between %d devices", parallel->place.of);
+    return SGM_OK;
+}
+
+void sgm__peers_end(sgm_operator *parallel)
+{
+    if (parallel->joined)
+        sgm__workers_do(parallel, leave, true);
+    parallel->joined = false;
+}
+
+void sgm__peers_give_up(sgm__worker *worker)
+{
+    sgm_operator *parallel = worker->parallel;
+    pthread_mutex_lock(&parallel->lock);
+    worker->follows = parallel->gave_up;
+    parallel->gave_up = true;
+    pthread_cond_broadcast(&parallel->summed);
+    pthread_mutex_unlock(&parallel->lock);
+    for (int32_t i = 0; i < parallel->count && parallel->joined; i++)
+        peers_of(worker)->give_up(parallel->workers[i].handler->self);
+}
+
+/* --- what is recorded --- */
+
+static sgm_value gradient_state(const sgm_trainer *replica, const sgm__trained_parameter *parameter)
+{
+    sgm_type type = sgm_value_type(replica->graph, parameter->value);
+    char *name = sgm__format(SGM__PART_PREFIX "%s", parameter->name);
+    if (name == NULL)
+        return sgm_graph_fail(replica->graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
+    sgm_value state = sgm_state(replica->graph, name, type.dtype, &type.shape);
+    sgm__free(name);
+    return state;
+}
+
+void sgm__peers_record_part(const sgm_trainer *replica, size_t index, sgm_value gradient)
+{
+    sgm_assign(replica->graph, gradient_state(replica, &replica->trained[index]), gradient);
+}
+
+sgm_value sgm__peers_record_sum(const sgm_trainer *replica, size_t index)
+{
+    return gradient_state(replica, &replica->trained[index]);
+}
+
+sgm_status sgm__peers_define(sgm_trainer *replica, const char *state, const sgm_type *type)
+{
+    sgm_tensor *zeros = sgm_tensor_create(type->dtype, &type->shape);
+    sgm_status status = zeros != NULL ? sgm_session_set(replica->session, state, zeros) : SGM_ERROR_MEMORY;
+    sgm_tensor_free(zeros);
+    return status;
+}
+
+/* --- an iteration --- */
+
+static sgm_status each_gradient(sgm__worker *worker,
+                                sgm_status (*function)(sgm__worker *worker, size_t index, const char *state))
+{
+    for (size_t i = 0; i < worker->parallel->name_count; i++) {
+        char *state = sgm__format(SGM__PART_PREFIX "%s", worker->parallel->names[i]);
+        sgm_status status = state != NULL ? function(worker, i, state) : SGM_ERROR_MEMORY;
+        sgm__free(state);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+/* Without examples it adds nothing. */
+static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
+{
+    sgm_type type;
+    SGM_TRY(
+        sgm_session_state_type(worker->parallel->trainer->session, worker->parallel->names[index], &type));
+    return sgm__peers_define(worker->replica, state, &type);
+}
+
+static sgm_status find_addend(sgm__worker *worker, size_t index, const char *state)
+{
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(worker->replica->session, state, &type));
+    if (index > 0 && type.dtype != worker->dtype)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "devices sum gradients of one type: '%s' is of %s, '%s' of %s",
+                        worker->parallel->names[0], sgm_dtype_name(worker->dtype),
+                        worker->parallel->names[index], sgm_dtype_name(type.dtype));
+    worker->dtype = type.dtype;
+    SGM_TRY(sgm__session_addend(worker->replica->session, state, &worker->addends[index]));
+    worker->addend_count = index + 1;
+    return SGM_OK;
+}
+
+sgm_status sgm__peers_prepare(sgm__worker *worker)
+{
+    const sgm_operator *parallel = worker->parallel;
+    if (worker->examples == 0)
+        SGM_TRY(each_gradient(worker, clear));
+    if (worker->addend_count == parallel->name_count)
+        return SGM_OK;
+    SGM_TRY(
+        sgm__reserve(&worker->addends, &worker->addend_capacity, parallel->name_count, sizeof(sgm__addend)));
+    return each_gradient(worker, find_addend);
+}
+
+/* A task: runs the program, if there are examples, and sums with all others. */
+static sgm_status compute_and_sum(sgm__worker *worker)
+{
+    if (worker->examples > 0) {
+        SGM_TRY(sgm__worker_run(worker));
+        SGM_TRY(sgm__session_check(worker->replica->session));
+    }
+    worker->sums = true;
+    return peers_of(worker)->sum(worker->handler->self, worker->addends, worker->addend_count, worker->dtype,
+                                 worker->parallel->place.seconds);
+}
+
+sgm_status sgm__peers_sum(sgm_operator *parallel)
+{
+    sgm__ranks *ranks = parallel->ranks;
+    bool all_sum = true;
+    for (int32_t i = 0; i < parallel->count; i++)
+        parallel->workers[i].sums = false;
+    sgm_status status = sgm__workers_do(parallel, compute_and_sum, true);
+    for (int32_t i = 0; i < parallel->count; i++)
+        all_sum = all_sum && parallel->workers[i].sums;
+    if (ranks != NULL && status == SGM_OK)
+        for (size_t i = 0; i < parallel->workers[0].addend_count; i++)
+            ranks->bytes += (uint64_t)parallel->workers[0].addends[i].elements *
+                            sgm_dtype_size(parallel->workers[0].dtype);
+    return status == SGM_OK || ranks == NULL || !all_sum ? status
+                                                         : sgm__ranks_name_silent(ranks, "a sum of devices");
+}
+
+/* --- staying alike --- */
+
+/* What workers have each for themselves. */
+static bool differs_anyway(const char *state)
+{
+    return strcmp(state, "random.seed") == 0 ||
+           strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+}
+
+static sgm_status compare_with(const sgm__worker *worker, const char *state, const sgm_tensor *expected)
+{
+    size_t bytes =
+        (size_t)sgm_shape_elements(sgm_tensor_shape(expected)) * sgm_dtype_size(sgm_tensor_dtype(expected));
+    sgm_tensor *own = sgm_session_get(worker->replica->session, state);
+    sgm_status status = own != NULL ? SGM_OK : sgm_last_status();
+    if (own != NULL && memcmp(sgm_tensor_const_data(own), sgm_tensor_const_data(expected), bytes) != 0)
+        status =
+            sgm_fail(SGM_ERROR_STATE,
+                     "worker %d has other values of '%s' than worker 0 after iteration %lld: the devices "
+                     "have come apart; the newest checkpoint is from before",
+                     worker->number, state, (long long)worker->parallel->trainer->position.iteration);
+    sgm_tensor_free(own);
+    return status;
+}
+
+static sgm_status compare(const sgm_operator *parallel, const char *state)
+{
+    sgm_tensor *expected = sgm_session_get(parallel->workers[0].replica->session, state);
+    sgm_status status = expected != NULL ? SGM_OK : sgm_last_status();
+    for (int32_t k = 1; k < parallel->count && status == SGM_OK; k++)
+        status = compare_with(&parallel->workers[k], state, expected);
+    sgm_tensor_free(expected);
+    return status;
+}
+
+sgm_status sgm__peers_compare(const sgm_operator *parallel)
+{
+    const sgm_session *first = parallel->workers[0].replica->session;
+    const char *state;
+    for (size_t i = 0;
+         parallel->together && parallel->count > 1 && (state = sgm_session_state_at(first, i)) != NULL; i++)
+        if (!differs_anyway(state))
+            SGM_TRY(compare(parallel, state));
+    return SGM_OK;
+}

@@ -1,0 +1,164 @@
+/* A step in two halves: gradients by workers, and the update by their trainer. */
+#include "network/rerecord.h"
+#include "parallel/collective/ranks.h"
+#include "parallel/operator.h"
+#include "train/train.h"
+#include <sigma/operations.h>
+
+void sgm__operator_forget_names(sgm_operator *parallel)
+{
+    for (size_t i = 0; i < parallel->name_count; i++)
+        sgm__free(parallel->names[i]);
+    sgm__free(parallel->names);
+    parallel->names = NULL;
+    parallel->name_count = 0;
+}
+
+/* Names belong to the network, and are gone when it records again. */
+static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_parameter *trained, size_t count)
+{
+    bool same = parallel->name_count == count;
+    for (size_t i = 0; i < count && same; i++)
+        same = strcmp(parallel->names[i], trained[i].name) == 0;
+    if (same)
+        return SGM_OK;
+    sgm__operator_forget_names(parallel);
+    sgm__ranks_forget(parallel->ranks);
+    parallel->names = sgm__calloc(count, sizeof(char *));
+    if (parallel->names == NULL)
+        return SGM_ERROR_MEMORY;
+    for (; parallel->name_count < count; parallel->name_count++) {
+        parallel->names[parallel->name_count] = sgm__strdup(trained[parallel->name_count].name);
+        if (parallel->names[parallel->name_count] == NULL)
+            return SGM_ERROR_MEMORY;
+    }
+    for (int32_t i = 0; i < parallel->count; i++) { /* places of gradients are in the order of the names */
+        parallel->workers[i].from = NULL;
+        parallel->workers[i].addend_count = 0;
+    }
+    sgm__forget_update_parts(parallel);
+    return SGM_OK;
+}
+
+static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_value gradient)
+{
+    char *name = sgm__format(SGM__PART_PREFIX "%s", replica->trained[index].name);
+    if (name == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_output(replica->graph, name, gradient);
+    sgm__free(name);
+    return SGM_OK;
+}
+
+static sgm_status record_gradients(sgm_trainer *replica)
+{
+    sgm_operator *parallel = replica->owner->parallel;
+    size_t count = replica->trained_count;
+    SGM_TRY(keep_names(parallel, replica->trained, count));
+    parallel->random = replica->recording.random;
+    sgm_value *values = sgm__calloc(count, 2 * sizeof(sgm_value));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        values[i] = replica->trained[i].value;
+    sgm_status status =
+        sgm_gradients(replica->graph, replica->recording.part, values, (int32_t)count, values + count);
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        if (parallel->together)
+            sgm__peers_record_part(replica, i, values[count + i]);
+        else
+            status = record_output(replica, i, values[count + i]);
+    sgm__free(values);
+    return status;
+}
+
+static sgm_status find_trained(sgm_trainer *trainer)
+{
+    const sgm_operator *parallel = trainer->owner->parallel;
+    SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, parallel->name_count,
+                         sizeof(sgm__trained_parameter)));
+    trainer->trained_count = parallel->name_count;
+    for (size_t i = 0; i < parallel->name_count; i++) {
+        sgm_type type;
+        const sgm_parameter *recorded = sgm__network_parameter(trainer->network, parallel->names[i]);
+        SGM_TRY(sgm_session_state_type(trainer->session, parallel->names[i], &type));
+        trainer->trained[i] = (sgm__trained_parameter){
+            parallel->names[i], sgm_state(trainer->graph, parallel->names[i], type.dtype, &type.shape),
+            recorded != NULL && recorded->sparse, false};
+    }
+    return SGM_OK;
+}
+
+static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parameter, int32_t worker)
+{
+    sgm_graph *graph = trainer->graph;
+    sgm_type type = sgm_value_type(graph, parameter->value);
+    char *name = sgm__format(SGM__PART_PREFIX "%d.%s", worker, parameter->name);
+    if (name == NULL)
+        return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
+    sgm_value gradient = sgm_input_value(graph, name, type.dtype, &type.shape);
+    sgm__free(name);
+    return gradient;
+}
+
+/* In the order of the workers, so that each run gives the same bits. */
+static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
+{
+    SGM_TRY(find_trained(trainer));
+    *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));
+    if (*gradients == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < trainer->trained_count; i++) {
+        if (sgm__trainer_is_replica(trainer)) {
+            (*gradients)[i] = sgm__peers_record_sum(trainer, i);
+            continue;
+        }
+        sgm_value sum = part(trainer, &trainer->trained[i], 0);
+        for (int32_t k = 1; k < workers; k++)
+            sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->trained[i], k));
+        (*gradients)[i] = sum;
+    }
+    return SGM_OK;
+}
+
+static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
+{
+    sgm_value *gradients = NULL;
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(record_sums(trainer, (int32_t)workers, &gradients));
+    sgm_status status = own ? sgm__ranks_mark_placed(trainer) : SGM_OK;
+    if (status == SGM_OK)
+        status = sgm__trainer_record_update(trainer, update, gradients,
+                                            sgm__ranks_sharded(sgm__trainer_ranks(trainer)));
+    sgm__free(gradients);
+    SGM_TRY(status);
+    if (trainer->owner->parallel->random)
+        sgm__trainer_record_random_step(trainer->graph);
+    return sgm_graph_status(trainer->graph);
+}
+
+/* The second half of a step whose gradients come from so many workers; a replica's own. */
+static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
+{
+    SGM_TRY(record_merged(trainer, update, workers, false));
+    if (update && sgm__ranks_divide(trainer))
+        SGM_TRY(record_merged(trainer, update, workers, true));
+    return SGM_OK;
+}
+
+static sgm_status record_averages(sgm_trainer *trainer)
+{
+    sgm_graph_clear(trainer->graph);
+    SGM_TRY(find_trained(trainer));
+    return sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->trained,
+                                          trainer->trained_count);
+}
+
+sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch)
+{
+    if (purpose == SGM__AVERAGE)
+        return record_averages(trainer);
+    if (purpose == SGM__APPLY || purpose == SGM__APPLY_LATER)
+        return record_apply(trainer, purpose == SGM__APPLY, batch);
+    return record_gradients(trainer);
+}

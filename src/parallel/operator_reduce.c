@@ -1,0 +1,132 @@
+/* Sums that workers make amid their programs (all_reduce): what a layer or a cost wants to know of the whole
+ * minibatch, of which each worker has a part. Behind each such step a worker waits for the others; the last
+ * one adds up what all have, in the order of the workers, and sums that with the other ranks. */
+#include "parallel/collective/ranks.h"
+#include "parallel/operator.h"
+
+/* Anew when a minibatch of another size came. */
+sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program)
+{
+    if (worker->reduces == program)
+        return SGM_OK;
+    worker->reduces = NULL;
+    worker->cut = NULL;
+    SGM_TRY(sgm__program_sums(program, &worker->reductions, &worker->reduction_count,
+                              &worker->reduction_capacity));
+    size_t count = worker->reduction_count, maximum = 0;
+    SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, count, sizeof *worker->ends));
+    for (size_t i = 0; i < count; i++) {
+        worker->ends[i] = worker->reductions[i].end;
+        maximum = worker->reductions[i].elements > maximum ? worker->reductions[i].elements : maximum;
+    }
+    worker->end_count = count;
+    SGM_TRY(sgm__reserve(&worker->reduced, &worker->reduced_capacity, maximum, sizeof *worker->reduced));
+    worker->reduces = program;
+    return SGM_OK;
+}
+
+/* --- with the operator's lock --- */
+
+static sgm_status sum_with_ranks(sgm_operator *parallel, size_t elements)
+{
+    const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
+                                        .type = SGM_COMMUNICATOR_FLOAT64,
+                                        .data = parallel->sum,
+                                        .count = elements};
+    return parallel->ranks != NULL && parallel->ranks->count > 1
+               ? sgm__ranks_do(parallel->ranks, &work, "what layers sum over the minibatch")
+               : SGM_OK;
+}
+
+static sgm_status clear_sum(sgm_operator *parallel, size_t elements)
+{
+    SGM_TRY(sgm__reserve(&parallel->sum, &parallel->sum_capacity, elements, sizeof *parallel->sum));
+    for (size_t i = 0; i < elements; i++)
+        parallel->sum[i] = 0;
+    return SGM_OK;
+}
+
+static sgm_status fail_differing(const sgm__worker *worker)
+{
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "its layers sum over the minibatch, but not as those of another worker do: all workers must "
+        "record the network alike (worker %d)",
+        worker->number);
+}
+
+static sgm_status add_up(const sgm__worker *last, size_t index)
+{
+    sgm_operator *parallel = last->parallel;
+    size_t elements = last->reductions[index].elements;
+    SGM_TRY(clear_sum(parallel, elements));
+    for (int32_t k = 0; k < parallel->count; k++) {
+        const sgm__worker *worker = &parallel->workers[k];
+        if (worker->examples == 0)
+            continue;
+        if (worker->reduction_count != last->reduction_count ||
+            worker->reductions[index].elements != elements)
+            return fail_differing(last);
+        for (size_t i = 0; i < elements; i++)
+            parallel->sum[i] += worker->reduced[i];
+    }
+    return sum_with_ranks(parallel, elements);
+}
+
+static int32_t count_taking_part(const sgm_operator *parallel)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < parallel->count; i++)
+        count += parallel->workers[i].examples > 0;
+    return count;
+}
+
+/* A worker whose program is over makes no more sums. */
+static sgm_status wait_for_sum(const sgm__worker *worker)
+{
+    sgm_operator *parallel = worker->parallel;
+    uint64_t newest = parallel->sums_made;
+    while (parallel->sums_made == newest && !parallel->gave_up && !parallel->ended)
+        pthread_cond_wait(&parallel->summed, &parallel->lock);
+    if (parallel->sums_made != newest)
+        return SGM_OK;
+    return parallel->gave_up ? sgm_fail(SGM_ERROR_STATE, "another worker has failed")
+                             : fail_differing(worker);
+}
+
+static sgm_status meet(const sgm__worker *worker, size_t index)
+{
+    sgm_operator *parallel = worker->parallel;
+    if (++parallel->waiting < count_taking_part(parallel))
+        return wait_for_sum(worker);
+    SGM_TRY(add_up(worker, index));
+    parallel->waiting = 0;
+    parallel->sums_made++;
+    pthread_cond_broadcast(&parallel->summed);
+    return SGM_OK;
+}
+
+/* --- */
+
+sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index)
+{
+    sgm_operator *parallel = worker->parallel;
+    const sgm__program_sum *sum = &worker->reductions[index];
+    const sgm_session *session = worker->replica->session;
+    SGM_TRY(sgm__session_read_sum(session, worker->program, sum, worker->reduced));
+    pthread_mutex_lock(&parallel->lock);
+    sgm_status status = meet(worker, index);
+    pthread_mutex_unlock(&parallel->lock);
+    SGM_TRY(status);
+    return sgm__session_write_sum(session, worker->program, sum, parallel->sum);
+}
+
+sgm_status sgm__operator_reduce_nothing(sgm_operator *parallel)
+{
+    const sgm__worker *first = &parallel->workers[0];
+    for (size_t i = 0; i < first->reduction_count; i++) {
+        SGM_TRY(clear_sum(parallel, first->reductions[i].elements));
+        SGM_TRY(sum_with_ranks(parallel, first->reductions[i].elements));
+    }
+    return SGM_OK;
+}

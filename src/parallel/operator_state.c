@@ -1,0 +1,272 @@
+/* The states of the workers and of their trainer: who has which, and how they become one. */
+#include "handlers/session.h"
+#include "network/rerecord.h"
+#include "parallel/collective/ranks.h"
+#include "parallel/operator.h"
+#include "train/train.h"
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* --- copies --- */
+
+static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *name)
+{
+    const void *memory = sgm__session_state_memory(from, name);
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(from, name, &type));
+    if (memory != NULL && sgm_session_has(to, name) && sgm__session_is_host(to)) {
+        size_t size = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
+        memcpy(sgm__session_state_memory(to, name), memory, size);
+        return SGM_OK;
+    }
+    sgm_tensor *value = sgm_session_get(from, name);
+    sgm_status status = value != NULL ? sgm_session_set(to, name, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* Random numbers differ from worker to worker; the first has the trainer's. */
+static sgm_status set_seed(sgm_trainer *replica)
+{
+    static const char name[] = "random.seed";
+    sgm_tensor *value = sgm_session_get(replica->owner->session, name);
+    if (value == NULL)
+        return sgm_last_status();
+    int32_t number = sgm__worker_number(replica->owner->parallel, replica->worker);
+    if (number > 0) {
+        uint64_t seed;
+        memcpy(&seed, sgm_tensor_const_data(value), sizeof seed);
+        seed = sgm__hash(&number, sizeof number, seed);
+        memcpy(sgm_tensor_data(value), &seed, sizeof seed);
+    }
+    sgm_status status = sgm_session_set(replica->session, name, value);
+    sgm_tensor_free(value);
+    return status;
+}
+
+/* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */
+static bool is_shared(const sgm_trainer *replica, const char *name)
+{
+    return replica->owner->parallel->merges_gradients && sgm__session_is_host(replica->session) &&
+           sgm__session_is_host(replica->owner->session) &&
+           (sgm__trainer_trains(replica, name) || begins(name, SGM__SLOT_PREFIX) ||
+            begins(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
+}
+
+/* Kept for whoever looks at the trainer. */
+static bool is_kept(const char *name)
+{
+    return begins(name, SGM__KEPT_PREFIX);
+}
+
+static bool has_own(const sgm_trainer *replica, const char *name)
+{
+    const void *memory = sgm__session_state_memory(replica->session, name);
+    return sgm_session_has(replica->session, name) &&
+           (memory == NULL || memory != sgm__session_state_memory(replica->owner->session, name));
+}
+
+/* The trainer's value becomes the replica's. */
+static sgm_status take_state(sgm_trainer *replica, const char *name)
+{
+    if (strcmp(name, "random.seed") == 0)
+        return set_seed(replica);
+    if (!sgm_session_has(replica->session, name) && is_shared(replica, name))
+        return sgm__session_share(replica->session, replica->owner->session, name);
+    return !sgm_session_has(replica->session, name) || has_own(replica, name)
+               ? copy_state(replica->session, replica->owner->session, name)
+               : SGM_OK;
+}
+
+sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, const sgm_type *type)
+{
+    if (begins(name, SGM__PART_PREFIX))
+        return sgm__peers_define(replica, name, type);
+    if (!sgm_session_has(replica->owner->session, name)) {
+        SGM_TRY(sgm__operator_collect(replica->owner)); /* an average begins as what it is of */
+        SGM_TRY(sgm__trainer_define_state(replica->owner, name, type));
+    }
+    return take_state(replica, name);
+}
+
+sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = trainer->parallel;
+    const char *name;
+    sgm__operator_recorded(trainer);
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm_trainer *replica = parallel->workers[i].replica;
+        for (size_t k = 0; (name = sgm_session_state_at(trainer->session, k)) != NULL; k++)
+            if (!is_kept(name))
+                SGM_TRY(take_state(replica, name));
+        replica->position = trainer->position;
+        replica->position.sums = (sgm__metric_sums){0};
+    }
+    parallel->synchronised = true;
+    parallel->changed = parallel->at_end = false;
+    return SGM_OK;
+}
+
+void sgm__operator_restart(sgm_trainer *trainer)
+{
+    trainer->parallel->synchronised = trainer->parallel->changed = trainer->parallel->at_end = false;
+}
+
+sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
+{
+    sgm_operator *parallel = trainer->parallel;
+    for (int32_t i = 0; parallel->synchronised && i < parallel->count; i++)
+        if (has_own(parallel->workers[i].replica, name))
+            SGM_TRY(take_state(parallel->workers[i].replica, name));
+    return SGM_OK;
+}
+
+/* --- merging --- */
+
+typedef struct gathered {
+    const void *values[SGM__MAXIMUM_WORKERS];
+    double shares[SGM__MAXIMUM_WORKERS];
+    sgm_tensor *copies[SGM__MAXIMUM_WORKERS]; /* of values that are not in the computer's memory */
+    size_t count;
+} gathered;
+
+static void let_go(gathered *all)
+{
+    for (size_t i = 0; i < all->count; i++)
+        sgm_tensor_free(all->copies[i]);
+}
+
+/* The values of those that have one; `newest`: that had examples in this iteration, with their shares. */
+static sgm_status gather(const sgm_operator *parallel, const char *name, bool newest, gathered *all)
+{
+    int64_t examples = 0;
+    all->count = 0;
+    for (int32_t i = 0; i < parallel->count; i++) {
+        const sgm__worker *worker = &parallel->workers[i];
+        sgm_session *session = worker->replica->session;
+        if (!sgm_session_has(session, name) || (newest && worker->examples == 0))
+            continue;
+        const void *memory = sgm__session_state_memory(session, name);
+        sgm_tensor *copy = memory == NULL ? sgm_session_get(session, name) : NULL;
+        if (memory == NULL && copy == NULL) {
+            let_go(all);
+            return sgm_last_status();
+        }
+        all->values[all->count] = copy != NULL ? sgm_tensor_const_data(copy) : memory;
+        all->copies[all->count] = copy;
+        all->shares[all->count++] = (double)worker->examples;
+        examples += worker->examples;
+    }
+    for (size_t i = 0; i < all->count && newest; i++)
+        all->shares[i] /= (double)examples;
+    return SGM_OK;
+}
+
+static void merge_values(const sgm_operator *parallel, const char *name, const sgm_type *type, void *result,
+                         gathered *all)
+{
+    bool averaged = begins(name, SGM__AVERAGE_PREFIX), slot = begins(name, SGM__SLOT_PREFIX) || is_kept(name);
+    if (parallel->merges_gradients) {
+        sgm__merge_weighted(all->shares, type, result, all->values, all->count);
+    } else if (slot) {
+        for (size_t i = 0; i < all->count; i++)
+            all->shares[i] = 1.0 / (double)all->count;
+        sgm__merge_weighted(all->shares, type, result, all->values, all->count);
+    } else {
+        sgm__reducer_reduce(parallel->reducer, averaged ? name + strlen(SGM__AVERAGE_PREFIX) : name, type,
+                            result, all->values, all->count);
+    }
+}
+
+static sgm_status merge_state(const sgm_operator *parallel, const char *name, bool newest)
+{
+    gathered all;
+    sgm_session *session = parallel->trainer->session;
+    sgm_type type;
+    SGM_TRY(sgm_session_state_type(session, name, &type));
+    SGM_TRY(gather(parallel, name, newest, &all));
+    if (all.count == 0)
+        return SGM_OK;
+    void *memory = sgm__session_state_memory(session, name);
+    sgm_tensor *result = memory == NULL ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
+    sgm_status status = memory != NULL || result != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        merge_values(parallel, name, &type, memory != NULL ? memory : sgm_tensor_data(result), &all);
+    if (result != NULL)
+        status = sgm_session_set(session, name, result);
+    sgm_tensor_free(result);
+    let_go(&all);
+    return status;
+}
+
+sgm_status sgm__operator_merge_others(sgm_operator *parallel)
+{
+    sgm_trainer *trainer = parallel->trainer;
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+        if (sgm__trainer_is_layer_state(trainer, name))
+            SGM_TRY(merge_state(parallel, name, true));
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_spread_others(sgm_operator *parallel)
+{
+    const char *name;
+    for (int32_t k = 0; k < parallel->count; k++)
+        for (size_t i = 0; (name = sgm_session_state_at(parallel->workers[k].replica->session, i)) != NULL;
+             i++)
+            if (has_own(parallel->workers[k].replica, name) && strcmp(name, "random.seed") != 0 &&
+                (!parallel->together || sgm__trainer_is_layer_state(parallel->trainer, name)))
+                SGM_TRY(take_state(parallel->workers[k].replica, name));
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_collect(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = trainer->parallel;
+    const char *name;
+    if (!parallel->changed)
+        return SGM_OK;
+    sgm_session *first = parallel->workers[0].replica->session;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        bool copied = parallel->merges_gradients || strcmp(name, "random.step") == 0;
+        if (strcmp(name, "random.seed") == 0)
+            continue;
+        if (!copied)
+            SGM_TRY(merge_state(parallel, name, false));
+        else if (sgm_session_has(first, name))
+            SGM_TRY(copy_state(trainer->session, first, name));
+    }
+    parallel->changed = false;
+    return SGM_OK;
+}
+
+/* Of all ranks, optimiser states too: from here on all workers go on alike, as after a resume. */
+sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
+{
+    if (trainer->parallel->ranks == NULL || trainer->parallel->merges_gradients ||
+        !trainer->parallel->synchronised)
+        return SGM_OK;
+    SGM_TRY(sgm__operator_collect(trainer));
+    SGM_TRY(sgm__ranks_average(trainer, true));
+    bool at_end = trainer->parallel->at_end;
+    sgm__operator_restart(trainer);
+    trainer->parallel->at_end = at_end;
+    return SGM_OK;
+}
+
+sgm_status sgm__operator_merge(sgm_operator *parallel)
+{
+    sgm_trainer *trainer = parallel->trainer;
+    const char *name;
+    SGM_TRY(sgm__operator_collect(trainer));
+    SGM_TRY(sgm__ranks_average(trainer, false));
+    for (int32_t k = 0; k < parallel->count; k++)
+        for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+            if (!begins(name, "random.") && !begins(name, SGM__SLOT_PREFIX) && !is_kept(name))
+                SGM_TRY(take_state(parallel->workers[k].replica, name));
+    return SGM_OK;
+}

@@ -1,0 +1,313 @@
+/* Reducers: how states of several workers become one. */
+#include "parallel/operator.h"
+
+#include "base/tensor_internal.h"
+#include "registry/pattern.h"
+#include "trainer/strategy.h"
+
+#include <math.h>
+
+typedef enum reducer_kind { AVERAGE, MAXIMUM, WEIGHTED } reducer_kind;
+
+typedef struct reducer_rule {
+    char *pattern;
+    sgm_reducer *reducer;
+} reducer_rule;
+
+struct sgm_reducer {
+    reducer_kind kind;
+    double weights[SGM__MAXIMUM_WORKERS]; /* of sum 1 */
+    size_t weight_count;                  /* weighted only */
+    reducer_rule *rules;
+    size_t rule_count, rule_capacity;
+};
+
+/* --- making --- */
+
+static sgm_reducer *create(reducer_kind kind)
+{
+    sgm_reducer *reducer = sgm__calloc(1, sizeof(sgm_reducer));
+    if (reducer != NULL)
+        reducer->kind = kind;
+    return reducer;
+}
+
+sgm_reducer *sgm_average_reducer(void)
+{
+    return create(AVERAGE);
+}
+
+sgm_reducer *sgm_maximum_reducer(void)
+{
+    return create(MAXIMUM);
+}
+
+static sgm_status check_weights(const double *weights, size_t count, double *sum)
+{
+    if (weights == NULL || count < 1 || count > SGM__MAXIMUM_WORKERS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a weighted reducer wants 1 to %d weights, one for each worker",
+                        SGM__MAXIMUM_WORKERS);
+    *sum = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!(weights[i] >= 0) || isinf(weights[i]))
+            return sgm_fail(SGM_ERROR_ARGUMENT,
+                            "weighted reducer: weight %zu is %g, expected a finite number from 0", i,
+                            weights[i]);
+        *sum += weights[i];
+    }
+    return *sum > 0 && isfinite(*sum)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "weighted reducer: the sum of the weights is %g", *sum);
+}
+
+sgm_reducer *sgm_weighted_reducer(const double *weights, size_t count)
+{
+    double sum;
+    sgm_reducer *reducer = check_weights(weights, count, &sum) == SGM_OK ? create(WEIGHTED) : NULL;
+    if (reducer == NULL)
+        return NULL;
+    for (size_t i = 0; i < count; i++)
+        reducer->weights[i] = weights[i] / sum;
+    reducer->weight_count = count;
+    return reducer;
+}
+
+/* "3, 8)" */
+static sgm_reducer *parse_weights(const char *text)
+{
+    double weights[SGM__MAXIMUM_WORKERS];
+    size_t count = 0;
+    char number[64];
+    for (const char *at = text; count < SGM__MAXIMUM_WORKERS; at++) {
+        size_t length = strcspn(at, ",)");
+        if (at[length] == '\0' || length >= sizeof number)
+            break;
+        memcpy(number, at, length);
+        number[length] = '\0';
+        if (!sgm__parse_double(number, &weights[count]))
+            break;
+        count++;
+        at += length;
+        if (*at == ')' && at[1] == '\0')
+            return sgm_weighted_reducer(weights, count);
+        if (*at == ')')
+            break;
+    }
+    sgm_fail(SGM_ERROR_FORMAT,
+             "reducer 'weighted': expected at most %d numbers, as in weighted(3, 8), got '(%s'",
+             SGM__MAXIMUM_WORKERS, text);
+    return NULL;
+}
+
+sgm_reducer *sgm_reducer_parse(const char *text)
+{
+    static const char *const names[] = {"average", "maximum", "weighted"};
+    static const char weighted[] = "weighted(";
+    if (text == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "a reducer expects a text, such as \"average\"; got NULL");
+        return NULL;
+    }
+    if (strcmp(text, names[AVERAGE]) == 0)
+        return sgm_average_reducer();
+    if (strcmp(text, names[MAXIMUM]) == 0)
+        return sgm_maximum_reducer();
+    if (strncmp(text, weighted, strlen(weighted)) == 0)
+        return parse_weights(text + strlen(weighted));
+    const char *near = sgm__nearest(text, names, 3);
+    sgm_fail(SGM_ERROR_NOT_FOUND,
+             "unknown reducer '%.60s'%s%s%s; there are average, maximum and weighted(3, 8)", text,
+             near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
+    return NULL;
+}
+
+static sgm_status add_rule(sgm_reducer *reducer, const char *pattern, sgm_reducer *other)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    if (other->rule_count > 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "the reducer for '%s' has patterns of its own: add them to the first", pattern);
+    for (size_t i = 0; i < reducer->rule_count; i++)
+        if (strcmp(reducer->rules[i].pattern, pattern) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is a reducer for '%s' already", pattern);
+    SGM_TRY(sgm__reserve(&reducer->rules, &reducer->rule_capacity, reducer->rule_count + 1,
+                         sizeof(reducer_rule)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    reducer->rules[reducer->rule_count++] = (reducer_rule){copy, other};
+    return SGM_OK;
+}
+
+sgm_status sgm_reducer_add(sgm_reducer *reducer, const char *pattern, sgm_reducer *other)
+{
+    sgm_status status =
+        reducer == NULL || other == NULL || reducer == other
+            ? sgm_fail(SGM_ERROR_ARGUMENT, "adding a reducer wants two of them; see why one is NULL")
+            : add_rule(reducer, pattern, other);
+    if (status != SGM_OK && other != reducer)
+        sgm_reducer_free(other);
+    return status;
+}
+
+void sgm_reducer_free(sgm_reducer *reducer)
+{
+    if (reducer == NULL)
+        return;
+    for (size_t i = 0; i < reducer->rule_count; i++) {
+        sgm__free(reducer->rules[i].pattern);
+        sgm_reducer_free(reducer->rules[i].reducer);
+    }
+    sgm__free(reducer->rules);
+    sgm__free(reducer);
+}
+
+sgm_reducer *sgm__reducer_copy(const sgm_reducer *reducer)
+{
+    sgm_reducer *copy = create(reducer->kind);
+    if (copy == NULL)
+        return NULL;
+    memcpy(copy->weights, reducer->weights, sizeof copy->weights);
+    copy->weight_count = reducer->weight_count;
+    copy->rules = sgm__calloc(reducer->rule_count + 1, sizeof(reducer_rule));
+    if (copy->rules == NULL) {
+        sgm__free(copy);
+        return NULL;
+    }
+    copy->rule_capacity = reducer->rule_count;
+    for (; copy->rule_count < reducer->rule_count; copy->rule_count++) {
+        reducer_rule *rule = &copy->rules[copy->rule_count];
+        rule->pattern = sgm__strdup(reducer->rules[copy->rule_count].pattern);
+        rule->reducer = sgm__reducer_copy(reducer->rules[copy->rule_count].reducer);
+        if (rule->pattern != NULL && rule->reducer != NULL)
+            continue;
+        copy->rule_count++; /* what there is of it is freed, too */
+        sgm_reducer_free(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+const char *sgm__reducer_pattern(const sgm_reducer *reducer, size_t index)
+{
+    return index < reducer->rule_count ? reducer->rules[index].pattern : NULL;
+}
+
+sgm_status sgm__reducer_check(const sgm_reducer *reducer, size_t workers)
+{
+    if (reducer->kind == WEIGHTED && reducer->weight_count != workers)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a weighted reducer has %zu weights for %zu workers",
+                        reducer->weight_count, workers);
+    for (size_t i = 0; i < reducer->rule_count; i++)
+        SGM_TRY(sgm__reducer_check(reducer->rules[i].reducer, workers));
+    return SGM_OK;
+}
+
+/* --- merging --- */
+
+static const sgm_reducer *reducer_for(const sgm_reducer *reducer, const char *state)
+{
+    const reducer_rule *best = NULL;
+    for (size_t i = 0; i < reducer->rule_count; i++)
+        if (sgm__pattern_matches(reducer->rules[i].pattern, state) &&
+            (best == NULL || sgm__pattern_compare(reducer->rules[i].pattern, best->pattern) > 0))
+            best = &reducer->rules[i];
+    return best != NULL ? best->reducer : reducer;
+}
+
+static void sum_float(float *result, const void *const *values, const double *weights, size_t count,
+                      int64_t elements)
+{
+    for (int64_t i = 0; i < elements; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < count; k++)
+            sum += weights[k] * (double)((const float *)values[k])[i];
+        result[i] = (float)sum;
+    }
+}
+
+static void sum_double(double *result, const void *const *values, const double *weights, size_t count,
+                       int64_t elements)
+{
+    for (int64_t i = 0; i < elements; i++) {
+        double sum = 0;
+        for (size_t k = 0; k < count; k++)
+            sum += weights[k] * ((const double *)values[k])[i];
+        result[i] = sum;
+    }
+}
+
+/* Any type, element by element; sums of integers are rounded to nearest. `weights` NULL: the largest. */
+static void merge_elements(const double *weights, sgm_dtype dtype, void *result, const void *const *values,
+                           size_t count, int64_t elements)
+{
+    bool rounds = dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64 && dtype != SGM_BFLOAT16;
+    size_t size = sgm_dtype_size(dtype);
+    for (int64_t i = 0; i < elements; i++) {
+        double merged = 0;
+        for (size_t k = 0; k < count; k++) {
+            double value = sgm__element_load(dtype, (const unsigned char *)values[k] + (size_t)i * size);
+            if (weights != NULL)
+                merged += weights[k] * value;
+            else if (k == 0 || value > merged || isnan(value))
+                merged = value;
+        }
+        sgm__element_store(dtype, (unsigned char *)result + (size_t)i * size, rounds ? rint(merged) : merged);
+    }
+}
+
+void sgm__merge_weighted(const double *weights, const sgm_type *type, void *result, const void *const *values,
+                         size_t count)
+{
+    int64_t elements = sgm_shape_elements(&type->shape);
+    if (type->dtype == SGM_FLOAT32)
+        sum_float(result, values, weights, count, elements);
+    else if (type->dtype == SGM_FLOAT64)
+        sum_double(result, values, weights, count, elements);
+    else
+        merge_elements(weights, type->dtype, result, values, count, elements);
+}
+
+void sgm__reducer_reduce(const sgm_reducer *reducer, const char *state, const sgm_type *type, void *result,
+                         const void *const *values, size_t count)
+{
+    double equal[SGM__MAXIMUM_WORKERS];
+    const sgm_reducer *own = reducer_for(reducer, state);
+    for (size_t i = 0; i < count; i++)
+        equal[i] = 1.0 / (double)count;
+    if (own->kind == MAXIMUM)
+        merge_elements(NULL, type->dtype, result, values, count, sgm_shape_elements(&type->shape));
+    else
+        sgm__merge_weighted(own->kind == WEIGHTED ? own->weights : equal, type, result, values, count);
+}
+
+static sgm_status check_values(const sgm_tensor *const *values, size_t count, const sgm_tensor *result)
+{
+    if (values == NULL || result == NULL || count < 1 || count > SGM__MAXIMUM_WORKERS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "merging wants 1 to %d tensors, and one for the result",
+                        SGM__MAXIMUM_WORKERS);
+    for (size_t i = 0; i <= count; i++) {
+        const sgm_tensor *value = i < count ? values[i] : result;
+        if (value == NULL || sgm_tensor_dtype(value) != sgm_tensor_dtype(values[0]) ||
+            !sgm_shape_equal(sgm_tensor_shape(value), sgm_tensor_shape(values[0])) ||
+            !sgm_tensor_is_contiguous(value))
+            return sgm_fail(SGM_ERROR_SHAPE,
+                            "merging wants contiguous tensors of one shape and type; %s is different",
+                            i < count ? "one" : "the result");
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm_reducer_apply(const sgm_reducer *reducer, const char *state, const sgm_tensor *const *values,
+                             size_t count, sgm_tensor *result)
+{
+    if (reducer == NULL || state == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "merging wants a reducer, and the name of a state");
+    SGM_TRY(check_values(values, count, result));
+    SGM_TRY(sgm__reducer_check(reducer, count));
+    const void *memory[SGM__MAXIMUM_WORKERS];
+    for (size_t i = 0; i < count; i++)
+        memory[i] = sgm_tensor_const_data(values[i]);
+    const sgm_type type = {sgm_tensor_dtype(result), *sgm_tensor_shape(result)};
+    sgm__reducer_reduce(reducer, state, &type, sgm_tensor_data(result), memory, count);
+    return SGM_OK;
+}

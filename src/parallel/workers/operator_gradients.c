@@ -1,0 +1,85 @@
+/* Gradients where a worker's program leaves them: in memory that others read in place, or in a copy of it
+ * where the memory is a device's. */
+#include "handlers/session.h"
+#include "parallel/workers/workers.h"
+#include "trainer/trainer.h"
+
+/* In memory of the worker, until the next name; NULL: there was none. */
+static const char *name_of(sgm__worker *worker, const char *parameter)
+{
+    worker->name.length = 0;
+    sgm__text_append(&worker->name, SGM__PART_PREFIX "%s", parameter);
+    return worker->name.failed ? NULL : worker->name.data;
+}
+
+/* Anew when a minibatch of another size came, so it takes no memory. */
+static sgm_status find_outputs(sgm__worker *worker)
+{
+    const sgm_operator *parallel = worker->parallel;
+    if (worker->from == worker->program)
+        return SGM_OK;
+    SGM_TRY(
+        sgm__reserve(&worker->outputs, &worker->output_capacity, parallel->name_count + 1, sizeof(int32_t)));
+    for (size_t i = 0; i < parallel->name_count; i++) {
+        const char *output = name_of(worker, parallel->names[i]);
+        if (output == NULL)
+            return SGM_ERROR_MEMORY;
+        worker->outputs[i] = sgm__program_output(worker->program, output);
+        if (worker->outputs[i] < 0)
+            return sgm_fail(SGM_ERROR_STATE,
+                            "worker %d has no gradient of '%s': all workers must train the "
+                            "same parameters",
+                            worker->number, parallel->names[i]);
+    }
+    worker->from = worker->program;
+    return SGM_OK;
+}
+
+/* Where a handler's memory is not the computer's, by way of a tensor. */
+static sgm_status copy_gradient(sgm__worker *worker, size_t index, sgm_tensor **copy)
+{
+    const char *output = name_of(worker, worker->parallel->names[index]);
+    if (output == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_type type = sgm_program_output_type(worker->program, output);
+    *copy = sgm_tensor_create(type.dtype, &type.shape);
+    return *copy != NULL ? sgm_session_read(worker->replica->session, worker->program, output, *copy)
+                         : SGM_ERROR_MEMORY;
+}
+
+sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy)
+{
+    const sgm_session *session = worker->replica->session;
+    SGM_TRY(find_outputs(worker));
+    if (sgm__session_is_host(session)) {
+        *memory = sgm__session_output_memory(session, worker->program, worker->outputs[index]);
+        return SGM_OK;
+    }
+    SGM_TRY(copy_gradient(worker, index, copy));
+    *memory = sgm_tensor_const_data(*copy);
+    return SGM_OK;
+}
+
+sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps)
+{
+    SGM_TRY(find_outputs(worker));
+    *steps = sgm__program_output_ready(worker->program, worker->outputs[index]);
+    return SGM_OK;
+}
+
+sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply)
+{
+    bool shares = sgm__session_is_host(worker->replica->session) && sgm__session_is_host(trainer->session);
+    for (size_t i = 0; i < worker->parallel->name_count; i++) {
+        const void *memory = NULL;
+        sgm_tensor *copy = NULL;
+        sgm_status status = shares ? sgm__worker_gradient(worker, i, &memory, &copy) : SGM_OK;
+        if (!shares)
+            status = find_outputs(worker) == SGM_OK ? copy_gradient(worker, i, &copy) : sgm_last_status();
+        if (status == SGM_OK)
+            status = sgm__feed_part(worker->parallel, (size_t)worker->number, apply, i, memory, copy);
+        sgm_tensor_free(copy);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}

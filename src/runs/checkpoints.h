@@ -1,0 +1,35 @@
+/* The checkpoints of a trainer by name: NAME.safetensors in the folder of its newest run, or, while it has
+ * had none, in a folder of its own that goes with it. Internal.
+ *
+ * Any thread; only adding waits for a step. Names come from outside: no path can be named. */
+#ifndef SGM_RUNS_CHECKPOINTS_H
+#define SGM_RUNS_CHECKPOINTS_H
+
+#include "trainer/trainer.h"
+
+#define SGM__CHECKPOINT_NAME 200 /* bytes of one */
+
+/* A run in this folder begins: that is where checkpoints are from now on. */
+sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
+
+/* Of a checkpoint that is there, or that is to be written (`make`); sgm__free. */
+sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);
+bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name);
+
+typedef struct sgm__checkpoint {
+    char name[SGM__CHECKPOINT_NAME + 1];
+    uint64_t bytes;
+    double time;              /* when it was written, seconds since 1970 */
+    int64_t epoch, iteration; /* -1: the file does not say, or is none of ours */
+    bool newest;              /* of all */
+} sgm__checkpoint;
+/* Newest first; free with sgm__free. Only the headers of files are read. */
+sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
+/* Adds a copy of `file`, which came from elsewhere and is read from where it stands to its end: all of it is
+ * checked first, its checksums too, and whether it fits the trainer. A name that is there is refused, and
+ * what is refused leaves nothing behind. */
+sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file);
+/* The one that a resume goes on from ("checkpoint", of a run with a folder) is refused. */
+sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);
+
+#endif

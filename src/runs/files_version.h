@@ -1,0 +1,16 @@
+/* The version of the files that Sigma writes for itself: checkpoints, run folders, logs of searches.
+ * Internal. */
+#ifndef SGM_RUNS_FILES_VERSION_H
+#define SGM_RUNS_FILES_VERSION_H
+
+#include "base/base.h"
+#include <jansson.h>
+
+/* It grows whenever a key, the name of a state or a word of the notation changes. */
+#define SGM__FILES_VERSION 2
+
+/* Fails if the member "version" of an object is another one. Files of version 1 may lack it. The caller names
+ * the file in the message, with sgm__fail_within. */
+sgm_status sgm__files_version_check(const json_t *object);
+
+#endif

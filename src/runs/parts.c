@@ -1,0 +1,174 @@
+/* Parts of checkpoints by name, and what a caller asks for. */
+#include "runs/parts.h"
+#include "runs/torch_names.h"
+
+#include "registry/pattern.h"
+
+#include <stdio.h>
+
+static const struct part_row {
+    unsigned part;
+    const char *name;
+} part_rows[] = {
+    {SGM_PART_NETWORK, "network"},   {SGM_PART_PARAMETERS, "parameters"}, {SGM_PART_OPTIMISER, "optimiser"},
+    {SGM_PART_POSITION, "position"}, {SGM_PART_RANDOM, "random"},         {SGM_PART_HOOKS, "hooks"},
+    {SGM_PART_METRICS, "metrics"},   {SGM_PART_SETTINGS, "settings"},
+};
+#define PART_COUNT (sizeof part_rows / sizeof *part_rows)
+
+const char *sgm_part_name(unsigned part)
+{
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if (part_rows[i].part == part)
+            return part_rows[i].name;
+    return NULL;
+}
+
+static sgm_status find_part(const char *name, unsigned *part)
+{
+    const char *names[PART_COUNT + 1];
+    for (size_t i = 0; i < PART_COUNT; i++) {
+        names[i] = part_rows[i].name;
+        if (strcmp(name, names[i]) != 0)
+            continue;
+        *part = part_rows[i].part;
+        return SGM_OK;
+    }
+    names[PART_COUNT] = "everything";
+    if (strcmp(name, names[PART_COUNT]) == 0) {
+        *part = SGM_PART_EVERYTHING;
+        return SGM_OK;
+    }
+    const char *near = sgm__nearest(name, names, PART_COUNT + 1);
+    if (near != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s' (did you mean '%s'?)", name, near);
+    char *known = sgm__parts_text(SGM_PART_EVERYTHING);
+    sgm_status status = sgm_fail(SGM_ERROR_ARGUMENT, "unknown part '%.40s'; there are %s, everything", name,
+                                 known != NULL ? known : "");
+    sgm__free(known);
+    return status;
+}
+
+sgm_status sgm_parts_parse(const char *text, unsigned *parts)
+{
+    if (text == NULL || parts == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_parts_parse: expected a text and a place for the parts");
+    *parts = 0;
+    while (*(text += strspn(text, " ,")) != '\0') {
+        char name[48];
+        unsigned part = 0;
+        bool minus = *text == '-';
+        text += minus;
+        size_t length = strcspn(text, " ,");
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), text);
+        SGM_TRY(find_part(name, &part));
+        *parts = minus ? *parts & ~part : *parts | part;
+        text += length;
+    }
+    return *parts != 0 ? SGM_OK
+                       : sgm_fail(SGM_ERROR_ARGUMENT, "no parts are left; name some, as in \"parameters\"");
+}
+
+char *sgm__parts_text(unsigned parts)
+{
+    sgm__text text = {0};
+    for (size_t i = 0; i < PART_COUNT; i++)
+        if ((parts & part_rows[i].part) != 0)
+            sgm__text_append(&text, "%s%s", text.length > 0 ? ", " : "", part_rows[i].name);
+    if (text.length == 0)
+        sgm__text_append(&text, "nothing");
+    return sgm__text_take(&text);
+}
+
+static size_t dots_of(const char *name)
+{
+    size_t dots = 0;
+    for (; *name != '\0'; name++)
+        dots += *name == '.';
+    return dots;
+}
+
+/* Parameters are LAYER.NAME, also of a layer that is called "optimiser"; slots have two parts more. */
+unsigned sgm__part_of_state(const char *name)
+{
+    if (strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0 && dots_of(name) >= 3)
+        return SGM_PART_OPTIMISER;
+    if (strcmp(name, "random.seed") == 0 || strcmp(name, "random.step") == 0)
+        return SGM_PART_RANDOM;
+    return SGM_PART_PARAMETERS;
+}
+
+long sgm__worker_of_state(const char *name, const char **state)
+{
+    char *end;
+    if (strncmp(name, SGM__WORKER_PREFIX, strlen(SGM__WORKER_PREFIX)) != 0 ||
+        name[strlen(SGM__WORKER_PREFIX)] < '0' || name[strlen(SGM__WORKER_PREFIX)] > '9')
+        return -1;
+    long number = strtol(name + strlen(SGM__WORKER_PREFIX), &end, 10);
+    *state = end + 1;
+    return *end == '.' && number < SGM__MAXIMUM_WORKERS ? number : -1;
+}
+
+bool sgm__is_worker_state(const char *name)
+{
+    const char *state;
+    return sgm__worker_of_state(name, &state) >= 0;
+}
+
+bool sgm__parts_are_all(const sgm__parts *wanted)
+{
+    return wanted->parts == SGM_PART_EVERYTHING && wanted->pattern_count == 0;
+}
+
+bool sgm__parts_have(const sgm__parts *wanted, const char *state)
+{
+    unsigned part = sgm__part_of_state(state);
+    bool is_kept = strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    if ((wanted->parts & part) == 0 || is_kept || sgm__is_worker_state(state))
+        return false;
+    bool matches = wanted->pattern_count == 0 || part == SGM_PART_RANDOM;
+    for (size_t i = 0; i < wanted->pattern_count && !matches; i++)
+        matches = sgm__pattern_matches(wanted->patterns[i], state);
+    return matches;
+}
+
+static sgm_status read_patterns(sgm__parts *wanted, const char *states)
+{
+    wanted->patterns = sgm__words(states, &wanted->pattern_count);
+    if (wanted->patterns == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < wanted->pattern_count; i++)
+        SGM_TRY(sgm__pattern_check(wanted->patterns[i]));
+    return wanted->pattern_count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, ".states has no pattern; expected one such as \"*.weights\"");
+}
+
+sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm__parts *wanted, char ***left)
+{
+    sgm_part_options options;
+    *wanted = (sgm__parts){0};
+    *left = NULL;
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, what));
+    if ((options.parts & ~(unsigned)SGM_PART_EVERYTHING) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: .parts is %#x, expected a sum of SGM_PART_...", what,
+                        options.parts);
+    wanted->parts = options.parts;
+    wanted->skip_mismatch = options.skip_mismatch;
+    wanted->names = options.names;
+    *left = options.left;
+    if (*left != NULL)
+        **left = NULL;
+    if (options.names != NULL) {
+        SGM_TRY(sgm__torch_names_check(options.names));
+        if ((options.parts & ~(unsigned)SGM_PART_PARAMETERS) != 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: .names are of parameters; leave other .parts out", what);
+        wanted->parts = SGM_PART_PARAMETERS;
+    }
+    return options.states != NULL ? read_patterns(wanted, options.states) : SGM_OK;
+}
+
+void sgm__parts_free(sgm__parts *wanted)
+{
+    sgm__free(wanted->patterns);
+}

@@ -1,0 +1,277 @@
+/* Comparing what a file has with what a trainer needs, before anything changes. */
+#include "runs/parts.h"
+
+#include "base/tensor_internal.h"
+#include "network/rerecord.h"
+
+#include <stdio.h>
+
+#define MAXIMUM_TOLD 6    /* differences in an error's message */
+#define MAXIMUM_KEPT 1000 /* and in the text of what was left */
+
+static sgm_status record_batch(sgm__fit *fit, int64_t batch)
+{
+    sgm_recording_options options = {.struct_size = sizeof options,
+                                     .batch = batch,
+                                     .dtype = fit->trainer->settings.precision,
+                                     .training = true,
+                                     .iteration = (uint64_t)fit->trainer->position.iteration};
+    sgm_graph_clear(fit->graph);
+    SGM_TRY(sgm_network_record(fit->network, fit->graph, &options, &fit->recording));
+    return sgm_graph_status(fit->graph);
+}
+
+/* The network is recorded once more, aside: its parameters are known then though the trainer has none. One
+ * example may be too few, for a variance over the minibatch. */
+static sgm_status record(sgm__fit *fit)
+{
+    fit->network = sgm_network_parse(fit->notation);
+    fit->graph = fit->network != NULL ? sgm_graph_create() : NULL;
+    if (fit->graph == NULL)
+        return sgm__fail_within("'%s': its network", fit->source);
+    sgm_status status = record_batch(fit, 1);
+    return status == SGM_ERROR_SHAPE ? record_batch(fit, 2) : status;
+}
+
+sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
+                         const sgm__parts *wanted, const char *source)
+{
+    *fit = (sgm__fit){.trainer = trainer, .bundle = bundle, .wanted = wanted, .source = source};
+    const char *saved = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
+    if (trainer->network == NULL && ((wanted->parts & SGM_PART_NETWORK) == 0 || saved == NULL))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "the trainer has no network yet, and '%s' has none to take: call "
+                        "sgm_trainer_network first",
+                        source);
+    fit->notation = trainer->network != NULL ? sgm_network_text(trainer->network) : sgm__strdup(saved);
+    return fit->notation != NULL ? record(fit) : sgm_last_status();
+}
+
+void sgm__fit_close(sgm__fit *fit)
+{
+    sgm_graph_free(fit->graph);
+    sgm_network_free(fit->network);
+    sgm__free(fit->notation);
+    sgm__text_free(&fit->differences);
+    sgm__text_free(&fit->first_conversion);
+    sgm_bundle_free(fit->converted);
+}
+
+void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
+{
+    char text[768];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    size_t maximum = fit->wanted->skip_mismatch ? MAXIMUM_KEPT : MAXIMUM_TOLD;
+    if (fit->difference_count++ < maximum)
+        sgm__text_append(&fit->differences, "%s%s", fit->difference_count > 1 ? "; " : "", text);
+}
+
+void sgm__fit_compare_network(sgm__fit *fit)
+{
+    const char *saved = sgm_bundle_text(fit->bundle, SGM__NETWORK_KEY);
+    if ((fit->wanted->parts & SGM_PART_NETWORK) != 0 && saved != NULL && strcmp(saved, fit->notation) != 0)
+        sgm__fit_differs(fit, "it is of the network \"%.250s\", the trainer has \"%.250s\"", saved,
+                         fit->notation);
+}
+
+static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
+{
+    const sgm_parameter *parameter = sgm__network_parameter(fit->network, name);
+    return parameter != NULL ? &parameter->type : NULL;
+}
+
+/* What of "average.PARAMETER" and "optimiser.SLOT.PARAMETER" is the parameter's name. */
+static const char *owner_of(const char *state)
+{
+    if (strncmp(state, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0)
+        return state + strlen(SGM__AVERAGE_PREFIX);
+    if (sgm__part_of_state(state) != SGM_PART_OPTIMISER)
+        return state;
+    const char *slot = state + strlen(SGM__SLOT_PREFIX);
+    return strchr(slot, '.') + 1;
+}
+
+/* What a state must be. Parameters of a network that changes as it runs are not all known. */
+static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
+{
+    const sgm_type *found = parameter_type(fit, name);
+    if (found == NULL && fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name))
+        return sgm_session_state_type(fit->trainer->session, name, type) == SGM_OK;
+    if (found == NULL)
+        found = parameter_type(fit, owner_of(name));
+    if (found != NULL)
+        *type = *found;
+    else if (sgm__part_of_state(name) == SGM_PART_RANDOM)
+        *type = (sgm_type){.dtype = SGM_INT64, .shape = sgm_shape_scalar()};
+    else
+        return false;
+    return true;
+}
+
+/* Parameters of another precision are converted; what counts or tells is not. */
+static bool converts(const sgm_tensor *value, sgm_dtype dtype)
+{
+    return dtype == sgm_tensor_dtype(value) ||
+           (sgm_dtype_is_float(dtype) && sgm_dtype_is_float(sgm_tensor_dtype(value)));
+}
+
+static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
+{
+    return converts(value, type->dtype) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
+}
+
+/* A slot may have 1 in place of dimensions (sgm_optimiser_slot_of). What the trainer has already is exact. */
+static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *value, const sgm_type *type)
+{
+    const sgm_shape *shape = sgm_tensor_shape(value);
+    if (sgm__part_of_state(name) != SGM_PART_OPTIMISER || !converts(value, type->dtype) ||
+        shape->rank != type->shape.rank ||
+        (fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name)))
+        return false;
+    for (int32_t i = 0; i < shape->rank; i++)
+        if (shape->dims[i] != type->shape.dims[i] && shape->dims[i] != 1)
+            return false;
+    return true;
+}
+
+static bool is_fit(const sgm__fit *fit, const char *name, const sgm_type *type)
+{
+    const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    return is_of_type(value, type) || is_slot_of(fit, name, value, type);
+}
+
+bool sgm__fit_takes(const sgm__fit *fit, const char *name)
+{
+    sgm_type type;
+    if (!sgm__parts_have(fit->wanted, name))
+        return false;
+    /* Sums of gradients without the place in the data that they are of would be counted twice. */
+    if (strncmp(name, SGM__SLOT_PREFIX "accumulated.", strlen(SGM__SLOT_PREFIX "accumulated.")) == 0 &&
+        (fit->wanted->parts & SGM_PART_POSITION) == 0)
+        return false;
+    if (!expected_type(fit, name, &type))
+        return sgm_network_is_dynamic(fit->network);
+    return is_fit(fit, name, &type);
+}
+
+static void compare_state(sgm__fit *fit, const char *name)
+{
+    sgm_type type;
+    char wanted[128], got[128];
+    const sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    if (!expected_type(fit, name, &type)) {
+        if (!sgm_network_is_dynamic(fit->network))
+            sgm__fit_differs(fit, "'%.100s' is surplus: the network has no such state", name);
+    } else if (!is_fit(fit, name, &type)) {
+        sgm__fit_differs(fit, "'%.100s' is %s %s, the network wants %s %s", name,
+                         sgm_dtype_name(sgm_tensor_dtype(value)),
+                         sgm_shape_text(sgm_tensor_shape(value), got, sizeof got), sgm_dtype_name(type.dtype),
+                         sgm_shape_text(&type.shape, wanted, sizeof wanted));
+    }
+}
+
+static void compare_missing(sgm__fit *fit)
+{
+    for (size_t i = 0; i < fit->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &fit->recording.parameters[i];
+        char shape[128];
+        if (sgm__parts_have(fit->wanted, parameter->name) && !sgm_bundle_has(fit->bundle, parameter->name))
+            sgm__fit_differs(fit, "'%.100s' is missing: %s %s", parameter->name,
+                             sgm_dtype_name(parameter->type.dtype),
+                             sgm_shape_text(&parameter->type.shape, shape, sizeof shape));
+    }
+}
+
+sgm_status sgm__fit_compare_states(sgm__fit *fit)
+{
+    size_t asked = 0;
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
+        const char *name = sgm_bundle_name(fit->bundle, i);
+        if (!sgm__parts_have(fit->wanted, name))
+            continue;
+        asked += sgm__part_of_state(name) != SGM_PART_RANDOM;
+        compare_state(fit, name);
+        fit->fitting += sgm__fit_takes(fit, name);
+    }
+    if (asked == 0 && fit->wanted->pattern_count > 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "'%s' has no state that matches '%s'%s; its states are such as '%s'", fit->source,
+                        fit->wanted->patterns[0], fit->wanted->pattern_count > 1 ? " or the others" : "",
+                        sgm_bundle_count(fit->bundle) > 0 ? sgm_bundle_name(fit->bundle, 0) : "none");
+    if (!sgm_network_is_dynamic(fit->network))
+        compare_missing(fit);
+    return fit->differences.failed ? sgm__fail_memory(fit->differences.capacity) : SGM_OK;
+}
+
+sgm_status sgm__fit_decide(const sgm__fit *fit)
+{
+    const char *told = fit->differences.data != NULL ? fit->differences.data : "";
+    bool wants_states = (fit->wanted->parts & SGM_PART_PARAMETERS) != 0;
+    if (fit->difference_count == 0 || (fit->wanted->skip_mismatch && (fit->fitting > 0 || !wants_states)))
+        return SGM_OK;
+    if (fit->wanted->skip_mismatch)
+        return sgm_fail(SGM_ERROR_FORMAT, "nothing of '%s' fits the trainer: %s", fit->source, told);
+    char more[48] = "";
+    if (fit->difference_count > MAXIMUM_TOLD)
+        snprintf(more, sizeof more, "; and %zu more", fit->difference_count - MAXIMUM_TOLD);
+    return sgm_fail(SGM_ERROR_FORMAT, "'%s' does not fit the trainer: %s%s", fit->source, told, more);
+}
+
+/* --- converting --- */
+
+/* Of states that are not known yet, and of workers', it is that of all parameters. */
+static sgm_dtype wanted_dtype(const sgm__fit *fit, const char *name)
+{
+    const sgm_dtype own = sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
+    sgm_type type;
+    if (!sgm_dtype_is_float(own) || !(sgm__fit_takes(fit, name) || sgm__is_worker_state(name)))
+        return own;
+    if (expected_type(fit, name, &type))
+        return type.dtype;
+    return fit->recording.parameter_count > 0 ? fit->recording.parameters[0].type.dtype : own;
+}
+
+static sgm_status check_range(const sgm__fit *fit, const char *name, const sgm_tensor *value, sgm_dtype dtype)
+{
+    if (dtype != SGM_FLOAT32 || sgm__tensor_fits_float32(value, 0) == SGM_OK)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_FORMAT, "'%s': '%.100s' is %s and has numbers that are too large for %s",
+                    fit->source, name, sgm_dtype_name(sgm_tensor_dtype(value)), sgm_dtype_name(dtype));
+}
+
+static sgm_status add_converted(sgm__fit *fit, const char *name)
+{
+    sgm_tensor *value = sgm_bundle_get(fit->bundle, name);
+    const sgm_dtype dtype = wanted_dtype(fit, name);
+    if (dtype == sgm_tensor_dtype(value))
+        return sgm_bundle_add(fit->converted, name, value);
+    SGM_TRY(check_range(fit, name, value, dtype));
+    sgm_tensor *cast = sgm_tensor_cast(value, dtype);
+    sgm_status status = cast != NULL ? sgm_bundle_add(fit->converted, name, cast) : sgm__last_failure();
+    sgm_tensor_free(cast);
+    if (fit->conversions++ == 0)
+        sgm__text_append(&fit->first_conversion, "'%.100s' from %s to %s", name,
+                         sgm_dtype_name(sgm_tensor_dtype(value)), sgm_dtype_name(dtype));
+    return status;
+}
+
+sgm_status sgm__fit_convert(sgm__fit *fit)
+{
+    bool all_alike = true;
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
+        const char *name = sgm_bundle_name(fit->bundle, i);
+        all_alike &= wanted_dtype(fit, name) == sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
+    }
+    if (all_alike)
+        return SGM_OK;
+    fit->converted = sgm_bundle_create();
+    if (fit->converted == NULL)
+        return sgm_last_status();
+    for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++)
+        SGM_TRY(add_converted(fit, sgm_bundle_name(fit->bundle, i)));
+    fit->bundle = fit->converted;
+    return SGM_OK;
+}

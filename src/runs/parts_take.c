@@ -1,0 +1,270 @@
+/* What a checkpoint says beside its tensors, put into a trainer: parts_state.c has read and checked it. */
+#include "journal/changes.h"
+#include "runs/parts.h"
+#include "show/show.h"
+#include "train/train.h"
+#include "train/trainer_hooks.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- what can be refused --- */
+
+typedef struct number_list {
+    double *items;
+    size_t count;
+} number_list;
+
+static sgm_status make_list(number_list *list, size_t count)
+{
+    *list = (number_list){sgm__calloc(count + 1, sizeof(double)), count};
+    return list->items != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status read_list(const json_t *json, const char *what, number_list *list)
+{
+    SGM_TRY(make_list(list, json_array_size(json)));
+    for (size_t i = 0; i < list->count; i++) {
+        const json_t *item = json_array_get(json, i);
+        if (json_is_number(item))
+            list->items[i] = json_number_value(item);
+        else if (!sgm__state_exact(item, &list->items[i]))
+            return sgm_fail(SGM_ERROR_FORMAT, "number %zu of the state of the %s is none", i, what);
+    }
+    return SGM_OK;
+}
+
+/* After a failure, whose message stays. */
+static void put_back(sgm__hooks *hooks, const number_list *before)
+{
+    char message[1024];
+    sgm_status status = sgm_last_status();
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    if (sgm__hooks_set_state(hooks, before->items, before->count) == SGM_OK)
+        sgm_fail(status, "%s", message);
+}
+
+static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
+{
+    number_list list = {0}, before = {0};
+    sgm_status status = read_list(json, "hooks", &list);
+    if (status == SGM_OK && list.count > 0) {
+        status = sgm__hooks_copy_state(hooks, &before.items, &before.count);
+        if (status == SGM_OK)
+            status = sgm__hooks_set_state(hooks, list.items, list.count);
+        if (status != SGM_OK && before.items != NULL)
+            put_back(hooks, &before);
+    }
+    sgm__free(list.items);
+    sgm__free(before.items);
+    return status;
+}
+
+/* `before` gets what was there; nothing, if nothing is to be set. */
+static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, number_list *before)
+{
+    number_list list = {0};
+    if (trainer->training == NULL || json_array_size(json) == 0)
+        return SGM_OK;
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    sgm_status status = read_list(json, "dataset", &list);
+    if (status == SGM_OK)
+        status = sgm_dataset_get_state(dataset, NULL, &before->count);
+    if (status == SGM_OK)
+        status = make_list(before, before->count);
+    if (status == SGM_OK)
+        status = sgm_dataset_get_state(dataset, before->items, &before->count);
+    if (status == SGM_OK)
+        status = sgm_dataset_set_state(dataset, list.items, list.count);
+    sgm__free(list.items);
+    return status;
+}
+
+sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
+{
+    number_list before = {0};
+    sgm_status status = SGM_OK;
+    if ((parts & SGM_PART_POSITION) != 0)
+        status = set_dataset(trainer, json_object_get(state->json, "dataset"), &before);
+    if (status == SGM_OK && (parts & SGM_PART_HOOKS) != 0) {
+        sgm__loaded_hooks loaded = {0};
+        sgm__trainer_load_hooks(trainer, state->json, &loaded);
+        status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
+        sgm__loaded_hooks_end(trainer, &loaded, status == SGM_OK);
+        if (status != SGM_OK && before.items != NULL) /* its own numbers are not refused */
+            sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), before.items, before.count);
+    }
+    sgm__free(before.items);
+    return status;
+}
+
+/* --- the rest --- */
+
+static sgm_status share_again(sgm_registry *shared, const char *name, const json_t *value)
+{
+    double number;
+    if (json_is_boolean(value))
+        return sgm_registry_set(shared, name, sgm_boolean_content(json_is_true(value)));
+    if (json_is_integer(value))
+        return sgm_registry_set(shared, name, sgm_integer_content(json_integer_value(value)));
+    if (json_is_string(value))
+        return sgm_registry_set(shared, name, sgm_text_content(json_string_value(value)));
+    if (sgm__state_exact(json_array_get(value, 0), &number))
+        return sgm_registry_set(shared, name, sgm_number_content(number));
+    return SGM_OK;
+}
+
+static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, json_t *json)
+{
+    for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at)) {
+        const char *name = json_object_iter_key(at);
+        if (share_again(shared, name, json_object_iter_value(at)) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, trainer->name, "shared.%.60s of the checkpoint is left out: %s", name,
+                     sgm_last_error());
+    }
+}
+
+/* A worker's are also shown by its trainer. */
+static void set_shared(const sgm_trainer *trainer, json_t *json)
+{
+    sgm_content shared;
+    if (sgm__trainer_is_replica(trainer))
+        share_all_again(trainer, trainer->owner->strategy->results(trainer), json);
+    if (sgm_registry_get(trainer->registry, "shared", &shared) != SGM_OK)
+        return;
+    share_all_again(trainer, shared.as.registry, json);
+    sgm_content_clear(&shared);
+}
+
+/* Data that this trainer does not have are passed over. */
+static void set_scores(sgm_trainer *trainer, json_t *scores)
+{
+    for (void *at = json_object_iter(scores); at != NULL; at = json_object_iter_next(scores, at)) {
+        const char *data = json_object_iter_key(at);
+        json_t *own = json_object_iter_value(at);
+        for (void *of = json_object_iter(own); of != NULL; of = json_object_iter_next(own, of)) {
+            double number;
+            bool known = sgm__state_exact(json_object_iter_value(of), &number);
+            sgm_content content = sgm_number_content(known ? number : (double)NAN);
+            if (sgm__trainer_leave(trainer, NULL, data, json_object_iter_key(of), &content, SGM__QUIET) !=
+                SGM_OK)
+                break;
+        }
+    }
+}
+
+static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
+{
+    const json_t *metrics = json_object_get(state, "metrics");
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        const json_t *saved = json_object_get(metrics, trainer->metrics[i].name);
+        sgm_metrics read;
+        if (sgm__state_exact(json_object_get(saved, "loss"), &read.loss) &&
+            sgm__state_exact(json_object_get(saved, "accuracy"), &read.accuracy) &&
+            sgm__state_count(saved, "examples", &read.examples))
+            trainer->metrics[i].metrics = read;
+    }
+    sgm__state_exact(json_object_get(state, "cost"), &trainer->newest_loss);
+    set_scores(trainer, json_object_get(state, "scores"));
+    return sgm__trainer_publish_metrics(trainer);
+}
+
+static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    trainer->position.updates = state->position.updates;
+    trainer->position.best_loss = state->position.best_loss;
+    trainer->position.bad_epochs = state->position.bad_epochs;
+    trainer->position.reductions = state->position.reductions;
+    trainer->kept_from = trainer->position.updates; /* gradients and updates are of another place */
+}
+
+/* In the middle of an accumulation the number of minibatches that it began with counts to its end. Older
+ * files do not say where they are in it; then the number never changed. */
+static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    int64_t accumulated, accumulate;
+    if (trainer->optimiser == NULL)
+        return;
+    sgm_optimiser_options *options = &trainer->optimiser->options;
+    bool known = sgm__state_count(state->json, "accumulated", &accumulated) &&
+                 sgm__state_count(state->json, "accumulate", &accumulate) && accumulated < accumulate;
+    trainer->position.accumulated = known ? accumulated : state->position.iteration % options->accumulate;
+    if (!known || accumulated == 0 || accumulate == options->accumulate)
+        return;
+    if (trainer->next_accumulate == 0)
+        trainer->next_accumulate = options->accumulate;
+    options->accumulate = accumulate;
+}
+
+static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    const json_t *ended = json_object_get(state->json, "ended");
+    const char *by = json_string_value(json_object_get(ended, "by"));
+    sgm__free(trainer->ending.by);
+    trainer->ending = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
+    if (by == NULL)
+        return SGM_OK;
+    trainer->ending.epochs = json_integer_value(json_object_get(ended, "epochs"));
+    trainer->ending.iterations = json_integer_value(json_object_get(ended, "iterations"));
+    return trainer->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
+{
+    sgm__metric_sums read = {.has_accuracy = json_is_true(json_object_get(saved, "has_accuracy"))};
+    bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
+                 sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
+                 sgm__state_count(saved, "example_sum", &read.examples);
+    trainer->ended = known ? read : (sgm__metric_sums){0};
+}
+
+static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
+{
+    SGM_TRY(set_end(trainer, state));
+    const sgm__training_position *saved = &state->position;
+    sgm__training_position *position = &trainer->position;
+    position->epoch = saved->epoch;
+    position->batch = saved->batch;
+    position->iteration = saved->iteration;
+    /* Saved at the end of an epoch its sums are told already. */
+    position->sums = saved->batch > 0 ? saved->sums : (sgm__metric_sums){0};
+    set_epoch_before(trainer, json_object_get(state->json, "epoch_before"));
+    if (trainer->training == NULL)
+        return SGM_OK;
+    sgm_iterator_state place = {.epoch = saved->epoch, .batches = saved->batch};
+    if (sgm__state_count(state->json, "batch_size", &place.size)) {
+        place.no_shuffle = json_is_true(json_object_get(state->json, "no_shuffle"));
+        place.drop_last = json_is_true(json_object_get(state->json, "drop_last"));
+    } else {
+        place.size = 0;
+    }
+    if (sgm_iterator_set_state(trainer->training, &place) == SGM_OK)
+        return SGM_OK;
+    sgm__log(SGM_LOG_WARNING, trainer->name, "the epoch of the checkpoint begins anew: %s", sgm_last_error());
+    place = (sgm_iterator_state){.epoch = saved->epoch};
+    return sgm_iterator_set_state(trainer->training, &place);
+}
+
+sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
+{
+    if ((parts & SGM_PART_PARAMETERS) != 0 &&
+        trainer->averages_in != json_is_true(json_object_get(state->json, "averages_in"))) {
+        trainer->averages_in = !trainer->averages_in;
+        sgm__trainer_forget_programs(trainer);
+    }
+    if ((parts & SGM_PART_OPTIMISER) != 0)
+        set_optimiser(trainer, state);
+    if ((parts & SGM_PART_HOOKS) != 0)
+        set_shared(trainer, json_object_get(state->json, "shared"));
+    if ((parts & SGM_PART_SETTINGS) != 0)
+        sgm__settings_restore(trainer, json_object_get(state->json, "settings"));
+    if ((parts & SGM_PART_OPTIMISER) != 0 && (parts & SGM_PART_POSITION) != 0)
+        set_accumulation(trainer, state);
+    if ((parts & SGM_PART_METRICS) != 0)
+        SGM_TRY(set_metrics(trainer, state->json));
+    if ((parts & SGM_PART_POSITION) == 0)
+        return SGM_OK;
+    if (!sgm__state_count(state->json, "branch", &trainer->branch)) /* from before there were branches */
+        trainer->branch = 0;
+    return set_place(trainer, state);
+}

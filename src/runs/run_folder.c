@@ -1,0 +1,323 @@
+/* What a run writes into its folder, and what the next run in it finds there. */
+#include "runs/run_folder.h"
+#include "runs/files_version.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <math.h>
+#include <sigma/checkpoint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define LARGEST_RUN ((size_t)1 << 16)
+
+/* Text of a folder's file; freed by the caller. */
+static char *path_of(const char *folder, const char *file)
+{
+    return sgm__format("%s/%s", folder, file);
+}
+
+/* Whether a line tells of an epoch or iteration (`key`) up to `newest`, or of another branch, whose history
+ * stays. */
+static bool stays(const char *line, size_t length, const char *key, int64_t newest, int64_t branch)
+{
+    json_t *values = json_loadb(line, length, 0, NULL);
+    const json_t *number = json_object_get(values, key);
+    bool other = json_integer_value(json_object_get(values, "branch")) != branch;
+    bool good = json_is_integer(number) && json_integer_value(number) >= 0 &&
+                (other || json_integer_value(number) <= newest);
+    json_decref(values);
+    return good;
+}
+
+/* Lines of the branch up to `newest`, and of others. A line that a crash cut off goes. */
+static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newest, int64_t branch)
+{
+    char *line = NULL;
+    size_t capacity = 0;
+    bool good = true;
+    for (ssize_t length; good && (length = getline(&line, &capacity, from)) > 0 && line[length - 1] == '\n';)
+        if (stays(line, (size_t)length, key, newest, branch))
+            good = fwrite(line, 1, (size_t)length, to) == (size_t)length;
+    free(line);
+    good = good && feof(from) != 0 && fflush(to) == 0 && fsync(fileno(to)) == 0;
+    return good ? SGM_OK : SGM_ERROR_FILE;
+}
+
+static sgm_status fail_lines(const char *path)
+{
+    return sgm_fail(SGM_ERROR_FILE, "cannot shorten '%s': %s", path, sgm__errno_text(errno));
+}
+
+static sgm_status write_lines(const char *path, const char *temporary, const char *key, int64_t newest,
+                              int64_t branch)
+{
+    FILE *from = sgm__file_open_stream(path);
+    if (from == NULL)
+        return sgm_last_status();
+    FILE *to = fopen(temporary, "wbe");
+    sgm_status status =
+        to != NULL && copy_lines(from, to, key, newest, branch) == SGM_OK ? SGM_OK : fail_lines(path);
+    fclose(from);
+    if (to != NULL && fclose(to) != 0 && status == SGM_OK)
+        status = fail_lines(path);
+    if (status == SGM_OK)
+        return sgm__file_replace(path, temporary);
+    unlink(temporary);
+    return status;
+}
+
+/* Line by line, as histograms grow with every iteration. */
+static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
+{
+    if (!sgm__file_exists(path))
+        return SGM_OK;
+    char *temporary = sgm__format("%s.tmp", path);
+    sgm_status status =
+        temporary != NULL ? write_lines(path, temporary, key, newest, branch) : SGM_ERROR_MEMORY;
+    sgm__free(temporary);
+    return status;
+}
+
+/* A name that is not taken, for what was at `path`, "metrics.jsonl": "metrics-before-1.jsonl". */
+static char *name_aside(const char *path)
+{
+    int stem = (int)(strrchr(path, '.') - path);
+    for (int number = 1;; number++) {
+        char *name = sgm__format("%.*s-before-%d%s", stem, path, number, path + stem);
+        if (name == NULL || !sgm__file_exists(name))
+            return name;
+        sgm__free(name);
+    }
+}
+
+/* What a run told that ended before its first checkpoint. The next one begins anew, and would tell the same.
+ */
+static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
+{
+    struct stat about;
+    if (stat(path, &about) != 0 || about.st_size == 0)
+        return SGM_OK;
+    char *aside = name_aside(path);
+    sgm_status status = aside != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && rename(path, aside) != 0)
+        status =
+            sgm_fail(SGM_ERROR_FILE, "cannot rename '%s' to '%s': %s", path, aside, sgm__errno_text(errno));
+    if (status == SGM_OK)
+        sgm__log(
+            SGM_LOG_WARNING, trainer->name,
+            "the folder has no checkpoint, as the run in it ended before its first: training begins anew, "
+            "and what '%s' had is kept in '%s'; checkpoint_every says how often one is written",
+            path, aside);
+    sgm__free(aside);
+    return status;
+}
+
+static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
+                             const char *histograms, bool resume)
+{
+    if (checkpoint == NULL || metrics == NULL || histograms == NULL)
+        return SGM_ERROR_MEMORY;
+    bool there = sgm__file_exists(checkpoint);
+    if (there && !resume)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "'%s' holds a run already; resume it (.resume = true) or choose another folder",
+                        checkpoint);
+    if (!there) {
+        trainer->branch = 0;
+        SGM_TRY(put_aside(trainer, histograms));
+        return put_aside(trainer, metrics);
+    }
+    SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
+    SGM_TRY(drop_newer_lines(histograms, "iteration", trainer->position.iteration, trainer->branch));
+    return drop_newer_lines(metrics, "epoch", trainer->position.epoch, trainer->branch);
+}
+
+static bool is_leftover(const char *name)
+{
+    static const char *const ends[] = {".safetensors.tmp", ".jsonl.tmp", ".json.tmp", ".yaml.tmp"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+        size_t end = strlen(ends[i]);
+        if (length > end && strcmp(name + length - end, ends[i]) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* What a run was writing when it was killed. Nothing depends on it. */
+static void remove_leftovers(const char *folder, int descriptor)
+{
+    DIR *entries = opendir(folder);
+    const struct dirent *entry;
+    while (entries != NULL && (entry = readdir(entries)) != NULL)
+        if (is_leftover(entry->d_name))
+            unlinkat(descriptor, entry->d_name, 0);
+    if (entries != NULL)
+        closedir(entries);
+}
+
+/* The lock goes with the process, however it ends. File systems that have no locks do without. */
+sgm_status sgm__run_folder_lock(const char *folder, int *lock)
+{
+    *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (*lock < 0)
+        return sgm_fail(SGM_ERROR_FILE, "cannot open the folder '%s': %s", folder, sgm__errno_text(errno));
+    if (flock(*lock, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_STATE,
+                    "another run writes into '%s' now; wait for it, or choose another folder", folder);
+}
+
+void sgm__run_folder_close(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
+/* --- version --- */
+
+static sgm_status read_version(const char *path)
+{
+    char *text;
+    size_t length;
+    SGM_TRY(sgm__file_read(path, LARGEST_RUN, &text, &length));
+    json_t *run = json_loadb(text, length, 0, NULL);
+    sgm__free(text);
+    sgm_status status = json_is_object(run)
+                            ? sgm__files_version_check(run)
+                            : sgm_fail(SGM_ERROR_FORMAT, "this is no JSON object: restore it, or "
+                                                         "begin in another folder");
+    json_decref(run);
+    return status;
+}
+
+/* Checkpoints tell their own version; the lines of the other files do not. */
+static bool holds_lines(const char *folder)
+{
+    static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__CHANGES_FILE,
+                                        SGM__BRANCHES_FILE};
+    bool holds = false;
+    for (size_t i = 0; i < sizeof files / sizeof *files && !holds; i++) {
+        char *path = path_of(folder, files[i]);
+        holds = path != NULL && sgm__file_exists(path);
+        sgm__free(path);
+    }
+    return holds;
+}
+
+/* Before anything of the folder is read or changed. */
+static sgm_status check_version(const char *folder, const char *path)
+{
+    sgm_status status = SGM_OK;
+    if (sgm__file_exists(path))
+        status = read_version(path);
+    else if (holds_lines(folder))
+        status = sgm__files_version_check(NULL);
+    return status == SGM_ERROR_FORMAT ? sgm__fail_within("'%s'", path) : status;
+}
+
+static sgm_status write_version(const char *path)
+{
+    char text[32];
+    int length = snprintf(text, sizeof text, "{\"version\":%d}\n", SGM__FILES_VERSION);
+    return sgm__file_exists(path) ? SGM_OK : sgm__file_write_atomic(path, text, (size_t)length);
+}
+
+sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool resume, int *lock)
+{
+    SGM_TRY(sgm__make_folders(folder));
+    SGM_TRY(sgm__run_folder_lock(folder, lock));
+    char *run = path_of(folder, SGM__RUN_FILE), *checkpoint = path_of(folder, SGM__CHECKPOINT_FILE);
+    char *metrics = path_of(folder, SGM__METRICS_FILE), *histograms = path_of(folder, SGM__HISTOGRAMS_FILE);
+    sgm_status status = run != NULL ? check_version(folder, run) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        remove_leftovers(folder, *lock);
+    if (status == SGM_OK)
+        status = open_files(trainer, checkpoint, metrics, histograms, resume);
+    if (status == SGM_OK)
+        status = write_version(run);
+    sgm__free(run);
+    sgm__free(checkpoint);
+    sgm__free(metrics);
+    sgm__free(histograms);
+    return status;
+}
+
+sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder)
+{
+    char *path = path_of(folder, SGM__LOG_FILE);
+    sgm_log_sink *sink = path != NULL ? sgm_log_to_file(path, .level = SGM_LOG_INFO) : NULL;
+    if (sink == NULL)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "the run goes on without a log: %s", sgm_last_error());
+    sgm__free(path);
+    return sink;
+}
+
+static void set_number(json_t *object, const char *prefix, const char *name, double value)
+{
+    char key[128];
+    snprintf(key, sizeof key, "%s%s", prefix, name);
+    if (isfinite(value))
+        json_object_set_new(object, key, json_real(value));
+}
+
+static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
+{
+    json_t *line = json_object();
+    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
+    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
+    sgm_metrics training = sgm__metrics_of(&trainer->position.sums);
+    set_number(line, "", "loss", training.loss);
+    set_number(line, "", "accuracy", training.accuracy);
+    set_number(line, "", "learning_rate", sgm__trainer_learning_rate(trainer, 0));
+    set_number(line, "", "seconds", seconds);
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        char prefix[96];
+        snprintf(prefix, sizeof prefix, "%s.", trainer->metrics[i].name);
+        set_number(line, prefix, "loss", trainer->metrics[i].metrics.loss);
+        set_number(line, prefix, "accuracy", trainer->metrics[i].metrics.accuracy);
+    }
+    for (size_t i = 0; i < trainer->score_count; i++) {
+        char prefix[96];
+        snprintf(prefix, sizeof prefix, "%s.", trainer->scores[i].data);
+        set_number(line, prefix, trainer->scores[i].name, trainer->scores[i].value);
+    }
+    json_object_set_new(line, "branch", json_integer(trainer->branch));
+    return line;
+}
+
+sgm_status sgm__run_folder_epoch(const sgm_trainer *trainer, const char *folder, double seconds)
+{
+    json_t *line = describe_epoch(trainer, seconds);
+    char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
+    sgm_status status =
+        text != NULL ? sgm__run_folder_append(folder, SGM__METRICS_FILE, text) : sgm__fail_memory(256);
+    free(text);
+    json_decref(line);
+    return status;
+}
+
+sgm_status sgm__run_folder_save_as(sgm_trainer *trainer, const char *folder, const char *name)
+{
+    if (*name == '\0' || *name == '.' || strchr(name, '/') != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a checkpoint cannot be named '%s': no slash, no dot in front",
+                        name);
+    char *path = sgm__format("%s/%s.safetensors", folder, name);
+    if (path == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_trainer_save(trainer, path);
+    sgm__free(path);
+    return status;
+}
+
+sgm_status sgm__run_folder_save(sgm_trainer *trainer, const char *folder)
+{
+    return sgm__run_folder_save_as(trainer, folder, "checkpoint");
+}

@@ -1,0 +1,21 @@
+/* Parameters under the names and in the layout that PyTorch has for them. Internal. */
+#ifndef SGM_RUNS_TORCH_NAMES_H
+#define SGM_RUNS_TORCH_NAMES_H
+
+#include "base/base.h"
+
+#include <sigma/network.h>
+#include <sigma/persistence.h>
+
+/* `names` is "torch", or "torch(LAYER=MODULE, ...)". */
+sgm_status sgm__torch_names_check(const char *names);
+/* A bundle with the parameters of the network under their own names, from one as PyTorch's state_dict() has
+ * them; tensors that no layer takes are an error, unless `skip_mismatch`. NULL and an error. */
+sgm_bundle *sgm__torch_import(const sgm_network *network, const char *names, const sgm_bundle *theirs,
+                              bool skip_mismatch);
+/* The other way round. What has no name in PyTorch keeps its own, which importing takes; a warning from
+ * `source` lists it. */
+sgm_bundle *sgm__torch_export(const sgm_network *network, const char *names, const sgm_bundle *own,
+                              const char *source);
+
+#endif

@@ -1,0 +1,129 @@
+/* Hooks that come and go, also while a trainer runs: what is done is recorded. */
+#include "journal/change_record.h"
+#include "runs/orders.h"
+#include "show/show.h"
+#include "train/train.h"
+
+/* Recorded between two iterations; what is done is done, even if that fails. */
+static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
+                   sgm__hook_change change)
+{
+    char *what = sgm__format(SGM__HOOK_CHANGE "%s", name);
+    const sgm__order_texts texts = {
+        .who = change.who, .what = what, .before = before, .after = after, .undoes = change.undoes};
+    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts) != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
+                 sgm_last_error());
+    sgm__free(what);
+}
+
+sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name)
+{
+    bool attached = false;
+    char *made = NULL;
+    bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
+    sgm__attachment how = runs ? SGM__ATTACHED_STORED : SGM__ATTACHED_AS_SETUP;
+    sgm_status status = sgm__trainer_attach_as(trainer, hook, how, &attached, &made);
+    if (status == SGM_OK && made == NULL)
+        status = SGM_ERROR_MEMORY;
+    else if (status == SGM_OK && !attached)
+        status = sgm_fail(SGM_ERROR_STATE, "an equal hook is attached already, as '%s'", made);
+    else if (status == SGM_OK && runs) {
+        const char *text = sgm__hook_source(hook);
+        record(trainer, made, NULL, text != NULL ? text : sgm_hook_name(hook), change);
+    }
+    if (name != NULL && status == SGM_OK) {
+        *name = made;
+        return SGM_OK;
+    }
+    sgm__free(made);
+    return status;
+}
+
+sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
+{
+    char *full, *text;
+    sgm__detached detached;
+    sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text, &detached);
+    if (status == SGM_OK)
+        sgm__trainer_drop_left(trainer, &detached);
+    if (status == SGM_ERROR_NOT_FOUND && trainer->strategy != NULL) {
+        char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
+        sgm__free(full);
+        sgm__free(text);
+        status = trainer->strategy->detach(trainer, name, &full, &text);
+        if (status == SGM_ERROR_NOT_FOUND && message != NULL)
+            sgm_fail(status, "%s", message);
+        sgm__free(message);
+    }
+    if (status == SGM_OK)
+        record(trainer, full, text != NULL ? text : full, NULL, change);
+    sgm__free(full);
+    sgm__free(text);
+    return status;
+}
+
+sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
+{
+    sgm_status status = SGM_OK;
+    if (name != NULL)
+        *name = NULL;
+    if (trainer == NULL)
+        status = sgm__fail_null("the trainer is NULL");
+    else if (hook == NULL)
+        status = sgm__last_failure();
+    else
+        status = sgm__trainer_attach(trainer, hook, (sgm__hook_change){.who = "program"}, name);
+    sgm_hook_free(hook);
+    return status;
+}
+
+sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    return sgm__trainer_detach(trainer, name, (sgm__hook_change){.who = "program"});
+}
+
+/* Behind those of the trainer; the list stays the caller's. */
+static sgm_status add_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
+{
+    sgm_attached_hook *local;
+    size_t more;
+    SGM_TRY(trainer->strategy->list_hooks(trainer, &local, &more));
+    sgm_attached_hook *all = sgm__realloc(*list, (*count + more + 1) * sizeof *all);
+    if (all == NULL) {
+        sgm_attached_hooks_free(local, more);
+        return SGM_ERROR_MEMORY;
+    }
+    memcpy(all + *count, local, more * sizeof *all);
+    sgm__free(local);
+    *list = all;
+    *count += more;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
+{
+    *list = NULL;
+    *count = 0;
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    sgm_status status = sgm__hooks_list(trainer->hooks, list, count);
+    if (status != SGM_OK || trainer->strategy == NULL)
+        return status;
+    status = add_local(trainer, list, count);
+    if (status == SGM_OK)
+        return SGM_OK;
+    sgm_attached_hooks_free(*list, *count);
+    *list = NULL;
+    *count = 0;
+    return status;
+}
+
+sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_prepare(trainer));
+    SGM_TRY(sgm__trainer_publish_states(trainer));
+    return sgm__hooks_check(trainer->hooks, trainer->position.epoch, trainer->position.iteration);
+}

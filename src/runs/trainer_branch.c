@@ -1,0 +1,240 @@
+/* Back to the beginning, or to a checkpoint: both leave a branch of the run's history and begin another one.
+ *
+ * With a folder, the state that is left is saved first, then everything changes, then branches.jsonl tells of
+ * it and the newest checkpoint is of the new branch. What goes wrong before the change leaves all as it was.
+ */
+#include "journal/changes.h"
+#include "registry/pattern.h"
+#include "registry/registry_internal.h"
+#include "runs/orders.h"
+#include "runs/run_folder.h"
+#include "train/train.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <unistd.h>
+
+/* --- the branch that is left --- */
+
+static char *position_text(const sgm_trainer *trainer)
+{
+    return sgm__format("epoch %lld, iteration %lld", (long long)trainer->position.epoch,
+                       (long long)trainer->position.iteration);
+}
+
+/* For those who show what was changed. */
+static void note_position(sgm_trainer *trainer, const sgm__order *order, const char *left, const char *to)
+{
+    char *now = position_text(trainer), *after = now != NULL ? sgm__format("%s: %s", to, now) : NULL;
+    if (left != NULL && after != NULL)
+        sgm__change_note_position(trainer, order->who, left, after);
+    sgm__free(after);
+    sgm__free(now);
+}
+
+static sgm_status leave(sgm_trainer *trainer, const sgm__order *order, sgm__branch *branch)
+{
+    *branch = (sgm__branch){.who = order->who,
+                            .of = trainer->branch,
+                            .left_epoch = trainer->position.epoch,
+                            .left_iteration = trainer->position.iteration};
+    if (trainer->folder == NULL)
+        return SGM_OK;
+    SGM_TRY(sgm__run_folder_next_branch(trainer, &branch->number));
+    snprintf(branch->left, sizeof branch->left, "before-branch-%lld", (long long)branch->number);
+    return sgm__run_folder_save_as(trainer, trainer->folder, branch->left);
+}
+
+/* Nothing came of it. */
+static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
+{
+    char *path =
+        trainer->folder != NULL ? sgm__format("%s/%s.safetensors", trainer->folder, branch->left) : NULL;
+    if (path != NULL)
+        unlink(path);
+    sgm__free(path);
+}
+
+/* The training stands where it stands now, whatever becomes of this. */
+static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
+{
+    if (trainer->folder == NULL)
+        return SGM_OK;
+    trainer->branch = branch->number;
+    sgm_status status = sgm__run_folder_branch(trainer, branch, from);
+    if (status == SGM_OK)
+        status = sgm__run_folder_save(trainer, trainer->folder);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("it is done, but the folder does not tell of it");
+}
+
+/* --- what was measured --- */
+
+/* Values of a training that is no more. */
+static void forget_measured(sgm_trainer *trainer)
+{
+    sgm__trainer_parameters_changed(trainer);
+    sgm__trainer_forget_scores(trainer);
+    trainer->newest_loss = NAN;
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        char *part = sgm__identifier_part(trainer->validation[i].name);
+        trainer->metrics[i].metrics = (sgm_metrics){0};
+        if (part != NULL)
+            sgm__registry_clear_child(trainer->registry, part);
+        sgm__free(part);
+    }
+    sgm__registry_clear_child(trainer->registry, "shared");
+}
+
+/* The time goes on from here. */
+static void go_on_from(sgm_trainer *trainer, double seconds)
+{
+    trainer->running_time = seconds;
+    if (trainer->running_since > 0)
+        trainer->running_since = sgm__now();
+}
+
+/* --- reset --- */
+
+static sgm_status begin_anew(sgm_trainer *trainer)
+{
+    sgm_iterator_state first = {0};
+    trainer->position = (sgm__training_position){.best_loss = INFINITY};
+    trainer->kept_from = 0;
+    SGM_TRY(sgm__trainer_refill(trainer));
+    if (trainer->training != NULL)
+        SGM_TRY(sgm_iterator_set_state(trainer->training, &first));
+    trainer->ended = (sgm__metric_sums){0};
+    go_on_from(trainer, 0);
+    sgm__changes_forget(trainer);
+    forget_measured(trainer);
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->reset(trainer));
+    return sgm__hooks_restart(trainer->hooks);
+}
+
+static sgm_status reset(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken)
+{
+    sgm__branch branch;
+    SGM_TRY(leave(trainer, order, &branch));
+    char *left = position_text(trainer);
+    sgm_status status = begin_anew(trainer);
+    *broken = status != SGM_OK;
+    *moved = !*broken;
+    if (*moved)
+        note_position(trainer, order, left, "reset");
+    sgm__free(left);
+    return *broken ? sgm__fail_within("the reset stopped half-way") : begin(trainer, &branch, NULL);
+}
+
+/* --- restore --- */
+
+static char *path_of(const sgm_trainer *trainer, const char *name)
+{
+    static const char ending[] = ".safetensors";
+    size_t length = strlen(name), end = sizeof ending - 1;
+    if (trainer->folder == NULL || strchr(name, '/') != NULL)
+        return sgm__strdup(name);
+    bool has_ending = length > end && strcmp(name + length - end, ending) == 0;
+    return sgm__format("%s/%s%s", trainer->folder, name, has_ending ? "" : ending);
+}
+
+/* As a person knows it: a file of the run's folder by its name alone. */
+static char *told_name(const sgm_trainer *trainer, const char *path)
+{
+    size_t length = trainer->folder != NULL ? strlen(trainer->folder) : 0;
+    bool inside = length > 0 && strncmp(path, trainer->folder, length) == 0 && path[length] == '/' &&
+                  strchr(path + length + 1, '/') == NULL;
+    const char *name = inside ? path + length + 1 : path, *dot = strrchr(name, '.');
+    return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
+}
+
+/* It is done. */
+static sgm_status tell_restored(sgm_trainer *trainer, const sgm__order *order, const sgm__branch *branch,
+                                const char *left)
+{
+    char *from = told_name(trainer, order->what);
+    if (from == NULL)
+        return SGM_ERROR_MEMORY;
+    const char *slash = strrchr(from, '/');
+    note_position(trainer, order, left, slash != NULL ? slash + 1 : from);
+    sgm_status status = begin(trainer, branch, from);
+    sgm__free(from);
+    return status;
+}
+
+static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, const char *path, bool *moved)
+{
+    sgm__branch branch;
+    if (!sgm__file_exists(path))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint '%s'", path);
+    SGM_TRY(leave(trainer, order, &branch));
+    char *left = position_text(trainer);
+    sgm_status status = sgm_trainer_load(trainer, path);
+    if (status != SGM_OK) {
+        forget(trainer, &branch);
+        sgm__free(left);
+        return status;
+    }
+    *moved = true;
+    sgm__trainer_parameters_changed(trainer);
+    sgm__trainer_forget_scores(trainer);
+    sgm__changes_forget(trainer);
+    if (trainer->folder != NULL)
+        go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->folder));
+    status = tell_restored(trainer, order, &branch, left);
+    sgm__free(left);
+    return status;
+}
+
+static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *moved)
+{
+    char *path = path_of(trainer, order->what);
+    sgm_status status = path != NULL ? restore_from(trainer, order, path, moved) : SGM_ERROR_MEMORY;
+    sgm__free(path);
+    return status;
+}
+
+/* --- orders --- */
+
+static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
+{
+    const char *who = trainer->changed_by;
+    trainer->changed_by = order->who;
+    sgm_status status =
+        sgm__change_note_hook(trainer, order->what, order->before, order->after, order->undoes);
+    trainer->changed_by = who;
+    return status;
+}
+
+sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken)
+{
+    switch (order->kind) {
+    case SGM__ORDER_RESET:
+        return reset(trainer, order, moved, broken);
+    case SGM__ORDER_RESTORE:
+        return restore(trainer, order, moved);
+    case SGM__ORDER_NOTE:
+        break;
+    }
+    return note(trainer, order);
+}
+
+static sgm_status check_trainer(const sgm_trainer *trainer)
+{
+    return trainer != NULL ? SGM_OK : sgm__fail_null("the trainer is NULL");
+}
+
+sgm_status sgm_trainer_reset(sgm_trainer *trainer)
+{
+    SGM_TRY(check_trainer(trainer));
+    return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = "program"});
+}
+
+sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint)
+{
+    SGM_TRY(check_trainer(trainer));
+    if (checkpoint == NULL || *checkpoint == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT, "restoring needs the name of a checkpoint");
+    return sgm__trainer_order(trainer, SGM__ORDER_RESTORE,
+                              (sgm__order_texts){.who = "program", .what = checkpoint});
+}

@@ -1,0 +1,421 @@
+/* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
+#include "persistence/bundle.h"
+#include "runs/parts.h"
+#include "runs/torch_names.h"
+#include "show/show.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+
+/* --- saving --- */
+
+static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
+{
+    const char *name;
+    size_t matches = 0;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name))
+            continue;
+        matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
+        sgm_tensor *value = sgm_session_get(trainer->session, name);
+        sgm_status status = value != NULL ? sgm_bundle_add(bundle, name, value) : sgm_last_status();
+        sgm_tensor_free(value);
+        SGM_TRY(status);
+    }
+    if (wanted->pattern_count > 0 && matches == 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "no state of the trainer matches '%s'; one is '%s'",
+                        wanted->patterns[0], sgm_session_state_at(trainer->session, 0));
+    return SGM_OK;
+}
+
+static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
+{
+    SGM_TRY(sgm__trainer_prepare(trainer));
+    if ((wanted->parts & SGM_PART_NETWORK) != 0) {
+        char *network = sgm_network_text(trainer->network);
+        sgm_status status =
+            network != NULL ? sgm_bundle_set_text(bundle, SGM__NETWORK_KEY, network) : sgm_last_status();
+        sgm_string_free(network);
+        SGM_TRY(status);
+    }
+    SGM_TRY(sgm__trainer_collect(trainer));
+    SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
+    SGM_TRY(add_states(trainer, wanted, bundle));
+    return trainer->strategy != NULL ? trainer->strategy->add_states(trainer, wanted, bundle) : SGM_OK;
+}
+
+static sgm_status enter(sgm_trainer *trainer, unsigned parts)
+{
+    return (parts & SGM_PART_HOOKS) != 0 ? sgm__trainer_enter_for_hooks(trainer)
+                                         : sgm__trainer_enter(trainer);
+}
+
+/* Puts the other way of naming in its place. */
+static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
+                                sgm_bundle **bundle)
+{
+    if (wanted->names == NULL)
+        return SGM_OK;
+    sgm_bundle *renamed =
+        saving ? sgm__torch_export(trainer->network, wanted->names, *bundle, trainer->name)
+               : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->skip_mismatch);
+    if (renamed == NULL)
+        return sgm_last_status();
+    sgm_bundle_free(*bundle);
+    *bundle = renamed;
+    return SGM_OK;
+}
+
+static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
+{
+    sgm_bundle *bundle = sgm_bundle_create();
+    if (bundle == NULL)
+        return NULL;
+    sgm_status status = enter(trainer, wanted->parts);
+    if (status == SGM_OK) {
+        status = fill_bundle(trainer, wanted, bundle);
+        if (status == SGM_OK)
+            status = rename_states(trainer, wanted, true, &bundle);
+        sgm__trainer_unlock(trainer);
+    }
+    if (status == SGM_OK)
+        return bundle;
+    sgm_bundle_free(bundle);
+    return NULL;
+}
+
+sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
+{
+    sgm__parts wanted;
+    char **left;
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_status status = sgm__parts_read(options, "sgm_trainer_save_parts", &wanted, &left);
+    if (status == SGM_OK && path == NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_save_parts: expected a path, got NULL");
+    if (wanted.parts == 0)
+        wanted.parts = SGM_PART_EVERYTHING;
+    sgm_task task = sgm_task_begin(SGM_TASK_SAVE, path, NULL);
+    sgm_bundle *bundle = status == SGM_OK ? make_bundle(trainer, &wanted) : NULL;
+    if (status == SGM_OK)
+        status = bundle != NULL ? sgm_bundle_save(bundle, path) : sgm_last_status();
+    sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_DEBUG, trainer->name, "saved '%s'", path);
+    sgm_bundle_free(bundle);
+    sgm__parts_free(&wanted);
+    return status;
+}
+
+sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path)
+{
+    return sgm_trainer_save_with(trainer, path, NULL);
+}
+
+/* --- loading: everything is read and checked before anything changes --- */
+
+/* Which parts are taken. With the place in the training, another optimiser is how it goes on from here;
+ * without, its memory would be put into the wrong one. */
+static sgm_status choose_parts(const sgm__saved_state *state, const char *source, sgm__parts *wanted)
+{
+    unsigned missing = wanted->parts & ~state->parts;
+    if (missing == 0 || wanted->skip_mismatch) {
+        wanted->parts = wanted->parts != 0 ? wanted->parts & state->parts : state->parts;
+        return SGM_OK;
+    }
+    char *there = sgm__parts_text(state->parts), *lacks = sgm__parts_text(missing);
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was saved without %s; it has %s", source,
+                                 lacks != NULL ? lacks : "", there != NULL ? there : "");
+    sgm__free(there);
+    sgm__free(lacks);
+    return status;
+}
+
+static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_state *state, sgm__fit *fit)
+{
+    const char *old = state->optimiser, *own = trainer->optimiser ? trainer->optimiser->type->name : NULL;
+    if ((fit->wanted->parts & SGM_PART_OPTIMISER) == 0 || old == NULL || own == NULL || strcmp(old, own) == 0)
+        return;
+    if ((fit->wanted->parts & SGM_PART_POSITION) == 0)
+        sgm__fit_differs(fit, "it was trained with the optimiser %s, the trainer has %s", old, own);
+    else if (trainer->training != NULL)
+        sgm__log(SGM_LOG_WARNING, trainer->name,
+                 "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
+}
+
+/* A trainer that got its network for this load, and fails, is as it was before. */
+static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
+{
+    sgm__trainer_forget_programs(trainer);
+    sgm_network_free(trainer->network);
+    trainer->network = NULL;
+    trainer->recording = (sgm_recording){0};
+    if (trainer->strategy != NULL)
+        trainer->strategy->recorded(trainer);
+    sgm_session *session = sgm_session_create(trainer->settings.handler);
+    if (session == NULL)
+        return sgm__trainer_keep(trainer, sgm_last_status());
+    if (trainer->strategy != NULL && trainer->strategy->new_session(trainer) != SGM_OK) {
+        sgm_session_free(session);
+        return sgm__trainer_keep(trainer, sgm_last_status());
+    }
+    sgm_session_free(trainer->session);
+    trainer->session = session;
+    sgm_status status = sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
+    return status == SGM_OK ? failure : status;
+}
+
+/* Defines all states. The network goes from `fit` to the trainer if that has none. */
+static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
+{
+    *is_new = trainer->network == NULL;
+    if (!*is_new)
+        SGM_TRY(sgm__trainer_prepare(trainer));
+    if (!*is_new)
+        return sgm__trainer_collect(trainer); /* what is not in the file stays as workers have learnt it */
+    trainer->network = fit->network;
+    fit->network = NULL;
+    SGM_TRY(sgm__trainer_publish_network(trainer));
+    return sgm__trainer_define_states(trainer);
+}
+
+static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
+        return sgm__trainer_put_state(trainer, name, value);
+    return sgm_session_set(trainer->session, name, value);
+}
+
+/* The names that are taken are chosen before the trainer has states, as comparing was. Averages come last:
+ * those that are not taken begin at their parameters. */
+static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
+{
+    for (int averages = 0; averages <= 1; averages++)
+        for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
+            const char *name = sgm_bundle_name(bundle, i);
+            bool average = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
+            if (taken[i] && average == (averages == 1) && sgm__trainer_has_state(trainer, name))
+                SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
+        }
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state)
+{
+    size_t count = sgm_bundle_count(fit->bundle);
+    bool is_new = false, *taken = sgm__calloc(count + 1, sizeof(bool));
+    if (taken == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        taken[i] = sgm__fit_takes(fit, sgm_bundle_name(fit->bundle, i));
+    sgm_status status = prepare(trainer, fit, &is_new);
+    if (status == SGM_OK)
+        status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
+    if (status == SGM_OK)
+        status = set_states(trainer, fit->bundle, taken);
+    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0 && trainer->strategy != NULL)
+        status = trainer->strategy->loaded(trainer, fit->bundle, taken);
+    sgm__free(taken);
+    if (status != SGM_OK && is_new)
+        return take_back_network(trainer, status);
+    SGM_TRY(status);
+    SGM_TRY(sgm__state_set_position(trainer, state, fit->wanted->parts));
+    bool all = sgm__parts_are_all(fit->wanted);
+    return trainer->strategy != NULL
+               ? trainer->strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
+               : SGM_OK;
+}
+
+static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
+{
+    if (fit->conversions > 0)
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "'%s' is of another precision: %zu of its tensors were converted, %s%s", fit->source,
+                 fit->conversions, fit->conversions > 1 ? "such as " : "",
+                 fit->first_conversion.data != NULL ? fit->first_conversion.data : "");
+}
+
+static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, char **left)
+{
+    if (fit->difference_count == 0)
+        return;
+    sgm__log(SGM_LOG_INFO, trainer->name, "'%s' was loaded as far as it fits: %.600s", fit->source,
+             fit->differences.data);
+    if (left != NULL)
+        *left = sgm__strdup(fit->differences.data);
+}
+
+/* What of the bundle differs from the trainer; sgm__fit_close, also on failure. */
+static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bundle *bundle,
+                          const sgm__parts *wanted, const char *source)
+{
+    SGM_TRY(sgm__fit_open(fit, trainer, bundle, wanted, source));
+    sgm__fit_compare_network(fit);
+    return sgm__fit_compare_states(fit);
+}
+
+static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
+                             const char *source, const sgm__saved_state *state, char **left)
+{
+    sgm__fit fit = {0};
+    SGM_TRY(choose_parts(state, source, wanted));
+    sgm_status status = compare(&fit, trainer, bundle, wanted, source);
+    if (status == SGM_OK) {
+        compare_optimisers(trainer, state, &fit);
+        status = sgm__fit_decide(&fit);
+    }
+    if (status == SGM_OK && sgm__parts_are_all(wanted) && trainer->strategy != NULL)
+        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
+    if (status == SGM_OK)
+        status = sgm__fit_convert(&fit);
+    if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
+        sgm__fail_within("'%s'", source);
+    if (status == SGM_OK) {
+        tell_conversions(trainer, &fit);
+        tell_what_was_left(trainer, &fit, left);
+    }
+    sgm__fit_close(&fit);
+    return status;
+}
+
+sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
+                                const char *source)
+{
+    const sgm__parts wanted = {.parts = state->parts};
+    sgm__fit fit = {0};
+    sgm_status status = compare(&fit, trainer, bundle, &wanted, source);
+    if (status == SGM_OK)
+        status = sgm__fit_decide(&fit);
+    if (status == SGM_OK && sgm__parts_are_all(&wanted) && trainer->strategy != NULL)
+        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
+    sgm__fit_close(&fit);
+    return status;
+}
+
+static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
+                              const char *source, char **left)
+{
+    sgm__saved_state state;
+    sgm_status status = sgm__state_open(&state, bundle, source);
+    if (status == SGM_OK)
+        status = enter(trainer, wanted->parts != 0 ? wanted->parts & state.parts : state.parts);
+    if (status == SGM_OK) {
+        status = load_state(trainer, bundle, wanted, source, &state, left);
+        sgm__trainer_parameters_changed(trainer);
+        sgm__trainer_unlock(trainer);
+    }
+    sgm__state_close(&state);
+    return status;
+}
+
+/* Of our own files, which another program may have written anew. */
+static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
+{
+    if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))
+        sgm__log(SGM_LOG_WARNING, trainer->name,
+                 "'%s' has no checksums, so damage to it would not be noticed; what is saved from now on has "
+                 "them",
+                 path);
+}
+
+/* The network is looked at while nobody changes it. */
+static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, const char *source,
+                             sgm_bundle **bundle)
+{
+    if (wanted->names == NULL)
+        return SGM_OK;
+    SGM_TRY(enter(trainer, wanted->parts));
+    sgm_status status = rename_states(trainer, wanted, false, bundle);
+    sgm__trainer_unlock(trainer);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("'%s'", source);
+}
+
+sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
+{
+    sgm__parts wanted;
+    char **left;
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_status status = sgm__parts_read(options, "sgm_trainer_load_parts", &wanted, &left);
+    if (status == SGM_OK && path == NULL)
+        status = sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_load_parts: expected a path, got NULL");
+    sgm_task task = sgm_task_begin(SGM_TASK_LOAD, path, NULL);
+    sgm_bundle *bundle = status == SGM_OK ? sgm_bundle_load(path) : NULL;
+    note_missing_checksums(trainer, bundle, path);
+    if (status == SGM_OK)
+        status = bundle != NULL ? name_again(trainer, &wanted, path, &bundle) : sgm_last_status();
+    if (status == SGM_OK)
+        status = load_bundle(trainer, bundle, &wanted, path, left);
+    sgm_task_end(task, status);
+    if (status == SGM_OK)
+        sgm__log(SGM_LOG_DEBUG, trainer->name, "loaded '%s'", path);
+    sgm_bundle_free(bundle);
+    sgm__parts_free(&wanted);
+    return status;
+}
+
+sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path)
+{
+    return sgm_trainer_load_with(trainer, path, NULL);
+}
+
+/* --- from trainer to trainer --- */
+
+sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options)
+{
+    sgm__parts wanted;
+    char **left;
+    SGM_TRY(sgm_trainer_status(to));
+    SGM_TRY(sgm_trainer_status(from));
+    if (to == from)
+        return SGM_OK;
+    sgm_status status = sgm__parts_read(options, "sgm_trainer_copy_parts", &wanted, &left);
+    sgm__parts all = wanted;
+    if (all.parts == 0)
+        all.parts = SGM_PART_EVERYTHING;
+    sgm_bundle *bundle = status == SGM_OK ? make_bundle(from, &all) : NULL;
+    if (status == SGM_OK)
+        status = bundle != NULL ? load_bundle(to, bundle, &wanted, from->name, left) : sgm_last_status();
+    sgm_bundle_free(bundle);
+    sgm__parts_free(&wanted);
+    return status;
+}
+
+sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
+{
+    SGM_TRY(sgm_trainer_status(to));
+    bool needs_network = to->network == NULL;
+    return sgm_trainer_copy_parts(to, from,
+                                  .parts = SGM_PART_PARAMETERS | (needs_network ? SGM_PART_NETWORK : 0u));
+}
+
+/* --- looking: tensors are not read --- */
+
+char *sgm_checkpoint_network(const char *path)
+{
+    sgm_bundle *bundle = sgm__bundle_load_texts(path);
+    if (bundle == NULL)
+        return NULL;
+    const char *notation = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
+    char *copy = NULL;
+    sgm__saved_state state;
+    if (notation == NULL)
+        sgm_fail(SGM_ERROR_FORMAT, "'%s' is no checkpoint: it has tensors, but no network", path);
+    else if (sgm__state_open(&state, bundle, path) == SGM_OK)
+        copy = sgm__strdup(notation);
+    if (notation != NULL)
+        sgm__state_close(&state);
+    sgm_bundle_free(bundle);
+    return copy;
+}
+
+sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts)
+{
+    sgm__saved_state state;
+    sgm_bundle *bundle = sgm__bundle_load_texts(path);
+    if (bundle == NULL)
+        return sgm_last_status();
+    sgm_status status = sgm__state_open(&state, bundle, path);
+    *parts = state.parts;
+    sgm__state_close(&state);
+    sgm_bundle_free(bundle);
+    return status;
+}

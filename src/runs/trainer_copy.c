@@ -1,0 +1,78 @@
+/* Another trainer of the same parts. */
+#include "runs/trainer_copy.h"
+#include "data/dataset.h"
+#include "journal/changes.h"
+#include "trainer/trainer_lock.h"
+
+static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
+{
+    if (from->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", from->name);
+    char *notation = sgm_network_text(from->network);
+    if (notation == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm_trainer_network(to, notation);
+    sgm_string_free(notation);
+    return status;
+}
+
+static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
+{
+    if (from->training == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", from->name);
+    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(from->training)));
+    for (size_t i = 0; i < from->validation_count; i++)
+        SGM_TRY(sgm_trainer_add_data(to, from->validation[i].name,
+                                     sgm__iterator_copy(from->validation[i].iterator)));
+    return SGM_OK;
+}
+
+static sgm_status copy_optimiser(sgm_trainer *to, const sgm_trainer *from)
+{
+    if (from->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no optimiser yet", from->name);
+    sgm_optimiser *copy = sgm__calloc(1, sizeof *copy);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    *copy = *from->optimiser;
+    to->next_accumulate = from->next_accumulate;
+    return sgm_trainer_optimiser(to, copy);
+}
+
+static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
+{
+    for (size_t i = 0; i < from->rule_count; i++)
+        SGM_TRY(sgm_trainer_initialiser(to, from->rules[i].pattern,
+                                        sgm__initialiser_copy(from->rules[i].initialiser)));
+    for (size_t i = 0; i < from->modifier_count; i++)
+        SGM_TRY(sgm_trainer_modifier(to, from->modifiers[i].pattern,
+                                     sgm__modifier_copy(from->modifiers[i].modifier)));
+    for (size_t i = 0; i < from->frozen_count; i++)
+        SGM_TRY(sgm_trainer_freeze(to, from->frozen[i]));
+    return SGM_OK;
+}
+
+static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
+{
+    to->settings.seed = from->settings.seed;
+    SGM_TRY(copy_network(to, from));
+    SGM_TRY(copy_data(to, from));
+    SGM_TRY(copy_optimiser(to, from));
+    SGM_TRY(copy_rules(to, from));
+    if (from->strategy != NULL)
+        SGM_TRY(from->strategy->copy(to, from));
+    SGM_TRY(sgm__hooks_copy(from, to));
+    return sgm__settings_copy(from, to);
+}
+
+sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from)
+{
+    sgm__trainer_lock(to); /* first: whoever waits for a second lock lets go of the one it has */
+    sgm_status status = sgm__trainer_enter(from);
+    if (status == SGM_OK) {
+        status = copy_all(to, from);
+        sgm__trainer_unlock(from);
+    }
+    sgm__trainer_unlock(to);
+    return status;
+}

@@ -1,0 +1,16 @@
+/* Another trainer that is put together as one that may be running. Internal. */
+#ifndef SGM_RUNS_TRAINER_COPY_H
+#define SGM_RUNS_TRAINER_COPY_H
+
+#include "trainer/trainer.h"
+
+/* Gives `to`, which is new and has no run yet, what `from` is made of: network, data (the same datasets),
+ * optimiser with its settings as they are now, initialisers, modifiers, what is frozen, operator, hooks.
+ * Waits for the step of `from`. Not copied are parameters and the place in the training (a checkpoint has
+ * them), observers of the program, and hooks of the program that cannot be copied, which the log names. */
+sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from);
+
+/* trainer_copy_hooks.c: attaches copies of the hooks of one trainer to another. */
+sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to);
+
+#endif

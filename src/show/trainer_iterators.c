@@ -1,0 +1,129 @@
+/* Iterators in the registry: that of training, and those of validation. */
+#include "data/dataset.h"
+#include "registry/pattern.h"
+#include "show/show.h"
+#include "show/trainer_publish.h"
+
+/* --- which one: the bound row is the name of validation data, NULL for training --- */
+
+static sgm_iterator *iterator_of(const sgm__bound *bound)
+{
+    const sgm_trainer *trainer = bound->trainer;
+    if (bound->row == NULL)
+        return trainer->training;
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        if (trainer->validation[i].name == bound->row)
+            return trainer->validation[i].iterator;
+    return NULL;
+}
+
+static const char *last_part(const sgm__bound *bound)
+{
+    return strrchr(bound->identifier, '.') + 1;
+}
+
+static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
+{
+    return sgm_iterator_get(iterator_of(bound), last_part(bound), content);
+}
+
+/* Before the first batch of an epoch it counts at once, and the epoch's length changes. */
+static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
+{
+    sgm_trainer *trainer = bound->trainer;
+    SGM_TRY(sgm_iterator_set(iterator_of(bound), last_part(bound), content));
+    return bound->row == NULL && trainer->batches > 0
+               ? sgm_iterator_batches(trainer->training, &trainer->batches)
+               : SGM_OK;
+}
+
+static const sgm__access setting_access = {.get = get_setting, .set = set_setting};
+
+/* --- where it stands --- */
+
+static const sgm_option epoch_row = {
+    .name = "epoch", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "epochs that have ended"};
+static const sgm_option batch_row = {
+    .name = "batch", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "batches of this epoch so far"};
+static const sgm_option batches_row = {
+    .name = "batches", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "batches of this epoch in all"};
+
+static sgm_status get_epoch(const sgm__bound *bound, sgm_content *content)
+{
+    sgm_iterator_state state;
+    sgm_iterator_get_state(iterator_of(bound), &state);
+    *content = sgm_integer_content(state.epoch);
+    return SGM_OK;
+}
+
+static sgm_status get_batch(const sgm__bound *bound, sgm_content *content)
+{
+    sgm_iterator_state state;
+    sgm_iterator_get_state(iterator_of(bound), &state);
+    *content = sgm_integer_content(state.batches);
+    return SGM_OK;
+}
+
+static sgm_status get_batches(const sgm__bound *bound, sgm_content *content)
+{
+    int64_t batches = 0;
+    SGM_TRY(sgm_iterator_batches(iterator_of(bound), &batches));
+    *content = sgm_integer_content(batches);
+    return SGM_OK;
+}
+
+static const sgm__access epoch_access = {.get = get_epoch}, batch_access = {.get = get_batch},
+                         batches_access = {.get = get_batches};
+
+/* --- publishing --- */
+
+static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
+                                   sgm_iterator *iterator, const char *name)
+{
+    size_t all;
+    const sgm_setting *settings = sgm_iterator_settings(&all);
+    for (size_t i = 0; i < sgm__iterator_setting_count(iterator); i++) {
+        sgm_option row = settings[i].option;
+        if (name != NULL)
+            row.effect = "from the next validation on";
+        const sgm_option *kept = name != NULL ? sgm__trainer_keep_row(trainer, &row) : &settings[i].option;
+        if (kept == NULL)
+            return SGM_ERROR_MEMORY;
+        SGM_TRY(sgm__publish_value(trainer, registry, prefix, kept, &setting_access, name));
+    }
+    return SGM_OK;
+}
+
+static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char *prefix,
+                          sgm_iterator *iterator, const char *name)
+{
+    sgm_registry *registry;
+    if (sgm_registry_has(parent, "iterator"))
+        SGM_TRY(sgm_registry_remove(parent, "iterator"));
+    SGM_TRY(sgm__publish_child(parent, "iterator", "iterator", &registry));
+    SGM_TRY(publish_settings(trainer, registry, prefix, iterator, name));
+    if (name == NULL) { /* those of validation are at their beginning whenever one can look */
+        SGM_TRY(sgm__publish_value(trainer, registry, prefix, &epoch_row, &epoch_access, name));
+        SGM_TRY(sgm__publish_value(trainer, registry, prefix, &batch_row, &batch_access, name));
+    }
+    return sgm__publish_value(trainer, registry, prefix, &batches_row, &batches_access, name);
+}
+
+sgm_status sgm__trainer_publish_training(sgm_trainer *trainer)
+{
+    return publish(trainer, trainer->registry, "iterator.", trainer->training, NULL);
+}
+
+sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
+{
+    sgm_registry *parent;
+    char *part = sgm__identifier_part(name);
+    char *prefix = part != NULL ? sgm__format("%s.iterator.", part) : NULL;
+    sgm_status status = prefix != NULL ? sgm__publish_child(trainer->registry, part, "validation", &parent)
+                                       : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = publish(trainer, parent, prefix, iterator, name);
+    sgm__free(prefix);
+    sgm__free(part);
+    return status;
+}

@@ -1,0 +1,284 @@
+/* The network in the registry: facts, layers with their arguments, costs. */
+#include "show/show.h"
+#include "show/trainer_publish.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define LAYERS "network.layers."
+#define COSTS "optimiser.costs."
+
+static sgm_option row_of(const sgm_argument *argument)
+{
+    static const sgm_kind kinds[] = {
+        [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
+        [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
+        [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
+    sgm_kind kind = kinds[argument->kind];
+    bool bounded = kind == SGM_KIND_INTEGER || kind == SGM_KIND_NUMBER;
+    return (sgm_option){.name = argument->name,
+                        .kind = kind,
+                        .minimum = bounded ? argument->minimum : 0,
+                        .maximum = bounded ? argument->maximum : 0,
+                        .default_value = argument->default_value,
+                        .default_text = argument->default_text,
+                        .read_only = !argument->live,
+                        .live = argument->live,
+                        .doc = argument->doc != NULL ? argument->doc : "an argument of the layer"};
+}
+
+/* --- arguments --- */
+
+/* "network.layers.LAYER.NAME": which layer, and the argument's name. */
+static size_t layer_of(const sgm__bound *bound, const char **name)
+{
+    const sgm_network *network = bound->trainer->network;
+    const char *layer = bound->identifier + strlen(LAYERS);
+    const char *dot = strchr(layer, '.');
+    size_t length = (size_t)(dot - layer), index = 0;
+    const char *known;
+    while ((known = sgm_network_layer_name(network, index)) != NULL &&
+           (strlen(known) != length || memcmp(known, layer, length) != 0))
+        index++;
+    *name = dot + 1;
+    return index;
+}
+
+static sgm_status get_argument(const sgm__bound *bound, sgm_content *content)
+{
+    const char *name;
+    size_t layer = layer_of(bound, &name);
+    return sgm_network_argument(bound->trainer->network, layer, name, content);
+}
+
+/* It is part of the programs, which are re-recorded. */
+static sgm_status set_argument(const sgm__bound *bound, const sgm_content *content)
+{
+    const char *name;
+    size_t layer = layer_of(bound, &name);
+    SGM_TRY(sgm_network_set_argument(bound->trainer->network, layer, name, content));
+    sgm__trainer_forget_programs(bound->trainer);
+    return SGM_OK;
+}
+
+static const sgm__access live_argument = {.get = get_argument, .set = set_argument},
+                         fixed_argument = {.get = get_argument};
+
+static sgm_status publish_arguments(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
+                                    const sgm_layer_type *type)
+{
+    for (size_t i = 0; i < type->argument_count; i++) {
+        sgm_option made = row_of(&type->arguments[i]);
+        const sgm_option *row = sgm__trainer_keep_row(trainer, &made);
+        if (row == NULL)
+            return SGM_ERROR_MEMORY;
+        SGM_TRY(sgm__publish_value(trainer, registry, prefix, row,
+                                   row->live ? &live_argument : &fixed_argument, NULL));
+    }
+    return SGM_OK;
+}
+
+/* --- costs --- */
+
+static const sgm_option partial_row = {.name = "partial",
+                                       .kind = SGM_KIND_NUMBER,
+                                       .read_only = true,
+                                       .doc = "this cost of the newest minibatch, without its importance"};
+static const sgm_option importance_row = {.name = "importance",
+                                          .kind = SGM_KIND_NUMBER,
+                                          .read_only = true,
+                                          .doc = "the factor of this cost in the total"};
+
+static sgm_status get_partial(const sgm__bound *bound, sgm_content *content)
+{
+    const sgm__cost *cost = bound->row;
+    *content = sgm_number_content(cost->newest);
+    return SGM_OK;
+}
+
+static sgm_status get_one(const sgm__bound *bound, sgm_content *content)
+{
+    (void)bound;
+    *content = sgm_number_content(1);
+    return SGM_OK;
+}
+
+static const sgm__access partial_access = {.get = get_partial}, one_access = {.get = get_one};
+
+static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **cost)
+{
+    SGM_TRY(
+        sgm__reserve(&trainer->costs, &trainer->cost_capacity, trainer->cost_count + 1, sizeof(sgm__cost *)));
+    *cost = sgm__calloc(1, sizeof(sgm__cost));
+    if (*cost == NULL)
+        return SGM_ERROR_MEMORY;
+    (*cost)->newest = NAN;
+    (*cost)->output = sgm__format(SGM__COST_PREFIX "%s", layer);
+    (*cost)->part = sgm__format(SGM__COST_PART_PREFIX "%s", layer);
+    trainer->costs[trainer->cost_count++] = *cost;
+    return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* The importance is the layer's argument; under either name it is the same entry. */
+static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sgm_layer_type *type,
+                               const char *layer_prefix)
+{
+    sgm_registry *registry;
+    sgm__cost *cost;
+    char prefix[256];
+    SGM_TRY(add_cost(trainer, layer, &cost));
+    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &registry));
+    SGM_TRY(sgm__publish_child(registry, "costs", "costs", &registry));
+    SGM_TRY(sgm__publish_child(registry, layer, type->name, &registry));
+    snprintf(prefix, sizeof prefix, COSTS "%s.", layer);
+    SGM_TRY(sgm__publish_value(trainer, registry, prefix, &partial_row, &partial_access, cost));
+    for (size_t i = 0; i < type->argument_count; i++) {
+        sgm_option made = row_of(&type->arguments[i]);
+        if (strcmp(made.name, importance_row.name) != 0 || made.kind != SGM_KIND_NUMBER)
+            continue;
+        const sgm_option *row = sgm__trainer_keep_row(trainer, &made);
+        return row != NULL ? sgm__publish_value(trainer, registry, layer_prefix, row,
+                                                row->live ? &live_argument : &fixed_argument, NULL)
+                           : SGM_ERROR_MEMORY;
+    }
+    return sgm__publish_value(trainer, registry, prefix, &importance_row, &one_access, NULL);
+}
+
+static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *layer, sgm_value value)
+{
+    char *output = sgm__format("%s%s", prefix, layer);
+    if (output == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_output(graph, output, value);
+    sgm__free(output);
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
+{
+    const sgm_recording *recording = &trainer->recording;
+    if (recording->cost_count == 1 && recording->costs[0].importance == 1)
+        return SGM_OK; /* the total says it */
+    for (size_t i = 0; i < recording->cost_count; i++) {
+        const sgm_named_value *cost = &recording->costs[i];
+        SGM_TRY(record_cost(trainer->graph, SGM__COST_PREFIX, cost->name, cost->value));
+        if (part)
+            SGM_TRY(record_cost(trainer->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program)
+{
+    for (size_t i = 0; i < trainer->cost_count; i++) {
+        sgm__cost *cost = trainer->costs[i];
+        if (sgm_program_has_output(program, cost->output))
+            SGM_TRY(sgm_session_read_number(trainer->session, program, cost->output, &cost->newest));
+        else if (trainer->cost_count == 1)
+            cost->newest = trainer->newest_loss;
+    }
+    return SGM_OK;
+}
+
+/* --- the network --- */
+
+static const sgm_option notation_row = {
+    .name = "notation", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "the layers as they were described"};
+static const sgm_option count_row = {.name = "parameter_count",
+                                     .kind = SGM_KIND_INTEGER,
+                                     .read_only = true,
+                                     .doc = "numbers in all parameters; known once the trainer is prepared"};
+
+static sgm_status get_notation(const sgm__bound *bound, sgm_content *content)
+{
+    char *text = sgm_network_text(bound->trainer->network);
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = text}};
+    return text != NULL ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status get_count(const sgm__bound *bound, sgm_content *content)
+{
+    const sgm_recording *recording = &bound->trainer->recording;
+    int64_t count = 0;
+    for (size_t i = 0; i < recording->parameter_count; i++)
+        count += sgm_shape_elements(&recording->parameters[i].type.shape);
+    *content = sgm_integer_content(count);
+    return recording->input_count + recording->parameter_count > 0
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "the trainer is not prepared yet, so nobody knows the shapes");
+}
+
+static const sgm__access notation_access = {.get = get_notation}, count_access = {.get = get_count};
+
+/* Where data come in and go out, and what is between. */
+static const char *place_of(const sgm_layer_type *type)
+{
+    return (type->flags & SGM_LAYER_COST) != 0 ? "cost"
+           : type->max_inputs == 0             ? "external_input"
+           : strcmp(type->name, "output") == 0 ? "external_output"
+                                               : "internal";
+}
+
+static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size_t index)
+{
+    const char *name = sgm_network_layer_name(trainer->network, index);
+    const sgm_layer_type *type = sgm_network_layer_type(trainer->network, index);
+    sgm_registry *layer;
+    char prefix[256];
+    snprintf(prefix, sizeof prefix, LAYERS "%s.", name);
+    SGM_TRY(sgm__publish_child(layers, name, type->name, &layer));
+    SGM_TRY(sgm_registry_tag(layer, "layer"));
+    SGM_TRY(sgm_registry_tag(layer, place_of(type)));
+    SGM_TRY(publish_arguments(trainer, layer, prefix, type));
+    return (type->flags & SGM_LAYER_COST) != 0 ? publish_cost(trainer, name, type, prefix) : SGM_OK;
+}
+
+static void forget_costs(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->cost_count; i++) {
+        sgm__free(trainer->costs[i]->output);
+        sgm__free(trainer->costs[i]->part);
+        sgm__free(trainer->costs[i]);
+    }
+    trainer->cost_count = 0;
+}
+
+/* With all that belongs to a network which was there before. */
+static sgm_status take_out_old(sgm_trainer *trainer)
+{
+    static const char *const below[] = {"costs", "gradients", "updates"};
+    sgm_registry *optimiser;
+    if (sgm_registry_has(trainer->registry, "network"))
+        SGM_TRY(sgm_registry_remove(trainer->registry, "network"));
+    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (sgm_registry_has(optimiser, below[i]))
+            SGM_TRY(sgm_registry_remove(optimiser, below[i]));
+    forget_costs(trainer);
+    trainer->published = 0;
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_publish_network(sgm_trainer *trainer)
+{
+    sgm_registry *network, *layers;
+    SGM_TRY(take_out_old(trainer));
+    if (trainer->network == NULL)
+        return SGM_OK;
+    SGM_TRY(sgm__publish_child(trainer->registry, "network", "network", &network));
+    SGM_TRY(sgm__publish_value(trainer, network, "network.", &notation_row, &notation_access, NULL));
+    SGM_TRY(sgm__publish_value(trainer, network, "network.", &count_row, &count_access, NULL));
+    SGM_TRY(sgm__publish_child(network, "layers", "layers", &layers));
+    for (size_t i = 0; i < sgm_network_layers(trainer->network); i++)
+        SGM_TRY(publish_layer(trainer, layers, i));
+    return SGM_OK;
+}
+
+void sgm__trainer_unpublish_network(sgm_trainer *trainer)
+{
+    forget_costs(trainer);
+    sgm__free(trainer->costs);
+    for (size_t i = 0; i < trainer->row_count; i++)
+        sgm__free(trainer->rows[i]);
+    sgm__free(trainer->rows);
+}

@@ -1,0 +1,258 @@
+/* The optimiser's settings in the registry: numbers, the schedule, what is frozen. */
+#include "registry/pattern.h"
+#include "show/show.h"
+#include "show/trainer_publish.h"
+
+#include <stdio.h>
+
+#define PREFIX "optimiser."
+
+static sgm_status no_optimiser(void)
+{
+    return sgm_fail(SGM_ERROR_STATE, "the trainer has no optimiser yet");
+}
+
+/* The name of a setting in the optimiser's own tables. */
+static const char *setting_name(const sgm__bound *bound)
+{
+    return bound->identifier + strlen(PREFIX);
+}
+
+static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
+{
+    void *options;
+    if (bound->trainer->optimiser == NULL)
+        return no_optimiser();
+    SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
+    const sgm_setting *setting =
+        sgm__optimiser_setting(bound->trainer->optimiser, setting_name(bound), &options);
+    return sgm_setting_get(setting, options, content);
+}
+
+/* The learning rate is fed; the others are part of the program, which is re-recorded. */
+static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
+{
+    if (!bound->trainer->restoring) /* what a folder has from another optimiser does no harm */
+        SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
+    SGM_TRY(sgm_optimiser_set(bound->trainer->optimiser, setting_name(bound), content));
+    sgm__trainer_forget_programs(bound->trainer);
+    return SGM_OK;
+}
+
+static const sgm__access setting_access = {.get = get_setting, .set = set_setting};
+
+/* --- gradients of several minibatches --- */
+
+static sgm_status get_accumulate(const sgm__bound *bound, sgm_content *content)
+{
+    const sgm_trainer *trainer = bound->trainer;
+    if (trainer->optimiser == NULL)
+        return no_optimiser();
+    *content = sgm_integer_content(trainer->next_accumulate > 0 ? trainer->next_accumulate
+                                                                : trainer->optimiser->options.accumulate);
+    return SGM_OK;
+}
+
+static sgm_status set_accumulate(const sgm__bound *bound, const sgm_content *content)
+{
+    bound->trainer->next_accumulate = content->as.integer;
+    return SGM_OK;
+}
+
+static const sgm__access accumulate_access = {.get = get_accumulate, .set = set_accumulate};
+
+/* Another number counts from the first minibatch of an update on: gradients are neither lost nor counted
+ * twice. */
+bool sgm__trainer_updates_next(sgm_trainer *trainer)
+{
+    sgm_optimiser_options *options = &trainer->optimiser->options;
+    if (trainer->position.accumulated == 0 && trainer->next_accumulate > 0) {
+        if (options->accumulate != trainer->next_accumulate)
+            sgm__trainer_forget_programs(trainer);
+        options->accumulate = trainer->next_accumulate;
+        trainer->next_accumulate = 0;
+    }
+    return trainer->position.accumulated + 1 >= options->accumulate;
+}
+
+/* --- the moving average --- */
+
+/* An average that was switched off is of long ago: it begins anew, as the parameters are now. */
+static sgm_status restart_averages(sgm_trainer *trainer)
+{
+    const char *name;
+    SGM_TRY(sgm__trainer_collect(trainer));
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
+            continue;
+        sgm_tensor *value = sgm_session_get(trainer->session, name + strlen(SGM__AVERAGE_PREFIX));
+        sgm_status status =
+            value != NULL ? sgm_session_set(trainer->session, name, value) : sgm_last_status();
+        sgm_tensor_free(value);
+        if (status == SGM_OK)
+            status = sgm__trainer_state_was_set(trainer, name);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_status set_average(const sgm__bound *bound, const sgm_content *content)
+{
+    if (bound->trainer->optimiser->options.average == 0 && !bound->trainer->restoring)
+        SGM_TRY(restart_averages(bound->trainer));
+    return set_setting(bound, content);
+}
+
+static const sgm__access average_access = {.get = get_setting, .set = set_average};
+
+/* --- what is frozen --- */
+
+static const sgm_option frozen_row = {
+    .name = "frozen",
+    .kind = SGM_KIND_TEXT,
+    .live = true,
+    .doc = "parameters that stay as they are: patterns with commas between them, \"*.weights, 3-dense.*\""};
+
+static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
+{
+    const sgm_trainer *trainer = bound->trainer;
+    sgm__text text = {0};
+    sgm__text_append(&text, "%s", "");
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", trainer->frozen[i]);
+    char *list = sgm__text_take(&text);
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
+    return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+typedef struct pattern_list {
+    char **items;
+    size_t count, capacity;
+} pattern_list;
+
+static void free_list(pattern_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        sgm__free(list->items[i]);
+    sgm__free(list->items);
+}
+
+/* One pattern of the text; nothing between two commas is a mistake, nothing at all an empty list. */
+static sgm_status add_pattern(pattern_list *list, const char *text, size_t length)
+{
+    while (length > 0 && (text[0] == ' ' || text[0] == '\t')) {
+        text++;
+        length--;
+    }
+    while (length > 0 && (text[length - 1] == ' ' || text[length - 1] == '\t'))
+        length--;
+    SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof(char *)));
+    char *pattern = sgm__strndup(text, length);
+    if (pattern == NULL)
+        return SGM_ERROR_MEMORY;
+    list->items[list->count++] = pattern;
+    return sgm__pattern_check(pattern);
+}
+
+static sgm_status read_patterns(const char *text, pattern_list *list)
+{
+    if (text[strspn(text, " \t")] == '\0')
+        return SGM_OK;
+    for (;; text++) {
+        size_t length = strcspn(text, ",");
+        SGM_TRY(add_pattern(list, text, length));
+        text += length;
+        if (*text == '\0')
+            return SGM_OK;
+    }
+}
+
+/* A parameter that is frozen in the middle of an accumulation begins the next one with nothing. */
+static sgm_status drop_accumulated(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
+        const char *name = trainer->recording.parameters[i].name;
+        char *slot = sgm__format(SGM__SLOT_PREFIX "accumulated.%s", name);
+        sgm_type type;
+        sgm_status status = slot != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+        if (status == SGM_OK && sgm__trainer_is_frozen(trainer, name) &&
+            sgm_session_has(trainer->session, slot)) {
+            status = sgm_session_state_type(trainer->session, slot, &type);
+            sgm_tensor *zeros = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
+            if (zeros != NULL)
+                status = sgm_session_set(trainer->session, slot, zeros);
+            if (zeros != NULL && status == SGM_OK)
+                status = sgm__trainer_state_was_set(trainer, slot);
+            else if (zeros == NULL && status == SGM_OK)
+                status = SGM_ERROR_MEMORY;
+            sgm_tensor_free(zeros);
+        }
+        sgm__free(slot);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content)
+{
+    sgm_trainer *trainer = bound->trainer;
+    pattern_list list = {0};
+    sgm_status status = read_patterns(content->as.text, &list);
+    if (status == SGM_OK)
+        status = sgm__trainer_check_frozen(trainer, list.items, list.count);
+    if (status != SGM_OK) {
+        free_list(&list);
+        return status;
+    }
+    pattern_list old = {trainer->frozen, trainer->frozen_count, trainer->frozen_capacity};
+    free_list(&old);
+    trainer->frozen = list.items;
+    trainer->frozen_count = list.count;
+    trainer->frozen_capacity = list.capacity;
+    sgm__trainer_forget_programs(trainer);
+    return trainer->restoring ? SGM_OK : drop_accumulated(trainer);
+}
+
+static const sgm__access frozen_access = {.get = get_frozen, .set = set_frozen};
+
+/* --- all --- */
+
+static const sgm_option type_row = {
+    .name = "type", .kind = SGM_KIND_TEXT, .read_only = true, .doc = "of the optimiser"};
+
+static sgm_status get_type(const sgm__bound *bound, sgm_content *content)
+{
+    if (bound->trainer->optimiser == NULL)
+        return no_optimiser();
+    *content = (sgm_content){SGM_KIND_TEXT, {.text = sgm__strdup(bound->trainer->optimiser->type->name)}};
+    return content->as.text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static const sgm__access type_access = {.get = get_type};
+
+static const sgm__access *access_of(const char *name)
+{
+    return strcmp(name, "accumulate") == 0 ? &accumulate_access
+           : strcmp(name, "average") == 0  ? &average_access
+                                           : &setting_access;
+}
+
+sgm_status sgm__publish_settings(sgm_trainer *trainer)
+{
+    size_t count;
+    sgm_registry *optimiser, *schedule;
+    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
+    trainer = trainer->owner; /* all replicas have its settings */
+    SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &type_row, &type_access, NULL));
+    const sgm_setting *rows = sgm_optimiser_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &rows[i].option,
+                                   access_of(rows[i].option.name), NULL));
+    SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &frozen_row, &frozen_access, NULL));
+    SGM_TRY(sgm__publish_child(optimiser, "schedule", "schedule", &schedule));
+    rows = sgm_schedule_settings(&count);
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(sgm__publish_value(trainer, schedule, PREFIX SGM__SCHEDULE_PREFIX, &rows[i].option,
+                                   &setting_access, NULL));
+    return SGM_OK;
+}

@@ -1,0 +1,52 @@
+/* Words of rules, criteria and time steps, with errors that name the column. Internal. */
+#ifndef SGM_TEXT_PHRASE_H
+#define SGM_TEXT_PHRASE_H
+
+#include "base/base.h"
+#include <sigma/time.h>
+
+#define SGM__PHRASE_LONGEST 65536 /* bytes */
+#define SGM__IDENTIFIER_LONGEST 255
+#define SGM__PHRASE_MAXIMUM_COUNT ((int64_t)1 << 53) /* a double holds every count up to here */
+
+typedef enum sgm__phrase_kind {
+    SGM__PHRASE_END,
+    SGM__PHRASE_WORD, /* a keyword or an identifier: "network.layers.*<dense>.weights" */
+    SGM__PHRASE_NUMBER,
+    SGM__PHRASE_STRING, /* between double quotes; \" and \\ in it */
+    SGM__PHRASE_SIGN,   /* ( ) , < <= == >= > = += -= *= /= */
+    SGM__PHRASE_STRANGE
+} sgm__phrase_kind;
+
+/* A place in a text, and the token there. */
+typedef struct sgm__phrase {
+    const char *text;
+    size_t at, length; /* the token */
+    sgm__phrase_kind kind;
+    unsigned depth; /* of brackets and negations around it */
+} sgm__phrase;
+
+sgm_status sgm__phrase_begin(sgm__phrase *phrase, const char *text); /* at the first token */
+void sgm__phrase_next(sgm__phrase *phrase);
+bool sgm__phrase_is(const sgm__phrase *phrase, const char *token); /* never true of a string */
+bool sgm__phrase_take(sgm__phrase *phrase, const char *token);     /* goes on when it is this one */
+/* "column 7: expected `what`, found 'stalss'; did you mean 'stalls'?" */
+sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, const char *const *keywords,
+                                size_t count);
+/* "column 7: " and a message */
+sgm_status sgm__phrase_fail(const sgm__phrase *phrase, size_t at, const char *format, ...) SGM_PRINTF(3, 4);
+/* Puts "column 7: " before the newest error. */
+sgm_status sgm__phrase_within(const sgm__phrase *phrase, size_t at);
+
+sgm_status sgm__phrase_number(sgm__phrase *phrase, double *value);
+sgm_status sgm__phrase_count(sgm__phrase *phrase, const char *of, int64_t *count); /* a whole number from 1 */
+sgm_status sgm__phrase_string(sgm__phrase *phrase, const char *what, char **string);
+sgm_status sgm__phrase_identifier(sgm__phrase *phrase, char **identifier);
+
+/* Whether a text would be read as one identifier. */
+bool sgm__is_identifier(const char *text);
+/* The shortest number that reads as the same; a string with its quotes. */
+void sgm__append_number(sgm__text *text, double value);
+void sgm__append_string(sgm__text *text, const char *string);
+
+#endif

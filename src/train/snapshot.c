@@ -1,0 +1,93 @@
+#include "train/snapshot.h"
+
+static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+        sgm_tensor *value = sgm_session_get(trainer->session, name);
+        sgm_status status = value != NULL ? sgm_bundle_add(states, name, value) : sgm_last_status();
+        sgm_tensor_free(value);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static sgm_status copy_data(sgm_trainer *trainer, sgm__snapshot *snapshot)
+{
+    snapshot->has_data = trainer->training != NULL;
+    if (!snapshot->has_data)
+        return SGM_OK;
+    sgm_iterator_get_state(trainer->training, &snapshot->place);
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    SGM_TRY(sgm_dataset_get_state(dataset, NULL, &snapshot->dataset_count));
+    snapshot->dataset = sgm__calloc(snapshot->dataset_count + 1, sizeof(double));
+    if (snapshot->dataset == NULL)
+        return SGM_ERROR_MEMORY;
+    return sgm_dataset_get_state(dataset, snapshot->dataset, &snapshot->dataset_count);
+}
+
+sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
+{
+    sgm__snapshot *snapshot = sgm__calloc(1, sizeof *snapshot);
+    if (snapshot == NULL)
+        return NULL;
+    snapshot->position = trainer->position;
+    snapshot->newest_loss = trainer->newest_loss;
+    snapshot->states = sgm_bundle_create();
+    if (snapshot->states != NULL && sgm__trainer_collect(trainer) == SGM_OK &&
+        copy_states(trainer, snapshot->states) == SGM_OK && copy_data(trainer, snapshot) == SGM_OK)
+        return snapshot;
+    sgm__snapshot_free(snapshot);
+    return NULL;
+}
+
+sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snapshot)
+{
+    for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
+        const char *name = sgm_bundle_name(snapshot->states, i);
+        SGM_TRY(sgm_session_set(trainer->session, name, sgm_bundle_get(snapshot->states, name)));
+    }
+    sgm__trainer_restart_workers(trainer);
+    trainer->position = snapshot->position;
+    trainer->newest_loss = snapshot->newest_loss;
+    if (!snapshot->has_data || trainer->training == NULL)
+        return SGM_OK;
+    if (snapshot->dataset_count > 0)
+        SGM_TRY(sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), snapshot->dataset,
+                                      snapshot->dataset_count));
+    return sgm_iterator_set_state(trainer->training, &snapshot->place);
+}
+
+void sgm__snapshot_free(sgm__snapshot *snapshot)
+{
+    if (snapshot == NULL)
+        return;
+    sgm_bundle_free(snapshot->states);
+    sgm__free(snapshot->dataset);
+    sgm__free(snapshot);
+}
+
+/* By the exponents, which compilers look at in vectors. */
+static bool is_finite(const sgm_tensor *tensor)
+{
+    const void *data = sgm_tensor_const_data(tensor);
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(tensor));
+    bool bad = false;
+    if (sgm_tensor_dtype(tensor) == SGM_FLOAT32)
+        for (int64_t i = 0; i < count; i++)
+            bad |= (((const uint32_t *)data)[i] & 0x7f800000U) == 0x7f800000U;
+    else if (sgm_tensor_dtype(tensor) == SGM_FLOAT64)
+        for (int64_t i = 0; i < count; i++)
+            bad |= (((const uint64_t *)data)[i] & 0x7ff0000000000000U) == 0x7ff0000000000000U;
+    return !bad;
+}
+
+const char *sgm__snapshot_bad_state(const sgm__snapshot *snapshot)
+{
+    for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
+        const char *name = sgm_bundle_name(snapshot->states, i);
+        if (!is_finite(sgm_bundle_get(snapshot->states, name)))
+            return name;
+    }
+    return NULL;
+}

@@ -1,0 +1,65 @@
+/* Hooks of a trainer or of its replicas, and what checkpoints keep of them. */
+#include "train/trainer_hooks.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
+
+#include <stdio.h>
+
+sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
+                                  char **name)
+{
+    return trainer->strategy != NULL && sgm__hook_is_local(hook)
+               ? trainer->strategy->attach(trainer, hook, how, attached, name)
+               : sgm__hooks_attach_as(trainer->hooks, hook, how, attached, name);
+}
+
+sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state)
+{
+    char **texts = NULL;
+    size_t count = 0;
+    sgm_status status = sgm__hooks_stored(trainer->hooks, &texts, &count);
+    json_t *list = json_array();
+    for (size_t i = 0; i < count; i++) {
+        json_array_append_new(list, json_string(texts[i]));
+        sgm__free(texts[i]);
+    }
+    sgm__free(texts);
+    json_object_set_new(state, "attached", list);
+    return status;
+}
+
+/* One that cannot be made any more is no reason to lose a training. */
+void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loaded_hooks *loaded)
+{
+    const json_t *list = json_object_get(state, "attached");
+    size_t count = json_array_size(list);
+    *loaded = (sgm__loaded_hooks){.items = count > 0 ? sgm__calloc(count, sizeof(sgm_hook *)) : NULL};
+    for (size_t i = 0; i < count && loaded->items != NULL; i++) {
+        const char *text = json_string_value(json_array_get(list, i));
+        sgm_hook *hook = sgm_hook_parse(text != NULL ? text : "");
+        bool attached = false;
+        if (hook == NULL ||
+            sgm__hooks_attach_as(trainer->hooks, hook, SGM__ATTACHED_STORED, &attached, NULL) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, trainer->name, "the checkpoint's hook '%.200s' is left out: %s",
+                     text != NULL ? text : "", sgm_last_error());
+        if (attached)
+            loaded->items[loaded->count++] = hook;
+        else
+            sgm_hook_free(hook);
+    }
+}
+
+void sgm__loaded_hooks_end(sgm_trainer *trainer, sgm__loaded_hooks *loaded, bool stay)
+{
+    char message[1024];
+    sgm_status status = sgm_last_status();
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    for (size_t i = 0; i < loaded->count; i++) {
+        if (!stay)
+            sgm__hooks_detach(trainer->hooks, loaded->items[i]);
+        sgm_hook_free(loaded->items[i]);
+    }
+    sgm__free(loaded->items);
+    if (!stay)
+        sgm_fail(status, "%s", message);
+}

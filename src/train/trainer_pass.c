@@ -1,0 +1,436 @@
+/* Passes over data without training: sums of loss and correct predictions, and what outputs were next to
+ * targets.
+ */
+#include "data/dataset.h"
+#include "metrics/metrics.h"
+#include "registry/pattern.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- gathering --- */
+
+/* Examples so far, one after the other. */
+typedef struct gathered {
+    char *bytes;
+    size_t length, capacity;
+    sgm_dtype dtype;
+    sgm_shape shape; /* of all; rank 0: nothing yet */
+} gathered;
+
+/* What a pass is to remember; names NULL: the first. */
+typedef struct gathering {
+    const char *output, *field;
+    gathered outputs, targets;
+    char message[512]; /* of `status` */
+    sgm_status status;
+} gathering;
+
+static void let_go(void *bytes)
+{
+    sgm__free(bytes);
+}
+
+static bool same_examples(const gathered *all, sgm_dtype dtype, const sgm_shape *shape)
+{
+    bool same = all->dtype == dtype && all->shape.rank == shape->rank;
+    for (int32_t i = 1; i < shape->rank && same; i++)
+        same = all->shape.dims[i] == shape->dims[i];
+    return same;
+}
+
+/* Room for a batch; a view of it that does not own the memory. */
+static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, const sgm_shape *shape)
+{
+    char before[128], now[128];
+    size_t size = (size_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype), needed;
+    if (shape->rank < 1 || (all->shape.rank > 0 && !same_examples(all, dtype, shape))) {
+        sgm_fail(SGM_ERROR_SHAPE, "'%s' cannot be put together: minibatches of %s %s and %s %s", name,
+                 sgm_dtype_name(all->dtype), sgm_shape_text(&all->shape, before, sizeof before),
+                 sgm_dtype_name(dtype), sgm_shape_text(shape, now, sizeof now));
+        return NULL;
+    }
+    if (sgm__add_overflows(all->length, size, &needed)) {
+        sgm__fail_memory(SIZE_MAX);
+        return NULL;
+    }
+    if (sgm__reserve(&all->bytes, &all->capacity, needed, 1) != SGM_OK)
+        return NULL;
+    int64_t examples = all->shape.rank > 0 ? all->shape.dims[0] : 0;
+    all->dtype = dtype;
+    all->shape = *shape;
+    all->shape.dims[0] += examples;
+    sgm_tensor *room = sgm_tensor_wrap(dtype, shape, all->bytes + all->length, NULL, NULL);
+    all->length = needed;
+    return room;
+}
+
+/* What is remembered of sequences: the steps that count, one after the other, whichever example they are of.
+ */
+typedef struct counted {
+    double *lengths; /* of the examples; NULL: the examples themselves are remembered */
+    int64_t steps, rows;
+} counted;
+
+/* Steps are told apart where the first output and its targets have as many of them. */
+static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
+                               const sgm_shape *outputs, const sgm_shape *targets, counted *found)
+{
+    const sgm_recording *recording = &trainer->recording;
+    bool first = to->output == NULL ||
+                 (recording->output_count > 0 && strcmp(to->output, recording->outputs[0].name) == 0);
+    *found = (counted){0};
+    if (!first || outputs->rank < 2 || targets->rank < 2 || outputs->dims[1] != targets->dims[1] ||
+        !sgm_program_has_output(program, SGM__LENGTHS))
+        return SGM_OK;
+    sgm_shape shape = sgm_shape_of(outputs->dims[0]);
+    sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT64, &shape);
+    found->lengths = sgm__calloc((size_t)shape.dims[0] + 1, sizeof *found->lengths);
+    sgm_status status = lengths != NULL && found->lengths != NULL
+                            ? sgm_session_read(trainer->session, program, SGM__LENGTHS, lengths)
+                            : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm_tensor_read(lengths, found->lengths, (size_t)shape.dims[0]);
+    for (int64_t i = 0; i < shape.dims[0] && status == SGM_OK; i++)
+        found->rows += (int64_t)found->lengths[i];
+    found->steps = outputs->dims[1];
+    sgm_tensor_free(lengths);
+    return status;
+}
+
+/* The steps that count of contiguous values (examples, steps, ...). */
+static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
+{
+    const sgm_shape *shape = sgm_tensor_shape(values);
+    size_t examples = (size_t)shape->dims[0], steps = (size_t)c->steps;
+    if (examples * steps == 0)
+        return;
+    size_t step =
+        (size_t)sgm_shape_elements(shape) / (examples * steps) * sgm_dtype_size(sgm_tensor_dtype(values));
+    const char *from = sgm_tensor_const_data(values);
+    char *next = sgm_tensor_data(to);
+    for (size_t i = 0; i < examples; i++) {
+        size_t bytes = (size_t)c->lengths[i] * step;
+        memcpy(next, from + i * steps * step, bytes);
+        next += bytes;
+    }
+}
+
+/* Adds contiguous values, or what counts of them. */
+static sgm_status add_values(gathered *all, const char *name, const counted *c, const sgm_tensor *values)
+{
+    sgm_shape shape = *sgm_tensor_shape(values);
+    if (c->lengths != NULL) {
+        shape = sgm_shape_make(shape.rank - 1, shape.dims + 1);
+        shape.dims[0] = c->rows;
+    }
+    sgm_tensor *room = add_room(all, name, sgm_tensor_dtype(values), &shape);
+    if (room == NULL)
+        return sgm__last_failure();
+    sgm_status status = SGM_OK;
+    if (c->lengths != NULL)
+        copy_counted(c, values, room);
+    else
+        status = sgm_tensor_assign(room, values);
+    sgm_tensor_free(room);
+    return status;
+}
+
+static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
+                              const sgm_block *block)
+{
+    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->first_targets;
+    counted c = {0};
+    if (name == NULL && trainer->recording.output_count > 0)
+        name = trainer->recording.outputs[0].name;
+    if (name == NULL || !sgm_program_has_output(program, name))
+        return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
+    sgm_tensor *targets = sgm_block_field(block, field);
+    if (targets == NULL)
+        return sgm__last_failure();
+    sgm_type type = sgm_program_output_type(program, name);
+    sgm_tensor *outputs = sgm_tensor_create(type.dtype, &type.shape);
+    sgm_status status =
+        outputs != NULL ? sgm_session_read(trainer->session, program, name, outputs) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = find_counted(to, trainer, program, &type.shape, sgm_tensor_shape(targets), &c);
+    if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
+        status = sgm_fail(SGM_ERROR_STATE, "'%s' does not lie in one piece", field);
+    if (status == SGM_OK)
+        status = add_values(&to->outputs, name, &c, outputs);
+    if (status == SGM_OK)
+        status = add_values(&to->targets, field, &c, targets);
+    sgm__free(c.lengths);
+    sgm_tensor_free(outputs);
+    return status;
+}
+
+/* A pass goes on without what cannot be gathered. */
+static void gather(gathering *to, const sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
+{
+    if (to == NULL || to->status != SGM_OK)
+        return;
+    to->status = gather_both(to, trainer, program, block);
+    if (to->status != SGM_OK)
+        snprintf(to->message, sizeof to->message, "%s", sgm_last_error());
+}
+
+static void free_gathering(gathering *made)
+{
+    sgm__free(made->outputs.bytes);
+    sgm__free(made->targets.bytes);
+    made->outputs.bytes = made->targets.bytes = NULL;
+}
+
+/* The tensor takes the memory. */
+static sgm_tensor *take(gathered *all)
+{
+    char *bytes = all->bytes;
+    if (all->shape.rank == 0) {
+        sgm_fail(SGM_ERROR_STATE, "there are no examples to measure");
+        return NULL;
+    }
+    all->bytes = NULL;
+    return sgm_tensor_wrap(all->dtype, &all->shape, bytes, let_go, bytes);
+}
+
+/* --- passes --- */
+
+static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm__metric_sums *sums)
+{
+    const sgm_block *block;
+    for (;;) {
+        SGM_TRY(sgm_iterator_next(iterator, &block));
+        if (block == NULL)
+            return SGM_OK;
+        sgm_program *program = sgm__trainer_program(trainer, SGM__VALIDATE, block->count);
+        if (program == NULL)
+            return sgm_last_status();
+        sgm_status status = sgm__trainer_feed(trainer, program, block);
+        if (status == SGM_OK)
+            status = sgm_session_run(trainer->session, program);
+        if (status != SGM_OK)
+            return sgm__iterator_fail(iterator, status);
+        SGM_TRY(sgm__trainer_count(trainer, program, block->count, sums));
+        gather(to, trainer, program, block);
+    }
+}
+
+/* From the iterator's beginning; afterwards it stands where it stood. `to` NULL: only the sums. */
+static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm_metrics *metrics)
+{
+    sgm_iterator_state start = {0}, before;
+    sgm__metric_sums sums = {0};
+    sgm_iterator_get_state(iterator, &before);
+    sgm__iterator_set_part(iterator, 0, 1);
+    SGM_TRY(sgm_iterator_set_state(iterator, &start));
+    SGM_TRY(pass_on(trainer, iterator, to, &sums));
+    *metrics = sgm__metrics_of(&sums);
+    return sgm_iterator_set_state(iterator, &before);
+}
+
+/* Nobody else looks at the trainer meanwhile. */
+static sgm_status pass_alone(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
+                             sgm_metrics *metrics)
+{
+    SGM_TRY(sgm__trainer_enter(trainer));
+    sgm_status status = pass(trainer, iterator, to, metrics);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    if (iterator == NULL || metrics == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate: expected %s, got NULL",
+                        iterator == NULL ? "an iterator" : "a place for the metrics");
+    return pass_alone(trainer, iterator, NULL, metrics);
+}
+
+/* --- scores --- */
+
+static sgm_status leave_score(void *registry, const char *name, double value)
+{
+    sgm_content content = sgm_number_content(value);
+    return sgm__leave_in_registry(registry, name, &content, SGM__QUIET);
+}
+
+static sgm_status compute(const char *metrics, gathering *from, const sgm_metrics *measured,
+                          sgm_registry *results)
+{
+    sgm_tensor *outputs = take(&from->outputs), *targets = outputs != NULL ? take(&from->targets) : NULL;
+    sgm_status status = targets != NULL ? SGM_OK : sgm__last_failure();
+    sgm__predictions predictions = {0};
+    const sgm__results into = {sgm__leave_in_registry, results};
+    if (status == SGM_OK)
+        status = sgm__predictions_open(&predictions, outputs, targets);
+    predictions.cost = measured->loss;
+    if (status == SGM_OK)
+        status = sgm__metrics_compute(metrics, &predictions, &into);
+    sgm__predictions_close(&predictions);
+    sgm_tensor_free(outputs);
+    sgm_tensor_free(targets);
+    return status;
+}
+
+sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const char *metrics,
+                             sgm_registry *results)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    if (iterator == NULL || results == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_score: expected %s, got NULL",
+                        iterator == NULL ? "an iterator" : "a registry for results");
+    if (metrics != NULL && sgm__metrics_compute(metrics, NULL, NULL) != SGM_OK)
+        return sgm__fail_within("metrics '%s'", metrics);
+    gathering all = {0};
+    sgm_metrics measured = {.accuracy = NAN};
+    sgm_status status = pass_alone(trainer, iterator, &all, &measured);
+    if (status == SGM_OK && all.status != SGM_OK)
+        status = sgm_fail(all.status, "%s", all.message);
+    bool classes = !isnan(measured.accuracy);
+    if (status == SGM_OK)
+        status = compute(metrics != NULL ? metrics
+                         : classes       ? "confusion f1 roc_auc"
+                                         : "regression",
+                         &all, &measured, results);
+    free_gathering(&all);
+    if (status == SGM_OK)
+        status = leave_score(results, "loss", measured.loss);
+    if (status == SGM_OK && classes)
+        status = leave_score(results, "accuracy", measured.accuracy);
+    sgm_content examples = sgm_integer_content(measured.examples);
+    return status == SGM_OK ? sgm_registry_set(results, "examples", examples) : status;
+}
+
+/* --- what passes leave for hooks --- */
+
+static bool same_text(const char *a, const char *b)
+{
+    return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
+}
+
+/* "outputs", or "outputs_2-dense". */
+char *sgm__passed_name(const char *base, const char *of)
+{
+    if (of == NULL)
+        return sgm__strdup(base);
+    char *part = sgm__identifier_part(of), *name = part != NULL ? sgm__format("%s_%s", base, part) : NULL;
+    sgm__free(part);
+    return name;
+}
+
+static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed, const char *base,
+                                 const char *of, gathered *all)
+{
+    char *name = sgm__passed_name(base, of);
+    sgm_tensor *tensor = name != NULL ? take(all) : NULL;
+    sgm_status status = SGM_ERROR_MEMORY;
+    if (tensor != NULL) {
+        sgm_content content = sgm_tensor_content(tensor);
+        status = sgm__trainer_leave(trainer, passed->owner, passed->data, name, &content, SGM__QUIET);
+    }
+    sgm_tensor_free(tensor);
+    sgm__free(name);
+    return tensor != NULL ? status : sgm__last_failure();
+}
+
+static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *from,
+                          const sgm_metrics *measured)
+{
+    sgm_content cost = sgm_number_content(measured->loss);
+    if (from->status != SGM_OK)
+        return sgm_fail(from->status, "%s", from->message);
+    SGM_TRY(publish_tensor(trainer, passed, "outputs", passed->output, &from->outputs));
+    SGM_TRY(publish_tensor(trainer, passed, "targets", passed->field, &from->targets));
+    SGM_TRY(sgm__trainer_leave(trainer, passed->owner, passed->data, "cost", &cost, SGM__QUIET));
+    passed->current = true;
+    passed->iteration = trainer->position.iteration;
+    return SGM_OK;
+}
+
+static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *field,
+                             sgm__passed **passed)
+{
+    SGM_TRY(sgm__reserve(&trainer->passed, &trainer->passed_capacity, trainer->passed_count + 1,
+                         sizeof(sgm__passed)));
+    sgm__passed *made = &trainer->passed[trainer->passed_count];
+    *made =
+        (sgm__passed){.data = sgm__strdup(data), .output = sgm__strdup(output), .field = sgm__strdup(field)};
+    if (made->data == NULL || (output != NULL && made->output == NULL) ||
+        (field != NULL && made->field == NULL)) {
+        sgm__free(made->data);
+        sgm__free(made->output);
+        sgm__free(made->field);
+        return SGM_ERROR_MEMORY;
+    }
+    trainer->passed_count++;
+    *passed = made;
+    return SGM_OK;
+}
+
+static bool is_attached(const sgm_trainer *trainer, const sgm_hook *owner)
+{
+    return sgm__hooks_has(trainer->hooks, owner);
+}
+
+sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
+                                       const char *output, const char *field, bool each_epoch)
+{
+    sgm_iterator *iterator;
+    sgm__passed *passed = NULL;
+    SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
+    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
+        if (strcmp(trainer->passed[i].data, data) == 0 && same_text(trainer->passed[i].output, output) &&
+            same_text(trainer->passed[i].field, field))
+            passed = &trainer->passed[i];
+    if (passed == NULL)
+        SGM_TRY(add_passed(trainer, data, output, field, &passed));
+    passed->wanted = passed->wanted || each_epoch;
+    bool there = is_attached(trainer, passed->owner); /* else it went with its hook */
+    if (!there || each_epoch)
+        passed->owner = owner;
+    if (there && passed->current && passed->iteration == trainer->position.iteration)
+        return SGM_OK;
+    gathering all = {.output = output, .field = field};
+    sgm_metrics measured;
+    sgm_status status = pass(trainer, iterator, &all, &measured);
+    if (status == SGM_OK)
+        status = publish(trainer, passed, &all, &measured);
+    free_gathering(&all);
+    return status;
+}
+
+/* Gathers along what hooks wanted at the epoch before. What fails here, fails again for the hook, which says
+ * so. */
+sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
+{
+    const sgm__named_iterator *data = &trainer->validation[index];
+    sgm_metrics *metrics = &trainer->metrics[index].metrics;
+    sgm__passed *passed = NULL;
+    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
+        if (trainer->passed[i].wanted && strcmp(trainer->passed[i].data, data->name) == 0 &&
+            is_attached(trainer, trainer->passed[i].owner))
+            passed = &trainer->passed[i];
+    if (passed == NULL)
+        return pass(trainer, data->iterator, NULL, metrics);
+    gathering all = {.output = passed->output, .field = passed->field};
+    passed->wanted = false;
+    sgm_status status = pass(trainer, data->iterator, &all, metrics);
+    if (status == SGM_OK && publish(trainer, passed, &all, metrics) != SGM_OK)
+        passed->current = false;
+    free_gathering(&all);
+    return status;
+}
+
+void sgm__trainer_free_passes(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->passed_count; i++) {
+        sgm__free(trainer->passed[i].data);
+        sgm__free(trainer->passed[i].output);
+        sgm__free(trainer->passed[i].field);
+    }
+    sgm__free(trainer->passed);
+}

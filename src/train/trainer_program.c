@@ -1,0 +1,363 @@
+/* What a trainer does with a minibatch, as programs: recorded when first needed, or anew each time for
+ * dynamic networks. */
+#include "trainer/trainer.h"
+
+#include "data/dataset.h"
+#include "handlers/session.h"
+#include "network/rerecord.h"
+#include "ops/ops.h"
+#include "registry/pattern.h"
+#include "show/show.h"
+#include "train/train.h"
+#include <sigma/operations.h>
+#include <sigma/units.h>
+#include <stdio.h>
+
+/* --- states --- */
+
+/* The most specific rule; NULL: none, the layer's own counts. */
+static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *parameter)
+{
+    const sgm__initialiser_rule *best = NULL;
+    for (size_t i = 0; i < trainer->rule_count; i++) {
+        const sgm__initialiser_rule *rule = &trainer->rules[i];
+        if (sgm__pattern_matches(rule->pattern, parameter) &&
+            (best == NULL ||
+             sgm__pattern_specificity(rule->pattern) > sgm__pattern_specificity(best->pattern)))
+            best = rule;
+    }
+    return best != NULL ? best->initialiser : NULL;
+}
+
+static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *parameter, sgm_tensor *tensor)
+{
+    const sgm_initialiser *rule = find_rule(trainer, parameter->name);
+    sgm_initialiser *default_value = rule == NULL ? sgm_initialiser_parse(parameter->initialiser) : NULL;
+    if (rule == NULL && default_value == NULL)
+        return sgm__fail_within("parameter '%s', as its layer has it", parameter->name);
+    sgm_status status = sgm_initialiser_fill(rule != NULL ? rule : default_value, tensor, parameter->fan_in,
+                                             parameter->fan_out, trainer->settings.seed, parameter->name);
+    sgm_initialiser_free(default_value);
+    return status;
+}
+
+static bool has_prefix(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* A state's first value: drawn, zero, the seed, or what it is an average of. */
+static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
+{
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    if (parameter != NULL)
+        return fill_parameter(trainer, parameter, tensor);
+    if (strcmp(name, "random.seed") == 0) {
+        int64_t seed;
+        memcpy(&seed, &trainer->settings.seed, sizeof seed);
+        memcpy(sgm_tensor_data(tensor), &seed, sizeof seed);
+        return SGM_OK;
+    }
+    const char *averaged = has_prefix(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
+    if (averaged == NULL || !sgm_session_has(trainer->session, averaged))
+        return SGM_OK;
+    sgm_tensor *value = sgm_session_get(trainer->session, averaged);
+    sgm_status status = value != NULL ? sgm_tensor_assign(tensor, value) : sgm_last_status();
+    sgm_tensor_free(value);
+    return status;
+}
+
+sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
+{
+    if (sgm__trainer_is_replica(trainer))
+        return trainer->owner->strategy->define_state(trainer, name, type);
+    sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
+    if (tensor == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = fill_state(trainer, name, tensor);
+    if (status == SGM_OK)
+        status = sgm_session_set(trainer->session, name, tensor);
+    sgm_tensor_free(tensor);
+    return status;
+}
+
+/* SIZE_MAX: there is none. */
+static size_t stale_index(const sgm_trainer *trainer, const char *state)
+{
+    const sgm__session_state *known =
+        trainer->stale_count > 0 ? sgm__session_find(trainer->session, state) : NULL;
+    size_t index = known != NULL ? (size_t)(known - trainer->session->states) : SIZE_MAX;
+    return index < trainer->stale_count && trainer->stale[index] ? index : SIZE_MAX;
+}
+
+/* Before hours are spent on drawing and swapping: fails if the graph's states are more than the computer has.
+ */
+static sgm_status check_memory(const sgm_trainer *trainer)
+{
+    double bytes = 0;
+    char all[64], there[64], count[64];
+    if (!sgm__session_is_host(trainer->session))
+        return SGM_OK;
+    for (size_t i = 0; i < trainer->graph->source_count; i++) {
+        const sgm__instruction *source = &trainer->graph->instructions[trainer->graph->sources[i]];
+        if (source->op == &sgm__op_state)
+            bytes +=
+                (double)sgm_shape_elements(&source->type.shape) * (double)sgm_dtype_size(source->type.dtype);
+    }
+    if (bytes <= (double)sgm__memory_size())
+        return SGM_OK;
+    int64_t parameters = 0;
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        parameters += sgm_shape_elements(&trainer->recording.parameters[i].type.shape);
+    return sgm_fail(SGM_ERROR_MEMORY,
+                    "the network has %s parameters, which take %s with what the optimiser remembers; this "
+                    "computer has %s of memory: take smaller layers, or another optimiser",
+                    sgm_count_text(parameters, count, sizeof count), sgm_bytes_text(bytes, all, sizeof all),
+                    sgm_bytes_text((double)sgm__memory_size(), there, sizeof there));
+}
+
+/* Parameters come first, so that averages find them. */
+static sgm_status define_states(sgm_trainer *trainer)
+{
+    SGM_TRY(check_memory(trainer));
+    sgm_trainer *owner = trainer->owner;
+    for (int parameters = 1; parameters >= 0; parameters--)
+        for (size_t i = 0; i < trainer->graph->count; i++) {
+            const sgm__instruction *instruction = &trainer->graph->instructions[i];
+            if (instruction->op != &sgm__op_state)
+                continue;
+            const char *name = sgm__graph_string(trainer->graph, instruction->name);
+            size_t stale = stale_index(owner, name);
+            if ((sgm__network_parameter(trainer->network, name) != NULL) != (parameters == 1) ||
+                (sgm_session_has(trainer->session, name) && stale == SIZE_MAX))
+                continue;
+            if (stale != SIZE_MAX && owner != trainer)
+                SGM_TRY(sgm__trainer_define_state(owner, name, &instruction->type));
+            SGM_TRY(sgm__trainer_define_state(trainer, name, &instruction->type));
+            if (stale != SIZE_MAX)
+                owner->stale[stale] = false;
+        }
+    return SGM_OK;
+}
+
+/* --- recording --- */
+
+/* Finds what is trained. */
+static sgm_status find_trained(sgm_trainer *trainer)
+{
+    trainer->trained_count = 0;
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &trainer->recording.parameters[i];
+        if (!parameter->trainable || sgm__trainer_is_frozen(trainer, parameter->name))
+            continue;
+        SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, trainer->trained_count + 1,
+                             sizeof(sgm__trained_parameter)));
+        trainer->trained[trainer->trained_count++] =
+            (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse, false};
+    }
+    if (trainer->trained_count == 0)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "nothing is left to train: the network has no parameters, or all are frozen");
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
+                                      bool averages_apart)
+{
+    const sgm_trainer *owner = trainer->owner;
+    if (trainer->strategy != NULL)
+        SGM_TRY(trainer->strategy->find_owners(trainer));
+    return sgm__optimiser_record(trainer->optimiser, trainer->graph,
+                                 &(sgm__update_request){.cost = trainer->recording.total,
+                                                        .gradients = gradients,
+                                                        .parameters = trainer->trained,
+                                                        .count = trainer->trained_count,
+                                                        .modifiers = trainer->modifiers,
+                                                        .modifier_count = trainer->modifier_count,
+                                                        .update = update,
+                                                        .keep_gradients = owner->gradients_until > 0,
+                                                        .keep_updates = owner->updates_until > 0,
+                                                        .averages_apart = averages_apart});
+}
+
+void sgm__trainer_record_random_step(sgm_graph *graph)
+{
+    sgm_shape scalar = sgm_shape_scalar();
+    sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
+    sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
+}
+
+/* The network; *same: the graph is what `again` has the program of. */
+static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
+                                 const sgm_recording_options *options, bool *same)
+{
+    if (trainer->rerecording.program != NULL && trainer->rerecording.purpose == purpose)
+        return sgm__network_rerecord(trainer->network, trainer->graph, options, &trainer->recording, same);
+    sgm_graph_clear(trainer->graph);
+    return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
+}
+
+static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
+{
+    bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
+    bool part = purpose == SGM__PART, gradients = part || purpose == SGM__GRADIENTS;
+    bool training = updates || gradients;
+    bool averaged = !training && !trainer->averages_in && trainer->optimiser != NULL &&
+                    trainer->optimiser->options.average > 0;
+    sgm_recording_options options = {.struct_size = sizeof options,
+                                     .batch = batch,
+                                     .dtype = trainer->settings.precision,
+                                     .training = training,
+                                     .costs = purpose == SGM__VALIDATE,
+                                     .iteration = (uint64_t)trainer->position.iteration,
+                                     .part = part,
+                                     .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
+    SGM_TRY(record_network(trainer, purpose, &options, same));
+    bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
+    if (remembers && trainer->owner->strategy != NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "layers with streams remember what one trainer reads: train them without workers");
+    if (remembers && sgm__iterator_shuffles(trainer->training))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "layers with streams go on where the example before ended, but the training data are "
+                        "shuffled: give .no_shuffle (data.shuffle=false)");
+    if (*same)
+        return SGM_OK;
+    if (trainer->owner->strategy != NULL)
+        trainer->owner->strategy->recorded(trainer);
+    if (trainer->recording.target_count > 0)
+        snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
+                 trainer->recording.targets[0].name);
+    if (purpose != SGM__PREDICT && !sgm_value_is(trainer->recording.total))
+        return sgm_fail(SGM_ERROR_STATE,
+                        "its network has no cost: add one at its end, such as softmax_cross_entropy");
+    if (purpose != SGM__PREDICT) {
+        sgm_output(trainer->graph, SGM__LOSS, trainer->recording.total);
+        sgm__trainer_record_correct(trainer, part);
+    }
+    if (part)
+        sgm_output(trainer->graph, SGM__LOSS_PART, trainer->recording.part);
+    for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
+        sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
+    if (purpose == SGM__VALIDATE && sgm_value_is(trainer->recording.lengths))
+        sgm_output(trainer->graph, SGM__LENGTHS,
+                   sgm_cast(trainer->graph, trainer->recording.lengths, SGM_FLOAT64));
+    SGM_TRY(sgm__trainer_check_patterns(trainer));
+    if (training)
+        SGM_TRY(sgm__trainer_record_costs(trainer, part));
+    if (training)
+        SGM_TRY(find_trained(trainer));
+    if (gradients)
+        SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
+    if (updates)
+        SGM_TRY(sgm__trainer_record_update(trainer, purpose == SGM__UPDATE, NULL, false));
+    if (updates && trainer->recording.random)
+        sgm__trainer_record_random_step(trainer->graph);
+    SGM_TRY(sgm_graph_status(trainer->graph));
+    return define_states(trainer);
+}
+
+/* What needs no examples; others, the network. */
+static bool is_of_states(sgm__step_purpose purpose)
+{
+    return purpose == SGM__APPLY || purpose == SGM__APPLY_LATER || purpose == SGM__AVERAGE;
+}
+
+static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
+{
+    if (!is_of_states(purpose))
+        return record(trainer, purpose, batch, same);
+    SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
+    return define_states(trainer);
+}
+
+static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
+{
+    if (trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+    if (trainer->optimiser == NULL && purpose != SGM__VALIDATE && purpose != SGM__PREDICT)
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+    return SGM_OK;
+}
+
+static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
+{
+    sgm_program_memory memory = sgm_program_memory_of(program);
+    char one[64], all[64];
+    sgm_duration_text(memory.seconds_of_one, one, sizeof one);
+    sgm_duration_text(memory.seconds_of_threads, all, sizeof all);
+    if (memory.threads == 1)
+        sgm__log(SGM_LOG_INFO, trainer->name, "a step of %lld example%s has 1 thread: about %s by its shapes",
+                 (long long)batch, batch == 1 ? "" : "s", one);
+    else if (memory.threads > 1)
+        sgm__log(SGM_LOG_INFO, trainer->name,
+                 "a step of %lld example%s has %d threads: about %s by its shapes, %s with one",
+                 (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
+}
+
+static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    bool applies = is_of_states(purpose), same = false;
+    if (check_parts(trainer, purpose) != SGM_OK || record_for(trainer, purpose, batch, &same) != SGM_OK)
+        return NULL;
+    if (same)
+        return trainer->rerecording.program;
+    sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
+    if (program != NULL && !applies && sgm__network_expect_indices(trainer->network, program) != SGM_OK)
+        return NULL;
+    trainer->rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
+    if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
+        sgm__trainer_remember_program(trainer, purpose, batch, program) != SGM_OK)
+        return NULL;
+    if (program != NULL && purpose == SGM__UPDATE && trainer->running_since > 0 &&
+        !sgm_network_is_dynamic(trainer->network))
+        log_threads(trainer, batch, program);
+    return program;
+}
+
+/* The first recording defines the states and draws their values, which may take a while. A dynamic network
+ * records at each iteration. */
+static bool is_quick(const sgm_trainer *trainer)
+{
+    return sgm_session_state_at(trainer->session, 0) != NULL;
+}
+
+sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
+    if (looks && sgm__trainer_collect(trainer) != SGM_OK)
+        return NULL;
+    const sgm__known_program *known = sgm__trainer_find_program(trainer, purpose, batch);
+    if (known != NULL && known->program != NULL)
+        return known->program;
+    if (is_quick(trainer))
+        return make_program(trainer, purpose, batch);
+    sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
+    sgm_program *program = make_program(trainer, purpose, batch);
+    sgm_task_end(task, program != NULL ? SGM_OK : sgm__last_failure());
+    return program;
+}
+
+static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    bool same = false;
+    SGM_TRY(check_parts(trainer, purpose));
+    SGM_TRY(record_for(trainer, purpose, batch, &same));
+    if (!same)
+        trainer->rerecording.program = NULL;
+    return sgm_network_is_dynamic(trainer->network)
+               ? SGM_OK
+               : sgm__trainer_remember_program(trainer, purpose, batch, NULL);
+}
+
+sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
+{
+    if (sgm__trainer_find_program(trainer, purpose, batch) != NULL)
+        return SGM_OK;
+    if (is_quick(trainer))
+        return record_only(trainer, purpose, batch);
+    sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, trainer->name, NULL);
+    sgm_status status = record_only(trainer, purpose, batch);
+    sgm_task_end(task, status);
+    return status;
+}

@@ -1,0 +1,59 @@
+/* States of a trainer that get their first values again. */
+#include "network/rerecord.h"
+#include "train/train.h"
+#include "trainer/trainer.h"
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* What no recording of now has: memories at once; parameters that come later only when they do, as only then
+ * is known how they begin. */
+static sgm_status refill_memories(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->stale_count; i++) {
+        const char *name = sgm_session_state_at(trainer->session, i);
+        sgm_type type;
+        if (!trainer->stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
+        trainer->stale[i] = false;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_refill(sgm_trainer *trainer)
+{
+    size_t count = 0;
+    while (sgm_session_state_at(trainer->session, count) != NULL)
+        count++;
+    if (count == 0)
+        return SGM_OK;
+    bool *stale = sgm__realloc(trainer->stale, count * sizeof *stale);
+    if (stale == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(stale, true, count * sizeof *stale);
+    trainer->stale = stale;
+    trainer->stale_count = count;
+    sgm__trainer_forget_programs(trainer);
+    SGM_TRY(sgm__trainer_prepare(trainer));
+    return refill_memories(trainer);
+}
+
+sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm__network_memory_at(trainer->network, i)) != NULL; i++) {
+        sgm_type type;
+        if (!sgm_session_has(trainer->session, name))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
+        sgm_status status = zeros != NULL ? sgm_session_set(trainer->session, name, zeros) : SGM_ERROR_MEMORY;
+        sgm_tensor_free(zeros);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}

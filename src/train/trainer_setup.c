@@ -1,0 +1,365 @@
+/* The trainer's parts: setting them, and the first failure. */
+#include "data/dataset.h"
+#include "journal/change_record.h"
+#include "journal/changes.h"
+#include "registry/pattern.h"
+#include "show/show.h"
+#include "train/train.h"
+#include "trainer/layer_times.h"
+#include "trainer/trainer_lock.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *owner)
+{
+    sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
+    if (trainer == NULL)
+        return NULL;
+    trainer->settings = *settings;
+    trainer->owner = owner != NULL ? owner : trainer;
+    trainer->position.best_loss = INFINITY;
+    trainer->newest_loss = NAN;
+    trainer->changed_by = "program";
+    sgm__turn_lock_init(&trainer->lock);
+    pthread_mutex_init(&trainer->left_lock, NULL);
+    sgm__control_init(&trainer->control);
+    trainer->name = sgm__strdup(name);
+    trainer->graph = sgm_graph_create();
+    trainer->session = sgm_session_create(settings->handler);
+    trainer->registry = sgm_registry_create();
+    trainer->changes = owner == NULL ? sgm__change_record_create() : NULL;
+    bool examples = trainer->changes != NULL || owner != NULL;
+    if (trainer->registry != NULL && examples && sgm__trainer_publish(trainer) == SGM_OK)
+        trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
+    if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
+        return trainer;
+    sgm__trainer_free(trainer);
+    return NULL;
+}
+
+sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings)
+{
+    return create(name, settings, NULL);
+}
+
+sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_settings *settings)
+{
+    return create(owner->name, settings, owner);
+}
+
+void sgm__trainer_free(sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return;
+    sgm__hooks_free(trainer->hooks);
+    if (trainer->strategy != NULL)
+        trainer->strategy->free(trainer);
+    sgm_registry_free(trainer->registry);
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        sgm__free(trainer->validation[i].name);
+        sgm_iterator_free(trainer->validation[i].iterator);
+    }
+    for (size_t i = 0; i < trainer->rule_count; i++) {
+        sgm__free(trainer->rules[i].pattern);
+        sgm_initialiser_free(trainer->rules[i].initialiser);
+    }
+    for (size_t i = 0; i < trainer->modifier_count; i++) {
+        sgm__free(trainer->modifiers[i].pattern);
+        sgm_modifier_free(trainer->modifiers[i].modifier);
+    }
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        sgm__free(trainer->frozen[i]);
+    sgm_iterator_free(trainer->training);
+    sgm_network_free(trainer->network);
+    sgm_optimiser_free(trainer->optimiser);
+    sgm_session_free(trainer->session);
+    sgm_graph_free(trainer->graph);
+    sgm__free(trainer->validation);
+    sgm__free(trainer->rules);
+    sgm__free(trainer->modifiers);
+    sgm__free(trainer->frozen);
+    sgm__free(trainer->observers);
+    sgm__free(trainer->metrics);
+    sgm__trainer_free_passes(trainer);
+    sgm__trainer_free_results(trainer);
+    sgm__free(trainer->trained);
+    sgm__free(trainer->programs);
+    sgm__free(trainer->stale);
+    sgm__layer_times_free(trainer->times);
+    sgm__free(trainer->ending.by);
+    sgm__free(trainer->ended_by);
+    sgm__turn_lock_destroy(&trainer->lock);
+    sgm__control_destroy(&trainer->control);
+    if (trainer->place.release != NULL)
+        trainer->place.release(&trainer->place);
+    sgm__settings_forget(trainer);
+    sgm__changes_forget(trainer);
+    sgm__change_record_free(trainer->changes);
+    sgm__trainer_unpublish_network(trainer);
+    sgm__free(trainer->name);
+    sgm__free(trainer);
+}
+
+const char *sgm_trainer_name(const sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->name : "";
+}
+
+/* --- parts --- */
+
+static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
+{
+    if (network == NULL)
+        return sgm__trainer_missing("network");
+    if (sgm__trainer_collect(trainer) != SGM_OK) { /* layers that stay have what workers have learnt */
+        sgm_network_free(network);
+        return sgm_last_status();
+    }
+    sgm__trainer_forget_programs(trainer);
+    sgm_network_free(trainer->network);
+    trainer->network = network;
+    trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
+    if (trainer->strategy != NULL)
+        trainer->strategy->recorded(trainer);
+    sgm__trainer_restart_workers(trainer);
+    return sgm__trainer_publish_network(trainer);
+}
+
+sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_network(trainer, network));
+    sgm_network_free(network);
+    return status;
+}
+
+sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    sgm_network *network = sgm_network_parse(notation);
+    if (network == NULL) {
+        sgm__fail_within("network");
+        return sgm__trainer_keep(trainer, sgm_last_status());
+    }
+    return sgm_trainer_network_of(trainer, network);
+}
+
+static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
+{
+    if (iterator == NULL)
+        return sgm__trainer_missing("data");
+    sgm_iterator_free(trainer->training);
+    trainer->training = iterator;
+    return sgm__trainer_publish_training(trainer);
+}
+
+sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_training(trainer, iterator));
+    sgm_iterator_free(iterator);
+    return status;
+}
+
+static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
+{
+    if (iterator == NULL || name == NULL)
+        return sgm__trainer_missing("data, or no name for it");
+    for (size_t i = 0; i < trainer->validation_count; i++)
+        if (strcmp(trainer->validation[i].name, name) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is data '%s' already; choose another name", name);
+    if (sgm__iterator_augments(iterator))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "data '%s': its examples would be augmented, and what is measured would not be the data; "
+            "leave .augment out",
+            name);
+    size_t count = trainer->validation_count + 1;
+    SGM_TRY(sgm__reserve(&trainer->validation, &trainer->validation_capacity, count,
+                         sizeof(sgm__named_iterator)));
+    sgm_named_metrics *metrics = sgm__realloc(trainer->metrics, count * sizeof(sgm_named_metrics));
+    if (metrics == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->metrics = metrics;
+    char *copy = sgm__strdup(name);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__trainer_publish_validation(trainer, copy, iterator);
+    if (status != SGM_OK) {
+        sgm__free(copy);
+        return status;
+    }
+    metrics[count - 1] = (sgm_named_metrics){.name = copy};
+    trainer->validation[count - 1] = (sgm__named_iterator){copy, iterator};
+    trainer->validation_count = count;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_iterator(trainer, name, iterator));
+    if (status != SGM_OK)
+        sgm_iterator_free(iterator);
+    return status;
+}
+
+static sgm_status set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+{
+    if (optimiser == NULL)
+        return sgm__trainer_missing("optimiser");
+    sgm__trainer_forget_programs(trainer);
+    sgm_optimiser_free(trainer->optimiser);
+    trainer->optimiser = optimiser;
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        return sgm__trainer_close(trainer, set_optimiser(trainer, optimiser));
+    sgm_optimiser_free(optimiser);
+    return status;
+}
+
+static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
+{
+    if (initialiser == NULL || pattern == NULL)
+        return sgm__trainer_missing("initialiser, or no pattern for it");
+    SGM_TRY(sgm__pattern_check(pattern));
+    for (size_t i = 0; i < trainer->rule_count; i++)
+        if (strcmp(trainer->rules[i].pattern, pattern) == 0)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "there is an initialiser for '%s' already", pattern);
+    SGM_TRY(sgm__reserve(&trainer->rules, &trainer->rule_capacity, trainer->rule_count + 1,
+                         sizeof(sgm__initialiser_rule)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->rules[trainer->rule_count++] = (sgm__initialiser_rule){copy, initialiser};
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_rule(trainer, pattern, initialiser));
+    if (status != SGM_OK)
+        sgm_initialiser_free(initialiser);
+    return status;
+}
+
+static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
+{
+    if (modifier == NULL || pattern == NULL)
+        return sgm__trainer_missing("modifier, or no pattern for it");
+    SGM_TRY(sgm__pattern_check(pattern));
+    SGM_TRY(sgm__reserve(&trainer->modifiers, &trainer->modifier_capacity, trainer->modifier_count + 1,
+                         sizeof(sgm__modifier_rule)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->modifiers[trainer->modifier_count++] = (sgm__modifier_rule){copy, modifier};
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
+{
+    sgm_status status = sgm__trainer_open(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_close(trainer, add_modifier(trainer, pattern, modifier));
+    if (status != SGM_OK)
+        sgm_modifier_free(modifier);
+    return status;
+}
+
+static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm__pattern_check(pattern));
+    SGM_TRY(
+        sgm__reserve(&trainer->frozen, &trainer->frozen_capacity, trainer->frozen_count + 1, sizeof(char *)));
+    char *copy = sgm__strdup(pattern);
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    trainer->frozen[trainer->frozen_count++] = copy;
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm__trainer_open(trainer));
+    return sgm__trainer_close(trainer, add_frozen(trainer, pattern));
+}
+
+static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
+{
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (strcmp(trainer->frozen[i], pattern) == 0) {
+            sgm__free(trainer->frozen[i]);
+            trainer->frozen[i] = trainer->frozen[--trainer->frozen_count];
+            sgm__trainer_forget_programs(trainer);
+            return SGM_OK;
+        }
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
+}
+
+sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
+{
+    SGM_TRY(sgm__trainer_open(trainer));
+    sgm_status status = remove_frozen(trainer, pattern);
+    sgm__trainer_unlock(trainer); /* what was not frozen is no failure of the trainer's */
+    return status;
+}
+
+static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)
+{
+    if (observer.function == NULL)
+        return sgm__trainer_missing("function to tell of its progress");
+    SGM_TRY(sgm__reserve(&trainer->observers, &trainer->observer_capacity, trainer->observer_count + 1,
+                         sizeof(sgm__observer)));
+    trainer->observers[trainer->observer_count++] = observer;
+    trainer->next_told = 0;
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user)
+{
+    sgm__trainer_lock(trainer);
+    sgm_status status = add_observer(trainer, (sgm__observer){.function = function, .user = user});
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user)
+{
+    SGM_TRY(sgm__trainer_open(trainer));
+    return sgm__trainer_close(trainer,
+                              add_observer(trainer, (sgm__observer){.function = function, .user = user}));
+}
+
+sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
+{
+    sgm_status status = sgm_trainer_status(trainer);
+    bool attached;
+    if (status == SGM_OK && hook == NULL)
+        return sgm__trainer_keep(trainer, sgm__trainer_missing("hook"));
+    if (status == SGM_OK)
+        status = sgm__trainer_keep(
+            trainer, sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_AS_SETUP, &attached, NULL));
+    if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+        sgm__hooks_ask(trainer->hooks, trainer->registry);
+    sgm_hook_free(hook);
+    return status;
+}
+
+sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->registry : NULL;
+}

@@ -1,0 +1,91 @@
+/* What hooks cannot do is said before the first iteration, as far as it is known. */
+#include "base/turn_lock.h"
+#include "hooks/hooks_internal.h"
+#include "registry/pattern.h"
+#include "trainer/trainer.h"
+
+/* "validation" of "validation.loss" */
+static bool begins_with(const char *identifier, const char *part)
+{
+    size_t length = strlen(part);
+    return strncmp(identifier, part, length) == 0 &&
+           (identifier[length] == '.' || identifier[length] == '\0');
+}
+
+bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
+{
+    if (!trainer || begins_with(identifier, "shared") || begins_with(identifier, "training") ||
+        identifier[0] == '*')
+        return false;
+    for (size_t i = 0; i < trainer->validation_count; i++) {
+        char *part = sgm__identifier_part(trainer->validation[i].name);
+        bool is_of = part && begins_with(identifier, part);
+        sgm__free(part);
+        if (is_of)
+            return false;
+    }
+    return true;
+}
+
+static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
+{
+    sgm_hook *hook = entry->hook;
+    sgm__hook_control control = {hooks, hook};
+    call.control = &control;
+    sgm__lock_giving_way(hook->turn);
+    sgm_status status = hook->type->check(hook->self, &call);
+    pthread_mutex_unlock(hook->turn);
+    return status == SGM_OK ? SGM_OK
+                            : sgm__fail_within("hook '%s'", hook->text ? hook->text : hook->type->name);
+}
+
+/* Of values that come later nothing can be said. */
+static sgm_status check_criteria(const sgm__hooks *hooks, sgm_trainer *trainer, const sgm_hook *hook)
+{
+    const char *identifier;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; hook->criteria != NULL && status == SGM_OK &&
+                       (identifier = sgm_criteria_identifier(hook->criteria, i)) != NULL;
+         i++) {
+        sgm_content content = {0};
+        if (sgm__hooks_is_known_early(trainer, identifier))
+            status = sgm_resolve_one(hooks->registry, identifier, &content);
+        sgm_content_clear(&content);
+    }
+    return status;
+}
+
+sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hook *hook)
+{
+    sgm__hook_control control = {hooks, hook};
+    sgm_hook_call call = {
+        .registry = hooks->registry, .trainer = hooks->trainer, .scale = SGM_START, .control = &control};
+    SGM_TRY(check_criteria(hooks, trainer, hook));
+    return hook->type->check != NULL ? hook->type->check(hook->self, &call) : SGM_OK;
+}
+
+sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration)
+{
+    sgm_hook_call call = {.registry = hooks->registry,
+                          .trainer = hooks->trainer,
+                          .scale = SGM_START,
+                          .epoch = epoch,
+                          .iteration = iteration};
+    sgm__hook_entry *garbage = NULL;
+    sgm_status status = SGM_OK;
+    pthread_mutex_lock(&hooks->lock);
+    int64_t version = hooks->version;
+    for (size_t i = 0; i < hooks->count && status == SGM_OK && version == hooks->version; i++) {
+        sgm__hook_entry *entry = hooks->order[i];
+        if (entry->stored || !entry->hook->type->check)
+            continue;
+        entry->references++;
+        pthread_mutex_unlock(&hooks->lock);
+        status = check_entry(hooks, entry, call);
+        pthread_mutex_lock(&hooks->lock);
+        sgm__hook_entry_drop(entry, &garbage);
+    }
+    pthread_mutex_unlock(&hooks->lock);
+    sgm__hook_entries_free(garbage);
+    return status;
+}

@@ -1,0 +1,44 @@
+/* How long a training step spends in each layer, measured in a few steps when somebody asks. Internal.
+ *
+ * An instruction belongs to the layer that recorded it: forward if an output of the step, such as the cost,
+ * is made from it, else backward; those of the optimiser belong to the layer of the parameter, as its update.
+ * A pass that computes several instructions at once is divided by the work of each: elements of the result,
+ * for products times the elements that are summed for one. What is no layer's (accuracy, clipping by the norm
+ * of all gradients) is kept apart, so that all of it together is the whole step. */
+#ifndef SGM_TRAINER_LAYER_TIMES_H
+#define SGM_TRAINER_LAYER_TIMES_H
+
+#include "handlers/session.h"
+#include "trainer/trainer.h"
+
+typedef enum sgm__layer_phase {
+    SGM__FORWARD,
+    SGM__BACKWARD,
+    SGM__UPDATING,
+    SGM__PHASE_COUNT
+} sgm__layer_phase;
+
+typedef struct sgm__layer_time {
+    double seconds[SGM__PHASE_COUNT];
+} sgm__layer_time;
+
+typedef struct sgm__layer_times {
+    int32_t wanted; /* steps still to be measured */
+    double steps;   /* that were; older ones count less and less. All else is the sum over them */
+    double seconds;
+    sgm__layer_time *layers; /* of the network, and one more for what is no layer's */
+    size_t count;            /* without that one */
+    sgm__step_time *measured;
+    double *works;
+    bool *forward;
+    size_t measured_capacity, works_capacity,
+        forward_capacity; /* room for the steps and nodes of a program */
+} sgm__layer_times;
+
+/* Has so many of the next steps measured, unless some are to be anyway. With the trainer's lock. */
+sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps);
+/* Runs a program of a step; on the trainer's thread. */
+sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program);
+void sgm__layer_times_free(sgm__layer_times *times);
+
+#endif

@@ -1,0 +1,262 @@
+/* Commands to a running trainer, from any thread: pause, resume, step, stop. They act between two iterations.
+ */
+#include "base/clock.h"
+#include "trainer/trainer.h"
+
+#include <stdio.h>
+
+void sgm__control_init(sgm__control *control)
+{
+    pthread_mutex_init(&control->lock, NULL);
+    sgm__cond_init(&control->changed);
+    control->steps = -1;
+}
+
+void sgm__control_destroy(sgm__control *control)
+{
+    sgm__free(control->reason);
+    sgm__free(control->paused_by);
+    sgm__orders_drop(control);
+    pthread_cond_destroy(&control->changed);
+    pthread_mutex_destroy(&control->lock);
+}
+
+static sgm_status wrong_state(const sgm_trainer *trainer, const char *what)
+{
+    static const char *const names[] = {"idle", "running", "paused"};
+    return sgm_fail(SGM_ERROR_STATE, "trainer '%s' is %s and cannot be %s", trainer->name,
+                    names[trainer->control.state], what);
+}
+
+/* What has just been set is looked at from the next iteration on. */
+static void was_asked(sgm__control *control)
+{
+    atomic_store_explicit(&control->asked, true, memory_order_relaxed);
+}
+
+static bool is_asked(sgm__control *control)
+{
+    return atomic_load_explicit(&control->asked, memory_order_relaxed);
+}
+
+/* Takes `who`. The first one is told who wanted a pause that there is already. */
+static sgm_status pause_by(sgm_trainer *trainer, char *who)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "paused") : SGM_OK;
+    if (status == SGM_OK && !control->pause) {
+        sgm__free(control->paused_by);
+        control->paused_by = who;
+        who = NULL;
+        control->pause = true;
+        was_asked(control);
+    }
+    pthread_mutex_unlock(&control->lock);
+    sgm__free(who);
+    return status;
+}
+
+sgm_status sgm_trainer_pause(sgm_trainer *trainer)
+{
+    return pause_by(trainer, NULL);
+}
+
+sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who)
+{
+    char *copy = sgm__strdup(who);
+    return copy != NULL ? pause_by(trainer, copy) : SGM_ERROR_MEMORY;
+}
+
+char *sgm__trainer_paused_by(sgm_trainer *trainer)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    bool pauses = control->pause && control->paused_by != NULL;
+    char *who = pauses ? sgm__strdup(control->paused_by) : NULL;
+    pthread_mutex_unlock(&control->lock);
+    return who;
+}
+
+/* Lets a paused trainer go on: for `steps` iterations, or for good (-1). */
+static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, what) : SGM_OK;
+    if (status == SGM_OK) {
+        control->pause = false;
+        sgm__free(control->paused_by);
+        control->paused_by = NULL;
+        control->steps = steps;
+        was_asked(control);
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return status;
+}
+
+sgm_status sgm_trainer_resume(sgm_trainer *trainer)
+{
+    return go_on(trainer, -1, "resumed");
+}
+
+sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations)
+{
+    if (iterations < 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "stepping takes at least 1 iteration, not %lld",
+                        (long long)iterations);
+    return go_on(trainer, iterations, "stepped");
+}
+
+sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
+{
+    sgm__control *control = &trainer->control;
+    char *copy = sgm__strdup(reason != NULL ? reason : "asked to");
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state == SGM_TRAINER_IDLE ? wrong_state(trainer, "stopped") : SGM_OK;
+    if (status == SGM_OK) {
+        sgm__free(control->reason);
+        control->reason = copy;
+        copy = NULL;
+        control->stop = true;
+        was_asked(control);
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    sgm__free(copy);
+    return status;
+}
+
+/* --- for the training's thread --- */
+
+sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
+{
+    sgm__control *control = &trainer->control;
+    pthread_mutex_lock(&control->lock);
+    sgm_status status = control->state != SGM_TRAINER_IDLE ? wrong_state(trainer, "run again") : SGM_OK;
+    if (status == SGM_OK) {
+        control->state = SGM_TRAINER_RUNNING;
+        control->pause = paused;
+        sgm__free(control->paused_by);
+        control->paused_by = NULL;
+        control->stop = false;
+        control->steps = -1;
+        atomic_store(&control->asked, paused);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return status;
+}
+
+bool sgm__control_try_end(sgm__control *control)
+{
+    bool ends = true;
+    pthread_mutex_lock(&control->lock);
+    for (const sgm__order *order = control->orders; order != NULL; order = order->next)
+        ends = ends && order->waited; /* who waits does it alone then */
+    if (ends) {
+        control->state = SGM_TRAINER_IDLE;
+        pthread_cond_broadcast(&control->changed);
+    }
+    pthread_mutex_unlock(&control->lock);
+    return ends;
+}
+
+void sgm__control_end(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    sgm__orders_drop(control);
+    control->state = SGM_TRAINER_IDLE;
+    pthread_cond_broadcast(&control->changed);
+    pthread_mutex_unlock(&control->lock);
+}
+
+bool sgm__control_is_held(sgm__control *control)
+{
+    pthread_mutex_lock(&control->lock);
+    bool held = control->pause && !control->stop;
+    pthread_mutex_unlock(&control->lock);
+    return held;
+}
+
+bool sgm__control_is_due(sgm__control *control)
+{
+    if (!is_asked(control))
+        return false;
+    pthread_mutex_lock(&control->lock);
+    bool due = control->pause || control->stop || control->steps > 0;
+    pthread_mutex_unlock(&control->lock);
+    return due;
+}
+
+bool sgm__control_wants_pause(sgm__control *control)
+{
+    if (!is_asked(control))
+        return false;
+    pthread_mutex_lock(&control->lock);
+    if (control->steps > 0 && --control->steps == 0)
+        control->pause = true;
+    bool pause = control->pause && !control->stop;
+    pthread_mutex_unlock(&control->lock);
+    return pause;
+}
+
+/* A signal cannot wake a condition, so the wait looks up now and then. */
+bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds)
+{
+    double end = sgm__now() + seconds;
+    bool late = false;
+    pthread_mutex_lock(&control->lock);
+    control->state = SGM_TRAINER_PAUSED;
+    while (control->orders == NULL && control->pause && !control->stop && !late &&
+           (interrupted == NULL || !interrupted())) {
+        struct timespec until = sgm__time_in(0.05);
+        pthread_cond_timedwait(&control->changed, &control->lock, &until);
+        late = sgm__now() >= end;
+    }
+    bool goes_on = control->orders == NULL &&
+                   (!late || !control->pause || control->stop || (interrupted != NULL && interrupted()));
+    if (goes_on)
+        control->state = SGM_TRAINER_RUNNING;
+    pthread_mutex_unlock(&control->lock);
+    return goes_on;
+}
+
+bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
+{
+    if (!is_asked(control))
+        return false;
+    pthread_mutex_lock(&control->lock);
+    bool stop = control->stop;
+    if (stop && size > 0)
+        snprintf(reason, size, "%s", control->reason);
+    pthread_mutex_unlock(&control->lock);
+    return stop;
+}
+
+void sgm__order_free(sgm__order *order)
+{
+    if (order == NULL)
+        return;
+    sgm__free(order->who);
+    sgm__free(order->what);
+    sgm__free(order->before);
+    sgm__free(order->after);
+    sgm__free(order);
+}
+
+void sgm__orders_drop(sgm__control *control)
+{
+    for (sgm__order **at = &control->orders; *at != NULL;) {
+        sgm__order *order = *at;
+        if (order->waited) {
+            at = &order->next;
+            continue;
+        }
+        *at = order->next;
+        sgm__order_free(order);
+    }
+    atomic_store(&control->has_order, control->orders != NULL);
+}

@@ -1,0 +1,151 @@
+/* The lock between steps.
+ *
+ * Hooks, observers and monitors of one trainer may look at another one while both run: each of their threads
+ * has its own trainer's lock then (base/turn_lock.h says how they do not wait for each other). A background
+ * hook may be waited for by who has the lock, so it is refused. */
+#include "trainer/trainer_lock.h"
+#include "hooks/hooks_internal.h"
+
+void sgm__trainer_lock(sgm_trainer *trainer)
+{
+    sgm__turn_lock_take(&trainer->owner->lock);
+}
+
+void sgm__trainer_unlock(sgm_trainer *trainer)
+{
+    sgm__turn_lock_leave(&trainer->owner->lock);
+}
+
+void sgm__trainer_let_others(sgm_trainer *trainer)
+{
+    sgm__turn_lock_let_others(&trainer->lock);
+}
+
+/* --- who must not wait --- */
+
+sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer)
+{
+    const sgm__hooks *hooks = sgm__hooks_of_background();
+    if (hooks != NULL && hooks->owner != NULL && hooks->owner->owner == trainer)
+        return sgm_fail(SGM_ERROR_STATE,
+                        "a background hook of trainer '%s' cannot wait for it: name what it reads in .reads, "
+                        "and ask for changes with the sgm_hook_request functions",
+                        trainer->name);
+    return SGM_OK;
+}
+
+/* --- patience --- */
+
+static _Thread_local const sgm__patience *patience_of_thread;
+
+const sgm__patience *sgm__patience_set(const sgm__patience *patience)
+{
+    const sgm__patience *before = patience_of_thread;
+    patience_of_thread = patience;
+    return before;
+}
+
+const sgm__patience *sgm__patience_now(void)
+{
+    return patience_of_thread;
+}
+
+bool sgm__patience_has_left(void)
+{
+    const sgm__patience *patience = patience_of_thread;
+    return patience != NULL && patience->has_left != NULL && patience->has_left(patience->asker);
+}
+
+static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
+{
+    sgm__whereabouts *place = &trainer->whereabouts;
+    const char *doing = atomic_load(&place->doing);
+    char *silent = sgm__trainer_silent(trainer);
+    sgm_status status = sgm_fail(
+        SGM_ERROR_INTERRUPTED,
+        "trainer '%s' has not let anybody look for %.3g seconds: it is %s after epoch %lld, iteration "
+        "%lld%s%s; nothing was done, so ask again, or wait for longer",
+        trainer->name, seconds, doing != NULL ? doing : "busy", (long long)atomic_load(&place->epoch),
+        (long long)atomic_load(&place->iteration), silent != NULL ? ", and " : "",
+        silent != NULL ? silent : "");
+    sgm__free(silent);
+    return status;
+}
+
+sgm_status sgm__patience_check(sgm_trainer *trainer)
+{
+    const sgm__patience *patience = patience_of_thread;
+    if (patience == NULL)
+        return SGM_OK;
+    if (patience->ending != NULL && atomic_load(patience->ending))
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "the run has just ended");
+    if (sgm__patience_has_left())
+        return sgm_fail(SGM_ERROR_INTERRUPTED, "who asked has left, so nothing was done");
+    if (patience->until > 0 && sgm__now() >= patience->until)
+        return fail_busy(trainer, sgm__now() - patience->asked);
+    return SGM_OK;
+}
+
+/* What the thread waits with, and how that ended. */
+typedef struct patient {
+    sgm_trainer *trainer;
+    sgm_status status;
+} patient;
+
+static bool goes_on(void *user)
+{
+    patient *self = user;
+    self->status = sgm__patience_check(self->trainer);
+    return self->status == SGM_OK;
+}
+
+/* Between two steps; a thread that waits with patience has no other trainer's lock. */
+static sgm_status lock_with_patience(sgm_trainer *trainer)
+{
+    patient self = {.trainer = trainer, .status = SGM_OK};
+    return sgm__turn_lock_take_while(&trainer->lock, goes_on, &self) ? SGM_OK : self.status;
+}
+
+sgm_status sgm__trainer_enter(sgm_trainer *trainer)
+{
+    trainer = trainer->owner;
+    SGM_TRY(sgm__trainer_check_thread(trainer));
+    if (patience_of_thread != NULL)
+        return lock_with_patience(trainer);
+    sgm__trainer_lock(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm__trainer_enter(trainer));
+    trainer = trainer->owner;
+    if (sgm__turn_lock_gather(&trainer->lock))
+        return SGM_OK;
+    sgm__trainer_unlock(trainer);
+    return sgm_fail(
+        SGM_ERROR_STATE,
+        "trainer '%s' has a hook that waits for another trainer just now: its hooks cannot be saved or "
+        "loaded out of a hook of that one",
+        trainer->name);
+}
+
+/* Monitors look at a trainer from their own threads while it is set up: parts change between two looks. */
+sgm_status sgm__trainer_open(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    return sgm__trainer_enter(trainer);
+}
+
+sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status)
+{
+    status = sgm__trainer_keep(trainer, status);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+sgm_status sgm__trainer_missing(const char *what)
+{
+    return sgm_last_status() != SGM_OK ? sgm_last_status()
+                                       : sgm_fail(SGM_ERROR_ARGUMENT, "was given no %s", what);
+}

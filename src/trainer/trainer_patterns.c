@@ -1,0 +1,84 @@
+/* Patterns of a trainer (what is frozen, initialisers, modifiers) and the parameters that they match. */
+#include "network/rerecord.h"
+#include "registry/pattern.h"
+#include "trainer/trainer.h"
+
+bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
+{
+    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
+        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
+            return true;
+    return false;
+}
+
+static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
+{
+    sgm__text names = {0};
+    size_t count = trainer->recording.parameter_count;
+    for (size_t i = 0; i < count && i < 6; i++)
+        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->recording.parameters[i].name);
+    sgm_status status =
+        sgm_fail(SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network; there are %s%s", what,
+                 pattern, names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
+    sgm__text_free(&names);
+    return status;
+}
+
+/* A pattern without a parameter is a mistake in one of them, unless parameters come later. */
+sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer)
+{
+    if (sgm_network_is_dynamic(trainer->network))
+        return SGM_OK;
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->frozen[i]))
+            return fail_unmatched(trainer, "freezing", trainer->frozen[i]);
+    for (size_t i = 0; i < trainer->rule_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->rules[i].pattern))
+            return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
+    for (size_t i = 0; i < trainer->modifier_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->modifiers[i].pattern))
+            return fail_unmatched(trainer, "the modifier for", trainer->modifiers[i].pattern);
+    return SGM_OK;
+}
+
+static bool is_among(const char *parameter, char *const *patterns, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (sgm__pattern_matches(patterns[i], parameter))
+            return true;
+    return false;
+}
+
+/* Before anything is recorded nobody knows; then recording will say it. */
+sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
+{
+    const sgm_recording *recording = &trainer->recording;
+    bool any = recording->parameter_count == 0;
+    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->network); i++)
+        if (!sgm__trainer_matches_any(trainer, patterns[i]))
+            return fail_unmatched(trainer, "freezing", patterns[i]);
+    for (size_t i = 0; i < recording->parameter_count && !any; i++)
+        any = recording->parameters[i].trainable && !is_among(recording->parameters[i].name, patterns, count);
+    return any ? SGM_OK
+               : sgm_fail(SGM_ERROR_STATE, "nothing would be left to train: all parameters would be frozen");
+}
+
+/* --- kinds of states --- */
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+bool sgm__trainer_trains(const sgm_trainer *trainer, const char *name)
+{
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    return parameter != NULL && parameter->trainable;
+}
+
+bool sgm__trainer_is_layer_state(const sgm_trainer *trainer, const char *state)
+{
+    bool ours = begins(state, "random.") || begins(state, SGM__SLOT_PREFIX) ||
+                begins(state, SGM__AVERAGE_PREFIX) || begins(state, SGM__KEPT_PREFIX);
+    return !ours && !sgm__trainer_trains(trainer, state);
+}

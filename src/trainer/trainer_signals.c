@@ -1,0 +1,69 @@
+/* Interruption: one signal stops all runs that want it. */
+#include "trainer/trainer.h"
+
+#include <signal.h>
+
+/* SIGHUP comes when a terminal is closed; the others from schedulers, before the time of a job is over. */
+static const struct {
+    int number;
+    bool always;  /* else only where nothing else is done about it: nohup ignores SIGHUP */
+    bool insists; /* a second one acts as it did before: nothing can hold a user who means it */
+} endings[] = {{SIGINT, true, true},    {SIGTERM, true, false},  {SIGHUP, false, false},
+               {SIGXCPU, false, false}, {SIGUSR1, false, false}, {SIGUSR2, false, false}};
+#define ENDING_COUNT (sizeof endings / sizeof *endings)
+
+static atomic_bool interrupt_wanted; /* without a lock inside, as a signal's function needs it */
+static pthread_mutex_t catching = PTHREAD_MUTEX_INITIALIZER;
+static size_t catchers; /* guarded by `catching`, as the next */
+static struct sigaction before[ENDING_COUNT];
+
+static void on_signal(int number)
+{
+    (void)number;
+    atomic_store(&interrupt_wanted, true);
+}
+
+static bool is_caught(size_t index)
+{
+    bool is_default = (before[index].sa_flags & SA_SIGINFO) == 0 && before[index].sa_handler == SIG_DFL;
+    return endings[index].always || is_default;
+}
+
+/* Other signals than SIGINT may come again before the checkpoint is written, and nobody means it: a shell
+ * whose terminal is closed passes on the SIGHUP that its jobs have already, timeout(1) sends SIGTERM to its
+ * child and then to its group, and SIGXCPU comes each second. */
+void sgm__signals_catch(bool wanted)
+{
+    if (!wanted)
+        return;
+    pthread_mutex_lock(&catching);
+    if (catchers++ == 0) {
+        struct sigaction action = {.sa_handler = on_signal};
+        sigemptyset(&action.sa_mask);
+        atomic_store(&interrupt_wanted, false);
+        for (size_t i = 0; i < ENDING_COUNT; i++) {
+            action.sa_flags = SA_RESTART | (endings[i].insists ? (int)SA_RESETHAND : 0);
+            sigaction(endings[i].number, NULL, &before[i]);
+            if (is_caught(i))
+                sigaction(endings[i].number, &action, NULL);
+        }
+    }
+    pthread_mutex_unlock(&catching);
+}
+
+void sgm__signals_release(bool wanted)
+{
+    if (!wanted)
+        return;
+    pthread_mutex_lock(&catching);
+    if (--catchers == 0)
+        for (size_t i = 0; i < ENDING_COUNT; i++)
+            if (is_caught(i))
+                sigaction(endings[i].number, &before[i], NULL);
+    pthread_mutex_unlock(&catching);
+}
+
+bool sgm__signals_came(void)
+{
+    return atomic_load(&interrupt_wanted);
+}

@@ -1,0 +1,168 @@
+/* Whether a trainer is well, what it is doing and where it stands: looks at it that need nothing else of
+ * training. */
+#include "registry/pattern.h"
+#include "trainer/trainer.h"
+
+#include <math.h>
+#include <stdio.h>
+
+sgm_status sgm_trainer_status(const sgm_trainer *trainer)
+{
+    if (trainer == NULL)
+        return sgm__fail_null("the trainer is NULL");
+    return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
+}
+
+sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
+{
+    if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
+        return status;
+    sgm__fail_within("trainer '%s'", trainer->name);
+    pthread_mutex_lock(&trainer->control.lock);
+    if (trainer->status == SGM_OK) {
+        snprintf(trainer->message, sizeof trainer->message, "%s", sgm_last_error());
+        trainer->status = status;
+    }
+    pthread_mutex_unlock(&trainer->control.lock);
+    return status;
+}
+
+bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
+{
+    for (size_t i = 0; i < trainer->frozen_count; i++)
+        if (sgm__pattern_matches(trainer->frozen[i], parameter))
+            return true;
+    return false;
+}
+
+sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
+{
+    pthread_mutex_lock(&trainer->control.lock);
+    sgm_trainer_state state = trainer->control.state;
+    pthread_mutex_unlock(&trainer->control.lock);
+    return state;
+}
+
+sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
+{
+    double examples = (double)sums->examples;
+    return (sgm_metrics){.loss = sums->examples > 0 ? sums->loss / examples : NAN,
+                         .accuracy =
+                             sums->examples > 0 && sums->has_accuracy ? sums->correct / examples : NAN,
+                         .examples = sums->examples};
+}
+
+double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
+{
+    trainer = trainer->owner; /* replicas run when it does */
+    const sgm__training_position *position = &trainer->position;
+    const sgm_optimiser_options *options = &trainer->optimiser->options;
+    double epoch = (double)position->epoch;
+    if (batches > 0)
+        epoch += (double)position->batch / (double)batches;
+    return options->learning_rate *
+           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
+}
+
+sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
+{
+    sgm__text known = {0};
+    *iterator = NULL;
+    for (size_t i = 0; i < trainer->validation_count && *iterator == NULL; i++) {
+        if (strcmp(trainer->validation[i].name, data) == 0)
+            *iterator = trainer->validation[i].iterator;
+        sgm__text_append(&known, "%s, ", trainer->validation[i].name);
+    }
+    if (*iterator == NULL && strcmp(data, "training") == 0)
+        *iterator = trainer->training;
+    sgm_status status = SGM_OK;
+    if (*iterator == NULL && trainer->validation_count == 0 && trainer->training == NULL)
+        status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", trainer->name);
+    else if (*iterator == NULL)
+        status = sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %s%s", data,
+                          known.data != NULL ? known.data : "",
+                          trainer->training != NULL ? "training" : "none for training");
+    sgm__text_free(&known);
+    return status;
+}
+
+void sgm__trainer_parameters_changed(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->passed_count; i++)
+        trainer->passed[i].current = false;
+}
+
+/* --- with others who compute --- */
+
+bool sgm__trainer_is_replica(const sgm_trainer *trainer)
+{
+    return trainer->owner != trainer;
+}
+
+bool sgm__trainer_follows(const sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL && trainer->strategy->follows(trainer);
+}
+
+sgm_status sgm__trainer_collect(sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL ? trainer->strategy->collect(trainer) : SGM_OK;
+}
+
+void sgm__trainer_restart_workers(sgm_trainer *trainer)
+{
+    if (trainer->strategy != NULL)
+        trainer->strategy->restart(trainer);
+}
+
+sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy != NULL ? trainer->strategy->state_was_set(trainer, name) : SGM_OK;
+}
+
+bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy == NULL || trainer->strategy->has_state(trainer, name);
+}
+
+sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name)
+{
+    return trainer->strategy != NULL ? trainer->strategy->check_set(trainer, name) : SGM_OK;
+}
+
+char *sgm__trainer_silent(const sgm_trainer *trainer)
+{
+    return trainer->strategy != NULL ? trainer->strategy->silent(trainer) : NULL;
+}
+
+/* --- states that are set --- */
+
+static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    SGM_TRY(sgm_session_set(trainer->session, name, value));
+    return sgm__trainer_state_was_set(trainer, name);
+}
+
+static sgm_status put_average(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
+    if (average == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm_session_has(trainer->session, average) ? put(trainer, average, value) : SGM_OK;
+    sgm__free(average);
+    return status;
+}
+
+sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
+{
+    SGM_TRY(put(trainer, name, value));
+    return put_average(trainer, name, value);
+}
+
+sgm_status sgm__trainer_put_average(sgm_trainer *trainer, const char *identifier, const sgm_tensor *value)
+{
+    static const char layers[] = "network.layers.";
+    size_t length = strlen(layers);
+    return strncmp(identifier, layers, length) == 0 ? put_average(trainer, identifier + length, value)
+                                                    : SGM_OK;
+}
