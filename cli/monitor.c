@@ -1,7 +1,7 @@
 /* sigma monitor: a page over a folder of runs. */
 #include "cli.h"
+#include "config/yaml_tree.h"
 #include "monitors/runs/runs.h"
-#include "yaml_tree.h"
 
 #include <stdio.h>
 

@@ -1,6 +1,6 @@
 /* sigma predict: predictions of a checkpoint, one line an example. */
-#include "base/tensor_internal.h"
 #include "cli.h"
+#include "tensor/tensor_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* sigma search: trainings with different values, and which are best. */
 #include "cli.h"
+#include "config/search_file.h"
 #include "monitors/task_lines.h"
-#include "search_file.h"
 
 #include <math.h>
 #include <stdio.h>

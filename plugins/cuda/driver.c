@@ -1,7 +1,7 @@
 /* Devices found and opened, and the table that the plug-in gives. */
 #include "plugin.h"
 
-#include "handlers/device/prelude_cuda.h"
+#include "handlers/device/code/prelude_cuda.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,8 +2,8 @@
 #include "errors.h"
 #include "staging.h"
 
+#include "handlers/device/code/prelude_opencl.h"
 #include "handlers/device/driver.h"
-#include "handlers/device/prelude_opencl.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 /* What commands ask for: reading a request, finding its command, doing it, telling the log. */
-#include "base/json_text.h"
 #include "control/control_internal.h"
 #include "journal/change_record.h"
 #include "runs/checkpoints.h"
 #include "runs/orders.h"
+#include "text/json_text.h"
 #include "trainer/trainer_lock.h"
 
 #include <stdio.h>

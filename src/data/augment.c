@@ -1,7 +1,7 @@
 /* What augmentation there is, chains of it as text, and their application to a minibatch. */
 #include "data/augment.h"
-#include "base/call_text.h"
 #include "registry/option_check.h"
+#include "text/call_text.h"
 
 #include <math.h>
 

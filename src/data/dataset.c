@@ -1,7 +1,8 @@
 /* Datasets: blocks by index. Blocks stay in memory up to a limit, the longest unused go first; what is not
  * there is read from the cache file or extracted again, from the start of the source if need be. */
 #include "data/dataset_internal.h"
-#include "data/source.h"
+#include "data/read/extractor.h"
+#include "data/read/source.h"
 
 #define MAXIMUM_EXAMPLES 65536
 #define BLOCK_BYTES ((size_t)32 << 20)

@@ -1,5 +1,6 @@
 /* Preprocessors: extractors that change what the extractor below them gives. */
 #include "data/preprocess.h"
+#include "data/read/extractor.h"
 
 #include <math.h>
 

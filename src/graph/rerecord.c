@@ -1,7 +1,7 @@
 /* Recording again what was recorded before: comparing is cheaper than making, and says that nothing is new.
  */
-#include "base/tensor_internal.h"
 #include "graph/graph_internal.h"
+#include "tensor/tensor_internal.h"
 
 #define MAXIMUM_NAMES 65536 /* bytes: names of recordings that differed stay until the graph is cleared */
 

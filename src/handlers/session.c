@@ -1,8 +1,8 @@
 /* Sessions: state by name, programs by structure. In the steady state a run allocates nothing. */
 #include "handlers/session.h"
 
-#include "base/tensor_internal.h"
 #include "graph/passes.h"
+#include "tensor/tensor_internal.h"
 #include <sigma/units.h>
 
 typedef sgm__session_state state;

@@ -1,7 +1,7 @@
 /* Inputs that are numbers of something, such as tokens or classes: whole, and of those that there are. Told
  * when they are fed, where the input and the place in it are known. */
-#include "base/tensor_internal.h"
 #include "handlers/session.h"
+#include "tensor/tensor_internal.h"
 #include <stdio.h>
 
 struct sgm__index_rule {

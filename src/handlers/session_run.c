@@ -1,7 +1,7 @@
 /* Sessions: feeding a program, running it, and reading and looking at what it has. */
 #include "handlers/session.h"
 
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 
 #include <stdio.h>
 

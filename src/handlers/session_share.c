@@ -1,7 +1,7 @@
 /* Sessions that work together: states and outputs are read where they are. */
 #include "handlers/session.h"
 
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 
 bool sgm__session_is_host(const sgm_session *session)
 {

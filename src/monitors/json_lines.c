@@ -1,11 +1,11 @@
 /* Events as lines of JSON. */
-#include "base/json_text.h"
 #include "journal/change_record.h"
 #include "loop/trainer_run.h"
 #include "monitors/followers.h"
 #include "monitors/line_queue.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
+#include "text/json_text.h"
 #include "train/train.h"
 #include "trainer/trainer.h"
 

@@ -11,7 +11,7 @@
 #define SGM_ONNX_ONNX_H
 
 #include "graph/graph_internal.h"
-#include "onnx/wire.h"
+#include "onnx/wire/wire.h"
 #include "ops/ops.h"
 #include <sigma/handler.h>
 #include <sigma/onnx.h>

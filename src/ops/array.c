@@ -1,5 +1,5 @@
 /* Elements of any type as double: for kernels that are plain loops. */
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 #include <sigma/op.h>
 
 double sgm_array_load(const sgm_array *array, int64_t offset)

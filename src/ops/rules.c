@@ -1,7 +1,7 @@
 /* What the rules and loops of operations share. */
 #include "ops/rules.h"
 
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,7 @@
 /* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
  * numbers. */
-#include "base/call_text.h"
 #include "optim/modifier.h"
+#include "text/call_text.h"
 #include <sigma/training.h>
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* Modifiers: clipping, scaling and norms of parameters, and what programs bring. */
 #include "optim/modifier.h"
-#include "base/call_text.h"
 #include "registry/pattern.h"
+#include "text/call_text.h"
 #include <sigma/operations.h>
 
 struct sgm_modifier {

@@ -1,8 +1,8 @@
 /* Reducers: how states of several workers become one. */
 #include "parallel/operator.h"
 
-#include "base/tensor_internal.h"
 #include "registry/pattern.h"
+#include "tensor/tensor_internal.h"
 #include "trainer/strategy.h"
 
 #include <math.h>

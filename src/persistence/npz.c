@@ -1,7 +1,7 @@
 /* Bundles as .npz files: zip archives of .npy files, as numpy.savez writes and numpy.load reads them. */
-#include "base/npy.h"
-#include "base/tensor_internal.h"
 #include "persistence/bundle.h"
+#include "tensor/npy.h"
+#include "tensor/tensor_internal.h"
 
 #include <archive.h>
 #include <archive_entry.h>

@@ -1,8 +1,8 @@
 /* Reading safetensors files, which may come from anywhere: nothing in them is believed before it is checked
  * against the size of the file. */
-#include "base/json_text.h"
-#include "base/tensor_internal.h"
 #include "persistence/safetensors.h"
+#include "tensor/tensor_internal.h"
+#include "text/json_text.h"
 
 #include <errno.h>
 #include <stdio.h>

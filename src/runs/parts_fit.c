@@ -1,8 +1,8 @@
 /* Comparing what a file has with what a trainer needs, before anything changes. */
 #include "runs/parts.h"
 
-#include "base/tensor_internal.h"
 #include "network/rerecord.h"
+#include "tensor/tensor_internal.h"
 
 #include <stdio.h>
 

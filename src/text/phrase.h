@@ -3,7 +3,6 @@
 #define SGM_TEXT_PHRASE_H
 
 #include "base/base.h"
-#include <sigma/time.h>
 
 #define SGM__PHRASE_LONGEST 65536 /* bytes */
 #define SGM__IDENTIFIER_LONGEST 255

@@ -1,5 +1,5 @@
 /* Conversions between element types, and tensors as text. */
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 #include "test.h"
 
 static double convert(sgm_dtype dtype, double value)

@@ -1,6 +1,6 @@
 /* Numbers as the shortest decimals that read back as the same, alone and in JSON. */
-#include "base/json_text.h"
 #include "test.h"
+#include "text/json_text.h"
 
 #include <float.h>
 #include <math.h>

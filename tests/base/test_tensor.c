@@ -1,5 +1,5 @@
 #include "allocator.h"
-#include "base/tensor_internal.h"
+#include "tensor/tensor_internal.h"
 #include "test.h"
 
 /* A tensor of 0, 1, 2, ... */

@@ -1,7 +1,7 @@
 /* Configurations: what is read, what is refused with which place, and texts that mean harm. */
 #include "test.h"
 
-#include "config.h"
+#include "config/config.h"
 
 static const char good[] = "network: input(4) + dense(3) + softmax_cross_entropy\n" /* line 1 */
                            "data:\n"                                                /* 2 */

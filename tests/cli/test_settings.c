@@ -1,7 +1,7 @@
 /* One row for each setting: what the command shows, checks and fills in is what the library says. */
 #include "test.h"
 
-#include "config.h"
+#include "config/config.h"
 #include <ctype.h>
 #include <math.h>
 

@@ -34,7 +34,7 @@ compile()
     "$CROSS_COMPILER" $CROSS_FLAGS $extra -c "$1" -o "$object" || { echo "FAILED: $1" >&2; return 255; }
 }
 export -f compile
-find src/base src/registry src/graph src/ops src/handlers -name '*.c' -print0 |
+find src/base src/tensor src/text src/registry src/graph src/ops src/handlers -name '*.c' -print0 |
     xargs -0 -n 1 -P "${SIGMA_TEST_JOBS:-2}" bash -c 'compile "$1"' _ || exit 1
 rm -f "$build/libsigma.a"
 "${compiler%gcc}ar" rcs "$build/libsigma.a" "$build"/src__*.o || exit 1

@@ -5,7 +5,7 @@
 #include "devices.h"
 #include "graphs.h"
 
-#include "handlers/device/device.h"
+#include "handlers/device/run/device.h"
 
 /* Calls `check` with each device's handler that is here. */
 __attribute__((unused)) static void with_devices(void (*check)(sgm_handler *handler))

@@ -3,8 +3,8 @@
 #ifndef SIGMA_TEST_INTERPRETER_H
 #define SIGMA_TEST_INTERPRETER_H
 
-#include "base/tensor_internal.h"
 #include "graph/passes.h"
+#include "tensor/tensor_internal.h"
 #include "test.h"
 
 typedef struct interpreter {

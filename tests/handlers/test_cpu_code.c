@@ -1,7 +1,7 @@
 /* Elementwise steps as machine code against the same steps interpreted: the same bits. Where no code is made,
  * this compares the interpreter with itself. */
 #include "base/base.h"
-#include "handlers/cpu/vector.h"
+#include "handlers/cpu/vector/vector.h"
 #include "handlers/graphs.h"
 
 #include <math.h>

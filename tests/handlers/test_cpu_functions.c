@@ -1,10 +1,10 @@
 /* Errors of the vector functions of single precision, against libm in double, over all exponents and on all
- * instruction sets: the bounds that docs/performance.md and src/handlers/cpu/vector_math.h state.
+ * instruction sets: the bounds that docs/performance.md and src/handlers/cpu/vector/vector_math.h state.
  *
  * `make test` takes every 4093rd float and all edges. SIGMA_TEST_FLOATS=all takes all 4 billion (some minutes
  * a function), SIGMA_TEST_FLOATS=E those with 2^E <= |x| < 2^(E + 1); both print the largest errors. */
 #include "base/base.h"
-#include "handlers/cpu/vector.h"
+#include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 #include "test.h"
 

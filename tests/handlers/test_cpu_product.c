@@ -1,5 +1,5 @@
 /* Matrix products against double loops: shapes, strides, threads, libraries, instruction sets. */
-#include "handlers/cpu/dense.h"
+#include "handlers/cpu/product/dense.h"
 #include "test.h"
 
 #define MAXIMUM (64 * 1024)

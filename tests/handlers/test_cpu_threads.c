@@ -2,6 +2,7 @@
  * thread where one is faster. */
 #include "base/allocator.h"
 #include "handlers/cpu/cpu.h"
+#include "handlers/cpu/run/program.h"
 #include "test.h"
 #include <sigma/handler.h>
 #include <sigma/operations.h>

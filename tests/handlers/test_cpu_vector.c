@@ -1,6 +1,6 @@
 /* Vector loops on all instruction sets: all lengths, sums of rows, bfloat16. Errors of functions:
  * test_cpu_functions.c. */
-#include "handlers/cpu/vector.h"
+#include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 #include "test.h"
 

@@ -7,8 +7,8 @@
 
 #include "../../plugins/cuda/cuda_functions.h"
 #include "../../plugins/cuda/cuda_types.h"
-#include "handlers/device/code.h"
-#include "handlers/device/prelude_cuda.h"
+#include "handlers/device/code/code.h"
+#include "handlers/device/code/prelude_cuda.h"
 #include "handlers/fuzz_graphs.h"
 #include "train/train.h"
 #include "trainer/trainer.h"

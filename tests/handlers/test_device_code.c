@@ -1,5 +1,5 @@
 /* Plans as kernels, without any device: what is shared, what is divided, what has a kernel. */
-#include "handlers/device/code.h"
+#include "handlers/device/code/code.h"
 #include "handlers/graphs.h"
 #include "ops/ops.h"
 #include <sigma/network.h>

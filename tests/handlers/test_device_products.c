@@ -1,5 +1,5 @@
 /* Products and the step after each: which the driver's library can be asked for as one, and what it gives. */
-#include "handlers/device/device.h"
+#include "handlers/device/run/device.h"
 #include "handlers/devices.h"
 #include "handlers/graphs.h"
 #include "handlers/session.h"

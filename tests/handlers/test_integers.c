@@ -4,8 +4,8 @@
 #include "devices.h"
 #include "graphs.h"
 
-#include "base/tensor_internal.h"
 #include "handlers/source/source.h"
+#include "tensor/tensor_internal.h"
 #include <sigma/op.h>
 
 __extension__ typedef __int128 wide; /* of all sums and products of two int64 */

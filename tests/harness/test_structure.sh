@@ -18,7 +18,7 @@ report()
 
 # Folders of src/ with their floors, and public headers with that of whoever may include them first. Folders of floor 4
 # do not know each other; graphs and operations make floor 2 together. `make check-house` looks closer.
-folders='base 0 registry 1 graph 2 ops 2 handlers 3 data 4 network 4 onnx 4 persistence 4 text 5 optim 5 metrics 5 hooks 6
+folders='base 0 tensor 1 text 1 registry 1 graph 2 ops 2 handlers 3 data 4 network 4 onnx 4 persistence 4 optim 5 metrics 5 hooks 6
     trainer 7 journal 8 show 9 train 10 runs 11 infer 12 hooks_ready 12 control 13 loop 14 parallel 15 monitors 16
     environment 17 cli 18'
 headers='log 0 paths 0 status 0 task 0 units 0 tensor 0 registry 1 text 1 graph 2 op 2 operations 2 handler 3 data 4

@@ -2,8 +2,8 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/tensor_internal.h"
 #include "handlers/handler.h"
+#include "tensor/tensor_internal.h"
 
 typedef struct debug {
     sgm_handler *watched;

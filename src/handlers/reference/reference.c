@@ -1,9 +1,9 @@
 /* The reference: every operation by its own formula or loops, in double precision (int64: in its own), on one
  * thread. It is slow, and what the other handlers are tested against. It runs the same fused steps as they
  * do; "debug:reference" runs one instruction at a time. */
-#include "base/tensor_internal.h"
 #include "handlers/host.h"
 #include "ops/ops.h"
+#include "tensor/tensor_internal.h"
 
 /* One element in its own type, whichever that is. */
 typedef union slot {

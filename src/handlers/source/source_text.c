@@ -1,6 +1,6 @@
 /* Expressions and statements of C: numbers, elements of arrays, loops. */
-#include "base/tensor_internal.h"
 #include "handlers/source/source.h"
+#include "tensor/tensor_internal.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Answers, with the headers that each of them has. */
-#include "base/json_text.h"
 #include "monitors/http/http_internal.h"
+#include "text/json_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

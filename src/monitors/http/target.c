@@ -1,7 +1,7 @@
 /* What a request asks for: a path and a query, decoded strictly. A path names nothing in a file system; all
  * the same what looks like a way out of it is refused here, for all routes. */
-#include "base/json_text.h"
 #include "monitors/http/http_internal.h"
+#include "text/json_text.h"
 
 static int hex(char c)
 {

@@ -1,9 +1,9 @@
 /* GET /api/model, POST /api/predict, and the page that says how to ask. */
 #include "monitors/serve/serve.h"
-#include "base/json_text.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
 #include "monitors/http/http.h"
+#include "text/json_text.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* Branches: another trainer, side by side, from a checkpoint, with values set otherwise. */
-#include "base/json_text.h"
 #include "monitors/web/steer.h"
 #include "runs/checkpoints.h"
+#include "text/json_text.h"
 
 #define MAXIMUM_VALUES 64
 #define LONGEST_NAME 60

@@ -1,6 +1,6 @@
 /* Answers and events as JSON. */
-#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
+#include "text/json_text.h"
 
 #include <math.h>
 #include <stdio.h>

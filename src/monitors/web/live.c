@@ -1,6 +1,6 @@
 /* What pages see move: trainers and curves, pushed as they come. */
-#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
+#include "text/json_text.h"
 
 #include <math.h>
 

@@ -1,6 +1,6 @@
 /* GET /api/session: what is trained here, and where each trainer stands. */
-#include "base/json_text.h"
 #include "monitors/web/web_internal.h"
+#include "text/json_text.h"
 
 #include <math.h>
 

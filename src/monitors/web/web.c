@@ -1,8 +1,8 @@
 /* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
 #include "base/clock.h"
-#include "base/json_text.h"
 #include "journal/change_record.h"
 #include "monitors/web/web_internal.h"
+#include "text/json_text.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 

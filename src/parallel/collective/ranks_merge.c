@@ -1,8 +1,8 @@
 /* Gradients of all ranks: summed in pieces while workers compute. */
 #include "parallel/collective/ranks.h"
 
-#include "base/tensor_internal.h"
 #include "handlers/session.h"
+#include "tensor/tensor_internal.h"
 
 #include <math.h>
 

@@ -1,0 +1,187 @@
+/* Command lines: options by table, everything else in order. */
+#include "config/arguments.h"
+#include "config/experiment.h"
+#include "parallel/collective/ranks.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+const char *this_process(char *text, size_t size)
+{
+    char host[64] = "";
+    int number = sgm__launched_number();
+    *text = '\0';
+    gethostname(host, sizeof host - 1);
+    if (number >= 0)
+        snprintf(text, size, "process %d on %s: ", number, host);
+    return text;
+}
+
+void complain(const char *format, ...)
+{
+    va_list list;
+    sgm__text text = {0};
+    va_start(list, format);
+    sgm__text_vappend(&text, format, list);
+    va_end(list);
+    if (text.data != NULL)
+        fputs(sgm__make_printable(text.data), stderr);
+    sgm__text_free(&text);
+}
+
+int report_error(const char *command, int code)
+{
+    char who[96];
+    fflush(stdout);
+    complain("sigma %s: %s%s\n", command, this_process(who, sizeof who), sgm_last_error());
+    return code;
+}
+
+int usage_error(const char *command, const char *format, ...)
+{
+    va_list list;
+    sgm__text text = {0};
+    fflush(stdout);
+    va_start(list, format);
+    sgm__text_vappend(&text, format, list);
+    va_end(list);
+    complain("sigma %s: %s; see 'sigma %s --help'\n", command, text.data != NULL ? text.data : "", command);
+    sgm__text_free(&text);
+    return CLI_USAGE;
+}
+
+static int fail_unknown(const arguments *a, const char *command, const char *word)
+{
+    const char *names[34];
+    size_t count = 0;
+    for (; count < a->rule_count && count < 31; count++)
+        names[count] = a->rules[count].name;
+    names[count++] = "--log-level";
+    names[count++] = "--log-file";
+    names[count++] = "--help";
+    const char *near = sgm__nearest(word, names, count);
+    if (near != NULL)
+        return usage_error(command, "unknown option '%s' (did you mean '%s'?)", word, near);
+    return usage_error(command, "unknown option '%s'", word);
+}
+
+static const argument_rule *find_rule(const argument_rule *rules, size_t count, const char *word,
+                                      size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(rules[i].name) == length && memcmp(rules[i].name, word, length) == 0)
+            return &rules[i];
+    return NULL;
+}
+
+/* What every command understands: where messages go. */
+static const char *log_level, *log_file;
+static const argument_rule common_rules[] = {
+    {"--log-level", ARGUMENT_TEXT, &log_level},
+    {"--log-file", ARGUMENT_TEXT, &log_file},
+};
+
+/* The sink of the file stays until the end of the process. */
+static bool begin_logging(const char *command, int *code)
+{
+    sgm_log_level level;
+    if (log_level != NULL) {
+        if (sgm_log_level_parse(log_level, &level) != SGM_OK) {
+            *code = usage_error(command, "--log-level: %s", sgm_last_error());
+            return false;
+        }
+        sgm_log_set_level(NULL, level);
+    }
+    if (log_file != NULL && sgm_log_to_file(log_file) == NULL) {
+        *code = report_error(command, CLI_FAILED);
+        return false;
+    }
+    return true;
+}
+
+/* "-" is a file, and "-0.5" a value, as for `sigma ctl RUN set`. */
+static bool looks_like_option(const char *word)
+{
+    double number;
+    return word[0] == '-' && word[1] != '\0' && !sgm__parse_double(word, &number);
+}
+
+/* One option, at *index; its value may be the next word. */
+static bool read_option(const arguments *a, int argc, char **argv, int *index, int *code)
+{
+    const char *word = argv[*index], *equals = strchr(word, '=');
+    size_t length = equals != NULL ? (size_t)(equals - word) : strlen(word);
+    const argument_rule *rule = find_rule(a->rules, a->rule_count, word, length);
+    if (rule == NULL)
+        rule = find_rule(common_rules, sizeof common_rules / sizeof *common_rules, word, length);
+    if (rule == NULL) {
+        *code = fail_unknown(a, argv[0], word);
+        return false;
+    }
+    if (rule->kind == ARGUMENT_FLAG) {
+        if (equals != NULL) {
+            *code = usage_error(argv[0], "%s takes no value", rule->name);
+            return false;
+        }
+        *(bool *)rule->target = true;
+        return true;
+    }
+    if (rule->kind == ARGUMENT_MAYBE) {
+        *(const char **)rule->target = equals != NULL ? equals + 1 : "";
+        return true;
+    }
+    const char *value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
+    if (value == NULL) {
+        *code = usage_error(argv[0], "%s expects a value", rule->name);
+        return false;
+    }
+    if (equals == NULL && looks_like_option(value)) {
+        *code = usage_error(
+            argv[0], "%s expects a value, got the option '%s'; a value that begins so is given as %s=%s",
+            rule->name, value, rule->name, value);
+        return false;
+    }
+    if (rule->kind == ARGUMENT_TEXT) {
+        *(const char **)rule->target = value;
+        return true;
+    }
+    int64_t *count = rule->target, maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
+    if (!sgm__parse_int64(value, count) || *count < 1 || *count > maximum) {
+        *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
+                            (long long)maximum, value);
+        return false;
+    }
+    return true;
+}
+
+bool arguments_read(arguments *a, int argc, char **argv, int *code)
+{
+    bool options = true;
+    a->words = sgm__calloc((size_t)argc, sizeof *a->words);
+    if (a->words == NULL) {
+        *code = report_error(argv[0], CLI_FAILED);
+        return false;
+    }
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (options && strcmp(word, "--") == 0) {
+            options = false;
+        } else if (options && (strcmp(word, "--help") == 0 || strcmp(word, "-h") == 0)) {
+            fputs(a->help, stdout);
+            *code = CLI_OK;
+            return false;
+        } else if (options && looks_like_option(word)) {
+            if (!read_option(a, argc, argv, &i, code))
+                return false;
+        } else {
+            a->words[a->word_count++] = word;
+        }
+    }
+    return begin_logging(argv[0], code);
+}
+
+void arguments_free(arguments *a)
+{
+    sgm__free(a->words);
+    a->words = NULL;
+}

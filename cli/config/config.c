@@ -1,0 +1,610 @@
+/* The table of everything that a file may say, and the checks that need no data. */
+#include "config/config.h"
+#include "config/config_checks.h"
+#include "handlers/handler.h"
+#include "registry/pattern.h"
+
+#include <math.h>
+#include <stdio.h>
+
+/* --- the table --- */
+
+#define COUNT(table) (sizeof(table) / sizeof *(table))
+#define OF(type, member) .offset = offsetof(type, member)
+#define SETTING(type, member, table)                                                                         \
+    {                                                                                                        \
+        .name = #member, .kind = OPTION_SETTING, OF(type, member), .settings = table                         \
+    }
+#define NUMBER(type, member, low, high, text)                                                                \
+    {                                                                                                        \
+        .name = #member, .kind = OPTION_NUMBER, OF(type, member), .minimum = low, .maximum = high,           \
+        .doc = text                                                                                          \
+    }
+
+static const option data_table[] = {
+    {.name = "dataset",
+     .kind = OPTION_TEXT,
+     OF(data_config, dataset),
+     .check = check_dataset,
+     .path_after = "text:",
+     .doc = "a ready-made one (see 'sigma info'), or text:PATH"},
+    {.name = "csv", .kind = OPTION_PATH, OF(data_config, csv), .doc = "a table, with `fields`"},
+    {.name = "inputs",
+     .kind = OPTION_PATH,
+     OF(data_config, inputs),
+     .doc = "an array, .npy, .npz:NAME or idx"},
+    {.name = "targets", .kind = OPTION_PATH, OF(data_config, targets), .doc = "the array that belongs to it"},
+    {.name = "text",
+     .kind = OPTION_PATH,
+     OF(data_config, text),
+     .doc = "a text, as windows of tokens, and the same one token on"},
+    {.name = "tokenizer",
+     .kind = OPTION_PATH,
+     OF(data_config, tokenizer),
+     .doc = "text: a file of 'sigma tokenize'; bytes if not given"},
+    {.name = "window",
+     .kind = OPTION_INTEGER,
+     OF(data_config, window),
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: tokens of an example; 64 if not given"},
+    {.name = "step",
+     .kind = OPTION_INTEGER,
+     OF(data_config, step),
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: tokens from one example to the next; the window if not given"},
+    {.name = "streams",
+     .kind = OPTION_INTEGER,
+     OF(data_config, streams),
+     .minimum = 1,
+     .maximum = 1 << 24,
+     .doc = "text: parts that go on from minibatch to minibatch, of so many examples; 1 if not given"},
+    {.name = "skip_rows",
+     .kind = OPTION_INTEGER,
+     OF(data_config, skip_rows),
+     .minimum = 0,
+     .maximum = 1e6,
+     .doc = "csv: header rows"},
+    {.name = "separator",
+     .kind = OPTION_TEXT,
+     OF(data_config, separator),
+     .check = check_separator,
+     .doc = "csv: one character, a comma if not given"},
+    {.name = "missing",
+     .kind = OPTION_TEXT,
+     OF(data_config, missing),
+     .doc = "csv: a cell with this text, or with none, is missing and becomes 0"},
+    {.name = "skip_ragged",
+     .kind = OPTION_FLAG,
+     OF(data_config, skip_ragged),
+     .default_value = "false",
+     .doc = "csv: leave out rows with another number of columns"},
+    {.name = "fields",
+     .kind = OPTION_MAP,
+     OF(data_config, fields),
+     .check = check_columns,
+     .doc = "csv: columns, such as {inputs: 0-3, targets: 4}"},
+    {.name = "class_names",
+     .kind = OPTION_LIST,
+     OF(data_config, class_names),
+     .doc = "csv: texts in the targets' column, class 0 first"},
+    {.name = "texts",
+     .kind = OPTION_MAP,
+     OF(data_config, texts),
+     .check = check_texts,
+     .joins = true,
+     .doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"},
+    {.name = "classes",
+     .kind = OPTION_INTEGER,
+     OF(data_config, classes),
+     .minimum = 2,
+     .maximum = 1e6,
+     .doc = "targets are numbers of classes, so many"},
+    {.name = "input_range",
+     .kind = OPTION_LIST,
+     OF(data_config, input_range),
+     .check = check_range_number,
+     .doc = "[minimum, maximum] of the inputs, brought to 0 to 1"},
+    {.name = "shuffled",
+     .kind = OPTION_FLAG,
+     OF(data_config, shuffled),
+     .default_value = "false",
+     .doc = "files: all examples in one random order (of the seed), before begin and share apply"},
+    NUMBER(data_config, begin, 0, 1, "leave so large a part out at the beginning of each block"),
+    NUMBER(data_config, share, 1e-9, 1, "the part that is used"),
+};
+
+/* "; crop, flip, ...": those that there are. */
+static void list_augmentations(const option *o, sgm__text *out)
+{
+    (void)o;
+    for (size_t i = 0; sgm_augmentation_at(i) != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", sgm_augmentation_at(i)->name);
+}
+
+static const option data_group_table[] = {
+    {.name = "training",
+     .kind = OPTION_GROUP,
+     OF(data_group, training),
+     .children = data_table,
+     .child_count = COUNT(data_table),
+     .doc = "what is learnt from; a name or the keys below"},
+    {.name = "validation",
+     .kind = OPTION_GROUP,
+     OF(data_group, validation),
+     .children = data_table,
+     .child_count = COUNT(data_table),
+     .doc = "measured after each epoch; the same keys"},
+    {.name = "test",
+     .kind = OPTION_GROUP,
+     OF(data_group, test),
+     .children = data_table,
+     .child_count = COUNT(data_table),
+     .doc = "measured at the end; the same keys"},
+    {.name = "batch",
+     .kind = OPTION_SETTING,
+     OF(data_group, batch),
+     .settings = sgm_iterator_settings,
+     .setting = "minibatch_size"},
+    SETTING(data_group, shuffle, sgm_iterator_settings),
+    SETTING(data_group, drop_last, sgm_iterator_settings),
+    {.name = "augment",
+     .kind = OPTION_SETTING,
+     OF(data_group, augment),
+     .settings = sgm_iterator_settings,
+     .check = sgm_augmentation_check,
+     .more = list_augmentations},
+    SETTING(data_group, prefetch_threads, sgm_iterator_settings),
+};
+
+static const option schedule_table[] = {
+    SETTING(schedule_config, kind, sgm_schedule_settings),
+    SETTING(schedule_config, period, sgm_schedule_settings),
+    SETTING(schedule_config, factor, sgm_schedule_settings),
+#define SCHEDULE_OF_KIND 3 /* a warm-up needs no kind */
+    SETTING(schedule_config, warm_up, sgm_schedule_settings),
+};
+
+/* "gradient_descent, momentum, ...": those that there are. */
+static void list_types(const option *o, sgm__text *out)
+{
+    const sgm_optimiser_type *type;
+    (void)o;
+    for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", type->name);
+}
+
+/* "; adam, adamw: 0.9": the defaults of the types that have one, types of one default together. */
+static double default_of(const sgm_optimiser_type *type, const sgm_setting *setting)
+{
+    sgm_content content = {0};
+    sgm_setting_get(setting, &type->defaults, &content);
+    return content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
+}
+
+static void list_defaults(const option *o, sgm__text *out)
+{
+    const sgm_optimiser_type *type, *other;
+    size_t count;
+    const sgm_setting *settings = sgm_optimiser_settings(&count);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->name);
+    for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++) {
+        double default_value = default_of(type, setting);
+        bool told = false;
+        for (size_t k = 0; k < i && (other = sgm_optimiser_type_at(k)) != NULL; k++)
+            told |= default_of(other, setting) == default_value;
+        if (default_value == 0 || told)
+            continue;
+        for (size_t k = i; (other = sgm_optimiser_type_at(k)) != NULL; k++)
+            if (default_of(other, setting) == default_value)
+                sgm__text_append(out, "%s%s", k == i ? "; " : ", ", other->name);
+        sgm__text_append(out, " %.15g", default_value);
+    }
+}
+
+#define OPTIMISER(member)                                                                                    \
+    {                                                                                                        \
+        .name = #member, .kind = OPTION_SETTING, OF(optimiser_config, member),                               \
+        .settings = sgm_optimiser_settings, .more = list_defaults                                            \
+    }
+
+static const option optimiser_table[] = {
+    {.name = "type",
+     .kind = OPTION_TEXT,
+     OF(optimiser_config, type),
+     .check = check_optimiser,
+     .default_value = "adam",
+     .doc = "how parameters are updated",
+     .more = list_types},
+    OPTIMISER(learning_rate),
+    OPTIMISER(momentum),
+    OPTIMISER(decay_rate),
+    OPTIMISER(beta1),
+    OPTIMISER(beta2),
+    OPTIMISER(epsilon),
+    OPTIMISER(tolerance),
+    OPTIMISER(history),
+    OPTIMISER(weight_decay),
+    OPTIMISER(clip_value),
+    OPTIMISER(clip_norm),
+    OPTIMISER(average),
+    SETTING(optimiser_config, accumulate, sgm_optimiser_settings),
+    {.name = "schedule",
+     .kind = OPTION_GROUP,
+     OF(optimiser_config, schedule),
+     .children = schedule_table,
+     .child_count = COUNT(schedule_table),
+     .doc = "of the learning rate; a kind or the keys below"},
+};
+
+static const option start_table[] = {
+    {.name = "run",
+     .kind = OPTION_PATH,
+     OF(start_config, run),
+     .doc = "a folder of a run, or a checkpoint; only where the own run begins anew"},
+    {.name = "parts",
+     .kind = OPTION_LIST,
+     OF(start_config, parts),
+     .check = check_part,
+     .doc = "of it; if not given: [parameters]; also network, optimiser, position, random, hooks, metrics, "
+            "settings, everything"},
+    {.name = "states",
+     .kind = OPTION_LIST,
+     OF(start_config, states),
+     .check = sgm__pattern_check,
+     .doc = "only those whose names match, [\"*.weights\"]"},
+    {.name = "skip_mismatch",
+     .kind = OPTION_FLAG,
+     OF(start_config, skip_mismatch),
+     .default_value = "false",
+     .doc = "take what fits and leave the rest, instead of refusing"},
+    {.name = "names",
+     .kind = OPTION_TEXT,
+     OF(start_config, names),
+     .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"},
+};
+
+static const option operator_table[] = {
+    {.name = "type",
+     .kind = OPTION_TEXT,
+     OF(operator_config, type),
+     .check = check_operator,
+     .doc = "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun; "
+            "none"},
+    SETTING(operator_config, workers, sgm_operator_settings),
+    SETTING(operator_config, every, sgm_operator_settings),
+    {.name = "reducer",
+     .kind = OPTION_TEXT,
+     OF(operator_config, reducer),
+     .check = check_reducer,
+     .doc = "parameters: average (if not given), maximum or weighted(3, 8)"},
+    {.name = "reducers",
+     .kind = OPTION_MAP,
+     OF(operator_config, reducers),
+     .check = check_reducer,
+     .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"},
+    {.name = "handlers",
+     .kind = OPTION_SETTING,
+     OF(operator_config, handlers),
+     .settings = sgm_operator_settings,
+     .check = check_handlers},
+    SETTING(operator_config, threads, sgm_operator_settings),
+    SETTING(operator_config, timeout, sgm_operator_settings),
+    SETTING(operator_config, check_every, sgm_operator_settings),
+    SETTING(operator_config, bucket, sgm_operator_settings),
+    SETTING(operator_config, bfloat16, sgm_operator_settings),
+    SETTING(operator_config, sharded, sgm_operator_settings),
+};
+
+/* ": cpu, ...": those that there are; what watches one of them follows these and is named once. */
+static void list_handlers(const option *o, sgm__text *out)
+{
+    (void)o;
+    const char *name;
+    for (size_t i = 0; (name = sgm_handler_name_at(i)) != NULL && strchr(name, ':') == NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", name);
+    sgm__text_append(out, ", debug:NAME");
+}
+
+const option config_table[] = {
+    {.name = "name",
+     .kind = OPTION_TEXT,
+     OF(config, name),
+     .check = check_name,
+     .doc = "of the experiment; if not given: the file's"},
+    {.name = "network",
+     .kind = OPTION_TEXT,
+     OF(config, network),
+     .check = check_network,
+     .doc = "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\""},
+    {.name = "data",
+     .kind = OPTION_GROUP,
+     OF(config, data),
+     .children = data_group_table,
+     .child_count = COUNT(data_group_table),
+     .doc = "a name (training only) or the keys below"},
+    {.name = "optimiser",
+     .kind = OPTION_GROUP,
+     OF(config, optimiser),
+     .children = optimiser_table,
+     .child_count = COUNT(optimiser_table),
+     .doc = "a type or the keys below"},
+    {.name = "initialisers",
+     .kind = OPTION_MAP,
+     OF(config, initialisers),
+     .check = check_initialiser,
+     .doc = "by parameter, {\"*.weights\": he}"},
+    {.name = "modifiers",
+     .kind = OPTION_MAP,
+     OF(config, modifiers),
+     .check = check_modifier,
+     .doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"},
+    {.name = "freeze",
+     .kind = OPTION_LIST,
+     OF(config, freeze),
+     .check = sgm__pattern_check,
+     .doc = "parameters that stay as they are"},
+    {.name = "rules",
+     .kind = OPTION_LIST,
+     OF(config, rules),
+     .check = check_rule,
+     .doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""},
+    {.name = "hooks",
+     .kind = OPTION_LIST,
+     OF(config, hooks),
+     .check = check_hook,
+     .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"},
+    {.name = "operator",
+     .kind = OPTION_GROUP,
+     OF(config, operator),
+     .children = operator_table,
+     .child_count = COUNT(operator_table),
+     .doc = "several workers; a type or the keys below"},
+    {.name = "start_from",
+     .kind = OPTION_GROUP,
+     OF(config, start_from),
+     .children = start_table,
+     .child_count = COUNT(start_table),
+     .doc = "another training, whose parameters this one begins with; a folder or the keys below"},
+    SETTING(config, epochs, sgm_run_settings),
+    SETTING(config, iterations, sgm_run_settings),
+    SETTING(config, seed, sgm_env_settings),
+    {.name = "handler",
+     .kind = OPTION_SETTING,
+     OF(config, handler),
+     .settings = sgm_env_settings,
+     .check = sgm__handler_check_name,
+     .more = list_handlers},
+    SETTING(config, threads, sgm_env_settings),
+    SETTING(config, precision, sgm_env_settings),
+    {.name = "folder",
+     .kind = OPTION_TEXT,
+     OF(config, folder),
+     .doc = "of the run; if not given: runs/NAME-TIME"},
+    SETTING(config, checkpoint_every, sgm_run_settings),
+};
+const size_t config_table_count = COUNT(config_table);
+
+/* --- whole files --- */
+
+bool data_config_is_empty(const data_config *data)
+{
+    return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
+}
+
+static sgm_status check_data(const char *name, const char *role, const data_config *data)
+{
+    int sources =
+        (data->dataset != NULL) + (data->csv != NULL) + (data->inputs != NULL) + (data->text != NULL);
+    if (sources > 1)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: expected one of dataset, csv, inputs, text; got %d of them", name, role,
+                        sources);
+    const char *given = options_first_given(data_table, COUNT(data_table), data);
+    if (sources == 0 && given != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s: expected one of dataset, csv, inputs, text beside %s; got none", name,
+                        role, given);
+    if (data->text == NULL && (data->tokenizer != NULL || data->window != OPTION_UNSET ||
+                               data->step != OPTION_UNSET || data->streams != OPTION_UNSET))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s: tokenizer, window, step and streams are for text",
+                        name, role);
+    if (data->shuffled && (data->dataset != NULL || data->text != NULL))
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.shuffled: is for csv and inputs; ready-made datasets are shuffled "
+                        "where that makes sense",
+                        name, role);
+    if (data->csv != NULL && text_map_get(&data->fields, "inputs") == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.fields: expected columns for inputs, such as {inputs: 0-3, targets: 4}",
+                        name, role);
+    SGM_TRY(check_texts_of(name, role, data));
+    if (data->input_range.count != 0 && data->input_range.count != 2)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: data.%s.input_range: expected [minimum, maximum], got %zu numbers", name, role,
+                        data->input_range.count);
+    if (data->fields.count > 8)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most 8, got %zu", name, role,
+                        data->fields.count);
+    return SGM_OK;
+}
+
+/* The others of a group say nothing without its first. */
+static sgm_status check_first(const char *name, const char *group, const option *table, size_t count,
+                              const void *base)
+{
+    const char *given = options_first_given(table, count, base);
+    if (given == NULL || given == table[0].name)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s: %s is given, but no %s (%s)", name, group, given,
+                    table[0].name, option_complete(&table[0]).doc);
+}
+
+static sgm_status check_whole(const config *c, const char *name)
+{
+    if (c->network == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: network: is missing, such as network: \"input(4) + dense(3) + "
+                        "softmax_cross_entropy\"",
+                        name);
+    SGM_TRY(check_data(name, "training", &c->data.training));
+    SGM_TRY(check_data(name, "validation", &c->data.validation));
+    SGM_TRY(check_data(name, "test", &c->data.test));
+    SGM_TRY(check_first(name, "operator", operator_table, COUNT(operator_table), &c->operator));
+    SGM_TRY(
+        check_first(name, "optimiser.schedule", schedule_table, SCHEDULE_OF_KIND, &c->optimiser.schedule));
+    SGM_TRY(check_first(name, "start_from", start_table, COUNT(start_table), &c->start_from));
+    sgm_optimiser *optimiser = config_optimiser(&c->optimiser);
+    if (optimiser == NULL)
+        return sgm__fail_within("%s: optimiser", name);
+    sgm_optimiser_free(optimiser);
+    return SGM_OK;
+}
+
+/* "runs/digits.yaml" is "digits". */
+static sgm_status name_after_file(config *c, const char *path)
+{
+    if (c->name != NULL)
+        return SGM_OK;
+    const char *slash = strrchr(path, '/'), *name = slash != NULL ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    c->name = dot != NULL && dot != name ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
+    return c->name != NULL ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status fill(config *c, const char *name, const yaml_node *root, const char *const *arguments,
+                       size_t count)
+{
+    SGM_TRY(options_set_defaults(config_table, config_table_count, c));
+    const char *slash = strrchr(name, '/');
+    char *folder = slash != NULL ? sgm__strndup(name, (size_t)(slash - name)) : sgm__strdup("");
+    if (folder == NULL)
+        return sgm_last_status();
+    option_source source = {.name = name, .folder = folder};
+    sgm_status status = options_apply(config_table, config_table_count, c, &source, root);
+    sgm__free(folder);
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        status = options_apply_argument(config_table, config_table_count, c, arguments[i]);
+    SGM_TRY(status);
+    SGM_TRY(name_after_file(c, name));
+    return check_whole(c, name);
+}
+
+static sgm_status from_tree(config *c, const char *name, yaml_node *root, const char *const *arguments,
+                            size_t count)
+{
+    memset(c, 0, sizeof *c);
+    if (root == NULL)
+        return sgm_last_status();
+    yaml_tree_free(yaml_tree_take(root, "search")); /* for `sigma search`; the rest is an experiment */
+    sgm_status status = fill(c, name, root, arguments, count);
+    yaml_tree_free(root);
+    if (status != SGM_OK)
+        config_free(c);
+    return status;
+}
+
+sgm_status config_load(config *c, const char *path, const char *const *arguments, size_t count)
+{
+    return from_tree(c, path, yaml_tree_load(path), arguments, count);
+}
+
+sgm_status config_parse(config *c, const char *name, const char *text, size_t length,
+                        const char *const *arguments, size_t count)
+{
+    return from_tree(c, name, yaml_tree_parse(name, text, length), arguments, count);
+}
+
+void config_free(config *c)
+{
+    options_free(config_table, config_table_count, c);
+    memset(c, 0, sizeof *c);
+}
+
+char *config_text(const config *c)
+{
+    sgm__text out = {0};
+    options_write(config_table, config_table_count, c, &out);
+    return sgm__text_take(&out);
+}
+
+/* What was given; what was not stays the type's default. */
+static sgm_status give(const option *table, size_t count, const void *base, const char *prefix,
+                       sgm_optimiser *optimiser)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]);
+        const void *value = (const char *)base + whole.offset;
+        char name[64];
+        sgm_content content = {0};
+        if (table[i].kind != OPTION_SETTING)
+            continue;
+        if (whole.kind == OPTION_INTEGER && *(const int64_t *)value != OPTION_UNSET)
+            content = sgm_integer_content(*(const int64_t *)value);
+        else if (whole.kind == OPTION_NUMBER && !isnan(*(const double *)value))
+            content = sgm_number_content(*(const double *)value);
+        else if (whole.kind == OPTION_TEXT && *(char *const *)value != NULL)
+            content = sgm_text_content(*(char *const *)value);
+        else
+            continue;
+        snprintf(name, sizeof name, "%s%s", prefix, whole.name);
+        SGM_TRY(sgm_optimiser_set(optimiser, name, &content));
+    }
+    return SGM_OK;
+}
+
+static int64_t given_or_0(int64_t value)
+{
+    return value != OPTION_UNSET ? value : 0;
+}
+
+bool config_has_operator(const operator_config *o)
+{
+    return o->type != NULL && strcmp(o->type, "none") != 0;
+}
+
+sgm_operator *config_operator(const operator_config *o)
+{
+    bool gradients = strcmp(o->type, "gradients") == 0, ranks = strcmp(o->type, "mpi") == 0;
+    sgm_operator_options options = {.struct_size = sizeof options,
+                                    .workers = (int32_t)given_or_0(o->workers),
+                                    .handlers = o->handlers,
+                                    .threads = (int32_t)given_or_0(o->threads),
+                                    .every = given_or_0(o->every),
+                                    .timeout = isnan(o->timeout) ? 0 : o->timeout,
+                                    .check_every = given_or_0(o->check_every),
+                                    .bucket = given_or_0(o->bucket),
+                                    .bfloat16 = o->bfloat16,
+                                    .sharded = o->sharded};
+    if (o->reducer != NULL || o->reducers.count > 0)
+        options.reducer = o->reducer != NULL ? sgm_reducer_parse(o->reducer) : sgm_average_reducer();
+    for (size_t i = 0; i < o->reducers.count; i++)
+        if (sgm_reducer_add(options.reducer, o->reducers.keys[i], sgm_reducer_parse(o->reducers.values[i])) !=
+            SGM_OK) {
+            sgm_reducer_free(options.reducer);
+            return NULL;
+        }
+    return ranks       ? sgm_mpi_operator_create(&options)
+           : gradients ? sgm_gradient_operator_create(&options)
+                       : sgm_parameter_operator_create(&options);
+}
+
+sgm_optimiser *config_optimiser(const optimiser_config *o)
+{
+    sgm_optimiser *optimiser = sgm_optimiser_create(o->type, NULL);
+    if (optimiser == NULL)
+        return NULL;
+    if (give(optimiser_table, COUNT(optimiser_table), o, "", optimiser) == SGM_OK &&
+        give(schedule_table, COUNT(schedule_table), &o->schedule, "schedule.", optimiser) == SGM_OK)
+        return optimiser;
+    sgm_optimiser_free(optimiser);
+    return NULL;
+}
+
+sgm_dtype config_precision(const config *c)
+{
+    sgm_dtype dtype;
+    return sgm_dtype_parse(c->precision, &dtype) == SGM_OK ? dtype
+                                                           : SGM_FLOAT32; /* the table has checked it */
+}

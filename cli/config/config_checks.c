@@ -1,0 +1,191 @@
+#include "config/config_checks.h"
+#include "config/arguments.h"
+#include "config/experiment.h"
+#include "config/options.h"
+#include "handlers/handler.h"
+
+#include <math.h>
+#include <sigma/sigma.h>
+#include <stdlib.h>
+
+sgm_status check_network(const char *value)
+{
+    sgm_network *network = sgm_network_parse(value);
+    if (network == NULL)
+        return sgm_last_status();
+    sgm_network_free(network);
+    return SGM_OK;
+}
+
+sgm_status check_modifier(const char *value)
+{
+    sgm_modifier *modifier = sgm_modifier_parse(value);
+    if (modifier == NULL)
+        return sgm__last_failure();
+    sgm_modifier_free(modifier);
+    return SGM_OK;
+}
+
+sgm_status check_initialiser(const char *value)
+{
+    sgm_initialiser *initialiser = sgm_initialiser_parse(value);
+    if (initialiser == NULL)
+        return sgm_last_status();
+    sgm_initialiser_free(initialiser);
+    return SGM_OK;
+}
+
+sgm_status check_reducer(const char *value)
+{
+    sgm_reducer *reducer = sgm_reducer_parse(value);
+    sgm_reducer_free(reducer);
+    return reducer != NULL ? SGM_OK : sgm_last_status();
+}
+
+sgm_status check_rule(const char *value)
+{
+    sgm_rule *rule = sgm_rule_parse(value);
+    sgm_rule_free(rule);
+    return rule != NULL ? SGM_OK : sgm_last_status();
+}
+
+sgm_status check_hook(const char *value)
+{
+    sgm_hook *hook = sgm_hook_parse(value);
+    sgm_hook_free(hook);
+    return hook != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_status check_part(const char *value)
+{
+    unsigned parts;
+    return sgm_parts_parse(value + (value[0] == '-'), &parts); /* one that is taken away: its name */
+}
+
+sgm_status check_optimiser(const char *value)
+{
+    sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
+    if (optimiser == NULL)
+        return sgm_last_status();
+    sgm_optimiser_free(optimiser);
+    return SGM_OK;
+}
+
+static sgm_status fail_choice(const char *value, const char *const *names, size_t count)
+{
+    const char *near = sgm__nearest(value, names, count);
+    sgm__text known = {0};
+    for (size_t i = 0; i < count; i++)
+        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
+    sgm_status status =
+        near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s' (did you mean '%s'?)", value, near)
+                     : sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s'; there are %s", value,
+                                known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+/* It names a folder. */
+sgm_status check_name(const char *value)
+{
+    if (value[0] == '.' || strchr(value, '/') != NULL || strlen(value) > 200)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected at most 200 characters without '/', not beginning with '.', got '%.60s'",
+                        value);
+    return SGM_OK;
+}
+
+sgm_status check_operator(const char *value)
+{
+    static const char *const names[] = {"gradients", "parameters", "mpi", "none"};
+    size_t count = sizeof names / sizeof *names;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(value, names[i]) == 0)
+            return SGM_OK;
+    return fail_choice(value, names, count);
+}
+
+sgm_status check_handlers(const char *value)
+{
+    char **names = sgm__words(value, NULL);
+    sgm_status status = SGM_OK;
+    if (names == NULL)
+        return sgm_last_status();
+    for (size_t i = 0; status == SGM_OK && names[i] != NULL; i++)
+        status = sgm__handler_check_name(names[i]);
+    sgm__free(names);
+    return status;
+}
+
+sgm_status check_dataset(const char *value)
+{
+    size_t count;
+    const char *const *names = sgm_dataset_names(&count);
+    if (strncmp(value, "text:", 5) == 0)
+        return SGM_OK;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(names[i], value) == 0)
+            return SGM_OK;
+    if (strpbrk(value, "./") != NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "there is no dataset '%.60s'; of files: {csv: FILE, fields: {inputs: 0-3, targets: 4}}, "
+            "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
+            value);
+    return fail_choice(value, names, count);
+}
+
+sgm_status check_texts(const char *value)
+{
+    char **words = table_split(value);
+    bool all = words != NULL;
+    for (size_t i = 0; words != NULL && words[i] != NULL; i++)
+        all &= words[i][0] != '\0';
+    sgm__free(words);
+    return all ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected texts with a comma between them, got '%.60s'", value);
+}
+
+sgm_status check_separator(const char *value)
+{
+    return strlen(value) == 1 ? SGM_OK
+                              : sgm_fail(SGM_ERROR_ARGUMENT, "expected one character, got '%.20s'", value);
+}
+
+sgm_status check_range_number(const char *value)
+{
+    double number;
+    return sgm__parse_double(value, &number) && isfinite(number)
+               ? SGM_OK
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected a number, got '%.40s'", value);
+}
+
+sgm_status check_columns(const char *value)
+{
+    char *end;
+    long first = strtol(value, &end, 10), last = first;
+    if (end != value && *end == '-') {
+        const char *second = end + 1;
+        last = strtol(second, &end, 10);
+        if (end == second)
+            end = NULL;
+    }
+    if (value[0] < '0' || value[0] > '9' || end == NULL || *end != '\0' || last < first || last > 1000000)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected columns from 0, such as 0-3 or 4, got '%.40s'", value);
+    return SGM_OK;
+}
+
+/* Names of classes take one mapping, where there are some. */
+sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
+{
+    const size_t maximum = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;
+    if (data->texts.count > 0 && data->csv == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
+    if (data->texts.count > maximum)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: at most %zu, got %zu", name, role, maximum,
+                        data->texts.count);
+    for (size_t i = 0; i < data->texts.count; i++)
+        if (check_columns(data->texts.keys[i]) != SGM_OK)
+            return sgm__fail_within("%s: data.%s.texts", name, role);
+    return SGM_OK;
+}

@@ -1,0 +1,331 @@
+/* From a configuration to datasets and trainers. */
+#include "config/experiment.h"
+#include "config/arguments.h"
+#include "network/rerecord.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#define NPZ_ARRAY ".npz:"
+
+bool is_numpy(const char *path)
+{
+    return ends_with(path, ".npy") || ends_with(path, ".npz") || strstr(path, NPZ_ARRAY) != NULL;
+}
+
+sgm_reader *numpy_reader(const char *path)
+{
+    const char *name = strstr(path, NPZ_ARRAY);
+    if (name == NULL)
+        return sgm_npy_reader(sgm_file_source(path), NULL);
+    name += strlen(NPZ_ARRAY);
+    char *file = sgm__strndup(path, (size_t)(name - 1 - path));
+    sgm_reader *reader = file != NULL ? sgm_npy_reader(sgm_file_source(file), name) : NULL;
+    sgm__free(file);
+    return reader;
+}
+
+static sgm_extractor *array_data(const char *path, const char *field)
+{
+    if (is_numpy(path))
+        return sgm_array_extractor(numpy_reader(path), .regions = {{.field = field}});
+    bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
+    sgm_source *source = sgm_file_source(path);
+    if (packed)
+        source = sgm_compressed_source(source, NULL);
+    return sgm_array_extractor(sgm_idx_reader(source), .regions = {{.field = field}});
+}
+
+static sgm_extractor *extractor_of(const data_config *data)
+{
+    sgm_extractor *extractor;
+    if (data->csv != NULL) {
+        extractor = table_extractor(data);
+    } else {
+        extractor = array_data(data->inputs, "inputs");
+        if (data->targets != NULL)
+            extractor = sgm_merge_extractor(extractor, array_data(data->targets, "targets"));
+    }
+    int32_t classes =
+        data->classes != OPTION_UNSET ? (int32_t)data->classes : (int32_t)data->class_names.count;
+    if (classes > 0)
+        extractor = sgm_one_hot(extractor, .field = "targets", .classes = classes);
+    double minimum, maximum;
+    if (data->input_range.count == 2 && sgm__parse_double(data->input_range.items[0], &minimum) &&
+        sgm__parse_double(data->input_range.items[1], &maximum))
+        extractor = sgm_normalise(extractor, .field = "inputs", .input_min = minimum, .input_max = maximum);
+    return extractor;
+}
+
+/* For those who watch. Takes the dataset. */
+static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
+{
+    if (dataset == NULL || data->class_names.count == 0)
+        return dataset;
+    const char **names = table_class_names(data);
+    sgm_status status = names != NULL ? sgm_dataset_name_classes(dataset, names) : SGM_ERROR_MEMORY;
+    sgm__free(names);
+    if (status == SGM_OK)
+        return dataset;
+    sgm_dataset_free(dataset);
+    return NULL;
+}
+
+sgm_tokenizer *experiment_tokenizer(const data_config *data)
+{
+    return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
+}
+
+#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
+
+static sgm_dataset *text_data(const data_config *data, const char *name)
+{
+    char *text;
+    size_t size;
+    sgm_tokenizer *tokenizer = experiment_tokenizer(data);
+    if (tokenizer == NULL || sgm__file_read(data->text, MAXIMUM_OF_TEXT, &text, &size) != SGM_OK) {
+        sgm_tokenizer_free(tokenizer);
+        return NULL;
+    }
+    int64_t window = data->window != OPTION_UNSET ? data->window : 0;
+    int64_t step = data->step != OPTION_UNSET ? data->step : 0;
+    int64_t streams = data->streams != OPTION_UNSET ? data->streams : 0;
+    sgm_dataset *dataset = sgm_dataset_tokens(name, tokenizer, text, size,
+                                              SGM_TOKENS(.window = window, .step = step, .streams = streams));
+    if (dataset == NULL)
+        sgm__fail_within("%s", data->text);
+    sgm__free(text);
+    sgm_tokenizer_free(tokenizer);
+    return dataset;
+}
+
+sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
+{
+    if (data_config_is_empty(data)) {
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no %s data; name some as data.%s", name, name);
+        return NULL;
+    }
+    sgm_dataset *dataset = NULL;
+    if (data->dataset != NULL) {
+        dataset = sgm_dataset_open(data->dataset);
+    } else if (data->text != NULL) {
+        dataset = text_data(data, name);
+    } else {
+        sgm_extractor *extractor = extractor_of(data);
+        if (extractor != NULL && data->shuffled) /* in one block, so that the order is of everything */
+            dataset =
+                sgm_dataset_create(name, .extractor = sgm_shuffle(extractor, .seed = seed), .block_size = -1);
+        else if (extractor != NULL)
+            dataset = sgm_dataset_create(name, .extractor = extractor);
+        dataset = name_classes(dataset, data);
+    }
+    if (dataset == NULL || (isnan(data->begin) && isnan(data->share)))
+        return dataset;
+    double begin = isnan(data->begin) ? 0 : data->begin;
+    sgm_dataset *part =
+        sgm_dataset_split_examples(dataset, begin, isnan(data->share) ? 1 - begin : data->share);
+    sgm_dataset_free(dataset);
+    return part;
+}
+
+sgm_env *experiment_env(const config *c)
+{
+    return sgm_env_create(c->name, .seed = (uint64_t)c->seed, .handler = c->handler,
+                          .threads = c->threads != OPTION_UNSET ? (int)c->threads : 0,
+                          .precision = config_precision(c));
+}
+
+sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
+{
+    sgm_trainer_network(trainer, c->network);
+    sgm_trainer_optimiser(trainer, config_optimiser(&c->optimiser));
+    for (size_t i = 0; i < c->initialisers.count; i++)
+        sgm_trainer_initialiser(trainer, c->initialisers.keys[i],
+                                sgm_initialiser_parse(c->initialisers.values[i]));
+    for (size_t i = 0; i < c->modifiers.count; i++)
+        sgm_trainer_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
+    for (size_t i = 0; i < c->freeze.count; i++)
+        sgm_trainer_freeze(trainer, c->freeze.items[i]);
+    for (size_t i = 0; i < c->rules.count; i++)
+        sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
+    for (size_t i = 0; i < c->hooks.count; i++)
+        sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
+    if (config_has_operator(&c->operator))
+        sgm_trainer_operator(trainer, config_operator(&c->operator));
+    return sgm_trainer_status(trainer);
+}
+
+sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
+{
+    sgm_trainer *trainer = sgm_trainer_create(env, c->name);
+    return trainer != NULL && experiment_fill(trainer, c) == SGM_OK ? trainer : NULL;
+}
+
+sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
+                           sgm_dataset *validation)
+{
+    SGM_TRY(sgm_trainer_data(
+        trainer, sgm_minibatches(training, .size = c->data.batch, .seed = (uint64_t)c->seed,
+                                 .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last,
+                                 .augment = c->data.augment, .prefetch_threads = c->data.prefetch_threads)));
+    return validation != NULL
+               ? sgm_trainer_add_data(trainer, "validation", experiment_measuring(validation, c))
+               : SGM_OK;
+}
+
+sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
+{
+    return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
+}
+
+typedef struct recorded_network {
+    sgm_network *network;
+    sgm_graph *graph;
+    sgm_recording recording; /* of one example */
+} recorded_network;
+
+static void recorded_close(recorded_network *r)
+{
+    sgm_graph_free(r->graph);
+    sgm_network_free(r->network);
+}
+
+static sgm_status recorded_open(recorded_network *r, const char *notation)
+{
+    sgm_recording_options options = {
+        .struct_size = sizeof options, .batch = 1, .dtype = SGM_FLOAT32, .costs = true};
+    r->network = sgm_network_parse(notation);
+    r->graph = r->network != NULL ? sgm_graph_create() : NULL;
+    sgm_status status = r->graph != NULL ? sgm_network_record(r->network, r->graph, &options, &r->recording)
+                                         : sgm__last_failure();
+    if (status != SGM_OK)
+        recorded_close(r);
+    return status;
+}
+
+static sgm_shape example_shape(const recorded_network *r, const sgm_named_value *value)
+{
+    sgm_shape whole = sgm_value_type(r->graph, value->value).shape;
+    return sgm_shape_make(whole.rank - 1, whole.dims + 1);
+}
+
+/* Rows of a table get their form from the network. */
+static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
+{
+    return sgm_shape_equal(there, wanted) ||
+           (there->rank == 1 && there->dims[0] == sgm_shape_elements(wanted));
+}
+
+static sgm_status check_fields(const recorded_network *r, const sgm_named_value *wanted, size_t count,
+                               sgm_dataset *dataset)
+{
+    for (size_t i = 0; i < count; i++) {
+        sgm_shape shape = example_shape(r, &wanted[i]), there;
+        SGM_TRY(sgm_dataset_field_shape(dataset, wanted[i].name, &there));
+        if (!is_fit(&there, &shape))
+            return sgm__network_shape_mismatch(r->network, r->graph, wanted[i].name, &there, &shape);
+    }
+    return SGM_OK;
+}
+
+/* A tokenizer has as many tokens as the layers that read and say them; of bytes a text may use some. */
+static sgm_status check_tokens(const recorded_network *r, const sgm_tokenizer *tokenizer, const char *file)
+{
+    const char *field, *layer, *name = file != NULL ? file : "of bytes";
+    int64_t maximum, tokens = sgm_tokenizer_vocabulary(tokenizer);
+    for (size_t i = 0; sgm__network_index_at(r->network, i, &field, &layer, &maximum); i++) {
+        if (strcmp(field, "inputs") != 0 && strcmp(field, "targets") != 0)
+            continue;
+        if (tokens > maximum + 1 && file != NULL)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "the tokenizer %s has %lld tokens, but layer '%s' knows %lld: both must be of one "
+                "size",
+                name, (long long)tokens, layer, (long long)maximum + 1);
+        if (tokens == maximum + 1)
+            continue;
+        complain("warning: the tokenizer %s has %lld tokens, but layer '%s' knows %lld\n", name,
+                 (long long)tokens, layer, (long long)maximum + 1);
+        break;
+    }
+    return SGM_OK;
+}
+
+sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = check_tokens(&r, tokenizer, file);
+    recorded_close(&r);
+    return status;
+}
+
+static sgm_status check_text(const recorded_network *r, const data_config *data)
+{
+    sgm_tokenizer *tokenizer = experiment_tokenizer(data);
+    if (tokenizer == NULL)
+        return sgm__last_failure();
+    sgm_status status = check_tokens(r, tokenizer, data->tokenizer);
+    sgm_tokenizer_free(tokenizer);
+    return status;
+}
+
+sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = check_fields(&r, r.recording.inputs, r.recording.input_count, dataset);
+    if (status == SGM_OK)
+        status = check_fields(&r, r.recording.targets, r.recording.target_count, dataset);
+    if (status == SGM_OK && data != NULL && data->text != NULL)
+        status = check_text(&r, data);
+    recorded_close(&r);
+    return status;
+}
+
+/* A class without an example in a block of one-hot targets; -1: there is none, or it cannot be told. */
+static int64_t missing_class(const sgm_block *block)
+{
+    sgm_tensor *targets = sgm_block_field(block, "targets");
+    const sgm_shape *shape = targets != NULL ? sgm_tensor_shape(targets) : NULL;
+    if (shape == NULL || shape->rank != 2)
+        return -1;
+    int64_t elements = sgm_shape_elements(shape), classes = shape->dims[1], missing = -1;
+    double *numbers = sgm__calloc((size_t)elements + 1, sizeof *numbers);
+    if (numbers != NULL && sgm_tensor_read(targets, numbers, (size_t)elements) == SGM_OK)
+        for (int64_t class = classes; class -- > 0;) {
+            double sum = 0;
+            for (int64_t i = class; i < elements; i += classes)
+                sum += numbers[i];
+            if (sum == 0)
+                missing = class;
+        }
+    sgm__free(numbers);
+    return missing;
+}
+
+void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset)
+{
+    const sgm_block *block;
+    bool part = !isnan(data->begin) || !isnan(data->share),
+         classes = data->classes != OPTION_UNSET || data->class_names.count > 0;
+    if (!part || !classes || data->shuffled || data->dataset != NULL ||
+        sgm_dataset_fetch(dataset, 0, &block) != SGM_OK || block == NULL)
+        return;
+    int64_t missing = missing_class(block);
+    if (missing >= 0)
+        complain("warning: data.%s: none of the %lld examples is of class %lld; if the file is sorted, "
+                 "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
+                 name, (long long)block->count, (long long)missing);
+    sgm_dataset_release(dataset, block);
+}
+
+sgm_status experiment_describe(const char *network, sgm__signature *signature)
+{
+    recorded_network r;
+    SGM_TRY(recorded_open(&r, network));
+    sgm_status status = sgm__signature_find(r.network, r.graph, &r.recording, signature);
+    recorded_close(&r);
+    return status;
+}

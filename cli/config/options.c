@@ -1,0 +1,566 @@
+/* Reading options: types, bounds, unknown keys, with the place of each mistake. */
+#include "config/options.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#define MAX_PATH_TEXT 200
+
+/* One value on its way in: the source, the node (NULL: an argument's text), and the key so far. */
+typedef struct arrival {
+    const option_source *source;
+    const yaml_node *node;
+    char path[MAX_PATH_TEXT];
+} arrival;
+
+/* A default of a number that is 0 is none: such rows say in words what happens without a value. The first
+ * choice needs no saying either. */
+option option_complete(const option *o)
+{
+    static const option_kind kinds[] = {[SGM_KIND_BOOLEAN] = OPTION_FLAG,
+                                        [SGM_KIND_INTEGER] = OPTION_INTEGER,
+                                        [SGM_KIND_NUMBER] = OPTION_NUMBER,
+                                        [SGM_KIND_TEXT] = OPTION_TEXT};
+    option whole = *o;
+    size_t count;
+    if (o->kind != OPTION_SETTING)
+        return whole;
+    const sgm_setting *settings = o->settings(&count);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->name);
+    const sgm_option *row = &setting->option;
+    whole.kind = kinds[row->kind];
+    whole.choices = row->choices;
+    whole.unit = row->unit;
+    whole.minimum = row->minimum;
+    whole.maximum = row->maximum;
+    whole.doc = row->doc;
+    if (row->kind == SGM_KIND_BOOLEAN)
+        whole.default_value = row->default_value != 0 ? "true" : "false";
+    else if (row->kind == SGM_KIND_TEXT)
+        whole.default_value = row->default_text;
+    else if (row->default_value != 0 ||
+             (row->kind == SGM_KIND_INTEGER && row->minimum <= 0 && row->maximum > row->minimum))
+        snprintf(whole.default_room, sizeof whole.default_room, "%.15g", row->default_value);
+    return whole;
+}
+
+const char *option_default(const option *o)
+{
+    return o->default_room[0] != '\0' ? o->default_room : o->default_value;
+}
+
+static void *field(void *base, const option *o)
+{
+    return (char *)base + o->offset;
+}
+
+/* "digits.yaml:3:7: optimiser.momentum" or "argument 'epochs=x': epochs". */
+static char *place(const arrival *at, char *buffer, size_t size)
+{
+    const char *colon = at->path[0] != '\0' ? ": " : "";
+    if (at->source->name != NULL)
+        snprintf(buffer, size, "%s:%d:%d%s%s", at->source->name, at->node->line, at->node->column, colon,
+                 at->path);
+    else
+        snprintf(buffer, size, "argument '%.200s'%s%s", at->source->argument, colon, at->path);
+    return buffer;
+}
+
+static arrival inside(const arrival *at, const yaml_node *node, const char *key)
+{
+    arrival child = {.source = at->source, .node = node};
+    int length =
+        snprintf(child.path, sizeof child.path, "%s%s%s", at->path, at->path[0] != '\0' ? "." : "", key);
+    if (length >= (int)sizeof child.path)
+        memcpy(child.path + sizeof child.path - 4, "...", 4);
+    return child;
+}
+
+static char *number_text(double value, char *buffer, size_t size)
+{
+    snprintf(buffer, size, "%.15g", value);
+    return buffer;
+}
+
+/* What an option wants: "a whole number from 1 to 100". */
+static char *expectation(const option *o, char *buffer, size_t size)
+{
+    static const char *const kinds[] = {"a text",         "a path",        "a whole number",
+                                        "a number",       "true or false", "a list of texts",
+                                        "a map of texts", "a map",         ""};
+    char minimum[32], maximum[32];
+    if (o->minimum == o->maximum)
+        snprintf(buffer, size, "%s", kinds[o->kind]);
+    else if (!isfinite(o->maximum))
+        snprintf(buffer, size, "%s from %s", kinds[o->kind],
+                 number_text(o->minimum, minimum, sizeof minimum));
+    else
+        snprintf(buffer, size, "%s from %s to %s", kinds[o->kind],
+                 number_text(o->minimum, minimum, sizeof minimum),
+                 number_text(o->maximum, maximum, sizeof maximum));
+    return buffer;
+}
+
+static sgm_status fail_expected(const option *o, const arrival *at, const yaml_node *node)
+{
+    char where[PATH_MAX + 400], wanted[120], got[100];
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s, got %s", place(at, where, sizeof where),
+                    expectation(o, wanted, sizeof wanted), yaml_node_describe(node, got, sizeof got));
+}
+
+static const option *find(const option *table, size_t count, const char *key, size_t length)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strlen(table[i].name) == length && memcmp(table[i].name, key, length) == 0)
+            return &table[i];
+    return NULL;
+}
+
+static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
+{
+    const char *names[64] = {NULL};
+    sgm__text known = {0};
+    for (size_t i = 0; i < count && i < 64; i++) {
+        names[i] = table[i].name;
+        sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
+    }
+    const char *near = sgm__nearest(key, names, count < 64 ? count : 64);
+    char where[PATH_MAX + 400];
+    const char *below = NULL;
+    for (size_t i = 0; i < count && below == NULL; i++)
+        if (table[i].kind == OPTION_GROUP && find(table[i].children, table[i].child_count, key, strlen(key)))
+            below = table[i].name;
+    place(at, where, sizeof where);
+    sgm_status status =
+        below != NULL
+            ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; it belongs below '%s'", where, below)
+        : near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near)
+                       : sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key; there are %s", where,
+                                  known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+/* Puts the place before the message of a check that failed. */
+static sgm_status check_choice(const option *o, const arrival *at, const char *value)
+{
+    size_t count = 0;
+    sgm__text known = {0};
+    for (; o->choices[count] != NULL; count++) {
+        if (strcmp(o->choices[count], value) == 0) {
+            sgm__text_free(&known);
+            return SGM_OK;
+        }
+        sgm__text_append(&known, "%s%s", count > 0 ? ", " : "", o->choices[count]);
+    }
+    const char *near = sgm__nearest(value, o->choices, count);
+    char where[PATH_MAX + 400];
+    sgm_status status =
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.60s'%s%s%s",
+                 place(at, where, sizeof where), known.data != NULL ? known.data : "", value,
+                 near != NULL ? " (did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?)" : "");
+    sgm__text_free(&known);
+    return status;
+}
+
+static sgm_status check_value(const option *o, const arrival *at, const char *value)
+{
+    if (o->choices != NULL)
+        return check_choice(o, at, value);
+    if (o->check == NULL || o->check(value) == SGM_OK)
+        return SGM_OK;
+    char where[PATH_MAX + 400];
+    return sgm__fail_within("%s", place(at, where, sizeof where));
+}
+
+static sgm_status replace(char **text, const char *value)
+{
+    char *copy = sgm__strdup(value);
+    if (copy == NULL)
+        return sgm_last_status();
+    sgm__free(*text);
+    *text = copy;
+    return SGM_OK;
+}
+
+/* A path of a file begins at that file's folder, and works from any folder afterwards. */
+static sgm_status set_path(char **field_text, const arrival *at, const char *value)
+{
+    char here[PATH_MAX];
+    const char *folder = at->source->folder;
+    if (value[0] == '/')
+        return replace(field_text, value);
+    if (folder[0] != '/' && getcwd(here, sizeof here) == NULL)
+        return sgm_fail(SGM_ERROR_FILE, "the current folder cannot be read");
+    char *full = folder[0] == '/'    ? sgm__format("%s/%s", folder, value)
+                 : folder[0] == '\0' ? sgm__format("%s/%s", here, value)
+                                     : sgm__format("%s/%s/%s", here, folder, value);
+    if (full == NULL)
+        return sgm_last_status();
+    sgm__free(*field_text);
+    *field_text = full;
+    return SGM_OK;
+}
+
+/* "text:PATH": the path begins at the file's folder too. */
+static sgm_status set_text(const option *o, char **field_text, const arrival *at, const char *value)
+{
+    size_t length = o->path_after != NULL ? strlen(o->path_after) : 0;
+    if (length == 0 || strncmp(value, o->path_after, length) != 0 || value[length] == '\0')
+        return replace(field_text, value);
+    char *path = NULL;
+    SGM_TRY(set_path(&path, at, value + length));
+    char *full = sgm__format("%s%s", o->path_after, path);
+    sgm__free(path);
+    if (full == NULL)
+        return sgm_last_status();
+    sgm__free(*field_text);
+    *field_text = full;
+    return SGM_OK;
+}
+
+static bool in_bounds(const option *o, double value)
+{
+    return isfinite(value) && (o->minimum == o->maximum || (value >= o->minimum && value <= o->maximum));
+}
+
+static sgm_status set_scalar(const option *o, void *base, const arrival *at, const yaml_node *node)
+{
+    void *target = field(base, o);
+    int64_t integer;
+    double number;
+    if (node->kind != YAML_TEXT || (node->text[0] == '\0' && node->plain))
+        return fail_expected(o, at, node);
+    if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH) {
+        SGM_TRY(check_value(o, at, node->text));
+        return o->kind == OPTION_PATH ? set_path(target, at, node->text)
+                                      : set_text(o, target, at, node->text);
+    }
+    if (!node->plain)
+        return fail_expected(o, at, node);
+    switch (o->kind) {
+    case OPTION_INTEGER:
+        if (!sgm__parse_int64(node->text, &integer) || !in_bounds(o, (double)integer))
+            return fail_expected(o, at, node);
+        memcpy(target, &integer, sizeof integer);
+        return SGM_OK;
+    case OPTION_NUMBER:
+        if (!sgm__parse_double(node->text, &number) || !in_bounds(o, number))
+            return fail_expected(o, at, node);
+        memcpy(target, &number, sizeof number);
+        return SGM_OK;
+    default:
+        if (strcmp(node->text, "true") != 0 && strcmp(node->text, "false") != 0)
+            return fail_expected(o, at, node);
+        *(bool *)target = node->text[0] == 't';
+        return SGM_OK;
+    }
+}
+
+static void clear_list(text_list *list)
+{
+    for (size_t i = 0; i < list->count; i++)
+        sgm__free(list->items[i]);
+    sgm__free(list->items);
+    *list = (text_list){0};
+}
+
+static sgm_status append_item(const option *o, text_list *list, const arrival *at, const yaml_node *item)
+{
+    arrival here = *at;
+    here.node = item;
+    if (item->kind != YAML_TEXT || (item->plain && item->text[0] == '\0'))
+        return fail_expected(o, &here, item);
+    SGM_TRY(check_value(o, &here, item->text));
+    SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
+    char *copy = sgm__strdup(item->text);
+    if (copy == NULL)
+        return sgm_last_status();
+    list->items[list->count++] = copy;
+    return SGM_OK;
+}
+
+/* A new list replaces the old one; one text is a list of one. */
+static sgm_status set_list(const option *o, void *base, const arrival *at, const yaml_node *node)
+{
+    text_list list = {0}, *target = field(base, o);
+    sgm_status status = SGM_OK;
+    if (node->kind == YAML_TEXT)
+        status = append_item(o, &list, at, node);
+    else if (node->kind != YAML_LIST)
+        return fail_expected(o, at, node);
+    else
+        for (size_t i = 0; i < node->count && status == SGM_OK; i++)
+            status = append_item(o, &list, at, node->children[i]);
+    if (status != SGM_OK) {
+        clear_list(&list);
+        return status;
+    }
+    clear_list(target);
+    *target = list;
+    return SGM_OK;
+}
+
+const char *text_map_get(const text_map *map, const char *key)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i], key) == 0)
+            return map->values[i];
+    return NULL;
+}
+
+/* "red, green": a list as one text. NULL: memory, or a list of something else. */
+static char *join(const yaml_node *list)
+{
+    sgm__text text = {0};
+    for (size_t i = 0; i < list->count; i++) {
+        if (list->children[i]->kind != YAML_TEXT) {
+            sgm__text_free(&text);
+            return NULL;
+        }
+        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", list->children[i]->text);
+    }
+    return sgm__text_take(&text);
+}
+
+static sgm_status set_entry(const option *o, void *base, const arrival *at, const char *key,
+                            const yaml_node *value)
+{
+    text_map *map = field(base, o);
+    if (value->kind == YAML_LIST && o->joins) {
+        const yaml_node joined = {
+            .kind = YAML_TEXT, .text = join(value), .line = value->line, .column = value->column};
+        option list = *o;
+        list.kind = OPTION_LIST;
+        sgm_status status =
+            joined.text != NULL ? set_entry(o, base, at, key, &joined) : fail_expected(&list, at, value);
+        sgm__free(joined.text);
+        return status;
+    }
+    if (value->kind != YAML_TEXT || (value->plain && value->text[0] == '\0')) {
+        option text = *o;
+        text.kind = OPTION_TEXT;
+        return fail_expected(&text, at, value);
+    }
+    SGM_TRY(check_value(o, at, value->text));
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i], key) == 0)
+            return replace(&map->values[i], value->text);
+    SGM_TRY(sgm__reserve(&map->keys, &map->key_capacity, map->count + 1, sizeof *map->keys));
+    SGM_TRY(sgm__reserve(&map->values, &map->capacity, map->count + 1, sizeof *map->values));
+    char *key_copy = sgm__strdup(key), *value_copy = sgm__strdup(value->text);
+    if (key_copy == NULL || value_copy == NULL) {
+        sgm__free(key_copy);
+        sgm__free(value_copy);
+        return sgm_last_status();
+    }
+    map->keys[map->count] = key_copy;
+    map->values[map->count++] = value_copy;
+    return SGM_OK;
+}
+
+static sgm_status set_map(const option *o, void *base, const arrival *at, const yaml_node *node)
+{
+    if (node->kind != YAML_MAP)
+        return fail_expected(o, at, node);
+    for (size_t i = 0; i < node->count; i++) {
+        arrival entry = inside(at, node->children[i], node->keys[i]->text);
+        SGM_TRY(set_entry(o, base, &entry, node->keys[i]->text, node->children[i]));
+    }
+    return SGM_OK;
+}
+
+static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
+
+static sgm_status set_option(const option *given, void *base, const arrival *at)
+{
+    const option whole = option_complete(given), *o = &whole;
+    const yaml_node *node = at->node;
+    switch (o->kind) {
+    case OPTION_LIST:
+        return set_list(o, base, at, node);
+    case OPTION_MAP:
+        return set_map(o, base, at, node);
+    case OPTION_GROUP:
+        if (node->kind == YAML_MAP)
+            return apply_map(o->children, o->child_count, field(base, o), at);
+        if (node->kind == YAML_TEXT && !(node->plain && node->text[0] == '\0'))
+            return set_option(&o->children[0], field(base, o), at);
+        return fail_expected(o, at, node);
+    default:
+        return set_scalar(o, base, at, node);
+    }
+}
+
+static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)
+{
+    for (size_t i = 0; i < at->node->count; i++) {
+        const yaml_node *key = at->node->keys[i];
+        const option *o = find(table, count, key->text, strlen(key->text));
+        if (o == NULL) {
+            arrival unknown = inside(at, key, key->text);
+            return fail_unknown(table, count, &unknown, key->text);
+        }
+        arrival child = inside(at, at->node->children[i], key->text);
+        SGM_TRY(set_option(o, base, &child));
+    }
+    return SGM_OK;
+}
+
+sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
+                         const yaml_node *map)
+{
+    arrival at = {.source = source, .node = map};
+    if (map->kind != YAML_MAP) {
+        char where[PATH_MAX + 400], got[100];
+        return sgm_fail(
+            SGM_ERROR_FORMAT,
+            "%s: expected a map of options, got %s; a file of data is named in one, 'data: {training: "
+            "{csv: FILE, ...}}'",
+            place(&at, where, sizeof where), yaml_node_describe(map, got, sizeof got));
+    }
+    return apply_map(table, count, base, &at);
+}
+
+/* Goes down `key` to the option that it names; in a map the rest of it is the key of an entry. */
+static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key)
+{
+    for (;;) {
+        const char *dot = strchr(key, '.');
+        size_t length = dot != NULL ? (size_t)(dot - key) : strlen(key);
+        const option *o = find(table, count, key, length);
+        char name[MAX_PATH_TEXT];
+        snprintf(name, sizeof name, "%.*s", (int)(length < sizeof name ? length : sizeof name - 1), key);
+        *at = inside(at, at->node, name);
+        if (o == NULL)
+            return fail_unknown(table, count, at, name);
+        if (dot == NULL)
+            return set_option(o, base, at);
+        key = dot + 1;
+        if (o->kind == OPTION_MAP) {
+            *at = inside(at, at->node, key);
+            return set_entry(o, base, at, key, at->node);
+        }
+        if (o->kind != OPTION_GROUP) {
+            char where[PATH_MAX + 400];
+            return sgm_fail(SGM_ERROR_ARGUMENT, "%s has no keys of its own", place(at, where, sizeof where));
+        }
+        base = field(base, o);
+        table = o->children;
+        count = o->child_count;
+    }
+}
+
+sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
+                             const char *key, const yaml_node *value)
+{
+    arrival at = {.source = source, .node = value};
+    return apply_path(table, count, base, &at, key);
+}
+
+const option *options_find(const option *table, size_t count, const char *key, const void **base,
+                           const char **entry)
+{
+    *entry = NULL;
+    for (;;) {
+        const char *dot = strchr(key, '.');
+        const option *o = find(table, count, key, dot != NULL ? (size_t)(dot - key) : strlen(key));
+        if (o == NULL || (dot != NULL && o->kind != OPTION_GROUP && o->kind != OPTION_MAP))
+            return NULL;
+        if (o->kind == OPTION_MAP) {
+            *entry = dot != NULL ? dot + 1 : NULL;
+            return o;
+        }
+        if (o->kind != OPTION_GROUP)
+            return o;
+        *base = (const char *)*base + o->offset;
+        table = o->children;
+        count = o->child_count;
+        key = dot != NULL ? dot + 1 : table[0].name;
+    }
+}
+
+sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument)
+{
+    const char *equals = strchr(argument, '=');
+    if (equals == NULL || equals == argument)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%.200s': expected KEY=VALUE, such as epochs=10",
+                        argument);
+    option_source source = {.folder = "", .argument = argument};
+    char *key = sgm__strndup(argument, (size_t)(equals - argument));
+    const char *value = equals + 1;
+    yaml_node text = {.kind = YAML_TEXT, .text = NULL, .plain = true};
+    yaml_node *tree = NULL;
+    /* Lists and maps are YAML; everything else is taken as it is, so that a network needs no quotes. */
+    if (value[0] == '[' || value[0] == '{') {
+        char *name = sgm__format("argument '%.200s'", argument);
+        tree = name != NULL ? yaml_tree_parse(name, value, strlen(value)) : NULL;
+        sgm__free(name);
+    } else {
+        text.text = sgm__strdup(value);
+    }
+    sgm_status status = SGM_OK;
+    if (key == NULL || (tree == NULL && text.text == NULL)) {
+        status = sgm_last_status();
+    } else {
+        arrival at = {.source = &source, .node = tree != NULL ? tree : &text};
+        status = apply_path(table, count, base, &at, key);
+    }
+    yaml_tree_free(tree);
+    sgm__free(text.text);
+    sgm__free(key);
+    return status;
+}
+
+sgm_status options_set_defaults(const option *table, size_t count, void *base)
+{
+    option_source source = {.folder = "", .argument = "default"};
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]), *o = &whole;
+        void *target = field(base, o);
+        if (o->kind == OPTION_GROUP) {
+            SGM_TRY(options_set_defaults(o->children, o->child_count, target));
+            continue;
+        }
+        if (o->kind == OPTION_INTEGER)
+            *(int64_t *)target = OPTION_UNSET;
+        else if (o->kind == OPTION_NUMBER)
+            *(double *)target = NAN;
+        if (option_default(o) == NULL)
+            continue;
+        char *value = sgm__strdup(option_default(o));
+        if (value == NULL)
+            return sgm_last_status();
+        yaml_node node = {.kind = YAML_TEXT, .text = value, .plain = true};
+        arrival at = {.source = &source, .node = &node};
+        sgm_status status = set_option(o, base, &at);
+        sgm__free(value);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+void options_free(const option *table, size_t count, void *base)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]), *o = &whole;
+        if (o->kind == OPTION_TEXT || o->kind == OPTION_PATH) {
+            sgm__free(*(char **)field(base, o));
+        } else if (o->kind == OPTION_LIST) {
+            clear_list(field(base, o));
+        } else if (o->kind == OPTION_MAP) {
+            text_map *map = field(base, o);
+            for (size_t k = 0; k < map->count; k++) {
+                sgm__free(map->keys[k]);
+                sgm__free(map->values[k]);
+            }
+            sgm__free(map->keys);
+            sgm__free(map->values);
+        } else if (o->kind == OPTION_GROUP) {
+            options_free(o->children, o->child_count, field(base, o));
+        }
+    }
+}

@@ -1,0 +1,268 @@
+/* Options as text: files that can be read again, and help. */
+#include "config/options.h"
+
+#include <math.h>
+#include <stdio.h>
+
+static const void *field(const void *base, const option *o)
+{
+    return (const char *)base + o->offset;
+}
+
+static bool has_value(const option *given, const void *base)
+{
+    const option whole = option_complete(given), *o = &whole;
+    const void *value = field(base, o);
+    switch (o->kind) {
+    case OPTION_TEXT:
+    case OPTION_PATH:
+        return *(char *const *)value != NULL;
+    case OPTION_INTEGER:
+        return *(const int64_t *)value != OPTION_UNSET;
+    case OPTION_NUMBER:
+        return !isnan(*(const double *)value);
+    case OPTION_LIST:
+        return ((const text_list *)value)->count > 0;
+    case OPTION_MAP:
+        return ((const text_map *)value)->count > 0;
+    case OPTION_GROUP:
+        /* A group is there if its first option is: data without a source, a schedule without a kind are not.
+         */
+        if (has_value(&o->children[0], value))
+            return true;
+        for (size_t i = 1; i < o->child_count; i++) {
+            const option child = option_complete(&o->children[i]);
+            if (option_default(&child) == NULL && has_value(&child, value))
+                return true;
+        }
+        return false;
+    default:
+        return true;
+    }
+}
+
+static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
+
+static void write_value(const option *given, const void *base, int depth, sgm__text *out)
+{
+    const option whole = option_complete(given), *o = &whole;
+    const void *value = field(base, o);
+    const text_list *list = value;
+    const text_map *map = value;
+    char number[32];
+    switch (o->kind) {
+    case OPTION_TEXT:
+    case OPTION_PATH:
+        yaml_write_text(out, *(char *const *)value);
+        sgm__text_append(out, "\n");
+        return;
+    case OPTION_INTEGER:
+        sgm__text_append(out, "%lld\n", (long long)*(const int64_t *)value);
+        return;
+    case OPTION_NUMBER:
+        sgm__text_append(out, "%s\n", sgm__number_text(*(const double *)value, number, sizeof number));
+        return;
+    case OPTION_FLAG:
+        sgm__text_append(out, "%s\n", *(const bool *)value ? "true" : "false");
+        return;
+    case OPTION_LIST:
+        for (size_t i = 0; i < list->count; i++) {
+            sgm__text_append(out, "%s", i > 0 ? ", " : "[");
+            yaml_write_text(out, list->items[i]);
+        }
+        sgm__text_append(out, "]\n");
+        return;
+    case OPTION_MAP:
+        sgm__text_append(out, "\n");
+        for (size_t i = 0; i < map->count; i++) {
+            sgm__text_append(out, "%*s", 2 * depth + 2, "");
+            yaml_write_text(out, map->keys[i]);
+            sgm__text_append(out, ": ");
+            yaml_write_text(out, map->values[i]);
+            sgm__text_append(out, "\n");
+        }
+        return;
+    case OPTION_GROUP:
+        sgm__text_append(out, "\n");
+        write_table(o->children, o->child_count, value, depth + 1, out);
+        return;
+    case OPTION_SETTING: /* not a complete option's */
+        return;
+    }
+}
+
+static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!has_value(&table[i], base))
+            continue;
+        const char *space = table[i].kind == OPTION_GROUP || table[i].kind == OPTION_MAP ? "" : " ";
+        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].name, space);
+        write_value(&table[i], base, depth, out);
+    }
+}
+
+void options_write(const option *table, size_t count, const void *base, sgm__text *out)
+{
+    write_table(table, count, base, 0, out);
+}
+
+/* The value as it would be written, in one line; "nothing" if there is none. Freed by the caller. */
+static char *value_text(const option *o, const void *base)
+{
+    sgm__text text = {0};
+    if (!has_value(o, base))
+        return sgm__strdup("nothing");
+    write_value(o, base, 0, &text);
+    char *line = sgm__text_take(&text);
+    size_t kept = 0;
+    bool blank = true; /* what is in front, and each run of blanks and ends of lines */
+    for (const char *c = line; c != NULL && *c != '\0'; c++) {
+        bool is_blank = *c == ' ' || *c == '\n';
+        if (!is_blank)
+            line[kept++] = *c;
+        else if (!blank && strspn(c, " \n") < strlen(c))
+            line[kept++] = ' ';
+        blank = is_blank;
+    }
+    if (line != NULL)
+        line[kept] = '\0';
+    return line;
+}
+
+/* Of a single value: it is the option's default. */
+static bool is_default(const option *o, const void *base)
+{
+    const char *default_value = option_default(o);
+    const void *value = field(base, o);
+    char number[32] = "";
+    if (default_value == NULL)
+        return false;
+    if (o->kind == OPTION_FLAG)
+        return strcmp(default_value, *(const bool *)value ? "true" : "false") == 0;
+    if (o->kind == OPTION_INTEGER)
+        snprintf(number, sizeof number, "%lld", (long long)*(const int64_t *)value);
+    else if (o->kind == OPTION_NUMBER)
+        snprintf(number, sizeof number, "%.15g", *(const double *)value);
+    bool text = o->kind == OPTION_TEXT || o->kind == OPTION_PATH;
+    return strcmp(default_value, text ? *(char *const *)value : number) == 0;
+}
+
+const char *options_first_given(const option *table, size_t count, const void *base)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]);
+        if (has_value(&whole, base) && !is_default(&whole, base))
+            return table[i].name;
+    }
+    return NULL;
+}
+
+char *options_key_text(const option *table, size_t count, const void *base, const char *key)
+{
+    const char *entry;
+    const option *o = options_find(table, count, key, &base, &entry);
+    if (o == NULL)
+        return NULL;
+    if (entry != NULL)
+        return sgm__strdup(text_map_get(field(base, o), entry));
+    const option_kind kind = option_complete(o).kind;
+    if (kind == OPTION_TEXT || kind == OPTION_PATH)
+        return sgm__strdup(*(char *const *)field(base, o));
+    return value_text(o, base);
+}
+
+static void compare(const option *table, size_t count, const char *prefix, const void *old, const void *new,
+                    const char *const *ignored, size_t ignored_count, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option *o = &table[i];
+        char name[120];
+        bool skip = false;
+        for (size_t k = 0; k < ignored_count; k++)
+            skip |= strcmp(ignored[k], o->name) == 0;
+        if (skip)
+            continue;
+        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
+        if (o->kind == OPTION_GROUP) {
+            compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count,
+                    out);
+            continue;
+        }
+        char *before = value_text(o, old), *after = value_text(o, new);
+        if (before != NULL && after != NULL && strcmp(before, after) != 0)
+            sgm__text_append(out, "  %s: was %s, is %s\n", name, before, after);
+        sgm__free(before);
+        sgm__free(after);
+    }
+}
+
+void options_compare(const option *table, size_t count, const void *old, const void *new,
+                     const char *const *ignored, size_t ignored_count, sgm__text *out)
+{
+    compare(table, count, "", old, new, ignored, ignored_count, out);
+}
+
+enum { HELP_INDENT = 40, HELP_WIDTH = 110 }; /* columns */
+
+/* A line of the help, with `text` in the last of three columns, wrapped between words. */
+static void help_line(const char *name, const char *kind, const char *text, sgm__text *out)
+{
+    size_t column = HELP_INDENT;
+    sgm__text_append(out, "  %-28s %-8s", name, kind);
+    while (*text != '\0') {
+        size_t length = strcspn(text, " ");
+        bool wrap = column + length > HELP_WIDTH && column > HELP_INDENT;
+        if (wrap)
+            sgm__text_append(out, "\n%*s", HELP_INDENT - 1, "");
+        sgm__text_append(out, " %.*s", (int)length, text);
+        column = (wrap ? HELP_INDENT : column) + length + 1;
+        text += length;
+        text += strspn(text, " ");
+    }
+    sgm__text_append(out, "\n");
+}
+
+static void help_option(const option *o, const char *name, sgm__text *lines)
+{
+    static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", "", ""};
+    sgm__text text = {0}, *out = &text;
+    sgm__text_append(out, "%s", o->doc);
+    if (o->more != NULL)
+        o->more(o, out);
+    for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", o->choices[i]);
+    const char *space = o->unit != NULL ? " " : "", *unit = o->unit != NULL ? o->unit : "";
+    if (o->minimum != o->maximum && o->maximum >= OPTION_ANY)
+        sgm__text_append(out, " [from %.15g%s%s]", o->minimum, space, unit);
+    else if (o->minimum != o->maximum)
+        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->minimum, o->maximum, space, unit);
+    if (option_default(o) != NULL)
+        sgm__text_append(out, " (default %s)", option_default(o));
+    help_line(name, kinds[o->kind], text.data != NULL ? text.data : "", lines);
+    sgm__text_free(&text);
+}
+
+static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
+{
+    for (size_t i = 0; i < count; i++) {
+        const option whole = option_complete(&table[i]), *o = &whole;
+        char name[120];
+        snprintf(name, sizeof name, "%s%s", prefix, o->name);
+        if (o->kind == OPTION_GROUP) {
+            if (o->doc[0] != '\0')
+                help_line(name, "map", o->doc, out);
+            snprintf(name, sizeof name, "%s%s.", prefix, o->name);
+            /* The same keys are shown once. */
+            if (i == 0 || table[i - 1].children != o->children)
+                help_table(o->children, o->child_count, name, out);
+            continue;
+        }
+        help_option(o, name, out);
+    }
+}
+
+void options_help(const option *table, size_t count, sgm__text *out)
+{
+    help_table(table, count, "", out);
+}

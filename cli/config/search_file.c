@@ -1,0 +1,492 @@
+/* Reading a search: its section by table, its values each with the place of every mistake. */
+#include "config/search_file.h"
+
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+
+/* --- the section --- */
+
+static const char *const methods[] = {"grid", "random", "halving"};
+static const char *const goals[] = {"", "maximum", "minimum"};
+
+static sgm_status check_choice(const char *value, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (names[i][0] != '\0' && strcmp(names[i], value) == 0)
+            return SGM_OK;
+    const char *near = sgm__nearest(value, names, count);
+    if (near != NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s' (did you mean '%s'?)", value, near);
+    sgm__text known = {0};
+    for (size_t i = 0; i < count; i++)
+        if (names[i][0] != '\0')
+            sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", names[i]);
+    sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s'; there are %s", value,
+             known.data != NULL ? known.data : "");
+    sgm__text_free(&known);
+    return SGM_ERROR_ARGUMENT;
+}
+
+static sgm_status check_method(const char *value)
+{
+    return check_choice(value, methods, 3);
+}
+
+static sgm_status check_goal(const char *value)
+{
+    return check_choice(value, goals, 3);
+}
+
+#define OF(field) .offset = offsetof(search_config, field)
+
+static const option section_table[] = {
+    {.name = "method",
+     .kind = OPTION_TEXT,
+     OF(method),
+     .check = check_method,
+     .default_value = "grid",
+     .doc = "grid, random or halving"},
+    {.name = "objective",
+     .kind = OPTION_TEXT,
+     OF(objective),
+     .doc = "a trainer's number; if not given: validation.loss, or training.loss"},
+    {.name = "goal",
+     .kind = OPTION_TEXT,
+     OF(goal),
+     .check = check_goal,
+     .doc = "maximum or minimum; if not given: minimum of losses, costs, errors"},
+    {.name = "values",
+     .kind = OPTION_MAP,
+     OF(values),
+     .doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"},
+    {.name = "trials",
+     .kind = OPTION_INTEGER,
+     OF(trials),
+     .minimum = 1,
+     .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+     .doc = "random, halving; 20, but halving over lists: all combinations"},
+    {.name = "seed",
+     .kind = OPTION_INTEGER,
+     OF(seed),
+     .minimum = 0,
+     .maximum = 9e18,
+     .doc = "of what is drawn; if not given: the experiment's"},
+    {.name = "factor",
+     .kind = OPTION_NUMBER,
+     OF(factor),
+     .minimum = 2,
+     .maximum = 1000,
+     .doc = "halving: so many fewer trials on each rung; 3"},
+    {.name = "minimum_epochs",
+     .kind = OPTION_INTEGER,
+     OF(minimum_epochs),
+     .minimum = 1,
+     .maximum = 1e9,
+     .doc = "halving: of the first rung at least; 1"},
+    {.name = "at_once",
+     .kind = OPTION_INTEGER,
+     OF(at_once),
+     .minimum = 1,
+     .maximum = 256,
+     .default_value = "1",
+     .doc = "trials side by side"},
+};
+
+const option search_table[] = {
+    {.name = "search",
+     .kind = OPTION_GROUP,
+     .offset = offsetof(search_root, search),
+     .children = section_table,
+     .child_count = sizeof section_table / sizeof *section_table,
+     .doc = "what to try"},
+};
+const size_t search_table_count = 1;
+
+/* --- values --- */
+
+typedef struct range_config {
+    double from, to;
+    char *scale;
+    int64_t steps;
+} range_config;
+
+static sgm_status check_scale(const char *value)
+{
+    static const char *const scales[] = {"linear", "log"};
+    return check_choice(value, scales, 2);
+}
+
+#define OF_RANGE(field) .offset = offsetof(range_config, field)
+static const option range_table[] = {
+    {.name = "from", .kind = OPTION_NUMBER, OF_RANGE(from), .doc = ""},
+    {.name = "to", .kind = OPTION_NUMBER, OF_RANGE(to), .doc = ""},
+    {.name = "scale", .kind = OPTION_TEXT, OF_RANGE(scale), .check = check_scale, .doc = ""},
+    {.name = "steps",
+     .kind = OPTION_INTEGER,
+     OF_RANGE(steps),
+     .minimum = 2,
+     .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+     .doc = ""},
+};
+#define RANGE_COUNT (sizeof range_table / sizeof *range_table)
+
+typedef struct reader {
+    search_file *file;
+    option_source source;
+    config scratch; /* values go in here one by one, so that they are checked */
+    const yaml_node *key;
+    option_kind kind; /* of the key */
+} reader;
+
+static sgm_status fail_at(const reader *r, const yaml_node *node, const char *format, ...) SGM_PRINTF(3, 4);
+static sgm_status fail_at(const reader *r, const yaml_node *node, const char *format, ...)
+{
+    char message[400];
+    va_list list;
+    va_start(list, format);
+    vsnprintf(message, sizeof message, format, list);
+    va_end(list);
+    return sgm_fail(SGM_ERROR_ARGUMENT, "%s:%d:%d: search.values.%s: %s", r->source.name, node->line,
+                    node->column, r->key->text, message);
+}
+
+/* "f.yaml:3:5: expected ..." becomes "f.yaml:3:5: search.values: expected ...". */
+static void name_values(const reader *r, const char *key)
+{
+    static const char where[] = "search.values";
+    char message[600];
+    snprintf(message, sizeof message, "%s", sgm_last_error());
+    size_t place = strlen(r->source.name), digits = 0;
+    if (strncmp(message, r->source.name, place) == 0)
+        digits = strspn(message + place, ":0123456789");
+    if (digits == 0 || message[place + digits] != ' ')
+        sgm__fail_within("%s%s%s", where, key != NULL ? "." : "", key != NULL ? key : "");
+    else
+        sgm_fail(sgm_last_status(), "%.*s %s%s%s: %s", (int)(place + digits), message, where,
+                 key != NULL ? "." : "", key != NULL ? key : "", message + place + digits + 1);
+}
+
+static sgm_status apply(reader *r, const yaml_node *node)
+{
+    return options_apply_key(config_table, config_table_count, &r->scratch, &r->source, r->key->text, node);
+}
+
+static char *applied_text(const reader *r)
+{
+    char *text = options_key_text(config_table, config_table_count, &r->scratch, r->key->text);
+    if (text == NULL)
+        sgm_fail(SGM_ERROR_STATE, "a value of '%s' cannot be kept as text", r->key->text);
+    return text;
+}
+
+static sgm_status add_choice(reader *r, const yaml_node *node, const char **choices, size_t count)
+{
+    SGM_TRY(apply(r, node));
+    char *text = applied_text(r);
+    if (text == NULL)
+        return sgm__last_failure();
+    choices[count] = text;
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(choices[i], text) == 0)
+            return fail_at(r, node, "'%.60s' is here twice", text);
+    return SGM_OK;
+}
+
+static sgm_status read_choices(reader *r, const yaml_node *node, sgm_search_values *values)
+{
+    size_t count = node->kind == YAML_LIST ? node->count : 1;
+    if (count == 0)
+        return fail_at(r, node, "expected at least one value in the list");
+    const char **choices = sgm__calloc(count + 1, sizeof *choices);
+    if (choices == NULL)
+        return sgm__last_failure();
+    values->choices = choices;
+    for (size_t i = 0; i < count; i++)
+        SGM_TRY(add_choice(r, node->kind == YAML_LIST ? node->children[i] : node, choices, i));
+    return SGM_OK;
+}
+
+static const yaml_node *child_of(const yaml_node *map, const char *key)
+{
+    for (size_t i = 0; i < map->count; i++)
+        if (strcmp(map->keys[i]->text, key) == 0)
+            return map->children[i];
+    return NULL;
+}
+
+static sgm_status check_range(reader *r, const yaml_node *node, const sgm_search_values *values)
+{
+    const yaml_node *from = child_of(node, "from"), *to = child_of(node, "to");
+    if (from == NULL || to == NULL)
+        return fail_at(r, node, "expected a list, or a range such as {from: 0.001, to: 0.1, scale: log}");
+    if (r->kind == OPTION_NUMBER || r->kind == OPTION_INTEGER) {
+        SGM_TRY(apply(r, from)); /* the bounds of the key, and whole numbers */
+        SGM_TRY(apply(r, to));
+    } else {
+        return fail_at(r, node, "a range is for numbers; expected a list");
+    }
+    if (!(values->from < values->to))
+        return fail_at(r, to, "expected more than %.9g, where the range begins", values->from);
+    if (values->logarithmic && !(values->from > 0))
+        return fail_at(r, from, "a logarithmic scale begins above 0");
+    if (values->steps == 0 && search_file_method(r->file) == SGM_SEARCH_GRID)
+        return fail_at(r, node, "a grid wants a list, or steps in the range");
+    return SGM_OK;
+}
+
+static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values *values)
+{
+    range_config range = {0};
+    sgm_status status = options_set_defaults(range_table, RANGE_COUNT, &range);
+    if (status == SGM_OK) {
+        status = options_apply(range_table, RANGE_COUNT, &range, &r->source, node);
+        if (status != SGM_OK)
+            name_values(r, r->key->text);
+    }
+    values->from = range.from;
+    values->to = range.to;
+    values->logarithmic = range.scale != NULL && strcmp(range.scale, "log") == 0;
+    values->whole = r->kind == OPTION_INTEGER;
+    values->steps = range.steps != OPTION_UNSET ? range.steps : 0;
+    options_free(range_table, RANGE_COUNT, &range);
+    return status == SGM_OK ? check_range(r, node, values) : status;
+}
+
+/* Keys that all trials have in common. */
+static sgm_status check_key(reader *r)
+{
+    static const char *const common[] = {"name",      "folder", "handler",    "threads",
+                                         "precision", "epochs", "iterations", "checkpoint_every"};
+    const char *entry;
+    const void *base = &r->scratch;
+    for (size_t i = 0; i < sizeof common / sizeof *common; i++)
+        if (strcmp(r->key->text, common[i]) == 0)
+            return fail_at(r, r->key,
+                           "all trials of a search have this in common; give it outside of 'search'");
+    const option *o = options_find(config_table, config_table_count, r->key->text, &base, &entry);
+    if (o == NULL) { /* whose message knows the nearest name */
+        sgm_status status = apply(r, r->key);
+        name_values(r, NULL);
+        return status != SGM_OK ? status : SGM_ERROR_ARGUMENT;
+    }
+    r->kind = option_complete(o).kind;
+    if (r->kind == OPTION_MAP && entry == NULL)
+        return fail_at(r, r->key, "expected one entry of the map, such as %s.NAME", r->key->text);
+    return SGM_OK;
+}
+
+static sgm_status read_values(reader *r, const yaml_node *map)
+{
+    search_file *f = r->file;
+    for (size_t i = 0; i < map->count; i++) {
+        r->key = map->keys[i];
+        const yaml_node *node = map->children[i];
+        if (f->value_count == SGM_SEARCH_VALUES)
+            return fail_at(r, r->key, "at most %d values are searched at once", SGM_SEARCH_VALUES);
+        SGM_TRY(check_key(r));
+        sgm_search_values *values = &f->values[f->value_count++];
+        values->name = sgm__strdup(r->key->text);
+        if (values->name == NULL)
+            return sgm__last_failure();
+        SGM_TRY(node->kind == YAML_MAP ? read_range(r, node, values) : read_choices(r, node, values));
+    }
+    return SGM_OK;
+}
+
+static sgm_status read_all_values(search_file *f, const option_source *source, const yaml_node *map)
+{
+    reader r = {.file = f, .source = *source};
+    if (map == NULL || map->kind != YAML_MAP || map->count == 0) {
+        char got[100];
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: search.values: expected a map from keys to lists, such as "
+                        "{optimiser.learning_rate: [0.1, 0.01]}, got %s",
+                        f->path,
+                        map == NULL             ? "nothing"
+                        : map->kind == YAML_MAP ? "an empty one"
+                                                : yaml_node_describe(map, got, sizeof got));
+    }
+    sgm_status status = options_set_defaults(config_table, config_table_count, &r.scratch);
+    if (status == SGM_OK)
+        status = read_values(&r, map);
+    config_free(&r.scratch);
+    return status;
+}
+
+/* --- the file --- */
+
+/* The table of the section is one of a map with the key `search`, so that messages have that in front. */
+static sgm_status read_section(search_file *f, yaml_node *section, const char *const *arguments, size_t count)
+{
+    const char *slash = strrchr(f->path, '/');
+    char *folder = slash != NULL ? sgm__strndup(f->path, (size_t)(slash - f->path)) : sgm__strdup("");
+    if (folder == NULL)
+        return sgm__last_failure();
+    yaml_node *values = yaml_tree_take(section, "values");
+    yaml_node key = {.kind = YAML_TEXT, .text = (char[]){"search"}, .line = section->line, .column = 1};
+    yaml_node root = {.kind = YAML_MAP,
+                      .line = section->line,
+                      .column = 1,
+                      .children = &section,
+                      .keys = (yaml_node *[]){&key},
+                      .count = 1};
+    const option_source source = {.name = f->path, .folder = folder};
+    sgm_status status = options_apply(search_table, search_table_count, &f->root, &source, &root);
+    for (size_t i = 0; i < count && status == SGM_OK; i++)
+        if (strncmp(arguments[i], "search.values", 13) == 0)
+            status =
+                sgm_fail(SGM_ERROR_ARGUMENT, "argument '%.200s': values are given in the file", arguments[i]);
+        else if (strncmp(arguments[i], "search.", 7) == 0)
+            status = options_apply_argument(search_table, search_table_count, &f->root, arguments[i]);
+        else
+            f->overrides[f->override_count++] = arguments[i];
+    if (status == SGM_OK)
+        status = read_all_values(f, &source, values);
+    yaml_tree_free(values);
+    sgm__free(folder);
+    return status;
+}
+
+/* A range's beginning stands for it. */
+static sgm_status read_base(search_file *f)
+{
+    sgm_trial_value first[SGM_SEARCH_VALUES];
+    char numbers[SGM_SEARCH_VALUES][32];
+    for (size_t i = 0; i < f->value_count; i++) {
+        snprintf(numbers[i], sizeof numbers[i], "%.15g", f->values[i].from);
+        first[i] =
+            (sgm_trial_value){.name = f->values[i].name,
+                              .text = f->values[i].choices != NULL ? f->values[i].choices[0] : numbers[i]};
+    }
+    return search_file_config(f, first, f->value_count, &f->base);
+}
+
+static sgm_status load(search_file *f, const char *path, const char *const *arguments, size_t count)
+{
+    f->path = sgm__strdup(path);
+    f->overrides = sgm__calloc(count + 1, sizeof *f->overrides);
+    if (f->path == NULL || f->overrides == NULL)
+        return sgm__last_failure();
+    SGM_TRY(options_set_defaults(search_table, search_table_count, &f->root));
+    SGM_TRY(sgm__file_read(path, YAML_MAX_BYTES, &f->text, &f->length));
+    yaml_node *root = yaml_tree_parse(path, f->text, f->length);
+    if (root == NULL)
+        return sgm__last_failure();
+    yaml_node *section = yaml_tree_take(root, "search");
+    yaml_tree_free(root);
+    if (section == NULL)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: search: is missing, such as search: {values: {optimiser.learning_rate: [0.1, 0.01]}}", path);
+    sgm_status status = read_section(f, section, arguments, count);
+    yaml_tree_free(section);
+    return status == SGM_OK ? read_base(f) : status;
+}
+
+sgm_status search_file_load(search_file *f, const char *path, const char *const *arguments, size_t count)
+{
+    memset(f, 0, sizeof *f);
+    sgm_status status = load(f, path, arguments, count);
+    if (status != SGM_OK)
+        search_file_free(f);
+    return status;
+}
+
+void search_file_free(search_file *f)
+{
+    for (size_t i = 0; i < f->value_count; i++) {
+        const char *const *choices = f->values[i].choices;
+        for (size_t k = 0; choices != NULL && choices[k] != NULL; k++)
+            sgm_string_free((char *)(uintptr_t)choices[k]);
+        sgm__free((void *)(uintptr_t)choices);
+        sgm_string_free((char *)(uintptr_t)f->values[i].name);
+    }
+    options_free(search_table, search_table_count, &f->root);
+    config_free(&f->base);
+    sgm__free((void *)(uintptr_t)f->overrides);
+    sgm__free(f->text);
+    sgm__free(f->path);
+    memset(f, 0, sizeof *f);
+}
+
+sgm_status search_file_config(const search_file *f, const sgm_trial_value *values, size_t count, config *c)
+{
+    memset(c, 0, sizeof *c);
+    const char **arguments = sgm__calloc(f->override_count + count + 1, sizeof *arguments);
+    char *own[SGM_SEARCH_VALUES] = {NULL};
+    sgm_status status = arguments != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < f->override_count && status == SGM_OK; i++)
+        arguments[i] = f->overrides[i];
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        arguments[f->override_count + i] = own[i] = sgm__format("%s=%s", values[i].name, values[i].text);
+        status = own[i] != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    }
+    if (status == SGM_OK)
+        status = config_parse(c, f->path, f->text, f->length, arguments, f->override_count + count);
+    for (size_t i = 0; i < count; i++)
+        sgm__free(own[i]);
+    sgm__free((void *)(uintptr_t)arguments);
+    return status;
+}
+
+/* --- as text --- */
+
+/* Lists are kept as YAML, everything else as it is. */
+static void write_choice(sgm__text *out, const char *choice)
+{
+    double number;
+    if (choice[0] == '[' || sgm__parse_double(choice, &number) || strcmp(choice, "true") == 0 ||
+        strcmp(choice, "false") == 0)
+        sgm__text_append(out, "%s", choice);
+    else
+        yaml_write_text(out, choice);
+}
+
+static void write_values(sgm__text *out, const sgm_search_values *values)
+{
+    sgm__text_append(out, "    ");
+    yaml_write_text(out, values->name);
+    if (values->choices == NULL) {
+        sgm__text_append(out, ": {from: %.15g, to: %.15g, scale: %s", values->from, values->to,
+                         values->logarithmic ? "log" : "linear");
+        if (values->steps > 0)
+            sgm__text_append(out, ", steps: %lld", (long long)values->steps);
+        sgm__text_append(out, "}\n");
+        return;
+    }
+    for (size_t i = 0; values->choices[i] != NULL; i++) {
+        sgm__text_append(out, "%s", i == 0 ? ": [" : ", ");
+        write_choice(out, values->choices[i]);
+    }
+    sgm__text_append(out, "]\n");
+}
+
+char *search_file_text(const search_file *f)
+{
+    sgm__text out = {0};
+    config experiment = f->base;
+    experiment.folder = NULL; /* it lies where it is */
+    options_write(config_table, config_table_count, &experiment, &out);
+    options_write(search_table, search_table_count, &f->root, &out);
+    sgm__text_append(&out, "  values:\n");
+    for (size_t i = 0; i < f->value_count; i++)
+        write_values(&out, &f->values[i]);
+    return sgm__text_take(&out);
+}
+
+sgm_search_method search_file_method(const search_file *f)
+{
+    const char *name = f->root.search.method;
+    return strcmp(name, methods[2]) == 0   ? SGM_SEARCH_HALVING
+           : strcmp(name, methods[1]) == 0 ? SGM_SEARCH_RANDOM
+                                           : SGM_SEARCH_GRID;
+}
+
+sgm_search_goal search_file_goal(const search_file *f)
+{
+    const char *name = f->root.search.goal;
+    return name == NULL                  ? SGM_SEARCH_BY_NAME
+           : strcmp(name, goals[1]) == 0 ? SGM_SEARCH_MAXIMUM
+                                         : SGM_SEARCH_MINIMUM;
+}

@@ -1,0 +1,131 @@
+/* Tables: which columns are what, texts that stand for numbers, cells that are missing. */
+#include "config/arguments.h"
+#include "config/experiment.h"
+
+#include <stdlib.h>
+
+#define MAXIMUM_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+
+/* "0-3" or "4"; checked when it was read. */
+static sgm_columns columns_of(const char *field, const char *text)
+{
+    char *end;
+    int32_t first = (int32_t)strtol(text, &end, 10), last = first;
+    if (*end == '-')
+        last = (int32_t)strtol(end + 1, NULL, 10);
+    return (sgm_columns){.field = field, .first = first, .last = last};
+}
+
+/* A word without the blanks around it, ended in place. */
+static char *trimmed(char *word)
+{
+    word += strspn(word, " \t");
+    size_t length = strlen(word);
+    while (length > 0 && (word[length - 1] == ' ' || word[length - 1] == '\t'))
+        length--;
+    word[length] = '\0';
+    return word;
+}
+
+char **table_split(const char *texts)
+{
+    size_t maximum = 1, length = strlen(texts), count = 0;
+    for (const char *c = texts; *c != '\0'; c++)
+        maximum += *c == ',';
+    char **words = sgm__alloc((maximum + 1) * sizeof *words + length + 1);
+    if (words == NULL)
+        return NULL;
+    char *rest = (char *)(words + maximum + 1), *word;
+    memcpy(rest, texts, length + 1);
+    while ((word = strsep(&rest, ",")) != NULL)
+        words[count++] = trimmed(word);
+    words[count] = NULL;
+    return words;
+}
+
+const char **table_class_names(const data_config *data)
+{
+    const char **names = sgm__calloc(data->class_names.count + 1, sizeof *names);
+    for (size_t i = 0; names != NULL && i < data->class_names.count; i++)
+        names[i] = data->class_names.items[i];
+    return names;
+}
+
+/* What stands for numbers: names of classes in the targets, and texts of other columns. */
+typedef struct mapped_texts {
+    const char **classes;
+    char **lists[MAXIMUM_MAPPINGS];
+} mapped_texts;
+
+static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_value_mapping *mappings)
+{
+    size_t count = 0;
+    const char *targets = text_map_get(&data->fields, "targets");
+    if (data->class_names.count > 0 && targets != NULL) {
+        sgm_columns columns = columns_of("targets", targets);
+        texts->classes = table_class_names(data);
+        if (texts->classes == NULL)
+            return sgm__last_failure();
+        mappings[count++] = (sgm_value_mapping){columns.first, columns.last, texts->classes, NULL};
+    }
+    for (size_t i = 0; i < data->texts.count && count < MAXIMUM_MAPPINGS; i++) {
+        sgm_columns columns = columns_of("", data->texts.keys[i]);
+        texts->lists[i] = table_split(data->texts.values[i]);
+        if (texts->lists[i] == NULL)
+            return sgm__last_failure();
+        mappings[count++] =
+            (sgm_value_mapping){columns.first, columns.last, (const char *const *)texts->lists[i], NULL};
+    }
+    return SGM_OK;
+}
+
+sgm_extractor *table_extractor(const data_config *data)
+{
+    sgm_csv_extractor_options options = {
+        .struct_size = sizeof options, .has_missing = data->missing != NULL, .missing = 0};
+    mapped_texts texts = {0};
+    for (size_t i = 0; i < data->fields.count; i++)
+        options.fields[i] = columns_of(data->fields.keys[i], data->fields.values[i]);
+    sgm_extractor *extractor = NULL;
+    if (map_texts(data, &texts, options.mappings) == SGM_OK) {
+        sgm_reader *reader = sgm_csv_reader(
+            sgm_file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
+            .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing,
+            .skip_ragged = data->skip_ragged);
+        extractor = sgm_csv_extractor_create(reader, &options);
+    }
+    for (size_t i = 0; i < MAXIMUM_MAPPINGS; i++)
+        sgm__free(texts.lists[i]);
+    sgm__free(texts.classes);
+    return extractor;
+}
+
+const char *table_input_texts(const data_config *data, int64_t element)
+{
+    const char *inputs = data != NULL ? text_map_get(&data->fields, "inputs") : NULL;
+    for (size_t i = 0; inputs != NULL && i < data->texts.count; i++) {
+        sgm_columns columns = columns_of("", data->texts.keys[i]);
+        int64_t column = columns_of("inputs", inputs).first + element;
+        if (column >= columns.first && column <= columns.last)
+            return data->texts.values[i];
+    }
+    return NULL;
+}
+
+bool table_input_number(const data_config *data, int64_t element, const char *cell, double *number)
+{
+    const char *texts = table_input_texts(data, element);
+    *number = 0;
+    if (cell == NULL)
+        return data != NULL && data->missing != NULL;
+    if (texts == NULL)
+        return sgm__parse_double(cell, number);
+    char **words = table_split(texts);
+    size_t at = 0;
+    while (words != NULL && words[at] != NULL && strcmp(words[at], cell) != 0)
+        at++;
+    bool found = words != NULL && words[at] != NULL;
+    *number = (double)at;
+    sgm__free(words);
+    return found;
+}

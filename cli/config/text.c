@@ -1,0 +1,52 @@
+/* Numbers for people and for programs. */
+#include "config/arguments.h"
+#include "config/experiment.h"
+
+#include <math.h>
+#include <stdio.h>
+
+void print_metrics(const char *name, const sgm_metrics *metrics)
+{
+    char examples[64];
+    printf("%s: loss %.4f", name, isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
+    if (!isnan(metrics->accuracy))
+        printf(", accuracy %.2f %%", 100 * metrics->accuracy);
+    printf(" (%s examples)\n", sgm_count_text(metrics->examples, examples, sizeof examples));
+}
+
+void print_json_number(double value)
+{
+    if (isfinite(value))
+        printf("%.9g", value);
+    else
+        printf("null");
+}
+
+void print_json_element(double value, bool wide)
+{
+    char text[64];
+    fputs(!isfinite(value) ? "null"
+          : wide           ? sgm__number_text(value, text, sizeof text)
+                           : sgm__float_text((float)value, text, sizeof text),
+          stdout);
+}
+
+void print_json_text(const char *text)
+{
+    putchar('"');
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0'; c++) {
+        if (*c == '"' || *c == '\\')
+            printf("\\%c", *c);
+        else if (*c < 0x20)
+            printf("\\u%04x", *c);
+        else
+            putchar(*c);
+    }
+    putchar('"');
+}
+
+bool ends_with(const char *text, const char *end)
+{
+    size_t length = strlen(text), tail = strlen(end);
+    return length >= tail && strcmp(text + length - tail, end) == 0;
+}

@@ -1,0 +1,257 @@
+/* Text cells into fields: columns by number, texts to numbers by mappings. */
+#include "data/read/extractor.h"
+
+#include <math.h>
+
+#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.fields) / sizeof(sgm_columns))
+#define MAX_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+
+typedef struct columns {
+    int32_t field, first, last;
+} columns;
+
+typedef struct mapping {
+    int32_t first, last;
+    size_t count;
+    char **texts;
+    double *numbers; /* NULL: the position of the text */
+} mapping;
+
+typedef struct csv_extractor {
+    sgm__chunks chunks;
+    size_t group_count;
+    columns groups[MAX_GROUPS];
+    int32_t field_count;
+    char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
+    int32_t widths[SGM_MAX_FIELDS];
+    int32_t last_column; /* highest that is used */
+    size_t mapping_count;
+    mapping mappings[MAX_MAPPINGS];
+    bool has_missing;
+    double missing;
+} csv_extractor;
+
+/* --- options --- */
+
+static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
+{
+    char name[SGM__FIELD_NAME];
+    SGM_TRY(sgm__field_name(name, group->field, "sgm_csv_extractor"));
+    if (group->first < 0 || group->last < group->first)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "field \"%s\": columns %d to %d are no range from 0 on", name,
+                        (int)group->first, (int)group->last);
+    int32_t field = 0;
+    while (field < self->field_count && strcmp(self->names[field], name) != 0)
+        field++;
+    if (field == SGM_MAX_FIELDS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a block has at most %d fields", SGM_MAX_FIELDS);
+    if (field == self->field_count) {
+        memcpy(self->names[field], name, sizeof name);
+        self->field_count++;
+    }
+    int32_t width = group->last - group->first;
+    if (width >= INT32_MAX - self->widths[field])
+        return sgm_fail(SGM_ERROR_ARGUMENT, "field \"%s\" has too many columns", name);
+    self->widths[field] += width + 1;
+    self->groups[self->group_count++] = (columns){field, group->first, group->last};
+    if (group->last > self->last_column)
+        self->last_column = group->last;
+    return SGM_OK;
+}
+
+static sgm_status add_mapping(csv_extractor *self, const sgm_value_mapping *given)
+{
+    if (given->first_column < 0 || given->last_column < given->first_column)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "a mapping of columns %d to %d", (int)given->first_column,
+                        (int)given->last_column);
+    mapping *made = &self->mappings[self->mapping_count++];
+    *made = (mapping){.first = given->first_column, .last = given->last_column};
+    size_t count = 0;
+    while (given->values[count])
+        count++;
+    made->texts = sgm__calloc(count, sizeof *made->texts);
+    if (!made->texts)
+        return SGM_ERROR_MEMORY;
+    for (; made->count < count; made->count++) {
+        made->texts[made->count] = sgm__strdup(given->values[made->count]);
+        if (!made->texts[made->count])
+            return SGM_ERROR_MEMORY;
+    }
+    if (given->numbers) {
+        made->numbers = sgm__calloc(count, sizeof *made->numbers);
+        if (!made->numbers)
+            return SGM_ERROR_MEMORY;
+        memcpy(made->numbers, given->numbers, count * sizeof *made->numbers);
+    }
+    return SGM_OK;
+}
+
+static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options *options)
+{
+    self->has_missing = options->has_missing;
+    self->missing = options->missing;
+    for (size_t i = 0; i < MAX_GROUPS && options->fields[i].field; i++)
+        SGM_TRY(add_group(self, &options->fields[i]));
+    if (self->group_count == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "no fields; say which columns are what");
+    for (size_t i = 0; i < MAX_MAPPINGS && options->mappings[i].values; i++)
+        SGM_TRY(add_mapping(self, &options->mappings[i]));
+    return SGM_OK;
+}
+
+static void csv_free(void *pointer)
+{
+    csv_extractor *self = pointer;
+    for (size_t i = 0; i < self->mapping_count; i++) {
+        for (size_t k = 0; k < self->mappings[i].count; k++)
+            sgm__free(self->mappings[i].texts[k]);
+        sgm__free(self->mappings[i].texts);
+        sgm__free(self->mappings[i].numbers);
+    }
+    sgm_reader_free(self->chunks.reader);
+    sgm__free(self);
+}
+
+/* --- extraction --- */
+
+static const mapping *mapping_of(const csv_extractor *self, int32_t column)
+{
+    for (size_t i = 0; i < self->mapping_count; i++)
+        if (column >= self->mappings[i].first && column <= self->mappings[i].last)
+            return &self->mappings[i];
+    return NULL;
+}
+
+static bool map_text(const mapping *known, const char *text, double *value)
+{
+    for (size_t i = 0; i < known->count; i++) {
+        if (strcmp(known->texts[i], text) == 0) {
+            *value = known->numbers ? known->numbers[i] : (double)i;
+            return true;
+        }
+    }
+    return false;
+}
+
+static sgm_status convert(const csv_extractor *self, const char *cell, const mapping *known, float *target)
+{
+    double value = self->missing;
+    if (!cell && !self->has_missing)
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "the value is missing; leave the row out, or say what missing values become");
+    if (cell && known && !map_text(known, cell, &value))
+        return sgm_fail(SGM_ERROR_FORMAT, "\"%.60s\" is none of the %zu texts that are mapped", cell,
+                        known->count);
+    if (cell && !known && !sgm__parse_double(cell, &value))
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "\"%.60s\" is not a number; skip rows that are headings, map texts to numbers", cell);
+    *target = (float)value;
+    if (cell && !isfinite(*target))
+        return sgm_fail(SGM_ERROR_NUMERIC, "\"%.60s\" is %s", cell,
+                        isfinite(value) ? "too large for float32" : "no finite number; mark it as missing");
+    return SGM_OK;
+}
+
+static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_examples *examples,
+                             float *target)
+{
+    int32_t width = self->widths[group->field];
+    for (int32_t column = group->first; column <= group->last; column++, target++) {
+        const mapping *known = mapping_of(self, column);
+        for (int64_t row = 0; row < examples->count; row++) {
+            const char *cell = examples->cells[row * examples->columns + column];
+            if (convert(self, cell, known, &target[row * width]) != SGM_OK)
+                return sgm__fail_within(
+                    "%s: line %lld, column %d (from 0)", sgm_reader_name(self->chunks.reader),
+                    (long long)(examples->lines ? examples->lines[row] : examples->first_line + row),
+                    (int)column);
+        }
+    }
+    return SGM_OK;
+}
+
+static sgm_status append(const csv_extractor *self, const sgm_examples *examples, sgm__builder *builder)
+{
+    if (examples->values)
+        return sgm_fail(SGM_ERROR_TYPE,
+                        "%s: expected text, but the reader gives arrays; use sgm_array_extractor",
+                        sgm_reader_name(self->chunks.reader));
+    if (self->last_column >= examples->columns)
+        return sgm_fail(SGM_ERROR_FORMAT, "%s: column %d is asked for, but there are %d (the first is 0)",
+                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)examples->columns);
+    SGM_TRY(sgm__builder_reserve(builder, examples->count));
+    int32_t done[SGM_MAX_FIELDS] = {0};
+    for (size_t i = 0; i < self->group_count; i++) {
+        const columns *group = &self->groups[i];
+        float *target = sgm__builder_end(builder, group->field) + done[group->field];
+        SGM_TRY(fill_group(self, group, examples, target));
+        done[group->field] += group->last - group->first + 1;
+    }
+    builder->count += examples->count;
+    return SGM_OK;
+}
+
+static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
+{
+    for (int32_t i = 0; i < self->field_count; i++) {
+        sgm_shape example = sgm_shape_of(self->widths[i]);
+        SGM_TRY(sgm__builder_add_field(builder, self->names[i], &example));
+    }
+    while (builder->count < count) {
+        sgm_examples examples;
+        SGM_TRY(sgm__chunks_read(&self->chunks, count - builder->count, &examples));
+        if (examples.count == 0)
+            break;
+        SGM_TRY(append(self, &examples, builder));
+    }
+    return SGM_OK;
+}
+
+static sgm_status csv_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
+{
+    (void)parent;
+    sgm__builder builder = {0};
+    sgm_status status = build(pointer, count, &builder);
+    if (status != SGM_OK || builder.count == 0) {
+        sgm__builder_free(&builder);
+        return status;
+    }
+    *block = sgm__builder_take(&builder);
+    return *block ? SGM_OK : sgm_last_status();
+}
+
+static sgm_status csv_rewind(void *pointer)
+{
+    csv_extractor *self = pointer;
+    return sgm__chunks_rewind(&self->chunks);
+}
+
+static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
+{
+    csv_extractor *self = pointer;
+    return sgm__chunks_skip(&self->chunks, count, skipped);
+}
+
+sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options)
+{
+    static const sgm_extractor_type type = {
+        .name = "csv extractor", .extract = csv_extract, .free = csv_free};
+    if (!reader) {
+        sgm__missing_part("sgm_csv_extractor: a reader");
+        return NULL;
+    }
+    csv_extractor *self = sgm__calloc(1, sizeof *self);
+    if (!self) {
+        sgm_reader_free(reader);
+        return NULL;
+    }
+    self->chunks.reader = reader;
+    sgm_csv_extractor_options copy;
+    if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK ||
+        configure(self, &copy) != SGM_OK) {
+        csv_free(self);
+        return NULL;
+    }
+    return sgm__extractor_create(
+        &(sgm__extractor_parts){.type = &type, .self = self, .rewind = csv_rewind, .skip = csv_skip});
+}

@@ -1,0 +1,240 @@
+/* Folders of images: FOLDER/CLASS/IMAGE. The images of the classes alternate, in proportion to their numbers,
+ * so that every stretch of the examples has them all. */
+#include "data/read/reader.h"
+#include <dirent.h>
+#include <errno.h>
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+#define MAXIMUM_CLASSES 256
+#define LARGEST_SIZE 32768
+
+typedef struct image_file {
+    char *path;
+    double place; /* in its class, from 0 to 1 */
+    uint8_t class;
+} image_file;
+
+typedef struct image_reader {
+    char *folder;
+    int32_t width, height, channels;
+    image_file *files;
+    size_t count, capacity, next;
+    sgm__bytes bytes;
+} image_reader;
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* strcmp on bytes: the same in every locale. */
+static int compare_entries(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+static void free_entries(struct dirent **entries, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(entries[i]); /* of the C library, as scandir made them */
+    free(entries);
+}
+
+static sgm_status list_folder(const char *path, struct dirent ***entries, int *count)
+{
+    *count = scandir(path, entries, is_visible, compare_entries);
+    if (*count >= 0)
+        return SGM_OK;
+    return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
+                    "%s: the folder cannot be read: %s; it should have one folder of images for each class",
+                    path, sgm__errno_text(errno));
+}
+
+static bool is_image_name(const char *name)
+{
+    const char *dot = strrchr(name, '.');
+    return dot != NULL &&
+           (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
+}
+
+static sgm_status add_images(image_reader *self, const char *folder, struct dirent **entries, int count,
+                             uint8_t class)
+{
+    size_t first = self->count;
+    for (int i = 0; i < count; i++) {
+        if (!is_image_name(entries[i]->d_name))
+            continue;
+        SGM_TRY(sgm__reserve(&self->files, &self->capacity, self->count + 1, sizeof *self->files));
+        char *path = sgm__format("%s/%s", folder, entries[i]->d_name);
+        if (path == NULL)
+            return SGM_ERROR_MEMORY;
+        self->files[self->count++] = (image_file){.path = path, .class = class};
+    }
+    for (size_t i = first; i < self->count; i++)
+        self->files[i].place = ((double)(i - first) + 0.5) / (double)(self->count - first);
+    return SGM_OK;
+}
+
+static sgm_status add_class(image_reader *self, const char *folder, uint8_t class)
+{
+    struct dirent **entries;
+    int count;
+    SGM_TRY(list_folder(folder, &entries, &count));
+    sgm_status status = add_images(self, folder, entries, count, class);
+    free_entries(entries, count);
+    return status;
+}
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static sgm_status add_classes(image_reader *self, struct dirent **entries, int count)
+{
+    int classes = 0;
+    for (int i = 0; i < count; i++) {
+        char *path = sgm__format("%s/%s", self->folder, entries[i]->d_name);
+        if (path == NULL)
+            return SGM_ERROR_MEMORY;
+        sgm_status status = SGM_OK;
+        if (is_folder(path) && classes == MAXIMUM_CLASSES)
+            status = sgm_fail(SGM_ERROR_UNSUPPORTED,
+                              "%s: at most %d classes (folders) were expected, '%s' is one more; "
+                              "join some",
+                              self->folder, MAXIMUM_CLASSES, entries[i]->d_name);
+        else if (is_folder(path))
+            status = add_class(self, path, (uint8_t)classes++);
+        sgm__free(path);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+static int compare_files(const void *a, const void *b)
+{
+    const image_file *x = a, *y = b;
+    if (x->place != y->place)
+        return x->place < y->place ? -1 : 1;
+    return x->class - y->class; /* in one class no place comes twice */
+}
+
+static void forget_files(image_reader *self)
+{
+    for (size_t i = 0; i < self->count; i++)
+        sgm__free(self->files[i].path);
+    self->count = 0;
+}
+
+static sgm_status list_files(image_reader *self)
+{
+    struct dirent **entries;
+    int count;
+    forget_files(self);
+    SGM_TRY(list_folder(self->folder, &entries, &count));
+    sgm_status status = add_classes(self, entries, count);
+    free_entries(entries, count);
+    SGM_TRY(status);
+    if (self->count == 0)
+        return sgm_fail(SGM_ERROR_NOT_FOUND,
+                        "%s: no image was found; PNG and JPEG files were expected in folders with the "
+                        "names of the classes, e.g. %s/cat/1.png",
+                        self->folder, self->folder);
+    qsort(self->files, self->count, sizeof *self->files, compare_files);
+    return SGM_OK;
+}
+
+static sgm_status image_prepare(void *user)
+{
+    image_reader *self = user;
+    SGM_TRY(list_files(self));
+    self->bytes.length = 0;
+    if (self->width > 0)
+        return SGM_OK;
+    return sgm__image_decode(self->files[0].path, &self->width, &self->height, self->channels, &self->bytes);
+}
+
+static sgm_status image_read(void *user, int64_t count, sgm_examples *examples)
+{
+    image_reader *self = user;
+    int64_t done = 0;
+    for (self->bytes.length = 0; done < count && self->next < self->count; done++) {
+        const image_file *file = &self->files[self->next++];
+        SGM_TRY(sgm__image_decode(file->path, &self->width, &self->height, self->channels, &self->bytes));
+        SGM_TRY(sgm__bytes_reserve(&self->bytes, 1));
+        self->bytes.data[self->bytes.length++] = file->class;
+    }
+    if (done == 0)
+        return SGM_OK;
+    sgm_shape example = sgm_shape_of((int64_t)self->width * self->height * self->channels + 1);
+    return sgm__bytes_publish(&self->bytes, SGM_UINT8, done, &example, examples);
+}
+
+static sgm_status image_rewind(void *user)
+{
+    ((image_reader *)user)->next = 0;
+    return SGM_OK;
+}
+
+static void image_free(void *user)
+{
+    image_reader *self = user;
+    forget_files(self);
+    sgm__free(self->files);
+    sgm__bytes_free(&self->bytes);
+    sgm__free(self->folder);
+    sgm__free(self);
+}
+
+static sgm_status check_arguments(const char *folder, const sgm_image_options *options)
+{
+    if (folder == NULL || *folder == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "an image reader needs a folder, an empty name came; name the folder");
+    int width = options->width, height = options->height;
+    if (width < 0 || height < 0 || width > LARGEST_SIZE || height > LARGEST_SIZE ||
+        (width == 0) != (height == 0))
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "%s: a width and a height from 1 to %d were expected, or neither, %d and %d came; give both",
+            folder, LARGEST_SIZE, width, height);
+    return SGM_OK;
+}
+
+sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *given)
+{
+    static const sgm_reader_type type = {"images", image_prepare, image_read, image_rewind, image_free};
+    sgm_image_options options;
+    if (sgm__options_read(&options, sizeof options, given, "sgm_image_reader") != SGM_OK ||
+        check_arguments(folder, &options) != SGM_OK)
+        return NULL;
+    image_reader *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return NULL;
+    self->width = options.width;
+    self->height = options.height;
+    self->channels = options.grey ? 1 : 3;
+    self->folder = sgm__strdup(folder);
+    if (self->folder == NULL) {
+        image_free(self);
+        return NULL;
+    }
+    return sgm_reader_create(&type, self, folder);
+}
+
+sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape)
+{
+    if (reader == NULL)
+        return sgm__fail_missing("reader");
+    const image_reader *self = sgm__reader_self(reader, image_read);
+    if (self == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "%s: a reader of images was expected; make it with sgm_image_reader",
+                        sgm_reader_name(reader));
+    SGM_TRY(sgm_reader_prepare(reader));
+    *shape = sgm_shape_of(self->height, self->width, self->channels);
+    return SGM_OK;
+}

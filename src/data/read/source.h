@@ -1,0 +1,65 @@
+/* What a source and its streams are made of. Internal to the data pipeline. */
+#ifndef SGM_DATA_READ_SOURCE_H
+#define SGM_DATA_READ_SOURCE_H
+
+#include "base/base.h"
+#include <sigma/data.h>
+#include <stdatomic.h>
+
+typedef struct sgm__source_type {
+    bool (*exists)(sgm_source *source);
+    sgm_status (*prepare)(sgm_source *source); /* NULL: nothing to do */
+    sgm_stream *(*open)(sgm_source *source);   /* NULL and the error set on failure */
+    void (*free)(sgm_source *source);          /* frees what the concrete source holds; NULL: nothing */
+} sgm__source_type;
+
+/* First member of every concrete source. A stream holds a reference on its source, so that a source may be
+ * freed while streams of it are open. */
+struct sgm_source {
+    const sgm__source_type *type;
+    char *name;
+    atomic_int references;
+};
+
+typedef struct sgm__stream_type {
+    /* Up to `size` bytes (size > 0), fewer at will, 0 only at the end. */
+    sgm_status (*read)(sgm_stream *stream, void *buffer, size_t size, size_t *got);
+    /* Skips up to `bytes` without reading them; what *skipped leaves is read. NULL: everything is read. */
+    sgm_status (*skip)(sgm_stream *stream, uint64_t bytes, uint64_t *skipped);
+    void (*close)(sgm_stream *stream); /* frees what the concrete stream holds; NULL: nothing */
+} sgm__stream_type;
+
+/* First member of every concrete stream. */
+struct sgm_stream {
+    const sgm__stream_type *type;
+    sgm_source *source;
+    char *name;        /* of what is read, for messages */
+    uint64_t position; /* bytes read and skipped */
+};
+
+/* For a part that came as NULL: its error is passed on, since it failed earlier; `what` names the part. */
+sgm_status sgm__fail_missing(const char *what);
+/* Allocates a zeroed concrete source of `size` bytes with its name (copied); NULL on failure. */
+void *sgm__source_create(size_t size, const sgm__source_type *type, const char *name);
+/* The same for a stream; retains `source`, which may be NULL for a stream on top of another one. */
+void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *source, const char *name);
+/* Exactly `size` bytes; `what` ("the header") is named when the stream ends before. */
+sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t size, const char *what);
+
+/* Unpacks `inner`, which belongs to the new stream from then on, also when the call fails. */
+sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member);
+/* Takes the stream. The name of the archive's only file; several are an error that names them. */
+char *sgm__archive_only_member(sgm_stream *inner);
+/* Inflates gzip from `inner` (taken over likewise), checking the checksums that libarchive does not look at.
+ */
+sgm_stream *sgm__gzip_open(sgm_stream *inner);
+
+/* Whether the name ends like a compressed file or archive. */
+bool sgm__is_compressed_name(const char *name);
+
+/* What this thread reads from files from now on belongs to an extraction of the data set NAME, until the end.
+ */
+void sgm__extraction_begin(const char *name);
+void sgm__extraction_end(sgm_status status);
+
+#endif

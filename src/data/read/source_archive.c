@@ -1,0 +1,292 @@
+/* Compressed files and archives by their content, unpacked as a stream (libarchive).
+ *
+ * Only formats and filters that are decoded in this process are switched on: libarchive would otherwise start
+ * programs such as lrzip on a file that looks like theirs. gzip is inflated by source_gzip.c.
+ */
+#include "data/read/source.h"
+#include <archive.h>
+#include <archive_entry.h>
+#include <errno.h>
+
+#define BLOCK_SIZE 65536
+#define TAR_RECORD 512
+#define MAXIMUM_LISTED 8 /* names of members in a message */
+
+typedef struct archive_stream {
+    sgm_stream base;
+    sgm_stream *inner;
+    struct archive *archive;
+    sgm_status inner_status; /* of the last read of `inner`: its own message is better than libarchive's */
+    bool ended;
+    size_t held; /* bytes in `block` that were read to look at them */
+    char block[BLOCK_SIZE];
+} archive_stream;
+
+static la_ssize_t archive_pull(struct archive *archive, void *user, const void **block)
+{
+    archive_stream *self = user;
+    size_t got = self->held;
+    self->held = 0;
+    self->inner_status =
+        got > 0 ? SGM_OK : sgm_stream_read(self->inner, self->block, sizeof self->block, &got);
+    if (self->inner_status != SGM_OK) {
+        archive_set_error(archive, EIO, "the file below cannot be read");
+        return ARCHIVE_FATAL;
+    }
+    *block = self->block;
+    return (la_ssize_t)got;
+}
+
+static sgm_status archive_fail(archive_stream *self)
+{
+    if (self->inner_status != SGM_OK)
+        return self->inner_status;
+    const char *text = archive_error_string(self->archive);
+    return sgm_fail(
+        SGM_ERROR_FORMAT,
+        "%s: cannot be unpacked at byte %llu of the archive: %s; it is damaged or incomplete: get it "
+        "again",
+        self->base.name, (unsigned long long)self->inner->position, text != NULL ? text : "unknown format");
+}
+
+static sgm_status archive_stream_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
+{
+    archive_stream *self = (archive_stream *)stream;
+    if (self->ended)
+        return SGM_OK;
+    la_ssize_t count = archive_read_data(self->archive, buffer, size);
+    if (count < 0)
+        return archive_fail(self);
+    self->ended = count == 0;
+    *got = (size_t)count;
+    return SGM_OK;
+}
+
+static void archive_stream_close(sgm_stream *stream)
+{
+    archive_stream *self = (archive_stream *)stream;
+    archive_read_free(self->archive);
+    sgm_stream_close(self->inner);
+}
+
+static const sgm__stream_type archive_stream_type = {archive_stream_read, NULL, archive_stream_close};
+
+static const char *entry_name(struct archive_entry *entry)
+{
+    const char *name = archive_entry_pathname(entry);
+    if (name == NULL) /* not expressible in the locale */
+        name = archive_entry_pathname_utf8(entry);
+    if (name == NULL)
+        return "";
+    return strncmp(name, "./", 2) == 0 ? name + 2 : name;
+}
+
+/* Goes to the wanted file; `seen` collects the names that were passed, for the message. */
+static sgm_status find_member(archive_stream *self, const char *member, sgm__text *seen)
+{
+    for (int passed = 0;;) {
+        struct archive_entry *entry;
+        int result = archive_read_next_header(self->archive, &entry);
+        if (result == ARCHIVE_EOF)
+            break;
+        if (result != ARCHIVE_OK && result != ARCHIVE_WARN)
+            return archive_fail(self);
+        bool is_plain = archive_format(self->archive) == ARCHIVE_FORMAT_RAW;
+        if (is_plain && member != NULL)
+            return sgm_fail(
+                SGM_ERROR_NOT_FOUND,
+                "%s: the member '%s' was asked for, but this is a single compressed file, not an archive; "
+                "leave the member out",
+                self->base.name, member);
+        if (archive_entry_filetype(entry) != AE_IFREG)
+            continue;
+        const char *name = entry_name(entry);
+        if (member == NULL || strcmp(name, member) == 0)
+            return SGM_OK;
+        if (passed++ < MAXIMUM_LISTED)
+            sgm__text_append(seen, "%s%s", passed > 1 ? ", " : "", name);
+        else if (passed == MAXIMUM_LISTED + 1)
+            sgm__text_append(seen, ", ...");
+    }
+    if (member == NULL && archive_format(self->archive) == ARCHIVE_FORMAT_EMPTY) {
+        self->ended = true;
+        return SGM_OK;
+    }
+    return sgm_fail(SGM_ERROR_NOT_FOUND, "%s: the archive has no file%s%s; it has: %s", self->base.name,
+                    member != NULL ? " " : "", member != NULL ? member : "",
+                    seen->data != NULL ? seen->data : "no files");
+}
+
+/* The name of the first file, or a message with the names if there are several. */
+static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
+{
+    struct archive_entry *entry;
+    int count = 0, result;
+    while ((result = archive_read_next_header(self->archive, &entry)) == ARCHIVE_OK ||
+           result == ARCHIVE_WARN) {
+        if (archive_entry_filetype(entry) != AE_IFREG)
+            continue;
+        if (count++ == 0 && (*only = sgm__strdup(entry_name(entry))) == NULL)
+            return SGM_ERROR_MEMORY;
+        if (count <= MAXIMUM_LISTED)
+            sgm__text_append(seen, "%s%s", count > 1 ? ", " : "", entry_name(entry));
+        else if (count == MAXIMUM_LISTED + 1)
+            sgm__text_append(seen, ", ...");
+    }
+    if (result != ARCHIVE_EOF)
+        return archive_fail(self);
+    if (count == 1)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "%s: expected one file in the archive, it has %d: %s; name the one that is meant, as in "
+                    "%s:NAME (in C an argument of the source or reader)",
+                    self->base.name, count, seen->data != NULL ? seen->data : "no files", self->base.name);
+}
+
+/* A tar archive ends in records of zeros, so that libarchive takes data that begin like that for an empty
+ * one; they are taken for data. */
+static sgm_status begins_with_zeros(archive_stream *self, bool *zeros)
+{
+    static const char none[TAR_RECORD];
+    size_t got = 1;
+    while (got > 0 && self->held < TAR_RECORD) {
+        SGM_TRY(sgm_stream_read(self->inner, self->block + self->held, TAR_RECORD - self->held, &got));
+        self->held += got;
+    }
+    *zeros = self->held == TAR_RECORD && memcmp(self->block, none, TAR_RECORD) == 0;
+    return SGM_OK;
+}
+
+static sgm_status archive_begin(archive_stream *self)
+{
+    bool zeros;
+    SGM_TRY(begins_with_zeros(self, &zeros));
+    self->archive = archive_read_new();
+    if (self->archive == NULL)
+        return sgm__fail_memory(BLOCK_SIZE);
+    archive_read_support_filter_bzip2(self->archive);
+    archive_read_support_filter_xz(self->archive);
+    archive_read_support_filter_zstd(self->archive);
+    if (!zeros)
+        archive_read_support_format_tar(self->archive);
+    archive_read_support_format_zip_streamable(self->archive);
+    archive_read_support_format_raw(self->archive);
+    archive_read_support_format_empty(self->archive);
+    if (archive_read_open(self->archive, self, NULL, archive_pull, NULL) != ARCHIVE_OK)
+        return archive_fail(self);
+    return SGM_OK;
+}
+
+/* Takes the stream. */
+static archive_stream *open_archive(sgm_stream *inner)
+{
+    inner = sgm__gzip_open(inner);
+    if (inner == NULL)
+        return NULL;
+    archive_stream *self = sgm__stream_create(sizeof *self, &archive_stream_type, NULL, inner->name);
+    if (self == NULL) {
+        sgm_stream_close(inner);
+        return NULL;
+    }
+    self->inner = inner;
+    if (archive_begin(self) == SGM_OK)
+        return self;
+    sgm_stream_close(&self->base);
+    return NULL;
+}
+
+sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
+{
+    archive_stream *self = open_archive(inner);
+    if (self == NULL)
+        return NULL;
+    sgm__text seen = {0};
+    sgm_status status = find_member(self, member, &seen);
+    sgm__text_free(&seen);
+    if (status == SGM_OK)
+        return &self->base;
+    sgm_stream_close(&self->base);
+    return NULL;
+}
+
+char *sgm__archive_only_member(sgm_stream *inner)
+{
+    char *only = NULL;
+    archive_stream *self = open_archive(inner);
+    if (self == NULL)
+        return NULL;
+    sgm__text seen = {0};
+    sgm_status status = find_only(self, &only, &seen);
+    sgm__text_free(&seen);
+    sgm_stream_close(&self->base);
+    if (status == SGM_OK)
+        return only;
+    sgm__free(only);
+    return NULL;
+}
+
+/* --- the source --- */
+
+typedef struct compressed_source {
+    sgm_source base;
+    sgm_source *packed;
+    char *member;
+} compressed_source;
+
+static bool compressed_exists(sgm_source *source)
+{
+    return sgm_source_exists(((compressed_source *)source)->packed);
+}
+
+static sgm_status compressed_prepare(sgm_source *source)
+{
+    return sgm_source_prepare(((compressed_source *)source)->packed);
+}
+
+static sgm_stream *compressed_open(sgm_source *source)
+{
+    const compressed_source *self = (const compressed_source *)source;
+    sgm_stream *inner = sgm_source_open(self->packed);
+    return inner != NULL ? sgm__archive_open(inner, self->member) : NULL;
+}
+
+static void compressed_free(sgm_source *source)
+{
+    compressed_source *self = (compressed_source *)source;
+    sgm_source_free(self->packed);
+    sgm__free(self->member);
+}
+
+sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
+{
+    static const sgm__source_type type = {compressed_exists, compressed_prepare, compressed_open,
+                                          compressed_free};
+    if (source == NULL) {
+        sgm__fail_missing("source");
+        return NULL;
+    }
+    compressed_source *self = sgm__source_create(sizeof *self, &type, source->name);
+    if (self == NULL) {
+        sgm_source_free(source);
+        return NULL;
+    }
+    self->packed = source;
+    self->member = sgm__strdup(member);
+    if (member != NULL && self->member == NULL) {
+        sgm_source_free(&self->base);
+        return NULL;
+    }
+    return &self->base;
+}
+
+bool sgm__is_compressed_name(const char *name)
+{
+    static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".tar"};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof endings / sizeof *endings; i++) {
+        size_t ending = strlen(endings[i]);
+        if (length > ending && strcmp(name + length - ending, endings[i]) == 0)
+            return true;
+    }
+    return false;
+}

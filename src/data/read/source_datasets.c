@@ -1,0 +1,209 @@
+/* Files of known datasets: where they may already be, and from where they are fetched. */
+#include "data/read/source.h"
+#include <dirent.h>
+#include <errno.h>
+#include <sigma/paths.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define SEARCH_DEPTH 2 /* folders below the data folder */
+
+typedef struct known_source {
+    sgm_source base; /* its name is the file's */
+    char *url, *sha256;
+    sgm_source *found; /* NULL until it was looked for */
+} known_source;
+
+static bool is_folder(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
+}
+
+static bool is_file(const char *path)
+{
+    struct stat info;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode) && access(path, R_OK) == 0;
+}
+
+/* FOLDER/FILE or FOLDER/FILE.gz into *path, which stays NULL when there is neither. */
+static sgm_status look_in(const char *folder, const char *file, char **path)
+{
+    static const char *const endings[] = {"", ".gz"};
+    for (size_t i = 0; i < 2; i++) {
+        char *candidate = sgm__format("%s/%s%s", folder, file, endings[i]);
+        if (candidate == NULL)
+            return SGM_ERROR_MEMORY;
+        if (is_file(candidate)) {
+            *path = candidate;
+            return SGM_OK;
+        }
+        sgm__free(candidate);
+    }
+    return SGM_OK;
+}
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+/* Also in the folders of `folder`, in alphabetical order. A folder that cannot be listed has nothing for us.
+ */
+static sgm_status look_below(const char *folder, const char *file, int depth, char **path)
+{
+    SGM_TRY(look_in(folder, file, path));
+    struct dirent **entries;
+    int count = *path == NULL && depth > 0 ? scandir(folder, &entries, is_visible, alphasort) : -1;
+    if (count < 0)
+        return SGM_OK;
+    sgm_status status = SGM_OK;
+    for (int i = 0; i < count; i++) {
+        if (status == SGM_OK && *path == NULL) {
+            char *below = sgm__format("%s/%s", folder, entries[i]->d_name);
+            if (below == NULL)
+                status = SGM_ERROR_MEMORY;
+            else if (is_folder(below))
+                status = look_below(below, file, depth - 1, path);
+            sgm__free(below);
+        }
+        free(entries[i]); /* of the C library, as scandir made it */
+    }
+    free(entries);
+    return status;
+}
+
+/* `places` lists for the message where was looked. */
+static sgm_status look_around(const char *file, char **path, sgm__text *places)
+{
+    char *own = sgm_folder_path(SGM_FOLDER_DATA);
+    if (own != NULL) {
+        sgm__text_append(places, "%s (with its folders), ", own);
+        sgm_status status = look_below(own, file, SEARCH_DEPTH, path);
+        sgm__free(own);
+        SGM_TRY(status);
+    }
+    char *cache = *path == NULL ? sgm_folder_path(SGM_FOLDER_CACHE) : NULL;
+    if (cache != NULL) {
+        sgm__text_append(places, "%s, ", cache);
+        sgm_status status = look_in(cache, file, path);
+        sgm__free(cache);
+        SGM_TRY(status);
+    }
+    sgm__text_append(places, "data");
+    if (*path == NULL)
+        SGM_TRY(look_in("data", file, path));
+#ifdef SIGMA_INSTALLED_DATA_DIR
+    sgm__text_append(places, ", %s", SIGMA_INSTALLED_DATA_DIR);
+    if (*path == NULL)
+        SGM_TRY(look_in(SIGMA_INSTALLED_DATA_DIR, file, path));
+#endif
+    return SGM_OK;
+}
+
+static sgm_source *unpacked_if_needed(sgm_source *source, const char *name)
+{
+    return source != NULL && sgm__is_compressed_name(name) ? sgm_compressed_source(source, NULL) : source;
+}
+
+/* The ending of the URL's file where that is packed and FILE is not, so that the cached file is called what
+ * it is. */
+static const char *extra_ending(const char *file, const char *url)
+{
+    const char *dot = strrchr(url, '.');
+    if (sgm__is_compressed_name(file) || dot == NULL || !sgm__is_compressed_name(url))
+        return "";
+    return dot;
+}
+
+static sgm_source *from_url(const known_source *self)
+{
+    char *folder = sgm_folder_path(SGM_FOLDER_CACHE);
+    if (folder == NULL)
+        return NULL;
+    char *path = sgm__format("%s/%s%s", folder, self->base.name, extra_ending(self->base.name, self->url));
+    sgm_source *source =
+        path != NULL ? sgm_url_source(self->url, .path = path, .sha256 = self->sha256) : NULL;
+    if (source != NULL)
+        source = unpacked_if_needed(source, path);
+    sgm__free(path);
+    sgm__free(folder);
+    return source;
+}
+
+static sgm_status known_find(known_source *self)
+{
+    if (self->found != NULL)
+        return SGM_OK;
+    char *path = NULL;
+    sgm__text places = {0};
+    sgm_status status = look_around(self->base.name, &path, &places);
+    if (status == SGM_OK && path != NULL)
+        self->found = unpacked_if_needed(sgm_file_source(path), path);
+    else if (status == SGM_OK && self->url != NULL)
+        self->found = from_url(self);
+    else if (status == SGM_OK)
+        status =
+            sgm_fail(SGM_ERROR_NOT_FOUND,
+                     "%s: not found (nor with .gz at its end) in %s; put the file into one of them, or set "
+                     "SIGMA_DATA_DIR to its folder",
+                     self->base.name, places.data != NULL ? places.data : "the usual places");
+    sgm__free(path);
+    sgm__text_free(&places);
+    return status == SGM_OK && self->found == NULL ? sgm_last_status() : status;
+}
+
+static bool known_exists(sgm_source *source)
+{
+    known_source *self = (known_source *)source;
+    return known_find(self) == SGM_OK && sgm_source_exists(self->found);
+}
+
+static sgm_status known_prepare(sgm_source *source)
+{
+    known_source *self = (known_source *)source;
+    SGM_TRY(known_find(self));
+    if (sgm_source_prepare(self->found) == SGM_OK)
+        return SGM_OK;
+    if (self->url == NULL)
+        return sgm_last_status();
+    const char *folder = getenv("SIGMA_DATA_DIR");
+    return sgm__fail_within("%s, which is not in SIGMA_DATA_DIR (%s), the cache or data/", source->name,
+                            folder != NULL && folder[0] != '\0' ? folder : "not set");
+}
+
+static sgm_stream *known_open(sgm_source *source)
+{
+    return sgm_source_open(((known_source *)source)->found);
+}
+
+static void known_free(sgm_source *source)
+{
+    known_source *self = (known_source *)source;
+    sgm_source_free(self->found);
+    sgm__free(self->url);
+    sgm__free(self->sha256);
+}
+
+sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256)
+{
+    static const sgm__source_type type = {known_exists, known_prepare, known_open, known_free};
+    if (file == NULL || *file == '\0' || *file == '/' || strstr(file, "..") != NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "the name of a dataset's file was expected, '%s' came; for a path use "
+                 "sgm_file_source",
+                 file != NULL ? file : "NULL");
+        return NULL;
+    }
+    known_source *self = sgm__source_create(sizeof *self, &type, file);
+    if (self == NULL)
+        return NULL;
+    self->url = sgm__strdup(url);
+    self->sha256 = sgm__strdup(sha256);
+    if ((url != NULL && self->url == NULL) || (sha256 != NULL && self->sha256 == NULL)) {
+        sgm_source_free(&self->base);
+        return NULL;
+    }
+    return &self->base;
+}

@@ -1,0 +1,231 @@
+/* self_attention and its gradient, for each head of each sequence by itself: scores of some rows of queries
+ * stay in cache, nothing is moved together first, and causal rows leave out the columns that nobody sees. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "ops/ops.h"
+
+#include <math.h>
+
+#define BLOCK 32 /* rows of queries whose scores are alive */
+#define CACHE_LINE 64
+#define PADDING 16 /* of long rows of transposed keys: their distance is no power of two */
+#define LONG 256
+
+typedef struct heads {
+    const sgm__cpu_call *call;
+    const float *x, *gradient; /* (batch, time, 3 * features); (batch, time, features) */
+    float *result;
+    int64_t batch, time, features, heads, size; /* size: features of a head */
+    int64_t blocks;
+    bool causal;
+    float scale;
+    size_t transposed_bytes, scores_bytes, sums_bytes; /* of one thread's memory */
+} heads;
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static heads see(const sgm__cpu_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    int32_t rank = x->shape.rank;
+    heads h = {.call = call,
+               .x = x->data,
+               .gradient = call->input_count > 1 ? call->inputs[1].data : NULL,
+               .result = call->output.data,
+               .batch = 1,
+               .time = x->shape.dims[rank - 2],
+               .features = x->shape.dims[rank - 1] / 3,
+               .heads = call->node->attributes.integers[0],
+               .causal = call->node->attributes.integers[1] != 0};
+    for (int32_t i = 0; i + 2 < rank; i++)
+        h.batch *= x->shape.dims[i];
+    h.size = h.features / h.heads;
+    h.blocks = (h.time + BLOCK - 1) / BLOCK;
+    h.scale = (float)(1 / sqrt((double)h.size));
+    h.transposed_bytes = align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
+    h.scores_bytes = align((size_t)(minimum(BLOCK, h.time) * h.time) * sizeof(float));
+    h.sums_bytes = align((size_t)(h.time * h.size) * sizeof(float));
+    return h;
+}
+
+static size_t thread_bytes(const heads *h)
+{
+    return h->transposed_bytes + 2 * h->scores_bytes + h->sums_bytes;
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    heads h = see(call);
+    return thread_bytes(&h) * (size_t)call->cpu->threads;
+}
+
+/* A matrix of floats: rows lie `row` elements apart, and the elements of one `column`. */
+typedef struct matrix {
+    const float *at;
+    int64_t row, column;
+} matrix;
+
+/* c = a b; rows of b lie together. Everything is near, and small enough to be read as it lies. */
+static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, matrix b, float *c,
+                     int64_t c_row)
+{
+    sgm__small_product p = {.m = m,
+                            .n = n,
+                            .k = k,
+                            .a = a.at,
+                            .a_row = a.row,
+                            .a_column = a.column,
+                            .b = b.at,
+                            .b_row = b.row,
+                            .c = c,
+                            .c_row = c_row};
+    h->call->cpu->vector->f32.small(&p);
+}
+
+/* One block of rows of one head. */
+typedef struct block {
+    int64_t first, rows, columns; /* of the scores */
+    matrix q, k, v;               /* of the head; q from the block's first row on */
+    float *transposed, *scores, *gradients, *sums;
+} block;
+
+static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *memory)
+{
+    int64_t wide = 3 * h->features;
+    const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
+    block b = {.first = index * BLOCK};
+    b.rows = minimum(BLOCK, h->time - b.first);
+    b.columns = h->causal ? b.first + b.rows : h->time;
+    b.q = (matrix){x + b.first * wide, wide, 1};
+    b.k = (matrix){x + h->features, wide, 1};
+    b.v = (matrix){x + 2 * h->features, wide, 1};
+    b.transposed = (float *)(void *)memory;
+    b.scores = (float *)(void *)(memory + h->transposed_bytes);
+    b.gradients = (float *)(void *)(memory + h->transposed_bytes + h->scores_bytes);
+    b.sums = (float *)(void *)(memory + h->transposed_bytes + 2 * h->scores_bytes);
+    return b;
+}
+
+/* c (rows x columns) = a b', where b has a row for each column that is seen */
+static void multiply_transposed(const heads *h, const block *b, matrix left, matrix right, float *c)
+{
+    int64_t stride = b->columns % LONG == 0 ? b->columns + PADDING : b->columns;
+    h->call->cpu->vector->f32.transpose(b->transposed, stride, right.at, right.row, b->columns, h->size);
+    multiply(h, b->rows, b->columns, h->size, left, (matrix){b->transposed, stride, 1}, c, b->columns);
+}
+
+/* Rows that are read soon: they lie too far apart for the processor to guess. */
+static void fetch(const heads *h, matrix m, int64_t rows)
+{
+    for (int64_t row = 0; row < rows; row++)
+        for (int64_t i = 0; i < h->size; i += CACHE_LINE / (int64_t)sizeof(float))
+            __builtin_prefetch(m.at + row * m.row + i);
+}
+
+/* scores = softmax(q k' scale), in which what a row does not see is 0 */
+static void weigh(const heads *h, const block *b)
+{
+    fetch(h, b->k, b->columns);
+    fetch(h, b->q, b->rows);
+    fetch(h, b->v, b->columns);
+    const sgm__vector *vector = h->call->cpu->vector;
+    multiply_transposed(h, b, b->q, b->k, b->scores);
+    for (int64_t row = 0; row < b->rows; row++) {
+        float *scores = b->scores + row * b->columns;
+        int64_t seen = h->causal ? b->first + row + 1 : b->columns;
+        vector->softmax_f32(seen, scores, scores, h->scale);
+        memset(scores + seen, 0, (size_t)(b->columns - seen) * sizeof(float));
+    }
+}
+
+static void attend(void *context, int64_t index, int32_t thread)
+{
+    const heads *h = context;
+    int64_t head = index / h->blocks, n = head / h->heads;
+    block b = block_at(h, head, index % h->blocks, h->call->scratch + (size_t)thread * thread_bytes(h));
+    float *y = h->result + (n * h->time + b.first) * h->features + head % h->heads * h->size;
+    weigh(h, &b);
+    multiply(h, b.rows, h->size, b.columns, (matrix){b.scores, b.columns, 1}, b.v, y, h->features);
+}
+
+/* --- the gradient --- */
+
+/* From gradients by the weights to gradients by the scores. */
+static void gradient_of_softmax(const heads *h, const block *b)
+{
+    for (int64_t row = 0; row < b->rows; row++)
+        h->call->cpu->vector->softmax_gradient_f32(b->columns, b->gradients + row * b->columns,
+                                                   b->scores + row * b->columns, h->scale);
+}
+
+/* result (columns x size, rows far apart) = or += a' b */
+static void add_product(const heads *h, const block *b, const float *a, matrix other, float *result)
+{
+    int64_t wide = 3 * h->features;
+    matrix left = {a, 1, b->columns};
+    if (b->first == 0) {
+        multiply(h, b->columns, h->size, b->rows, left, other, result, wide);
+        return;
+    }
+    multiply(h, b->columns, h->size, b->rows, left, other, b->sums, h->size);
+    for (int64_t row = 0; row < b->columns; row++)
+        for (int64_t i = 0; i < h->size; i++)
+            result[row * wide + i] += b->sums[row * h->size + i];
+}
+
+/* The first block of a causal head writes only its own rows. */
+static void clear_rest(const heads *h, const block *b, float *result)
+{
+    for (int64_t row = b->columns; row < h->time; row++)
+        memset(result + row * 3 * h->features, 0, (size_t)h->size * sizeof(float));
+}
+
+static void attend_back(void *context, int64_t head, int32_t thread)
+{
+    const heads *h = context;
+    int64_t n = head / h->heads, shift = head % h->heads * h->size, wide = 3 * h->features;
+    float *by_q = h->result + n * h->time * wide + shift;
+    float *by_k = by_q + h->features, *by_v = by_k + h->features;
+    for (int64_t index = 0; index < h->blocks; index++) {
+        block b = block_at(h, head, index, h->call->scratch + (size_t)thread * thread_bytes(h));
+        matrix gradient = {h->gradient + (n * h->time + b.first) * h->features + shift, h->features, 1};
+        weigh(h, &b);
+        multiply_transposed(h, &b, gradient, b.v, b.gradients);
+        gradient_of_softmax(h, &b);
+        multiply(h, b.rows, h->size, b.columns, (matrix){b.gradients, b.columns, 1}, b.k,
+                 by_q + b.first * wide, wide);
+        if (index == 0) {
+            clear_rest(h, &b, by_k);
+            clear_rest(h, &b, by_v);
+        }
+        add_product(h, &b, b.gradients, b.q, by_k);
+        add_product(h, &b, b.scores, gradient, by_v);
+    }
+}
+
+static sgm_status run(const sgm__cpu_call *call)
+{
+    heads h = see(call);
+    bool back = call->node->op == &sgm__op_self_attention_gradient;
+    int64_t tasks = h.batch * h.heads * (back ? 1 : h.blocks);
+    sgm__pool_post(call->cpu->pool, tasks, back ? attend_back : attend, &h, sizeof h);
+    return SGM_OK;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32;
+}
+
+const sgm__cpu_kernel sgm__cpu_self_attention = {
+    .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .posts = true, .run = run};
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient = {
+    .op = &sgm__op_self_attention_gradient, .takes = takes, .scratch = scratch, .posts = true, .run = run};

@@ -1,0 +1,463 @@
+/* Convolution and its gradient by the input. */
+#include "handlers/cpu/kernels/convolution.h"
+
+#define BLOCK_PIXELS 96 /* of a result that are computed, then transposed */
+#define TASKS_PER_THREAD 4
+#define MAXIMUM_PART_BYTES (1 << 19) /* of an image's result that is read again at once */
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* --- shared --- */
+
+sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)
+{
+    bool wide = dtype == SGM_FLOAT64;
+    sgm__convolution c = {.window = *window,
+                          .tiles = wide ? &cpu->vector->f64 : &cpu->vector->f32,
+                          .size = wide ? 8 : 4,
+                          .channels = window->channels / window->groups,
+                          .filters = window->filters / window->groups,
+                          .pixels = window->out[0] * window->out[1],
+                          .places = window->size[0] * window->size[1],
+                          .plane = window->in[0] * window->in[1]};
+    for (int i = 0; i < 2; i++) {
+        c.padded[i] = window->in[i] + window->before[i] + window->after[i];
+        c.pads = c.pads || c.padded[i] != window->in[i];
+    }
+    c.padded_plane = c.padded[0] * c.padded[1];
+    return c;
+}
+
+int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes)
+{
+    return (lanes + c->tiles->gather_columns - 1) / c->tiles->gather_columns;
+}
+
+sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index)
+{
+    int64_t full = c->tiles->gather_columns, first = index * full;
+    sgm__panel p = {.first = first, .count = minimum(lanes - first, full)};
+    bool narrow = p.count <= full / 2;
+    p.width = narrow ? full / 2 : full;
+    p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
+    return p;
+}
+
+int64_t sgm__convolution_width(const sgm__convolution *c, int64_t lanes)
+{
+    int64_t panels = sgm__convolution_panels(c, lanes);
+    if (panels == 0)
+        return 0;
+    sgm__panel last = sgm__convolution_panel(c, lanes, panels - 1);
+    return last.first + last.width;
+}
+
+int64_t sgm__convolution_depth(const sgm__convolution *c, int64_t width)
+{
+    return SGM__CONVOLUTION_PANEL_BYTES / (width * (int64_t)c->size);
+}
+
+void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets)
+{
+    for (int64_t i = 0; i < c->window.out[0]; i++)
+        for (int64_t k = 0; k < c->window.out[1]; k++)
+            *offsets++ = i * c->window.stride[0] * c->padded[1] + k * c->window.stride[1];
+}
+
+void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets)
+{
+    for (int64_t channel = 0; channel < c->channels; channel++)
+        for (int64_t i = 0; i < c->window.size[0]; i++)
+            for (int64_t k = 0; k < c->window.size[1]; k++)
+                *offsets++ = channel * c->padded_plane + i * c->window.dilation[0] * c->padded[1] +
+                             k * c->window.dilation[1];
+}
+
+void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
+                          int64_t count)
+{
+    const sgm__window *w = &c->window;
+    size_t row = (size_t)w->in[1] * c->size, before = (size_t)w->before[1] * c->size;
+    size_t padded_row = (size_t)c->padded[1] * c->size;
+    for (int64_t channel = 0; channel < count; channel++) {
+        memset(to, 0, (size_t)w->before[0] * padded_row);
+        to += (size_t)w->before[0] * padded_row;
+        for (int64_t i = 0; i < w->in[0]; i++, to += padded_row, image += row) {
+            memset(to, 0, before);
+            memcpy(to + before, image, row);
+            memset(to + before + row, 0, padded_row - before - row);
+        }
+        memset(to, 0, (size_t)w->after[0] * padded_row);
+        to += (size_t)w->after[0] * padded_row;
+    }
+}
+
+void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
+                           const int64_t *c_rows, int64_t count)
+{
+    int64_t tiles = (count + SGM__GATHER_ROWS - 1) / SGM__GATHER_ROWS;
+    for (int64_t i = 0, first = 0; i < tiles; i++) {
+        int64_t last = count * (i + 1) / tiles;
+        tile->rows = rows + first;
+        tile->c_rows = c_rows + first;
+        panel->functions[last - first - 1](tile);
+        first = last;
+    }
+}
+
+/* --- scratch --- */
+
+/* Shared: offsets of pixels and of steps, packed weights. Of each thread: padded image, a block of results.
+ */
+typedef struct layout {
+    size_t pixels, steps, weights, threads;   /* where they begin */
+    size_t image, block, thread_bytes, total; /* in a thread's part; bytes */
+} layout;
+
+static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights, int64_t block,
+                      int32_t threads)
+{
+    layout l = {.pixels = 0};
+    l.steps = sgm__convolution_align(c->pixels * (int64_t)sizeof(int64_t));
+    l.weights = l.steps + sgm__convolution_align(steps * (int64_t)sizeof(int64_t));
+    l.threads = l.weights + sgm__convolution_align(weights * (int64_t)c->size);
+    l.block = c->pads ? sgm__convolution_align(c->channels * c->padded_plane * (int64_t)c->size) : 0;
+    l.thread_bytes = l.block + sgm__convolution_align(block * (int64_t)c->size);
+    l.total = l.threads + l.thread_bytes * (size_t)threads;
+    return l;
+}
+
+static sgm__window window_of(const sgm__cpu_call *call,
+                             sgm_status (*read)(const sgm_type *a, const sgm_type *b,
+                                                const sgm_attributes *attributes, sgm__window *window))
+{
+    sgm_type a = sgm__window_type(&call->inputs[0]), b = sgm__window_type(&call->inputs[1]);
+    sgm__window w = {0};
+    read(&a, &b, &call->node->attributes, &w);
+    return w;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+/* Parts that each image is divided into, so that there is work for all. */
+static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t maximum)
+{
+    int64_t wanted = (int64_t)call->cpu->threads * TASKS_PER_THREAD;
+    if (call->cpu->threads == 1 || images >= wanted || images == 0)
+        return 1;
+    return minimum((wanted + images - 1) / images, maximum > 0 ? maximum : 1);
+}
+
+typedef struct run_state {
+    const sgm__cpu_call *call;
+    sgm__convolution c;
+    layout at;
+    int64_t parts; /* of an image */
+} run_state;
+
+/* --- forward --- */
+
+static sgm__convolution forward_plan(const sgm__cpu_call *call, layout *at)
+{
+    sgm__window w = window_of(call, sgm__window_convolution);
+    sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    int64_t steps = c.channels * c.places;
+    *at = lay_out(&c, steps, w.groups * steps * sgm__convolution_width(&c, c.filters),
+                  BLOCK_PIXELS * c.tiles->gather_columns, call->cpu->threads);
+    return c;
+}
+
+static size_t forward_scratch(const sgm__cpu_call *call)
+{
+    layout at;
+    forward_plan(call, &at);
+    return at.total;
+}
+
+/* Weights of a group: (filters, steps) to panels of (steps, lanes). The last task: offsets. */
+static void pack_forward(void *context, int64_t group, int32_t thread)
+{
+    (void)thread;
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    if (group == c->window.groups) {
+        sgm__convolution_pixels(c, (int64_t *)(r->call->scratch + r->at.pixels));
+        sgm__convolution_steps(c, (int64_t *)(r->call->scratch + r->at.steps));
+        return;
+    }
+    int64_t steps = c->channels * c->places;
+    size_t size = c->size;
+    unsigned char *to = r->call->scratch + r->at.weights +
+                        (size_t)(group * steps * sgm__convolution_width(c, c->filters)) * size;
+    const unsigned char *from = r->call->inputs[1].data;
+    from += (size_t)(group * c->filters * steps) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        c->tiles->transpose(to + (size_t)(p.first * steps) * size, p.width,
+                            from + (size_t)(p.first * steps) * size, steps, p.count, steps);
+    }
+}
+
+/* Where the rows of a block lie: one after the other. */
+#define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
+static const int64_t block_rows[BLOCK_PIXELS] = {EIGHT(0),  EIGHT(8),  EIGHT(16), EIGHT(24),
+                                                 EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56),
+                                                 EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)};
+
+/* Pixels first .. last - 1 of all filters of a group of an image, whose result is `to`. */
+static void forward_pixels(const run_state *r, const unsigned char *image, int64_t group, int64_t first,
+                           int64_t last, unsigned char *block, unsigned char *to)
+{
+    const sgm__convolution *c = &r->c;
+    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
+    const int64_t *all_steps = (const int64_t *)(r->call->scratch + r->at.steps);
+    int64_t steps = c->channels * c->places, size = (int64_t)c->size;
+    const unsigned char *weights =
+        r->call->scratch + r->at.weights + group * steps * sgm__convolution_width(c, c->filters) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        int64_t depth = sgm__convolution_depth(c, p.width);
+        int64_t filter = group * c->filters + p.first;
+        for (int64_t k = 0; k < steps; k += depth) {
+            sgm__gather tile = {.depth = minimum(depth, steps - k),
+                                .a = image,
+                                .b = weights + (p.first * steps + k * p.width) * size,
+                                .steps = all_steps + k,
+                                .c = block,
+                                .add = k > 0};
+            sgm__convolution_rows(&p, &tile, pixels + first, block_rows, last - first);
+        }
+        const unsigned char *biases = r->call->input_count == 3 ? r->call->inputs[2].data : NULL;
+        c->tiles->spread(to + (filter * c->pixels + first) * size, c->pixels, block, p.width, p.count,
+                         last - first, biases != NULL ? biases + filter * size : NULL);
+    }
+}
+
+/* Pixels begin .. end - 1 of a group of an image. */
+static void forward_group(const run_state *r, int64_t example, int64_t group, int64_t begin, int64_t end,
+                          int32_t thread, unsigned char *to)
+{
+    const sgm__convolution *c = &r->c;
+    unsigned char *own = r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes;
+    const unsigned char *image = r->call->inputs[0].data;
+    image += (size_t)((example * c->window.channels + group * c->channels) * c->plane) * c->size;
+    if (c->pads) {
+        sgm__convolution_pad(c, own, image, c->channels);
+        image = own;
+    }
+    for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
+        forward_pixels(r, image, group, first, minimum(first + BLOCK_PIXELS, end), own + r->at.block, to);
+}
+
+static void forward_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__window *w = &r->c.window;
+    int64_t image = index / r->parts, example = image / w->groups, begin, end;
+    sgm__pool_part(r->c.pixels, SGM__GATHER_ROWS, r->parts, index % r->parts, &begin, &end);
+    unsigned char *to = r->call->output.data;
+    forward_group(r, example, image % w->groups, begin, end, thread,
+                  to + (size_t)(example * w->filters * r->c.pixels) * r->c.size);
+}
+
+static run_state forward_state(const sgm__cpu_call *call)
+{
+    run_state r = {.call = call};
+    r.c = forward_plan(call, &r.at);
+    return r;
+}
+
+static void forward_begin(const sgm__cpu_call *call)
+{
+    run_state r = forward_state(call);
+    sgm__pool_post(call->cpu->pool, r.c.window.groups + 1, pack_forward, &r, sizeof r);
+}
+
+static sgm_status forward_run(const sgm__cpu_call *call)
+{
+    run_state r = forward_state(call);
+    int64_t images = r.c.window.batch * r.c.window.groups;
+    if (sgm_shape_elements(&call->output.shape) == 0)
+        return SGM_OK;
+    r.parts = choose_parts(call, images, r.c.pixels / BLOCK_PIXELS);
+    forward_begin(call);
+    sgm__pool_post(call->cpu->pool, images * r.parts, forward_task, &r, sizeof r);
+    return SGM_OK;
+}
+
+/* A part is an image, if there are enough for all threads. */
+static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
+{
+    run_state r = forward_state(call);
+    const sgm__window *w = &r.c.window;
+    *maximum = w->filters * r.c.pixels;
+    bool small = *maximum * (int64_t)r.c.size <= MAXIMUM_PART_BYTES;
+    return small && (call->cpu->threads == 1 || w->batch >= 4 * (int64_t)call->cpu->threads) ? w->batch : 0;
+}
+
+static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
+                         int64_t *last)
+{
+    run_state r = forward_state(call);
+    int64_t elements = r.c.window.filters * r.c.pixels;
+    for (int64_t group = 0; group < r.c.window.groups; group++)
+        forward_group(&r, index, group, 0, r.c.pixels, thread, to);
+    *first = index * elements;
+    *last = *first + elements;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
+                                              .takes = takes,
+                                              .scratch = forward_scratch,
+                                              .posts = true,
+                                              .run = forward_run,
+                                              .parts = forward_parts,
+                                              .begin = forward_begin,
+                                              .part = forward_part};
+
+/* --- by the input ---
+ *
+ * Each place of the kernel by itself is a product of the gradient (pixels x filters) with weights (filters x
+ * channels), whose rows are added to the image's pixels under that place. */
+
+static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
+{
+    sgm__window w = window_of(call, sgm__window_input_gradient);
+    sgm__convolution c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    *at = lay_out(&c, c.filters + c.pixels,
+                  w.groups * c.filters * c.places * sgm__convolution_width(&c, c.channels),
+                  c.padded_plane * c.tiles->gather_columns, call->cpu->threads);
+    return c;
+}
+
+static size_t input_scratch(const sgm__cpu_call *call)
+{
+    layout at;
+    input_plan(call, &at);
+    return at.total;
+}
+
+static void make_input_tables(const run_state *r)
+{
+    int64_t *steps = (int64_t *)(r->call->scratch + r->at.steps), *order = steps + r->c.filters;
+    sgm__convolution_pixels(&r->c, (int64_t *)(r->call->scratch + r->at.pixels));
+    for (int64_t i = 0; i < r->c.filters; i++)
+        steps[i] = i * r->c.pixels;
+    for (int64_t i = 0; i < r->c.pixels; i++)
+        order[i] = i;
+}
+
+/* Weights of a group and a place: (filters, channels, places) to panels of (places, filters, lanes). The last
+ * task: offsets. */
+static void pack_input(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t group = index / c->places, place = index % c->places, size = (int64_t)c->size;
+    if (group == c->window.groups) {
+        make_input_tables(r);
+        return;
+    }
+    unsigned char *to = r->call->scratch + r->at.weights +
+                        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+    const unsigned char *from = r->call->inputs[1].data;
+    from += (group * c->filters * c->channels * c->places + place) * size;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->channels); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->channels, i);
+        unsigned char *panel = to + (p.first * c->places + place * p.width) * c->filters * size;
+        memset(panel, 0, (size_t)(c->filters * p.width * size));
+        for (int64_t f = 0; f < c->filters; f++)
+            sgm__cpu_copy_row(panel + f * p.width * size, 1,
+                              from + (f * c->channels + p.first) * c->places * size, c->places, p.count,
+                              c->size);
+    }
+}
+
+/* From (pixels, lanes) with padding to (channels, pixels) without. */
+static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned char *from, unsigned char *to)
+{
+    const sgm__window *w = &c->window;
+    int64_t size = (int64_t)c->size;
+    if (!c->pads) {
+        c->tiles->spread(to, c->plane, from, p->width, p->count, c->plane, NULL);
+        return;
+    }
+    for (int64_t i = 0; i < w->in[0]; i++)
+        c->tiles->spread(to + i * w->in[1] * size, c->plane,
+                         from + ((i + w->before[0]) * c->padded[1] + w->before[1]) * p->width * size,
+                         p->width, p->count, w->in[1], NULL);
+}
+
+/* What a block of pixels gives to the pixels of the image under a place of the kernel. */
+static void add_place(const run_state *r, const sgm__panel *p, const unsigned char *gradient,
+                      const unsigned char *weights, int64_t place, int64_t first, unsigned char *sums)
+{
+    const sgm__convolution *c = &r->c;
+    const sgm__window *w = &c->window;
+    const int64_t *pixels = (const int64_t *)(r->call->scratch + r->at.pixels);
+    const int64_t *steps = (const int64_t *)(r->call->scratch + r->at.steps), *order = steps + c->filters;
+    int64_t size = (int64_t)c->size, depth = sgm__convolution_depth(c, p->width);
+    int64_t at = place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
+    for (int64_t k = 0; k < c->filters; k += depth) {
+        sgm__gather tile = {
+            .depth = minimum(depth, c->filters - k),
+            .a = gradient,
+            .b = weights + ((p->first * c->places + place * p->width) * c->filters + k * p->width) * size,
+            .steps = steps + k,
+            .c = sums + at * p->width * size,
+            .add = true};
+        sgm__convolution_rows(p, &tile, order + first, pixels + first,
+                              minimum(BLOCK_PIXELS, c->pixels - first));
+    }
+}
+
+static void input_task(void *context, int64_t index, int32_t thread)
+{
+    const run_state *r = context;
+    const sgm__convolution *c = &r->c;
+    const sgm__window *w = &c->window;
+    int64_t panels = sgm__convolution_panels(c, c->channels), image_number = index / panels;
+    int64_t example = image_number / w->groups, group = image_number % w->groups, size = (int64_t)c->size;
+    sgm__panel p = sgm__convolution_panel(c, c->channels, index % panels);
+    unsigned char *sums =
+        r->call->scratch + r->at.threads + (size_t)thread * r->at.thread_bytes + r->at.block;
+    const unsigned char *weights =
+        r->call->scratch + r->at.weights +
+        group * c->filters * c->places * sgm__convolution_width(c, c->channels) * size;
+    const unsigned char *gradient = r->call->inputs[0].data;
+    gradient += (example * w->filters + group * c->filters) * c->pixels * size;
+    memset(sums, 0, (size_t)(c->padded_plane * p.width * size));
+    for (int64_t first = 0; first < c->pixels; first += BLOCK_PIXELS)
+        for (int64_t place = 0; place < c->places; place++)
+            add_place(r, &p, gradient, weights, place, first, sums);
+    unsigned char *to = r->call->output.data;
+    to += (example * w->channels + group * c->channels + p.first) * c->plane * size;
+    crop(c, &p, sums, to);
+}
+
+static sgm_status input_run(const sgm__cpu_call *call)
+{
+    run_state r = {.call = call};
+    r.c = input_plan(call, &r.at);
+    const sgm__convolution *c = &r.c;
+    if (sgm_shape_elements(&call->output.shape) == 0)
+        return SGM_OK;
+    sgm__pool_post(call->cpu->pool, c->window.groups * c->places + 1, pack_input, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool,
+                   c->window.batch * c->window.groups * sgm__convolution_panels(c, c->channels), input_task,
+                   &r, sizeof r);
+    return SGM_OK;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution_input_gradient = {.op = &sgm__op_convolution_input_gradient,
+                                                             .takes = takes,
+                                                             .scratch = input_scratch,
+                                                             .posts = true,
+                                                             .run = input_run};

@@ -1,0 +1,216 @@
+/* The gradient of convolution by its weights.
+ *
+ * Rows are places of the weights, steps are pixels: the gradient of an image (filters x pixels) is transposed
+ * into panels (pixels x lanes) block by block, and each row of the image is read where it lies. Sums of some
+ * images (a chunk) are computed by one task; how many there are depends on shapes alone, so the bits do not
+ * depend on threads. */
+#include "handlers/cpu/kernels/convolution.h"
+#include "handlers/cpu/kernels/kernels.h"
+
+#define MAXIMUM_CHUNKS 8
+#define MAXIMUM_SUM_BYTES (4 << 20) /* of all chunks */
+
+typedef struct weights_run {
+    const sgm__cpu_call *call;
+    sgm__convolution c;
+    int64_t steps, width;                       /* rows and lanes of the sums of a group */
+    int64_t chunks, together, parts;            /* of the batch; images at a time; of the channels */
+    size_t pixels_at, rows_at, sums_at, own_at; /* in scratch */
+    size_t gradient_at, own_bytes, total;       /* in a thread's part: image, then the gradient's panel */
+} weights_run;
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t maximum(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static weights_run plan(const sgm__cpu_call *call)
+{
+    sgm_type x = sgm__window_type(&call->inputs[0]);
+    sgm_type gradient = sgm__window_type(&call->inputs[1]);
+    weights_run r = {.call = call};
+    sgm__window w = {0};
+    sgm__window_weights_gradient(&x, &gradient, &call->node->attributes, &w);
+    r.c = sgm__convolution_make(call->cpu, call->output.dtype, &w);
+    int64_t size = (int64_t)r.c.size;
+    r.steps = r.c.channels * r.c.places;
+    r.width = sgm__convolution_width(&r.c, r.c.filters);
+    int64_t sums = r.steps * r.width * w.groups * size;
+    r.chunks = maximum(1, minimum(minimum(MAXIMUM_CHUNKS, w.batch), MAXIMUM_SUM_BYTES / maximum(sums, 1)));
+    r.parts = maximum(1, minimum(r.c.channels, MAXIMUM_CHUNKS / maximum(1, r.chunks * w.groups)));
+    int64_t depth = sgm__convolution_depth(&r.c, r.c.tiles->gather_columns);
+    r.together = maximum(1, depth / maximum(r.c.pixels, 1));
+    r.rows_at = sgm__convolution_align(r.together * r.c.pixels * (int64_t)sizeof(int64_t));
+    r.sums_at = r.rows_at + sgm__convolution_align(2 * r.steps * (int64_t)sizeof(int64_t));
+    r.own_at = r.sums_at + sgm__convolution_align(r.chunks * sums);
+    r.gradient_at =
+        r.c.pads ? sgm__convolution_align(r.together * r.c.channels * r.c.padded_plane * size) : 0;
+    r.own_bytes = r.gradient_at + sgm__convolution_align(2 * SGM__CONVOLUTION_PANEL_BYTES);
+    r.total = r.own_at + r.own_bytes * (size_t)call->cpu->threads;
+    return r;
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    return plan(call).total;
+}
+
+/* Where an image of the padded ones, or of those that need none, is. */
+static int64_t image_stride(const weights_run *r)
+{
+    return r->c.pads ? r->c.channels * r->c.padded_plane : r->c.window.channels * r->c.plane;
+}
+
+/* Pixels first .. last - 1 of `count` images from `example` on: adds their part of rows k .. k_last - 1. */
+static void add_pixels(const weights_run *r, const unsigned char *images, int64_t example, int64_t count,
+                       int64_t group, const sgm__panel *p, int64_t first, int64_t last, int64_t k,
+                       int64_t k_last, unsigned char *sums, bool add, unsigned char *panel)
+{
+    const sgm__convolution *c = &r->c;
+    int64_t size = (int64_t)c->size;
+    const unsigned char *gradient = r->call->inputs[1].data;
+    for (int64_t i = 0; i < count; i++)
+        c->tiles->transpose(
+            panel + i * (last - first) * p->width * size, p->width,
+            gradient +
+                (((example + i) * c->window.filters + group * c->filters + p->first) * c->pixels + first) *
+                    size,
+            c->pixels, p->count, last - first);
+    const int64_t *rows = (const int64_t *)(r->call->scratch + r->rows_at), *order = rows + r->steps;
+    sgm__gather tile = {.depth = count * (last - first),
+                        .a = images,
+                        .b = panel,
+                        .steps = (const int64_t *)(r->call->scratch + r->pixels_at) + first,
+                        .c = sums + (p->first * r->steps) * size,
+                        .add = add};
+    sgm__convolution_rows(p, &tile, rows + k, order + k, k_last - k);
+}
+
+/* Some images of a chunk, channels first .. last - 1. */
+static void add_images(const weights_run *r, int64_t example, int64_t count, int64_t group, int64_t first,
+                       int64_t last, unsigned char *sums, bool add, unsigned char *own)
+{
+    const sgm__convolution *c = &r->c;
+    int64_t size = (int64_t)c->size;
+    const unsigned char *images = r->call->inputs[0].data;
+    images += (example * c->window.channels + group * c->channels) * c->plane * size;
+    for (int64_t i = 0; i < count && c->pads; i++)
+        sgm__convolution_pad(c, own + (i * c->channels + first) * c->padded_plane * size,
+                             images + (i * c->window.channels + first) * c->plane * size, last - first);
+    images = c->pads ? own : images;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        int64_t depth = maximum(1, sgm__convolution_depth(c, p.width));
+        int64_t blocks = count > 1 ? 1 : (c->pixels + depth - 1) / depth;
+        for (int64_t b = 0; b < blocks; b++)
+            add_pixels(r, images, example, count, group, &p, c->pixels * b / blocks,
+                       c->pixels * (b + 1) / blocks, first * c->places, last * c->places, sums, add || b > 0,
+                       own + r->gradient_at);
+    }
+}
+
+static unsigned char *sums_of(const weights_run *r, int64_t chunk, int64_t group)
+{
+    return r->call->scratch + r->sums_at +
+           (size_t)((chunk * r->c.window.groups + group) * r->steps * r->width) * r->c.size;
+}
+
+static void sum_task(void *context, int64_t index, int32_t thread)
+{
+    const weights_run *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t part = index % r->parts, group = index / r->parts % c->window.groups;
+    int64_t chunk = index / r->parts / c->window.groups, batch = c->window.batch;
+    int64_t begin = batch * chunk / r->chunks, end = batch * (chunk + 1) / r->chunks;
+    int64_t first = c->channels * part / r->parts, last = c->channels * (part + 1) / r->parts;
+    unsigned char *own = r->call->scratch + r->own_at + (size_t)thread * r->own_bytes;
+    for (int64_t example = begin; example < end; example += r->together)
+        add_images(r, example, minimum(r->together, end - example), group, first, last,
+                   sums_of(r, chunk, group), example > begin, own);
+}
+
+static void add_sums(int64_t n, int64_t size, void *sums, const void *more)
+{
+    float *singles = sums;
+    double *doubles = sums;
+    const float *more_singles = more;
+    const double *more_doubles = more;
+    if (size == 4)
+        for (int64_t i = 0; i < n; i++)
+            singles[i] += more_singles[i];
+    else
+        for (int64_t i = 0; i < n; i++)
+            doubles[i] += more_doubles[i];
+}
+
+/* Adds the chunks of some rows of a panel to those of the first, and transposes them to (filters, rows). */
+static void finish_task(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const weights_run *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t channel = index % c->channels, group = index / c->channels, size = (int64_t)c->size;
+    int64_t row = channel * c->places;
+    unsigned char *to = r->call->output.data;
+    for (int64_t i = 0; i < sgm__convolution_panels(c, c->filters); i++) {
+        sgm__panel p = sgm__convolution_panel(c, c->filters, i);
+        int64_t at = (p.first * r->steps + row * p.width) * size, n = c->places * p.width;
+        unsigned char *all = sums_of(r, 0, group) + at;
+        for (int64_t chunk = 1; chunk < r->chunks; chunk++) {
+            const unsigned char *more = sums_of(r, chunk, group) + at;
+            add_sums(n, size, all, more);
+        }
+        c->tiles->spread(to + ((group * c->filters + p.first) * r->steps + row) * size, r->steps, all,
+                         p.width, p.count, c->places, NULL);
+    }
+}
+
+static void make_tables(void *context, int64_t index, int32_t thread)
+{
+    (void)index, (void)thread;
+    const weights_run *r = context;
+    const sgm__convolution *c = &r->c;
+    int64_t *pixels = (int64_t *)(r->call->scratch + r->pixels_at);
+    int64_t *rows = (int64_t *)(r->call->scratch + r->rows_at);
+    for (int64_t i = 0; i < r->together; i++) {
+        sgm__convolution_pixels(c, pixels + i * c->pixels);
+        for (int64_t k = 0; k < c->pixels; k++)
+            pixels[i * c->pixels + k] += i * image_stride(r);
+    }
+    sgm__convolution_steps(c, rows);
+    for (int64_t i = 0; i < r->steps; i++)
+        rows[r->steps + i] = i;
+}
+
+static sgm_status run(const sgm__cpu_call *call)
+{
+    weights_run r = plan(call);
+    const sgm__convolution *c = &r.c;
+    if (sgm_shape_elements(&call->output.shape) == 0)
+        return SGM_OK;
+    if (c->window.batch == 0) {
+        sgm__pool_ready(call->cpu->pool);
+        memset(call->output.data, 0, (size_t)sgm_shape_elements(&call->output.shape) * c->size);
+        return SGM_OK;
+    }
+    sgm__pool_post(call->cpu->pool, 1, make_tables, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool, r.chunks * c->window.groups * r.parts, sum_task, &r, sizeof r);
+    sgm__pool_post(call->cpu->pool, c->window.groups * c->channels, finish_task, &r, sizeof r);
+    return SGM_OK;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient = {.op = &sgm__op_convolution_weights_gradient,
+                                                               .takes = takes,
+                                                               .scratch = scratch,
+                                                               .posts = true,
+                                                               .run = run};

@@ -1,0 +1,395 @@
+/* Sums, largest and smallest elements over axes.
+ *
+ * The dimensions that stay and those that go are joined where they can be. Sums of floats go in double, in an
+ * order that depends on shapes alone. Long sums with few results are cut into parts of fixed size whose sums
+ * are added at the end, so that threads can share them. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "ops/ops.h"
+
+#define COLUMNS 1024  /* that one task sums at once: 8 KiB of running sums, of floats a page of each row */
+#define SMALL 4096    /* elements that lie in the first cache */
+#define PART 16384    /* elements of a sum over everything */
+#define PART_ROWS 256 /* of a sum over rows with few columns */
+#define MAXIMUM_PARTS 4096 /* more make no difference */
+#define TOGETHER 8         /* rows that are added at once */
+
+typedef struct reduction {
+    const sgm__cpu_call *call;
+    sgm_dtype dtype;
+    size_t size;
+    int32_t kept_rank, gone_rank;
+    int64_t kept[SGM_MAX_RANK], kept_strides[SGM_MAX_RANK];
+    int64_t gone[SGM_MAX_RANK], gone_strides[SGM_MAX_RANK];
+    int64_t results, terms; /* how many; of each */
+    bool columns;           /* results lie together: rows are added up */
+    int64_t parts;          /* of the terms */
+    int64_t unit;           /* terms that parts do not divide */
+    int64_t tasks, sums;    /* of extremes; of sums */
+    double *partial;
+} reduction;
+
+static void split_axes(reduction *r, const sgm_array *x, int64_t mask)
+{
+    for (int32_t i = 0; i < x->shape.rank; i++) {
+        bool goes = (mask >> i & 1) != 0;
+        int32_t *rank = goes ? &r->gone_rank : &r->kept_rank;
+        (goes ? r->gone : r->kept)[*rank] = x->shape.dims[i];
+        (goes ? r->gone_strides : r->kept_strides)[(*rank)++] = x->strides[i];
+        *(goes ? &r->terms : &r->results) *= x->shape.dims[i];
+    }
+    if (r->results == 0 || r->terms == 0)
+        return;
+    sgm__cpu_collapse(&r->kept_rank, r->kept, (int64_t *[]){r->kept_strides}, 1);
+    sgm__cpu_collapse(&r->gone_rank, r->gone, (int64_t *[]){r->gone_strides}, 1);
+}
+
+static reduction prepare(const sgm__cpu_call *call)
+{
+    const sgm_array *x = &call->inputs[0];
+    reduction r = {.call = call,
+                   .dtype = x->dtype,
+                   .size = sgm_dtype_size(x->dtype),
+                   .results = 1,
+                   .terms = 1,
+                   .parts = 1,
+                   .unit = 1};
+    split_axes(&r, x, call->node->attributes.integers[0]);
+    if (r.results == 0 || r.terms == 0)
+        return r;
+    int64_t last = r.kept[r.kept_rank - 1];
+    r.columns = last >= 8 && r.kept_strides[r.kept_rank - 1] == 1 && r.gone_strides[r.gone_rank - 1] != 1;
+    int64_t part = r.columns ? PART_ROWS : PART;
+    if (r.results <= COLUMNS && r.terms >= 2 * part) {
+        r.parts = (r.terms + part - 1) / part;
+        r.parts = r.parts < MAXIMUM_PARTS ? r.parts : MAXIMUM_PARTS;
+    }
+    int64_t line = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
+    if (r.results == 1 && line <= PART) /* whole rows, so that a product's rows can be added as they come */
+        r.unit = line;
+    int64_t tasks = 4 * (int64_t)call->cpu->threads;
+    r.tasks = r.results < tasks ? r.results : tasks;
+    r.sums = r.parts > 1 ? r.parts * r.results : r.tasks;
+    if (r.columns)
+        r.sums = r.results / last * ((last + COLUMNS - 1) / COLUMNS) * r.parts;
+    return r;
+}
+
+static void plan(const sgm__cpu_call *call, void *to)
+{
+    *(reduction *)to = prepare(call);
+}
+
+static size_t scratch(const sgm__cpu_call *call)
+{
+    reduction r = prepare(call);
+    return r.parts > 1 ? (size_t)(r.parts * r.results) * sizeof(double) : 0;
+}
+
+static void store(const reduction *r, void *results, int64_t result, double sum)
+{
+    if (r->dtype == SGM_FLOAT32)
+        ((float *)results)[result] = (float)sum;
+    else
+        ((double *)results)[result] = sum;
+}
+
+static void range_of_part(const reduction *r, int64_t part, int64_t *first, int64_t *last)
+{
+    sgm__pool_part(r->terms, r->unit, r->parts, part, first, last);
+}
+
+/* --- results that lie together --- */
+
+/* Adds terms first .. last - 1 of `count` neighbouring results from `result` on. */
+static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t first, int64_t last,
+                     double *sums)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const unsigned char *x = r->call->inputs[0].data;
+    x += sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    if (r->gone_rank == 1 && (last - first) * r->gone_strides[0] <= SMALL) {
+        int64_t stride = r->gone_strides[0];
+        const void *from = x + first * stride * (int64_t)r->size;
+        if (r->dtype == SGM_FLOAT32)
+            vector->add_rows_f32(count, sums, from, last - first, stride);
+        else
+            vector->add_rows_f64(count, sums, from, last - first, stride);
+        return;
+    }
+    memset(sums, 0, (size_t)count * sizeof *sums);
+    int64_t maximum = r->gone_rank == 1 ? TOGETHER : 1, stride = r->gone_strides[r->gone_rank - 1];
+    for (int64_t term = first; term < last; term += maximum) {
+        int64_t rows = last - term < maximum ? last - term : maximum;
+        const unsigned char *row =
+            x + sgm__cpu_offset(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
+        if (r->dtype == SGM_FLOAT32)
+            vector->add_f32(count, sums, (const float *)(const void *)row, rows, stride);
+        else
+            vector->add_f64(count, sums, (const double *)(const void *)row, rows, stride);
+    }
+}
+
+/* A task does up to COLUMNS results of one line of results, for one part of the terms. */
+static void sum_columns(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t line = r->kept[r->kept_rank - 1], across = (line + COLUMNS - 1) / COLUMNS;
+    int64_t part = index % r->parts, block = index / r->parts;
+    int64_t first = block % across * COLUMNS, count = line - first < COLUMNS ? line - first : COLUMNS;
+    int64_t result = block / across * line + first;
+    double sums[COLUMNS];
+    double *to = r->parts > 1 ? r->partial + part * r->results + result : sums;
+    int64_t begin, end;
+    range_of_part(r, part, &begin, &end);
+    add_rows(r, result, count, begin, end, to);
+    if (r->parts == 1)
+        for (int64_t i = 0; i < count; i++)
+            store(r, r->call->output.data, result + i, sums[i]);
+}
+
+/* --- results one by one --- */
+
+static double sum_line(const reduction *r, const unsigned char *x, int64_t stride, int64_t count)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const float *f32 = (const float *)(const void *)x;
+    const double *f64 = (const double *)(const void *)x;
+    if (stride == 1)
+        return r->dtype == SGM_FLOAT32 ? vector->sum_f32(count, f32) : vector->sum_f64(count, f64);
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += r->dtype == SGM_FLOAT32 ? (double)f32[i * stride] : f64[i * stride];
+    return sum;
+}
+
+static double sum_terms(const reduction *r, int64_t result, int64_t first, int64_t last)
+{
+    const unsigned char *x = r->call->inputs[0].data;
+    x += sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides) * (int64_t)r->size;
+    int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
+    double sum = 0;
+    while (first < last) {
+        int64_t left = line - first % line, count = last - first < left ? last - first : left;
+        int64_t offset = sgm__cpu_offset(first, r->gone_rank, r->gone, r->gone_strides);
+        sum += sum_line(r, x + offset * (int64_t)r->size, stride, count);
+        first += count;
+    }
+    return sum;
+}
+
+static void sum_results(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last;
+    if (r->parts > 1) {
+        int64_t part = index % r->parts, result = index / r->parts;
+        range_of_part(r, part, &first, &last);
+        r->partial[part * r->results + result] = sum_terms(r, result, first, last);
+        return;
+    }
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        store(r, r->call->output.data, i, sum_terms(r, i, 0, r->terms));
+}
+
+static void add_parts(const reduction *r)
+{
+    for (int64_t i = 0; i < r->results; i++) {
+        double sum = 0;
+        for (int64_t part = 0; part < r->parts; part++)
+            sum += r->partial[part * r->results + i];
+        store(r, r->call->output.data, i, sum);
+    }
+}
+
+static void add_up(const reduction *r)
+{
+    sgm__pool_task task = r->columns ? sum_columns : sum_results;
+    if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
+        sgm__pool_post(r->call->cpu->pool, r->sums, task, r, sizeof *r);
+        return;
+    }
+    sgm__pool_ready(r->call->cpu->pool);
+    for (int64_t i = 0; i < r->sums; i++)
+        task((void *)(uintptr_t)r, i, 0);
+}
+
+static sgm_status run_sum(const sgm__cpu_call *call)
+{
+    const reduction *planned = call->plan;
+    if (planned->results == 0 || planned->terms == 0) {
+        sgm__pool_ready(call->cpu->pool);
+        memset(call->output.data, 0, (size_t)planned->results * planned->size);
+    } else if (planned->parts == 1) {
+        add_up(planned);
+    } else {
+        reduction r = *planned;
+        r.partial = (double *)(void *)call->scratch;
+        add_up(&r);
+        sgm__pool_finish(call->cpu->pool);
+        add_parts(&r);
+    }
+    return SGM_OK;
+}
+
+/* --- sums whose terms come part by part --- */
+
+static int64_t rows_of_part(const reduction *r)
+{
+    return r->terms < SMALL ? SMALL / r->terms : 1;
+}
+
+/* Of everything: the same parts as above. Of rows that lie one after the other: some rows at a time. */
+int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit)
+{
+    const reduction *r = call->plan;
+    if (r == NULL || r->columns || r->results == 0 || r->terms == 0 || r->gone_rank != 1 ||
+        (r->gone_strides[0] != 1 && r->terms > 1))
+        return 0;
+    if (r->results == 1) {
+        *maximum = ((r->terms / r->unit + r->parts - 1) / r->parts) * r->unit;
+        *unit = r->unit;
+        return r->parts;
+    }
+    if (r->parts > 1 || r->terms > PART || r->kept_rank != 1 || r->kept_strides[0] != r->terms)
+        return 0;
+    int64_t rows = rows_of_part(r);
+    *maximum = rows * r->terms;
+    *unit = r->terms;
+    return (r->results + rows - 1) / rows;
+}
+
+void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last)
+{
+    const reduction *r = call->plan;
+    if (r->results == 1) {
+        range_of_part(r, part, first, last);
+        return;
+    }
+    int64_t rows = rows_of_part(r), end = (part + 1) * rows;
+    *first = part * rows * r->terms;
+    *last = (end < r->results ? end : r->results) * r->terms;
+}
+
+void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
+                       void *result)
+{
+    const reduction *r = call->plan;
+    int64_t first, last;
+    sgm__cpu_sum_range(call, part, &first, &last);
+    if (r->results == 1) {
+        partial[part] = sum_line(r, terms, 1, last - first);
+        return;
+    }
+    const unsigned char *row = terms;
+    for (int64_t i = first / r->terms; i < last / r->terms; i++, row += r->terms * (int64_t)r->size)
+        store(r, result, i, sum_line(r, row, 1, r->terms));
+}
+
+void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result)
+{
+    const reduction *r = call->plan;
+    double sum = 0;
+    for (int64_t part = 0; part < parts && r->results == 1; part++)
+        sum += partial[part];
+    if (r->results == 1)
+        store(r, result, 0, sum);
+}
+
+/* --- largest and smallest --- */
+
+#define EXTREME(type)                                                                                        \
+    do {                                                                                                     \
+        const type *x = (const type *)r->call->inputs[0].data + base;                                        \
+        type best = *x;                                                                                      \
+        for (int64_t start = 0; start < r->terms; start += line) {                                           \
+            const type *from = x + sgm__cpu_offset(start, r->gone_rank, r->gone, r->gone_strides);           \
+            for (int64_t i = 0; i < line; i++) {                                                             \
+                type value = from[i * stride];                                                               \
+                if ((largest ? value > best : value < best) || value != value)                               \
+                    best = value;                                                                            \
+            }                                                                                                \
+        }                                                                                                    \
+        ((type *)r->call->output.data)[result] = best;                                                       \
+    } while (0)
+
+static void find_extreme(const reduction *r, int64_t result, bool largest)
+{
+    int64_t base = sgm__cpu_offset(result, r->kept_rank, r->kept, r->kept_strides);
+    int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
+    if (r->dtype == SGM_FLOAT32)
+        EXTREME(float);
+    else
+        EXTREME(double);
+}
+
+static void find_largest(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last;
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        find_extreme(r, i, true);
+}
+
+static void find_smallest(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const reduction *r = context;
+    int64_t first, last;
+    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i++)
+        find_extreme(r, i, false);
+}
+
+static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
+{
+    const reduction *r = call->plan;
+    if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
+        sgm__pool_post(call->cpu->pool, r->tasks, task, r, sizeof *r);
+        return SGM_OK;
+    }
+    sgm__pool_ready(call->cpu->pool);
+    for (int64_t i = 0; i < r->tasks && r->results > 0; i++)
+        task((void *)(uintptr_t)r, i, 0);
+    return SGM_OK;
+}
+
+static sgm_status run_max(const sgm__cpu_call *call)
+{
+    return run_extreme(call, find_largest);
+}
+
+static sgm_status run_min(const sgm__cpu_call *call)
+{
+    return run_extreme(call, find_smallest);
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
+}
+
+const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
+                                             .takes = takes,
+                                             .scratch = scratch,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .posts = true,
+                                             .run = run_sum};
+const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max,
+                                             .takes = takes,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .posts = true,
+                                             .run = run_max};
+const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min,
+                                             .takes = takes,
+                                             .plan_size = sizeof(reduction),
+                                             .plan = plan,
+                                             .posts = true,
+                                             .run = run_min};

@@ -1,0 +1,190 @@
+/* softmax, log_softmax and softmax_cross_entropy over the last axis, in one pass over each row. Rows are
+ * shifted by their largest element, so that nothing overflows. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "ops/ops.h"
+
+#include <math.h>
+
+#define ROWS_PER_TASK_WORK 4096
+#define NARROW 16 /* columns from which on a row fills vectors of its own */
+#define BLOCK 256 /* elements of narrow rows that are done together */
+
+typedef struct rows {
+    const sgm__cpu_call *call;
+    int64_t count, columns, tasks;
+    /* Up to `together` rows from `first` on. */
+    void (*block)(const struct rows *r, int64_t first, int64_t count);
+    int64_t together;
+} rows;
+
+static const float *row_of(const sgm_array *array, int64_t index, int64_t columns)
+{
+    return (const float *)array->data + index * columns;
+}
+
+static float *result_of(const rows *r, int64_t index)
+{
+    return (float *)r->call->output.data + index * r->columns;
+}
+
+/* What all of them need of a row: its largest element, exp(x - largest), and the sum of that. */
+typedef struct weights {
+    float largest[BLOCK], exps[BLOCK];
+    double sums[BLOCK];
+} weights;
+
+static void weigh_narrow(const rows *r, const float *x, int64_t count, float *exps, weights *w)
+{
+    for (int64_t row = 0; row < count; row++, x += r->columns) {
+        float largest = -INFINITY;
+        for (int64_t i = 0; i < r->columns; i++)
+            largest = x[i] > largest || x[i] != x[i] ? x[i] : largest;
+        for (int64_t i = 0; i < r->columns; i++)
+            exps[row * r->columns + i] = x[i] - largest;
+        w->largest[row] = largest;
+    }
+    r->call->cpu->vector->exp_shifted_f32(count * r->columns, exps, exps, 0);
+    for (int64_t row = 0; row < count; row++) {
+        double sum = 0;
+        for (int64_t i = 0; i < r->columns; i++)
+            sum += (double)exps[row * r->columns + i];
+        w->sums[row] = sum;
+    }
+}
+
+/* `exps` NULL: they are not kept. */
+static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weights *w)
+{
+    const sgm__vector *vector = r->call->cpu->vector;
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    if (r->columns < NARROW) {
+        weigh_narrow(r, x, count, exps != NULL ? exps : w->exps, w);
+        return;
+    }
+    for (int64_t row = 0; row < count; row++, x += r->columns) {
+        w->largest[row] = vector->largest_f32(r->columns, x);
+        w->sums[row] = vector->exp_shifted_f32(r->columns, exps, x, w->largest[row]);
+        exps = exps != NULL ? exps + r->columns : NULL;
+    }
+}
+
+static void softmax_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    float *to = result_of(r, first);
+    weigh(r, first, count, to, &w);
+    for (int64_t row = 0; row < count; row++, to += r->columns)
+        r->call->cpu->vector->scale_f32(r->columns, to, to, (float)(1 / w.sums[row]));
+}
+
+static void log_softmax_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    float *to = result_of(r, first);
+    weigh(r, first, count, NULL, &w);
+    for (int64_t row = 0; row < count; row++, x += r->columns, to += r->columns) {
+        r->call->cpu->vector->shift_f32(r->columns, to, x, w.largest[row]);
+        r->call->cpu->vector->shift_f32(r->columns, to, to, (float)log(w.sums[row]));
+    }
+}
+
+/* sum(t * (l - x)) over the classes that have a share. */
+static double sum_of_shares(const float *targets, const float *x, int64_t count, double l)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < count; i++)
+        sum += targets[i] != 0 ? (double)targets[i] * (l - (double)x[i]) : 0;
+    return sum;
+}
+
+/* -sum(t * (x - l)) = l * sum(t) - sum(t * x), where l is the logarithm of sum(exp(x)); both relative to the
+ * largest x. Where that is no number, an infinite x may have met a target of 0. */
+static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    float *to = (float *)r->call->output.data + first;
+    weigh(r, first, count, NULL, &w);
+    for (int64_t row = 0; row < count; row++, x += r->columns, targets += r->columns) {
+        const sgm__vector *vector = r->call->cpu->vector;
+        double total = log(w.sums[row]) + (double)w.largest[row];
+        double cost = total * vector->sum_f32(r->columns, targets) - vector->dot_f32(r->columns, targets, x);
+        to[row] = (float)(isfinite(cost) ? cost : sum_of_shares(targets, x, r->columns, total));
+    }
+}
+
+/* (softmax(x) * sum(t) - t) * factor */
+static void cross_entropy_gradient_block(const rows *r, int64_t first, int64_t count)
+{
+    weights w;
+    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    const float *factors = (const float *)r->call->inputs[2].data + first;
+    float *to = result_of(r, first);
+    weigh(r, first, count, to, &w);
+    for (int64_t row = 0; row < count; row++, targets += r->columns, to += r->columns) {
+        const sgm__vector *vector = r->call->cpu->vector;
+        double factor = (double)factors[row], share = vector->sum_f32(r->columns, targets) / w.sums[row];
+        vector->blend_f32(r->columns, to, to, (float)(share * factor), targets, (float)-factor, 0);
+    }
+}
+
+static void run_task(void *context, int64_t index, int32_t thread)
+{
+    (void)thread;
+    const rows *r = context;
+    int64_t first, last;
+    sgm__pool_part(r->count, 1, r->tasks, index, &first, &last);
+    for (int64_t i = first; i < last; i += r->together)
+        r->block(r, i, last - i < r->together ? last - i : r->together);
+}
+
+static sgm_status run_rows(const sgm__cpu_call *call,
+                           void (*block)(const rows *r, int64_t first, int64_t count))
+{
+    const sgm_shape *shape = &call->inputs[0].shape;
+    rows r = {.call = call, .columns = shape->dims[shape->rank - 1], .count = 1, .block = block};
+    r.together = r.columns < NARROW ? BLOCK / r.columns : 1;
+    for (int32_t i = 0; i + 1 < shape->rank; i++)
+        r.count *= shape->dims[i];
+    r.tasks = r.count * r.columns / ROWS_PER_TASK_WORK;
+    r.tasks = r.tasks > 4 * (int64_t)call->cpu->threads ? 4 * (int64_t)call->cpu->threads : r.tasks;
+    r.tasks = r.tasks < 1 ? 1 : r.tasks;
+    sgm__pool_run(call->cpu->pool, r.tasks, run_task, &r);
+    return SGM_OK;
+}
+
+static sgm_status run_softmax(const sgm__cpu_call *call)
+{
+    return run_rows(call, softmax_block);
+}
+
+static sgm_status run_log_softmax(const sgm__cpu_call *call)
+{
+    return run_rows(call, log_softmax_block);
+}
+
+static sgm_status run_cross_entropy(const sgm__cpu_call *call)
+{
+    return run_rows(call, cross_entropy_block);
+}
+
+static sgm_status run_cross_entropy_gradient(const sgm__cpu_call *call)
+{
+    return run_rows(call, cross_entropy_gradient_block);
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_FLOAT32;
+}
+
+const sgm__cpu_kernel sgm__cpu_softmax = {.op = &sgm__op_softmax, .takes = takes, .run = run_softmax};
+const sgm__cpu_kernel sgm__cpu_log_softmax = {
+    .op = &sgm__op_log_softmax, .takes = takes, .run = run_log_softmax};
+const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy = {
+    .op = &sgm__op_softmax_cross_entropy, .takes = takes, .run = run_cross_entropy};
+const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_gradient = {
+    .op = &sgm__op_softmax_cross_entropy_gradient, .takes = takes, .run = run_cross_entropy_gradient};

@@ -1,0 +1,151 @@
+/* The matmul kernel for bfloat16, where oneDNN does it (bfloat16.c says when).
+ *
+ * Products are cut by their shape alone, so that the results are the same bits for any number of threads.
+ * Operands are taken as they lie: laying the weights out anew, as oneDNN would like them, takes about as long
+ * as it saves in the two products in which a step uses them. */
+#include "handlers/cpu/product/matmul.h"
+#include "handlers/cpu/product/onednn.h"
+#include "ops/ops.h"
+
+#include <stdatomic.h>
+
+#define PART_WORK 16777216 /* multiplications: some 20 microseconds with AMX */
+#define MAXIMUM_PARTS 16
+#define PART_UNIT 32 /* rows or columns */
+
+typedef struct halves {
+    sgm__batches batches;
+    int64_t parts;
+    bool by_rows;
+    int32_t threads;
+    sgm__onednn_product **products; /* of thread t: t * parts + part; NULL where a part is empty */
+    bool good;
+} halves;
+
+/* --- planning --- */
+
+/* The part of a product, with its addresses. */
+static sgm__product part_of(const halves *h, sgm__product p, int64_t part)
+{
+    int64_t first, last, size = (int64_t)sgm_dtype_size(p.dtype);
+    sgm__pool_part(h->by_rows ? p.m : p.n, PART_UNIT, h->parts, part, &first, &last);
+    if (h->by_rows) {
+        p.a = (const unsigned char *)p.a + first * p.a_row * size;
+        p.c = (unsigned char *)p.c + first * p.c_row * size;
+        p.m = last > first ? last - first : 0;
+    } else {
+        p.b = (const unsigned char *)p.b + first * p.b_column * size;
+        p.c = (unsigned char *)p.c + first * size;
+        p.n = last > first ? last - first : 0;
+    }
+    return p;
+}
+
+static bool create_products(halves *h, const sgm__onednn *onednn)
+{
+    sgm__product whole = h->batches.product;
+    whole.a = whole.b = whole.c = NULL;
+    for (int32_t t = 0; t < h->threads; t++)
+        for (int64_t i = 0; i < h->parts; i++) {
+            sgm__product p = whole;
+            int64_t first, last;
+            sgm__pool_part(h->by_rows ? p.m : p.n, PART_UNIT, h->parts, i, &first, &last);
+            *(h->by_rows ? &p.m : &p.n) = last - first;
+            if (last <= first)
+                continue;
+            sgm__onednn_product **to = &h->products[t * h->parts + i];
+            *to = sgm__onednn_product_create(onednn, &p);
+            if (*to == NULL)
+                return false;
+        }
+    return true;
+}
+
+static void plan(const sgm__cpu_call *call, void *to)
+{
+    halves *h = to;
+    *h = (halves){.batches = sgm__batches_of(call), .threads = call->cpu->threads};
+    const sgm__product *p = &h->batches.product;
+    int64_t work = p->m * p->n * p->k;
+    h->by_rows = p->m > p->n;
+    h->parts = work / PART_WORK < 1 ? 1 : work / PART_WORK > MAXIMUM_PARTS ? MAXIMUM_PARTS : work / PART_WORK;
+    if (work == 0 || h->batches.count == 0) {
+        h->good = true;
+        return;
+    }
+    h->products = sgm__calloc((size_t)(h->threads * h->parts), sizeof(sgm__onednn_product *));
+    h->good = h->products != NULL && create_products(h, call->cpu->onednn);
+}
+
+static void discard(void *plan)
+{
+    halves *h = plan;
+    for (int64_t i = 0; h->products != NULL && i < h->threads * h->parts; i++)
+        sgm__onednn_product_free(h->products[i]);
+    sgm__free(h->products);
+}
+
+/* --- running --- */
+
+typedef struct run_context {
+    const halves *h;
+    sgm__batches batches;
+    atomic_bool failed;
+} run_context;
+
+static void run_task(void *context, int64_t index, int32_t thread)
+{
+    run_context *r = context;
+    const halves *h = r->h;
+    int64_t part = index % h->parts;
+    sgm__onednn_product *product = h->products[thread * h->parts + part];
+    if (product == NULL)
+        return;
+    sgm__product p = part_of(h, sgm__batches_at(&r->batches, index / h->parts), part);
+    if (!sgm__onednn_product_run(product, p.a, p.b, p.c))
+        atomic_store(&r->failed, true);
+}
+
+static sgm_status run(const sgm__cpu_call *call)
+{
+    const halves *h = call->plan;
+    const char *library = sgm__onednn_text(call->cpu->onednn);
+    if (!h->good)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "%s takes no product of these shapes of bfloat16; give the handler dense = \"own\"",
+                        library);
+    if (h->products == NULL) {
+        size_t bytes = (size_t)sgm_shape_elements(&call->output.shape) * sgm_dtype_size(call->output.dtype);
+        if (bytes > 0)
+            memset(call->output.data, 0, bytes);
+        return SGM_OK;
+    }
+    run_context r = {.h = h, .batches = h->batches};
+    r.batches.call = call;
+    r.batches.product.a = call->inputs[0].data;
+    r.batches.product.b = call->inputs[1].data;
+    r.batches.product.c = call->output.data;
+    const sgm__product *p = &r.batches.product;
+    double work = (double)p->m * (double)p->n * (double)p->k * (double)r.batches.count;
+    int64_t tasks = r.batches.count * h->parts;
+    if (work < SGM__PRODUCT_SMALL_WORK || h->threads == 1)
+        for (int64_t i = 0; i < tasks; i++)
+            run_task(&r, i, 0);
+    else
+        sgm__pool_run(call->cpu->pool, tasks, run_task, &r);
+    if (atomic_load(&r.failed))
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s failed in a product of bfloat16", library);
+    return SGM_OK;
+}
+
+static bool takes(sgm_dtype dtype)
+{
+    return dtype == SGM_BFLOAT16;
+}
+
+const sgm__cpu_kernel sgm__cpu_matmul_bfloat16 = {.op = &sgm__op_matmul,
+                                                  .takes = takes,
+                                                  .plan_size = sizeof(halves),
+                                                  .plan = plan,
+                                                  .discard = discard,
+                                                  .run = run};

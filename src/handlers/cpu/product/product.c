@@ -1,0 +1,454 @@
+/* Matrix products without a library, after Goto and van de Geijn (2008): tiles in registers, a panel of b in
+ * the first cache, packed a in the second. */
+#include "handlers/cpu/product/product.h"
+
+#define MAXIMUM_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
+#define WHOLE_DEPTH 256   /* up to which one panel is better than writing c twice */
+#define LARGEST_TILE (14 * 2 * 64)     /* bytes */
+#define MAXIMUM_COLUMNS_APART 256      /* up to which a is read in place */
+#define MAXIMUM_COLUMNS_TRANSPOSED 512 /* the same if a comes transposed */
+#define PAGE 4096
+#define ROWS_AHEAD 32  /* of b, fetched when they come from far away */
+#define PAGES_AHEAD 12 /* the same if they lie pages apart: no more fit the first cache */
+#define STEPS_TOGETHER 8
+#define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
+#define CACHE_LINE 64
+#define PANELS_TOGETHER                                                                                      \
+    16                     /* of a, at most, that a task packs and uses while they are in its second cache   \
+                            */
+#define TASKS_PER_THREAD 4 /* so that threads that start late get less */
+
+/* How a product is cut. */
+typedef struct work {
+    sgm__product product;
+    const sgm__tiles *tiles;
+    size_t size; /* bytes of an element */
+    int64_t row_panels, column_panels, depth_blocks;
+    int64_t row_tasks, column_tasks, pack_tasks;
+    bool in_place;             /* a is not packed */
+    bool by_rows;              /* many rows: a task packs some of them and does all their columns */
+    unsigned char *packed;     /* a; if by rows, a slab for each thread */
+    unsigned char *panels;     /* one of b for each thread */
+    unsigned char *transposed; /* b, if by rows and b has to be transposed: panel after panel; NULL: not so */
+    size_t packed_bytes, panel_bytes, transposed_bytes;
+} work;
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static int64_t minimum(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t part(int64_t total, int64_t parts, int64_t index)
+{
+    return total * index / parts;
+}
+
+/* Rows of panel p begin here. If b is kept while it is read, the first panel has a full tile's rows. */
+static int64_t first_row(const work *w, int64_t panel)
+{
+    int64_t m = w->product.m, full = w->tiles->rows;
+    if (panel == 0 || m <= full)
+        return panel == 0 ? 0 : m;
+    return full + part(m - full, w->row_panels - 1, panel - 1);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Packing a takes longer than it saves where there are few columns. Rows or steps of a that lie whole pages
+ * apart would push each other out of the first cache. */
+static bool reads_in_place(const work *w)
+{
+    const sgm__product *p = &w->product;
+    if (p->a_column == 1)
+        return p->n <= MAXIMUM_COLUMNS_APART && p->a_row * (int64_t)w->size % PAGE != 0;
+    return p->a_row == 1 && p->n <= MAXIMUM_COLUMNS_TRANSPOSED && p->a_column * (int64_t)w->size % PAGE != 0;
+}
+
+static work plan(const sgm__vector *vector, const sgm__product *product)
+{
+    work w = {.product = *product,
+              .tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32,
+              .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
+    w.row_panels = divide_up(product->m, w.tiles->rows);
+    w.column_panels = divide_up(product->n, w.tiles->columns);
+    w.depth_blocks = divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
+    size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
+    w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
+    w.by_rows = w.row_panels >= PANELS_TOGETHER;
+    w.in_place = reads_in_place(&w);
+    w.packed_bytes = align((size_t)product->m * (size_t)product->k * w.size);
+    if (w.by_rows)
+        w.packed_bytes = align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
+    if (w.in_place)
+        w.packed_bytes = 0;
+    if (w.by_rows && product->b_column != 1)
+        w.transposed_bytes =
+            align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
+    return w;
+}
+
+size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads)
+{
+    work w = plan(vector, product);
+    size_t slabs = w.by_rows ? (size_t)threads : 1;
+    return w.packed_bytes * slabs + (size_t)threads * w.panel_bytes + w.transposed_bytes;
+}
+
+/* --- packing --- */
+
+/* target[k * padded + i] = source element (i, k), zeros for i from width to padded */
+static void pack(const work *w, unsigned char *target, const unsigned char *source, int64_t stride,
+                 int64_t step, int64_t width, int64_t depth, int64_t padded)
+{
+    if (stride == 1) {
+        w->tiles->copy_rows(target, padded, source, step, width, depth);
+        return;
+    }
+    if (step == 1) {
+        w->tiles->transpose(target, padded, source, stride, width, depth);
+        return;
+    }
+    memset(target, 0, (size_t)(padded * depth) * w->size);
+    for (int64_t k = 0; k < depth; k++)
+        for (int64_t i = 0; i < width; i++)
+            memcpy(target + (size_t)(k * padded + i) * w->size,
+                   source + (i * stride + k * step) * (int64_t)w->size, w->size);
+}
+
+/* Rows of a from `origin` on, of one depth block: row panel after row panel. */
+typedef struct slab {
+    unsigned char *at;
+    int64_t origin, block;
+} slab;
+
+static int64_t depth_of(const work *w, int64_t block)
+{
+    return part(w->product.k, w->depth_blocks, block + 1) - part(w->product.k, w->depth_blocks, block);
+}
+
+static unsigned char *packed_panel(const work *w, const slab *s, int64_t panel)
+{
+    int64_t offset = (first_row(w, panel) - s->origin) * depth_of(w, s->block);
+    return s->at + (size_t)offset * w->size;
+}
+
+/* Of all rows: depth block after depth block. */
+static slab whole_slab(const work *w, int64_t block)
+{
+    int64_t k = part(w->product.k, w->depth_blocks, block);
+    return (slab){w->packed + (size_t)(k * w->product.m) * w->size, 0, block};
+}
+
+/* `steps` steps of rows `row` to `end` of a, on their way into the cache. */
+static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, int64_t steps)
+{
+    const sgm__product *p = &w->product;
+    for (int64_t k = step; k < step + steps && k < p->k; k++) {
+        const unsigned char *from = p->a;
+        from += (row + k * p->a_column) * (int64_t)w->size;
+        for (int64_t at = 0; at < (end - row) * (int64_t)w->size; at += CACHE_LINE)
+            __builtin_prefetch(from + at);
+    }
+}
+
+/* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
+ * panels share the lines that each of them would have to fetch again. */
+static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
+    for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
+        int64_t steps = minimum(depth - step, STEPS_TOGETHER);
+        fetch_steps(w, first_row(w, first), first_row(w, last), k + step + STEPS_AHEAD, steps);
+        for (int64_t panel = first; panel < last; panel++) {
+            int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+            const unsigned char *from = p->a;
+            from += (row + (k + step) * p->a_column) * (int64_t)w->size;
+            w->tiles->copy_rows(packed_panel(w, s, panel) + (size_t)(step * rows) * w->size, rows, from,
+                                p->a_column, rows, steps);
+        }
+    }
+}
+
+static void pack_panels(const work *w, const slab *s, int64_t first, int64_t last)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
+    if (p->a_row == 1) {
+        pack_transposed(w, s, first, last);
+        return;
+    }
+    for (int64_t panel = first; panel < last; panel++) {
+        int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
+        const unsigned char *from = p->a;
+        from += (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        pack(w, packed_panel(w, s, panel), from, p->a_row, p->a_column, rows, depth, rows);
+    }
+}
+
+/* A task packs some panels of all depth blocks. */
+static void pack_rows(void *context, int64_t task, int32_t thread)
+{
+    (void)thread;
+    const work *w = context;
+    int64_t first = part(w->row_panels, w->pack_tasks, task);
+    int64_t last = part(w->row_panels, w->pack_tasks, task + 1);
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        slab s = whole_slab(w, block);
+        pack_panels(w, &s, first, last);
+    }
+}
+
+/* Columns of a panel of b; narrow ones have half of a tile's. */
+static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns)
+{
+    int64_t left = w->product.n - column_panel * w->tiles->columns;
+    *columns = minimum(left, w->tiles->columns);
+    return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
+}
+
+static unsigned char *transposed_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
+{
+    int64_t offset = column_panel * w->tiles->columns * w->product.k + step * width;
+    return w->transposed + (size_t)offset * w->size;
+}
+
+/* A task transposes one panel of b. */
+static void turn_columns(void *context, int64_t column_panel, int32_t thread)
+{
+    (void)thread;
+    const work *w = context;
+    const sgm__product *p = &w->product;
+    int64_t columns, width = panel_width(w, column_panel, &columns);
+    const unsigned char *from = p->b;
+    from += column_panel * w->tiles->columns * p->b_column * (int64_t)w->size;
+    pack(w, transposed_panel(w, column_panel, 0, width), from, p->b_column, p->b_row, columns, p->k, width);
+}
+
+/* --- products --- */
+
+/* A tile at the right edge: computed in full, copied in part. */
+static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function, int64_t rows,
+                     int64_t columns)
+{
+    _Alignas(64) unsigned char full[LARGEST_TILE];
+    unsigned char *c = tile.c;
+    int64_t stride = tile.c_stride;
+    size_t bytes = (size_t)columns * w->size;
+    tile.c = full;
+    tile.c_stride = w->tiles->columns;
+    if (tile.add)
+        for (int64_t i = 0; i < rows; i++)
+            memcpy(full + (size_t)(i * tile.c_stride) * w->size, c + (size_t)(i * stride) * w->size, bytes);
+    function(&tile);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(c + (size_t)(i * stride) * w->size, full + (size_t)(i * tile.c_stride) * w->size, bytes);
+}
+
+/* Where a tile finds row panel `panel` of a, whose rows begin at `row`. */
+static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, sgm__tile *tile)
+{
+    const sgm__product *p = &w->product;
+    int64_t k = part(p->k, w->depth_blocks, s->block);
+    if (w->in_place) {
+        tile->a = (const unsigned char *)p->a + (row * p->a_row + k * p->a_column) * (int64_t)w->size;
+        tile->a_row = p->a_row;
+        tile->a_step = p->a_column;
+    } else {
+        tile->a = packed_panel(w, s, panel);
+        tile->a_step = first_row(w, panel + 1) - row;
+    }
+}
+
+/* One panel of columns of one depth block, for row panels `first` to `last`. */
+static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
+                      unsigned char *panel)
+{
+    const sgm__product *p = &w->product;
+    const sgm__tiles *tiles = w->tiles;
+    const sgm__tile_functions *kind = !w->in_place       ? &tiles->packed
+                                      : p->a_column == 1 ? &tiles->apart
+                                                         : &tiles->transposed;
+    int64_t size = (int64_t)w->size, k = part(p->k, w->depth_blocks, s->block);
+    int64_t column = column_panel * tiles->columns, columns, width = panel_width(w, column_panel, &columns);
+    bool narrow = width != tiles->columns;
+    const unsigned char *b = (const unsigned char *)p->b + (k * p->b_row + column * p->b_column) * size;
+    sgm__tile tile = {.depth = depth_of(w, s->block),
+                      .b = b,
+                      .b_stride = p->b_row,
+                      .keep = panel,
+                      .keep_ahead = p->b_row * size % PAGE != 0 ? ROWS_AHEAD : PAGES_AHEAD,
+                      .c_stride = p->c_row,
+                      .add = s->block > 0};
+    bool direct = p->b_column == 1 && columns == width;
+    bool keep =
+        direct && !narrow && last - first > 1 && first_row(w, first + 1) - first_row(w, first) == tiles->rows;
+    if (w->transposed != NULL) {
+        tile.b = transposed_panel(w, column_panel, k, width);
+        tile.b_stride = width;
+    } else if (!keep && !(direct && last - first == 1)) {
+        pack(w, panel, b, p->b_column, p->b_row, columns, tile.depth, width);
+        tile.b = panel;
+        tile.b_stride = width;
+    }
+    for (int64_t r = first; r < last; r++) {
+        int64_t row = first_row(w, r), rows = first_row(w, r + 1) - row;
+        set_left(w, s, r, row, &tile);
+        tile.c = (unsigned char *)p->c + (row * p->c_row + column) * size;
+        sgm__tile_function function = narrow ? kind->narrow[rows - 1] : kind->wide[rows - 1];
+        if (keep && r == first) {
+            kind->keep(&tile);
+            tile.b = panel;
+            tile.b_stride = width;
+        } else if (columns == width) {
+            function(&tile);
+        } else {
+            run_edge(w, tile, function, rows, columns);
+        }
+    }
+}
+
+/* A task packs its rows and does all their columns, depth block after depth block. */
+static void run_rows(void *context, int64_t task, int32_t thread)
+{
+    const work *w = context;
+    int64_t first = part(w->row_panels, w->row_tasks, task),
+            last = part(w->row_panels, w->row_tasks, task + 1);
+    slab s = {w->packed + (size_t)thread * w->packed_bytes, first_row(w, first), 0};
+    for (; s.block < w->depth_blocks; s.block++) {
+        if (!w->in_place)
+            pack_panels(w, &s, first, last);
+        for (int64_t c = 0; c < w->column_panels; c++)
+            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+    }
+}
+
+static void run_task(void *context, int64_t index, int32_t thread)
+{
+    const work *w = context;
+    int64_t row_task = index % w->row_tasks, column_task = index / w->row_tasks;
+    int64_t first = part(w->row_panels, w->row_tasks, row_task);
+    int64_t last = part(w->row_panels, w->row_tasks, row_task + 1);
+    int64_t column = part(w->column_panels, w->column_tasks, column_task);
+    int64_t column_end = part(w->column_panels, w->column_tasks, column_task + 1);
+    for (int64_t block = 0; block < w->depth_blocks; block++) {
+        slab s = whole_slab(w, block);
+        for (int64_t c = column; c < column_end; c++)
+            run_panel(w, &s, c, first, last, w->panels + (size_t)thread * w->panel_bytes);
+    }
+}
+
+static void clear(const work *w)
+{
+    const sgm__product *p = &w->product;
+    for (int64_t i = 0; i < p->m; i++)
+        memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
+}
+
+/* A quarter of the work may be packing then. */
+#define SMALL_WORK (32 * 32 * 24)
+
+static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
+{
+    bool known = p->b_column == 1 || p->b_row == 1;
+    return known && p->m > 0 && p->n > 0 && p->k > 0 && p->n <= tiles->columns && p->k <= MAXIMUM_DEPTH &&
+           p->m <= SMALL_WORK && p->m * p->n * p->k <= SMALL_WORK;
+}
+
+static const sgm__tiles *tiles_for(const sgm__vector *vector, const sgm__product *p)
+{
+    return p->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32;
+}
+
+bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product)
+{
+    return is_small(tiles_for(vector, product), product);
+}
+
+void sgm__product_run_small(const sgm__vector *vector, const sgm__product *p, unsigned char *scratch)
+{
+    const sgm__tiles *tiles = tiles_for(vector, p);
+    sgm__small_product small = {.m = p->m,
+                                .n = p->n,
+                                .k = p->k,
+                                .a = p->a,
+                                .a_row = p->a_row,
+                                .a_column = p->a_column,
+                                .b = p->b,
+                                .b_row = p->b_row,
+                                .c = p->c,
+                                .c_row = p->c_row};
+    if (p->b_column != 1) {
+        tiles->transpose(scratch, p->n, p->b, p->b_column, p->n, p->k);
+        small.b = scratch;
+        small.b_row = p->n;
+    }
+    tiles->small(&small);
+}
+
+/* In this thread if `threads` is 1. */
+static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task task, work *w)
+{
+    if (threads > 1) {
+        sgm__pool_post(pool, tasks, task, w, sizeof *w);
+        return;
+    }
+    sgm__pool_ready(pool);
+    for (int64_t i = 0; i < tasks; i++)
+        task(w, i, 0);
+}
+
+static void post_rows(sgm__pool *pool, work *w, int32_t threads)
+{
+    w->row_tasks = divide_up(divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
+    w->row_tasks = minimum(w->row_tasks, w->row_panels);
+    if (w->transposed != NULL)
+        post(pool, threads, w->column_panels, turn_columns, w);
+    post(pool, threads, w->row_tasks, run_rows, w);
+}
+
+static void post_columns(sgm__pool *pool, work *w, int32_t threads)
+{
+    w->row_tasks = w->column_tasks = w->pack_tasks = 1;
+    if (threads > 1) {
+        w->column_tasks = minimum(w->column_panels, threads * TASKS_PER_THREAD);
+        w->row_tasks = w->column_panels >= threads ? 1 : minimum(w->row_panels, threads);
+        w->pack_tasks = minimum(w->row_panels, threads * TASKS_PER_THREAD);
+    }
+    if (!w->in_place)
+        post(pool, threads, w->pack_tasks, pack_rows, w);
+    post(pool, threads, w->column_tasks * w->row_tasks, run_task, w);
+}
+
+void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
+                       unsigned char *scratch)
+{
+    if (sgm__product_is_small(vector, product)) {
+        sgm__pool_ready(pool);
+        sgm__product_run_small(vector, product, scratch);
+        return;
+    }
+    work w = plan(vector, product);
+    if (product->m == 0 || product->n == 0 || product->k == 0) {
+        sgm__pool_ready(pool);
+        clear(&w);
+        return;
+    }
+    double multiplications = (double)product->m * (double)product->n * (double)product->k;
+    int32_t threads = pool == NULL || multiplications < SGM__PRODUCT_SMALL_WORK ? 1 : sgm__pool_threads(pool);
+    w.packed = scratch;
+    w.panels = scratch + w.packed_bytes * (size_t)(w.by_rows ? threads : 1);
+    w.transposed = w.transposed_bytes > 0 ? w.panels + (size_t)threads * w.panel_bytes : NULL;
+    if (w.by_rows)
+        post_rows(pool, &w, threads);
+    else
+        post_columns(pool, &w, threads);
+}

@@ -1,0 +1,120 @@
+/* What a step takes with one thread and with all, by its shapes: an estimate, to choose between the two.
+ *
+ * Sharing costs a meeting, and what the threads have written in their caches the others have to fetch from
+ * there, which is far slower than one's own. The constants were measured (docs/performance.md); the choice
+ * changes no result. */
+#include "handlers/cpu/run/cost.h"
+#include "ops/ops.h"
+
+#define ELEMENT_NANOSECONDS 0.1   /* an instruction of an elementwise step */
+#define DRAW_NANOSECONDS 0.7      /* a random number */
+#define KERNEL_NANOSECONDS 0.3    /* an element that a kernel reads or writes */
+#define MEETING_NANOSECONDS 1500  /* of threads that are awake */
+#define FOREIGN_NANOSECONDS 0.11  /* a byte from another one's cache */
+#define LARGE_STATE (1 << 16)     /* bytes */
+#define MAXIMUM_FOREIGN (2 << 20) /* bytes of a step that are there; the rest has gone to memory */
+
+static double elements_of(const sgm__node *node)
+{
+    return (double)sgm_shape_elements(&node->type.shape);
+}
+
+/* From the first to the last byte: less than its elements say where it is a broadcast. */
+static double bytes_of(const sgm__node *node)
+{
+    double reach = 1;
+    if (node->place.store == SGM__STORE_NONE || node->place.store == SGM__STORE_CONSTANT)
+        return 0;
+    for (int32_t i = 0; i < node->type.shape.rank; i++) {
+        int64_t stride = node->place.strides[i] < 0 ? -node->place.strides[i] : node->place.strides[i];
+        reach += (double)(node->type.shape.dims[i] - 1) * (double)stride;
+    }
+    return reach * (double)sgm_dtype_size(node->type.dtype);
+}
+
+/* What an operand sees was written by all threads: the result of a shared step, or a large state, which a
+ * shared step updates. */
+static bool is_spread(const sgm__plan *plan, int32_t node, const bool *spread)
+{
+    int32_t number = sgm__plan_root(plan, node);
+    const sgm__node *root = &plan->nodes[number];
+    return spread[number] || (root->place.store == SGM__STORE_STATE && bytes_of(root) >= LARGE_STATE);
+}
+
+static const sgm__node *operand_of(const sgm__plan *plan, const sgm__node *node, int32_t k)
+{
+    return &plan->nodes[plan->operands[node->first_input + k]];
+}
+
+/* Of one thread. */
+static double time_of(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node, bool elementwise)
+{
+    double elements = elements_of(node), wide = node->type.dtype == SGM_FLOAT64 ? 2 : 1;
+    if (node->op == &sgm__op_random_uniform)
+        return elements * DRAW_NANOSECONDS;
+    if (elementwise)
+        return elements * wide * ELEMENT_NANOSECONDS;
+    if (node->op == &sgm__op_matmul) {
+        const sgm_shape *left = &operand_of(plan, node, 0)->type.shape;
+        double each_nanosecond = 2 * (double)cpu->vector->f32.columns / wide; /* multiplications */
+        return elements * (double)left->dims[left->rank - 1] / each_nanosecond;
+    }
+    for (int32_t k = 0; k < node->input_count; k++)
+        elements += elements_of(operand_of(plan, node, k));
+    return elements * wide * KERNEL_NANOSECONDS;
+}
+
+typedef struct sums {
+    double time, spread, together; /* nanoseconds; bytes that all threads have written, or one */
+    int32_t meetings;
+} sums;
+
+static void add_step(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, const bool *spread, sums *to)
+{
+    const sgm__step *s = &plan->steps[step];
+    for (int32_t i = 0; i < s->count; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[s->first + i]];
+        to->time += time_of(cpu, plan, node, s->kind == SGM__STEP_ELEMENTWISE);
+        to->meetings += node->op == &sgm__op_matmul ? 2 : 0; /* one packs, one multiplies */
+        for (int32_t k = 0; k < node->input_count; k++) {
+            int32_t operand = plan->operands[node->first_input + k];
+            double bytes = bytes_of(&plan->nodes[operand]);
+            *(is_spread(plan, operand, spread) ? &to->spread : &to->together) += bytes;
+        }
+    }
+    to->meetings += s->kind == SGM__STEP_ELEMENTWISE;
+}
+
+sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, int32_t partner,
+                       int32_t product, const bool *spread)
+{
+    sums all = {0};
+    double threads = (double)cpu->threads, others = (threads - 1) / threads;
+    add_step(cpu, plan, step, spread, &all);
+    if (partner >= 0) {
+        add_step(cpu, plan, partner, spread, &all);
+        all.meetings = 1;
+    }
+    if (product >= 0) {
+        add_step(cpu, plan, product, spread, &all);
+        all.meetings = 1;
+    }
+    all.meetings = all.meetings > 0 ? all.meetings : 1;
+    all.spread = all.spread < MAXIMUM_FOREIGN ? all.spread : MAXIMUM_FOREIGN;
+    all.together = all.together < MAXIMUM_FOREIGN ? all.together : MAXIMUM_FOREIGN;
+    double foreign = all.spread / threads * others + all.together / threads;
+    return (sgm__cost){.time = all.time,
+                       .alone = all.time + all.spread * others * FOREIGN_NANOSECONDS,
+                       .shared = all.time / threads + foreign * FOREIGN_NANOSECONDS +
+                                 all.meetings * MEETING_NANOSECONDS};
+}
+
+/* Kernels whose work is as their elements say; others are left to themselves. */
+bool sgm__cost_is_known(const sgm__plan *plan, int32_t step)
+{
+    const sgm__step *s = &plan->steps[step];
+    const sgm_op *op = plan->nodes[plan->order[s->first]].op;
+    return s->kind == SGM__STEP_ELEMENTWISE || op == &sgm__op_matmul || op == &sgm__op_reduce_sum ||
+           op == &sgm__op_reduce_max || op == &sgm__op_reduce_min || op == &sgm__op_arg_max ||
+           op == &sgm__op_arg_min || op == &sgm__op_accuracy;
+}

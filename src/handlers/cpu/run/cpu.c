@@ -1,0 +1,600 @@
+/* The cpu handler: compiles plans into lists of steps and runs them. */
+#include "handlers/cpu/elementwise/assembler.h"
+#include "handlers/cpu/elementwise/step.h"
+#include "handlers/cpu/flush.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/product/dense.h"
+#include "handlers/cpu/product/matmul.h"
+#include "handlers/cpu/product/onednn.h"
+#include "handlers/cpu/run/cost.h"
+#include "handlers/cpu/run/program.h"
+#include "handlers/host.h"
+
+#define MINIMUM_GAIN 0.05 /* of a program's time: for less, other threads are better left alone */
+#define PADDING 64        /* after each buffer: loops may read to the end of a vector */
+
+typedef struct compiled_step {
+    sgm__elementwise *elementwise; /* NULL: one operation */
+    sgm__bound *bound;             /* the same; NULL: more than one tile */
+    const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
+    void *plan;                    /* the kernel's */
+    int32_t node;
+    int32_t first_array; /* in executable->arrays */
+    sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: without */
+    sgm__summed *summed; /* a sum: with the elementwise step `partner`; NULL: without */
+    int32_t partner;     /* the step that it can do too, or that can do it; -1: none */
+    int32_t product;     /* another one that it can do, too; -1: none */
+    sgm__cpu_call call;  /* of a kernel */
+    unsigned char *scratch;
+    bool alone;     /* one thread is faster */
+    int64_t posted; /* the pool's loops after this step, in the newest run */
+    bool done;      /* by the steps before */
+} compiled_step;
+
+typedef struct executable {
+    const sgm__plan *plan;
+    compiled_step *steps;
+    int32_t step_count;
+    sgm_array *arrays; /* operands of kernels; `data` is set when memory is another than in the run before */
+    void **memory;     /* of the newest run: arena, constants, inputs, states */
+    sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
+    sgm__cost cost;    /* of all steps; `alone`: without any sharing; `shared`: each as it is run */
+    unsigned char *scratch;
+    void *code; /* machine code of elementwise steps; NULL: none */
+    size_t code_size;
+} executable;
+
+/* --- the handler --- */
+
+static void close_cpu(void *self)
+{
+    sgm__cpu *cpu = self;
+    if (cpu == NULL)
+        return;
+    sgm__pool_free(cpu->pool);
+    sgm__dense_free(cpu->dense);
+    sgm__onednn_free(cpu->onednn);
+    pthread_mutex_destroy(&cpu->busy);
+    sgm__free(cpu);
+}
+
+static sgm_status open_cpu(const sgm_handler_options *options, void **self)
+{
+    sgm__cpu *cpu = sgm__calloc(1, sizeof *cpu);
+    if (cpu == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_init(&cpu->busy, NULL);
+    cpu->interprets = options->no_machine_code || !sgm__code_allowed();
+    cpu->told = options->no_machine_code;
+    cpu->keeps_subnormals = options->keep_subnormals;
+    cpu->vector =
+        options->instructions != NULL ? sgm__vector_named(options->instructions) : sgm__vector_best();
+    if (cpu->vector != NULL && options->approximate) {
+        cpu->approximate = *cpu->vector;
+        cpu->approximate.approximate = true;
+        cpu->vector = &cpu->approximate;
+    }
+    cpu->dense = cpu->vector != NULL ? sgm__dense_create(options->dense) : NULL;
+    bool good = cpu->dense != NULL && sgm__cpu_choose_bfloat16(cpu, options->dense) == SGM_OK;
+    cpu->pool = good ? sgm__pool_create(options->threads, options->keep_subnormals) : NULL;
+    if (cpu->pool == NULL) {
+        close_cpu(cpu);
+        return sgm_last_status();
+    }
+    cpu->threads = sgm__pool_threads(cpu->pool);
+    *self = cpu;
+    return SGM_OK;
+}
+
+sgm_status sgm__cpu_check(const sgm_handler_options *options)
+{
+    if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)
+        return sgm__last_failure();
+    sgm__dense *dense = options->dense != NULL ? sgm__dense_create(options->dense) : NULL;
+    if (options->dense != NULL && dense == NULL)
+        return sgm__last_failure();
+    sgm__dense_free(dense);
+    return SGM_OK;
+}
+
+/* The processor's name as the system gives it; "" if it does not. */
+static void processor_name(char *name, size_t size)
+{
+    char *text = NULL;
+    size_t length = 0;
+    name[0] = '\0';
+    if (sgm__file_read("/proc/cpuinfo", (size_t)1 << 24, &text, &length) != SGM_OK) {
+        sgm_clear_error();
+        return;
+    }
+    const char *line = strstr(text, "model name");
+    const char *value = line != NULL ? strchr(line, ':') : NULL;
+    if (value != NULL) {
+        value += 1 + strspn(value + 1, " ");
+        size_t end = strcspn(value, "\n");
+        end = end < size - 1 ? end : size - 1;
+        memcpy(name, value, end);
+        name[end] = '\0';
+    }
+    sgm__free(text);
+}
+
+static void describe(void *self, sgm__text *text)
+{
+    const sgm__cpu *cpu = self;
+    char name[128];
+    processor_name(name, sizeof name);
+    sgm__text_append(text, "cpu: %s\n", name[0] != '\0' ? name : "unknown");
+    sgm__text_append(text, "instructions: %s\n", cpu->vector->name);
+    if (cpu->vector->approximate)
+        sgm__text_append(text, "approximate: exp to 0.011 %%, tanh to 0.0001\n");
+    if (cpu->keeps_subnormals)
+        sgm__text_append(text, "subnormal numbers: kept\n");
+    sgm__text_append(text, "threads: %d\n", cpu->threads);
+    sgm__text_append(text, "elementwise steps: %s\n",
+                     cpu->vector->functions == NULL ? "interpreted: no AVX-512"
+                     : cpu->told                    ? "interpreted, as told"
+                     : cpu->interprets              ? "interpreted: the system lets no code be made"
+                                                    : "machine code");
+    sgm__text_append(text, "matrix products: %s\n", sgm__dense_text(cpu->dense));
+    sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
+}
+
+/* What has a kernel for float32 alone, and is not done element by element. */
+static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
+{
+    return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&
+           sgm__cpu_find_kernel(cpu, op, SGM_FLOAT32) != NULL;
+}
+
+static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
+{
+    const sgm__cpu *cpu = self;
+    if (sgm__cpu_find_kernel(cpu, op, dtype) != NULL)
+        return "kernel";
+    if (goes_through_float32(cpu, op, dtype))
+        return SGM__THROUGH_FLOAT32;
+    if (op->compose != NULL)
+        return "composed";
+    if (sgm__vector_find(cpu->vector, op, dtype, dtype) != NULL ||
+        sgm__vector_find(cpu->vector, op, dtype, SGM_BOOL) != NULL)
+        return "kernel";
+    bool known =
+        op->forward != NULL || op->scalar != NULL || (op->flags & (SGM_OP_VIEW | SGM_OP_SOURCE)) != 0;
+    return known ? "reference loop" : "none";
+}
+
+/* --- compiling --- */
+
+static void discard(void *self, void *compiled)
+{
+    (void)self;
+    executable *e = compiled;
+    if (e == NULL)
+        return;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        sgm__bound_free(e->steps[i].bound);
+        sgm__elementwise_free(e->steps[i].elementwise);
+        sgm__fused_free(e->steps[i].fused);
+        sgm__summed_free(e->steps[i].summed);
+        if (e->steps[i].plan != NULL && e->steps[i].kernel->discard != NULL)
+            e->steps[i].kernel->discard(e->steps[i].plan);
+        sgm__free(e->steps[i].plan);
+    }
+    sgm__free(e->steps);
+    sgm__free(e->flow);
+    sgm__free(e->arrays);
+    sgm__free(e->memory);
+    sgm__free_aligned(e->scratch);
+    sgm__code_unmap(e->code, e->code_size);
+    sgm__free(e);
+}
+
+static sgm_array array_of(const sgm__node *node)
+{
+    sgm_array array = {.dtype = node->type.dtype, .shape = node->type.shape};
+    memcpy(array.strides, node->place.strides, sizeof array.strides);
+    return array;
+}
+
+/* Arrays of the step's operands and of its result, from `*used` on. */
+static void add_arrays(executable *e, compiled_step *step, int32_t *used)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    step->first_array = *used;
+    for (int32_t k = 0; k < node->input_count; k++)
+        e->arrays[(*used)++] = array_of(&e->plan->nodes[e->plan->operands[node->first_input + k]]);
+    e->arrays[(*used)++] = array_of(node);
+}
+
+static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    sgm_array *arrays = e->arrays + step->first_array;
+    return (sgm__cpu_call){.cpu = cpu,
+                           .node = node,
+                           .inputs = arrays,
+                           .input_count = node->input_count,
+                           .output = arrays[node->input_count]};
+}
+
+static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_step *step, size_t *scratch)
+{
+    const sgm__node *node = &e->plan->nodes[step->node];
+    sgm__cpu_call *call = &step->call;
+    *call = call_of(cpu, e, step);
+    step->kernel = sgm__cpu_find_kernel(cpu, node->op, node->type.dtype);
+    if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(call))
+        step->kernel = NULL;
+    if (step->kernel == NULL && node->op->forward == NULL)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "operation %s for %s has no kernel on the cpu handler",
+                        node->op->name, sgm_dtype_name(node->type.dtype));
+    if (step->kernel != NULL && step->kernel->scratch != NULL)
+        *scratch = step->kernel->scratch(call);
+    if (step->kernel == NULL || step->kernel->plan == NULL)
+        return SGM_OK;
+    step->plan = sgm__calloc(1, step->kernel->plan_size);
+    if (step->plan == NULL)
+        return SGM_ERROR_MEMORY;
+    step->kernel->plan(call, step->plan);
+    call->plan = step->plan;
+    return SGM_OK;
+}
+
+static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm__assembler *assembler,
+                               int32_t *arrays, size_t *maximum)
+{
+    const sgm__step *step = &e->plan->steps[index];
+    compiled_step *to = &e->steps[index];
+    size_t scratch = 0;
+    to->partner = to->product = -1;
+    if (step->kind == SGM__STEP_ELEMENTWISE) {
+        SGM_TRY(sgm__elementwise_compile(cpu, e->plan, step, cpu->interprets ? NULL : assembler,
+                                         &to->elementwise));
+        SGM_TRY(sgm__bound_create(cpu, to->elementwise, &to->bound));
+        scratch = sgm__elementwise_scratch(to->elementwise);
+    } else {
+        to->node = e->plan->order[step->first];
+        add_arrays(e, to, arrays);
+        SGM_TRY(compile_kernel(cpu, e, to, &scratch));
+        to->done = sgm__cpu_is_put_together(e->plan, &e->plan->nodes[to->node]);
+    }
+    *maximum = scratch > *maximum ? scratch : *maximum;
+    return SGM_OK;
+}
+
+/* Products that can run together with their reader. */
+static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *maximum)
+{
+    for (int32_t i = 0; i < e->step_count; i++) {
+        const compiled_step *step = &e->steps[i];
+        int32_t reader = step->kernel != NULL ? sgm__fused_find(e->plan, i, step->kernel, &step->call) : -1;
+        if (reader < 0 || e->steps[reader].fused != NULL)
+            continue;
+        SGM_TRY(sgm__fused_create(cpu, e->plan, i, step->kernel, &step->call, e->steps[reader].elementwise,
+                                  &e->steps[reader].fused));
+        if (e->steps[reader].fused == NULL)
+            continue;
+        e->steps[i].partner = reader;
+        e->steps[reader].partner = i;
+        size_t scratch = sgm__fused_scratch(e->steps[reader].fused, cpu);
+        *maximum = scratch > *maximum ? scratch : *maximum;
+    }
+    return SGM_OK;
+}
+
+/* Sums that can run together with the step that makes what they add. */
+static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
+{
+    for (int32_t i = 1; i < e->step_count; i++) {
+        compiled_step *sum = &e->steps[i], *before = sum - 1;
+        if (sum->kernel != &sgm__cpu_reduce_sum || before->elementwise == NULL || before->bound != NULL ||
+            before->partner >= 0 || !sgm__summed_is_possible(e->plan, i))
+            continue;
+        SGM_TRY(sgm__summed_create(e->plan, &sum->call, before->elementwise, &sum->summed));
+        if (sum->summed == NULL)
+            continue;
+        sum->partner = i - 1;
+        before->partner = i;
+        compiled_step *product = i > 1 ? sum - 2 : NULL;
+        if (product != NULL && product->kernel == &sgm__cpu_matmul && product->partner < 0 &&
+            sgm__summed_add_product(cpu, e->plan, i, sum->summed)) {
+            product->partner = i;
+            sum->product = i - 2;
+        }
+        size_t scratch = sgm__summed_scratch(sum->summed, cpu);
+        *maximum = scratch > *maximum ? scratch : *maximum;
+    }
+    return SGM_OK;
+}
+
+/* The later one of two steps that can run together does both. */
+static bool leads(const compiled_step *step)
+{
+    return step->fused != NULL || step->summed != NULL;
+}
+
+static void note_spread(const executable *e, int32_t step, bool *spread)
+{
+    for (int32_t i = 0; i < e->plan->steps[step].count; i++)
+        spread[e->plan->order[e->plan->steps[step].first + i]] = true;
+}
+
+/* Decides for each step whether it is shared. */
+static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, bool *worth)
+{
+    bool unknown = cpu->shares_all;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        compiled_step *step = &e->steps[i];
+        if (step->partner >= 0 && !leads(step))
+            continue; /* counted with its reader */
+        int32_t partner = leads(step) ? step->partner : -1;
+        sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, step->product, spread);
+        bool known = sgm__cost_is_known(e->plan, i) && (partner < 0 || sgm__cost_is_known(e->plan, partner));
+        bool gains = cost.shared < cost.alone && step->bound == NULL;
+        step->alone = step->bound != NULL || (known && !gains && !cpu->shares_all);
+        unknown = unknown || (!known && gains);
+        e->cost.alone += cost.time;
+        e->cost.shared += gains ? cost.shared : cost.alone;
+        if (!step->alone)
+            note_spread(e, i, spread);
+    }
+    *worth = unknown || e->cost.shared < e->cost.alone * (1 - MINIMUM_GAIN);
+}
+
+/* Which steps may be under way together, if there are threads for it. */
+static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
+{
+    bool worth = false, *spread = sgm__calloc((size_t)e->plan->node_count + 1, sizeof *spread);
+    if (spread == NULL)
+        return SGM_ERROR_MEMORY;
+    choose_sharing(cpu, e, spread, &worth);
+    sgm__free(spread);
+    if (cpu->threads == 1 || !worth)
+        return SGM_OK;
+    e->flow = sgm__calloc((size_t)e->step_count + 1, sizeof *e->flow);
+    if (e->flow == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        const compiled_step *step = &e->steps[i];
+        bool left_out = step->partner >= 0 && !leads(step); /* its reader does it: nobody waits for it */
+        bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
+        e->flow[i].posts = posts && !left_out && !step->alone;
+        e->flow[i].partner = leads(step) ? step->partner : -1;
+        e->flow[i].product = step->product;
+    }
+    sgm__flow_plan(e->plan, e->flow);
+    return SGM_OK;
+}
+
+/* Steps that may be under way together have memory of their own, and so have those that are not. */
+static sgm_status give_scratch(executable *e, size_t bytes)
+{
+    size_t area = (bytes + PADDING + 63) / 64 * 64;
+    e->scratch = sgm__alloc_aligned(e->flow != NULL ? area * (SGM__FLOW_AREAS + 1) : area);
+    if (e->scratch == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < e->step_count; i++) {
+        compiled_step *step = &e->steps[i];
+        bool posts = e->flow != NULL && e->flow[i].posts;
+        step->scratch = e->scratch + (posts ? area * (size_t)(1 + e->flow[i].area) : 0);
+        step->call.scratch = step->scratch;
+    }
+    return SGM_OK;
+}
+
+/* Where the system gives no memory for code, steps are interpreted. */
+static void set_code(executable *e, const sgm__assembler *assembler)
+{
+    e->code = sgm__code_map(assembler, &e->code_size);
+    for (int32_t i = 0; i < e->step_count && e->code != NULL; i++)
+        if (e->steps[i].elementwise != NULL)
+            sgm__elementwise_set_code(e->steps[i].elementwise, e->code);
+}
+
+static sgm_status compile_steps(sgm__cpu *cpu, executable *e, sgm__assembler *assembler)
+{
+    int32_t arrays = 0;
+    size_t scratch = 0;
+    for (int32_t i = 0; i < e->step_count; i++)
+        SGM_TRY(compile_step(cpu, e, i, assembler, &arrays, &scratch));
+    set_code(e, assembler);
+    SGM_TRY(fuse_steps(cpu, e, &scratch));
+    SGM_TRY(fuse_sums(cpu, e, &scratch));
+    SGM_TRY(plan_flow(cpu, e));
+    return give_scratch(e, scratch);
+}
+
+static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
+{
+    executable *e = sgm__calloc(1, sizeof *e);
+    if (e == NULL)
+        return SGM_ERROR_MEMORY;
+    *e = (executable){.plan = plan};
+    e->steps = sgm__calloc((size_t)plan->step_count + 1, sizeof *e->steps);
+    e->arrays = sgm__calloc((size_t)plan->operand_count + (size_t)plan->node_count + 1, sizeof *e->arrays);
+    e->memory = sgm__calloc((size_t)plan->input_count + (size_t)plan->state_count + 2, sizeof *e->memory);
+    sgm_status status =
+        e->steps == NULL || e->arrays == NULL || e->memory == NULL ? SGM_ERROR_MEMORY : SGM_OK;
+    e->step_count = e->steps == NULL ? 0 : plan->step_count;
+    sgm__assembler assembler = {0};
+    if (status == SGM_OK)
+        status = compile_steps(self, e, &assembler);
+    sgm__assembler_free(&assembler);
+    if (status == SGM_OK)
+        *compiled = e;
+    else
+        discard(self, e);
+    return status;
+}
+
+/* --- where everything is --- */
+
+static bool same_memory(const executable *e, const sgm__memory *memory)
+{
+    size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
+    return e->memory[0] == memory->arena && e->memory[1] == memory->constants &&
+           memcmp(e->memory + 2, memory->inputs, inputs * sizeof(void *)) == 0 &&
+           memcmp(e->memory + 2 + inputs, memory->states, states * sizeof(void *)) == 0;
+}
+
+static void place_operands(const executable *e, compiled_step *step, const sgm__memory *memory)
+{
+    const sgm__plan *plan = e->plan;
+    const sgm__node *node = step->call.node;
+    for (int32_t k = 0; k < node->input_count; k++)
+        step->call.inputs[k].data =
+            sgm__place_address(&plan->nodes[plan->operands[node->first_input + k]].place, memory);
+    step->call.output.data = sgm__place_address(&node->place, memory);
+}
+
+/* Memory is the same in each run, but when another program needed a larger arena, or an input is shared. */
+static void place(executable *e, const sgm__memory *memory)
+{
+    size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
+    if (same_memory(e, memory))
+        return;
+    e->memory[0] = memory->arena;
+    e->memory[1] = memory->constants;
+    memcpy(e->memory + 2, memory->inputs, inputs * sizeof(void *));
+    memcpy(e->memory + 2 + inputs, memory->states, states * sizeof(void *));
+    for (int32_t i = 0; i < e->step_count; i++) {
+        if (e->steps[i].bound != NULL)
+            sgm__bound_place(e->steps[i].bound, memory);
+        else if (e->steps[i].elementwise == NULL)
+            place_operands(e, &e->steps[i], memory);
+    }
+}
+
+/* --- running --- */
+
+static sgm_status run_operation(const executable *e, compiled_step *step)
+{
+    const sgm__plan *plan = e->plan;
+    const sgm__node *node = step->call.node;
+    sgm_status status;
+    if (step->kernel != NULL)
+        status = step->kernel->run(&step->call);
+    else
+        status = node->op->forward(&(sgm_kernel_call){.inputs = step->call.inputs,
+                                                      .input_count = node->input_count,
+                                                      .output = step->call.output,
+                                                      .attributes = &node->attributes});
+    if (status == SGM_OK)
+        return SGM_OK;
+    char place[256];
+    return sgm__fail_within("%s", sgm__plan_describe(plan, step->node, place, sizeof place));
+}
+
+/* Before a step of a program with several threads: it waits for what it needs, or leaves that to the pool. */
+static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
+{
+    const sgm__flow *flow = &e->flow[index];
+    sgm__pool_alone(cpu->pool, false);
+    sgm__pool_needs(cpu->pool, flow->needs >= 0 ? e->steps[flow->needs].posted : 0);
+    if (!flow->posts)
+        sgm__pool_ready(cpu->pool);
+    sgm__pool_alone(cpu->pool, e->steps[index].alone);
+}
+
+/* What came before, be it only the way to this step, is counted with it: the sum is the whole. */
+static void note_time(const sgm__cpu *cpu, const compiled_step *step, int32_t index, bool together,
+                      sgm__step_time *times, double *since)
+{
+    sgm__pool_finish(cpu->pool);
+    double now = sgm__now();
+    times[index].seconds = now - *since;
+    *since = now;
+    if (together)
+        times[step->partner].with = index;
+    if (together && step->product >= 0)
+        times[step->product].with = index;
+}
+
+/* `times`: NULL, or of all steps. */
+static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memory *memory, int32_t first,
+                            int32_t count, sgm__step_time *times)
+{
+    sgm_status status = SGM_OK;
+    double since = times != NULL ? sgm__now() : 0;
+    for (int32_t i = first; i < first + count && status == SGM_OK; i++) {
+        compiled_step *step = &e->steps[i];
+        bool together = step->partner >= first && step->partner < first + count;
+        if (step->done || (together && !leads(step)))
+            continue; /* the latter is done by its reader */
+        if (e->flow != NULL)
+            begin_step(cpu, e, i);
+        if (together && step->summed != NULL)
+            sgm__summed_run(cpu, step->summed, step->product >= first, memory, step->scratch);
+        else if (together)
+            sgm__fused_run(cpu, e->plan, step->fused, memory, step->scratch);
+        else if (step->bound != NULL)
+            sgm__bound_run(step->bound, memory);
+        else if (step->elementwise != NULL)
+            sgm__elementwise_run(cpu, step->elementwise, memory, step->scratch);
+        else
+            status = run_operation(e, step);
+        if (step->partner >= 0 && !leads(step))
+            sgm__pool_finish(cpu->pool); /* its reader would have done it, but not in this run */
+        if (times != NULL)
+            note_time(cpu, step, i, together, times, &since);
+        step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;
+    }
+    return status;
+}
+
+static sgm_status run_part(void *self, void *compiled, const sgm__memory *memory, int32_t first,
+                           int32_t count, sgm__step_time *times)
+{
+    sgm__cpu *cpu = self;
+    pthread_mutex_lock(&cpu->busy);
+    uint64_t before = sgm__flush_begin(cpu->keeps_subnormals);
+    place(compiled, memory);
+    sgm__pool_alone(cpu->pool, ((const executable *)compiled)->flow == NULL);
+    sgm_status status = run_steps(cpu, compiled, memory, first, count, times);
+    sgm__pool_alone(cpu->pool, false);
+    sgm__pool_finish(cpu->pool);
+    sgm__flush_end(before);
+    pthread_mutex_unlock(&cpu->busy);
+    return status;
+}
+
+static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
+{
+    return run_part(self, compiled, memory, first, count, NULL);
+}
+
+static sgm_status run_and_time(void *self, void *compiled, const sgm__memory *memory, sgm__step_time *times)
+{
+    return run_part(self, compiled, memory, 0, ((const executable *)compiled)->step_count, times);
+}
+
+static void estimate(void *self, const void *compiled, sgm__estimate *to)
+{
+    const sgm__cpu *cpu = self;
+    const executable *e = compiled;
+    *to = (sgm__estimate){.threads = e->flow != NULL ? cpu->threads : 1,
+                          .of_threads = cpu->threads,
+                          .alone = e->cost.alone * 1e-9,
+                          .shared = e->cost.shared * 1e-9};
+}
+
+const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
+                                            .doc = "vector loops and threads of this computer",
+                                            .flags =
+                                                SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,
+                                            .open = open_cpu,
+                                            .close = close_cpu,
+                                            .describe = describe,
+                                            .bfloat16 = sgm__cpu_bfloat16,
+                                            .support = support,
+                                            .allocate = sgm__host_allocate,
+                                            .release = sgm__host_release,
+                                            .write = sgm__host_write,
+                                            .read = sgm__host_read,
+                                            .compile = compile,
+                                            .discard = discard,
+                                            .run = run,
+                                            .time = run_and_time,
+                                            .estimate = estimate,
+                                            .wait = sgm__host_wait};

@@ -1,0 +1,61 @@
+/* Which steps have to be done before a step begins.
+ *
+ * A few steps may be under way at a time, each with scratch memory of its own, so only those just before have
+ * to be looked at: whether one of the two writes what the other one reads or writes. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/run/program.h"
+
+/* Something in step `reader` is read or written where something in step `writer` is written. */
+static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reader)
+{
+    const sgm__step *w = &plan->steps[writer], *r = &plan->steps[reader];
+    for (int32_t i = 0; i < w->count; i++) {
+        const sgm__node *written = &plan->nodes[plan->order[w->first + i]];
+        for (int32_t k = 0; k < r->count; k++) {
+            const sgm__node *node = &plan->nodes[plan->order[r->first + k]];
+            bool touches = sgm__cpu_overlap(written, node);
+            for (int32_t o = 0; o < node->input_count && !touches; o++)
+                touches = sgm__cpu_overlap(written, &plan->nodes[plan->operands[node->first_input + o]]);
+            if (touches)
+                return true;
+        }
+    }
+    return false;
+}
+
+static bool conflict(const sgm__plan *plan, int32_t a, int32_t b)
+{
+    return a >= 0 && b >= 0 && (touches_written(plan, a, b) || touches_written(plan, b, a));
+}
+
+/* With the steps that they do, too. */
+static bool depend(const sgm__plan *plan, const sgm__flow *steps, int32_t a, int32_t b)
+{
+    const int32_t of_a[] = {a, steps[a].partner, steps[a].product};
+    const int32_t of_b[] = {b, steps[b].partner, steps[b].product};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            if (conflict(plan, of_a[i], of_b[k]))
+                return true;
+    return false;
+}
+
+void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps)
+{
+    int32_t under_way[SGM__FLOW_AREAS], next = 0; /* the newest steps that post, the oldest at `next` */
+    for (int32_t i = 0; i < SGM__FLOW_AREAS; i++)
+        under_way[i] = -1;
+    for (int32_t i = 0; i < plan->step_count; i++) {
+        steps[i].needs = under_way[next];
+        steps[i].area = next;
+        for (int32_t k = 1; k < SGM__FLOW_AREAS; k++) {
+            int32_t before = under_way[(next + k) % SGM__FLOW_AREAS];
+            if (before >= 0 && depend(plan, steps, before, i))
+                steps[i].needs = before;
+        }
+        if (!steps[i].posts)
+            continue;
+        under_way[next] = i;
+        next = (next + 1) % SGM__FLOW_AREAS;
+    }
+}

@@ -1,0 +1,271 @@
+/* A matrix product whose only reader is an elementwise step: computed block by block, so that the step finds
+ * each block in the second cache. Where the product is the gradient of many parameters and the step their
+ * update, it never reaches memory. The same with other kernels that compute their result in parts:
+ * convolutions before an activation, poolings' gradients before its gradient.
+ *
+ * The product then runs as late as its reader, so what it reads must still be there. The values are the same
+ * as without: each element is computed by the same operations. */
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/elementwise/step.h"
+#include "handlers/cpu/product/dense.h"
+#include "handlers/cpu/run/program.h"
+#include "ops/ops.h"
+
+#define BLOCK_BYTES (1 << 18)         /* of the product */
+#define MAXIMUM_RIGHT_BYTES (1 << 20) /* of b, which each block reads anew */
+#define MINIMUM_BYTES (1 << 18)       /* of the whole product: smaller ones stay in the cache anyway */
+
+struct sgm__fused {
+    sgm__product product;
+    int32_t left, right, result; /* nodes */
+    const sgm__elementwise *elementwise;
+    const sgm__cpu_kernel *kernel; /* NULL: a matrix product */
+    sgm__cpu_call call;
+    size_t kernel_bytes;  /* of scratch memory, before that of the threads */
+    int64_t rows, blocks; /* of a block; how many */
+    size_t block_bytes, product_bytes, thread_bytes;
+};
+
+/* --- compiling --- */
+
+/* Both have the same elements at the same places. */
+static bool lies_as(const sgm__node *a, const sgm__node *b)
+{
+    bool same = a->type.dtype == b->type.dtype && sgm_shape_equal(&a->type.shape, &b->type.shape) &&
+                a->place.offset == b->place.offset;
+    for (int32_t i = 0; i < a->type.shape.rank && same; i++)
+        same = a->place.strides[i] == b->place.strides[i];
+    return same;
+}
+
+/* A node of steps first .. last is written where `operand` lies; if it is `aligned`, the last step may write
+ * each element where it lies. */
+static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int32_t first, int32_t last,
+                           bool aligned)
+{
+    int32_t end = plan->steps[last].first + plan->steps[last].count;
+    for (int32_t i = plan->steps[first].first; i < end; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[i]];
+        bool in_place = aligned && i >= plan->steps[last].first && lies_as(node, operand);
+        if (sgm__cpu_overlap(node, operand) && !in_place)
+            return true;
+    }
+    return false;
+}
+
+static bool is_in_step(const sgm__plan *plan, int32_t node, int32_t step)
+{
+    for (int32_t i = 0; i < plan->steps[step].count; i++)
+        if (plan->order[plan->steps[step].first + i] == node)
+            return true;
+    return false;
+}
+
+/* The only step that reads `node`, and not through a view; -1 if there is no such one. */
+static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
+{
+    int32_t readers = 0, found = 0, reader = -1;
+    for (int32_t i = 0; i < plan->output_count; i++)
+        if (plan->outputs[i].node == node)
+            return -1;
+    for (int32_t i = 0; i < plan->node_count; i++)
+        for (int32_t k = 0; k < plan->nodes[i].input_count; k++)
+            readers += plan->operands[plan->nodes[i].first_input + k] == node;
+    for (int32_t s = after + 1; s < plan->step_count && reader < 0; s++)
+        for (int32_t i = 0; i < plan->steps[s].count; i++) {
+            const sgm__node *at = &plan->nodes[plan->order[plan->steps[s].first + i]];
+            for (int32_t k = 0; k < at->input_count; k++)
+                if (plan->operands[at->first_input + k] == node) {
+                    found++;
+                    reader = s;
+                }
+        }
+    return found == readers ? reader : -1;
+}
+
+static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm__node *result)
+{
+    int64_t size = (int64_t)sgm_dtype_size(result->type.dtype);
+    bool type = result->type.dtype == SGM_FLOAT32 || result->type.dtype == SGM_FLOAT64;
+    return type && result->type.shape.rank == 2 && left->type.shape.dims[1] > 0 &&
+           sgm_shape_elements(&right->type.shape) * size <= MAXIMUM_RIGHT_BYTES &&
+           sgm_shape_elements(&result->type.shape) * size >= MINIMUM_BYTES;
+}
+
+bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node)
+{
+    if (node->op != &sgm__op_matmul)
+        return false;
+    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
+    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
+    return is_worth_it(left, right, node);
+}
+
+static bool has_parts(const sgm__node *node, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
+{
+    int64_t maximum, size = (int64_t)sgm_dtype_size(node->type.dtype);
+    return kernel->parts != NULL && sgm_shape_elements(&node->type.shape) * size >= MINIMUM_BYTES &&
+           kernel->parts(call, &maximum) > 0;
+}
+
+int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
+                        const sgm__cpu_call *call)
+{
+    int32_t result = plan->order[plan->steps[step].first];
+    const sgm__node *node = &plan->nodes[result];
+    if (plan->steps[step].kind != SGM__STEP_KERNEL ||
+        (!sgm__fused_is_product(plan, node) && !has_parts(node, kernel, call)))
+        return -1;
+    int32_t reader = only_reader(plan, result, step);
+    if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE || is_in_step(plan, result, reader))
+        return -1;
+    for (int32_t i = 0; i < node->input_count; i++)
+        if (is_overwritten(plan, &plan->nodes[plan->operands[node->first_input + i]], step + 1, reader,
+                           kernel->aligned && i == 0))
+            return -1;
+    return reader;
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+/* Blocks of about BLOCK_BYTES, as many for each thread. */
+static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
+{
+    int64_t size = (int64_t)sgm_dtype_size(f->product.dtype), m = f->product.m;
+    int64_t rows = BLOCK_BYTES / (f->product.n * size);
+    rows = rows < 1 ? 1 : rows;
+    int64_t blocks = (m + rows - 1) / rows;
+    blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
+    f->rows = (m + blocks - 1) / blocks;
+    f->blocks = (m + f->rows - 1) / f->rows;
+    sgm__product block = f->product;
+    block.m = f->rows;
+    f->block_bytes = align((size_t)(f->rows * block.n * size));
+    f->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
+    f->thread_bytes = f->block_bytes + f->product_bytes + align(sgm__elementwise_buffers(f->elementwise));
+}
+
+sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
+{
+    const sgm__node *left = &plan->nodes[plan->operands[node->first_input]];
+    const sgm__node *right = &plan->nodes[plan->operands[node->first_input + 1]];
+    return (sgm__product){.dtype = left->type.dtype,
+                          .m = left->type.shape.dims[0],
+                          .n = right->type.shape.dims[1],
+                          .k = left->type.shape.dims[1],
+                          .a_row = left->place.strides[0],
+                          .a_column = left->place.strides[1],
+                          .b_row = right->place.strides[0],
+                          .b_column = right->place.strides[1],
+                          .c_row = right->type.shape.dims[1]};
+}
+
+static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
+{
+    int64_t maximum = 0;
+    f->kernel = kernel;
+    f->call = *call;
+    f->blocks = kernel->parts(call, &maximum);
+    f->block_bytes = align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64);
+    f->thread_bytes = f->block_bytes + align(sgm__elementwise_buffers(f->elementwise));
+    f->kernel_bytes = kernel->scratch != NULL ? align(kernel->scratch(call)) : 0;
+}
+
+sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
+                             const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
+                             const sgm__elementwise *elementwise, sgm__fused **fused)
+{
+    int32_t result = plan->order[plan->steps[step].first];
+    *fused = NULL;
+    /* Blocks of a product are whole rows; parts of other kernels may begin anywhere. */
+    const sgm_shape *shape = &plan->nodes[result].type.shape;
+    int64_t unit = kernel->parts != NULL ? 1 : shape->dims[shape->rank - 1];
+    if (!sgm__elementwise_has_parts(elementwise, result, unit))
+        return SGM_OK;
+    sgm__fused *f = sgm__calloc(1, sizeof *f);
+    if (f == NULL)
+        return SGM_ERROR_MEMORY;
+    *f = (sgm__fused){.result = result,
+                      .left = plan->operands[plan->nodes[result].first_input],
+                      .elementwise = elementwise};
+    if (kernel->parts != NULL) {
+        plan_parts(f, kernel, call);
+    } else {
+        f->right = plan->operands[plan->nodes[result].first_input + 1];
+        f->product = sgm__fused_product(plan, &plan->nodes[result]);
+        choose_blocks(f, cpu);
+    }
+    *fused = f;
+    return SGM_OK;
+}
+
+void sgm__fused_free(sgm__fused *fused)
+{
+    sgm__free(fused);
+}
+
+size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu)
+{
+    return fused->kernel_bytes + fused->thread_bytes * (size_t)cpu->threads;
+}
+
+/* --- running --- */
+
+typedef struct run {
+    const sgm__cpu *cpu;
+    const sgm__fused *f;
+    const sgm__memory *memory;
+    const unsigned char *a;
+    const void *b;
+    unsigned char *scratch;
+} run;
+
+static void run_block(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__fused *f = r->f;
+    unsigned char *block = r->scratch + (size_t)thread * f->thread_bytes;
+    sgm__product p = f->product;
+    int64_t first = index * f->rows, size = (int64_t)sgm_dtype_size(p.dtype);
+    p.m = p.m - first < f->rows ? p.m - first : f->rows;
+    p.a = r->a + first * p.a_row * size;
+    p.b = r->b;
+    p.c = block;
+    sgm__dense_run(r->cpu->dense, r->cpu->vector, NULL, &p, block + f->block_bytes);
+    sgm__elementwise_run_part(r->cpu, f->elementwise, r->memory, block + f->block_bytes + f->product_bytes,
+                              first * p.n, (first + p.m) * p.n, f->result, block);
+}
+
+static void run_part(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__fused *f = r->f;
+    unsigned char *block = r->scratch + f->kernel_bytes + (size_t)thread * f->thread_bytes;
+    int64_t first, last;
+    f->kernel->part(&f->call, index, thread, block, &first, &last);
+    sgm__elementwise_run_part(r->cpu, f->elementwise, r->memory, block + f->block_bytes, first, last,
+                              f->result, block);
+}
+
+void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
+                    unsigned char *scratch)
+{
+    run r = {.cpu = cpu, .f = fused, .memory = memory, .scratch = scratch};
+    if (fused->kernel != NULL) {
+        int32_t first = fused->call.node->first_input;
+        for (int32_t i = 0; i < fused->call.input_count; i++)
+            fused->call.inputs[i].data =
+                sgm__place_address(&plan->nodes[plan->operands[first + i]].place, memory);
+        fused->call.scratch = scratch;
+        if (fused->kernel->begin != NULL)
+            fused->kernel->begin(&fused->call);
+        sgm__pool_post(cpu->pool, fused->blocks, run_part, &r, sizeof r);
+        return;
+    }
+    r.a = sgm__place_address(&plan->nodes[fused->left].place, memory);
+    r.b = sgm__place_address(&plan->nodes[fused->right].place, memory);
+    sgm__pool_post(cpu->pool, fused->blocks, run_block, &r, sizeof r);
+}

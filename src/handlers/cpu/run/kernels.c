@@ -1,0 +1,47 @@
+/* The table of kernels: one row for each operation that has a faster way than its plain loop. */
+#include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/cpu.h"
+#include "handlers/cpu/product/matmul.h"
+#include "handlers/cpu/run/program.h"
+
+static const sgm__cpu_kernel *const kernels[] = {
+    &sgm__cpu_matmul,
+    &sgm__cpu_convolution,
+    &sgm__cpu_convolution_input_gradient,
+    &sgm__cpu_convolution_weights_gradient,
+    &sgm__cpu_max_pooling,
+    &sgm__cpu_max_pooling_gradient,
+    &sgm__cpu_average_pooling,
+    &sgm__cpu_average_pooling_gradient,
+    &sgm__cpu_reduce_sum,
+    &sgm__cpu_reduce_max,
+    &sgm__cpu_reduce_min,
+    &sgm__cpu_softmax,
+    &sgm__cpu_log_softmax,
+    &sgm__cpu_softmax_cross_entropy,
+    &sgm__cpu_softmax_cross_entropy_gradient,
+    &sgm__cpu_self_attention,
+    &sgm__cpu_self_attention_gradient,
+    &sgm__cpu_layer_norm,
+    &sgm__cpu_layer_norm_gradient,
+    &sgm__cpu_rms_norm,
+    &sgm__cpu_rms_norm_gradient,
+    &sgm__cpu_concatenate,
+    &sgm__cpu_pad,
+    &sgm__cpu_gather,
+    &sgm__cpu_scatter_add,
+    &sgm__cpu_arg_max,
+    &sgm__cpu_arg_min,
+    &sgm__cpu_accuracy,
+    &sgm__cpu_random_uniform,
+};
+
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
+{
+    if (cpu->onednn != NULL && op == sgm__cpu_matmul_bfloat16.op && sgm__cpu_matmul_bfloat16.takes(dtype))
+        return &sgm__cpu_matmul_bfloat16;
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
+        if (kernels[i]->op == op && kernels[i]->takes(dtype))
+            return kernels[i];
+    return NULL;
+}

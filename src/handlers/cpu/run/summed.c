@@ -1,0 +1,226 @@
+/* A sum together with the elementwise step that makes what it adds up (the squares of a gradient, the
+ * products of a dot product): part by part, so that each part is added while it is in the cache, and what
+ * only the sum reads never gets to memory. Where the step reads the result of a product, blocks of that are
+ * computed with it. The parts of the sum and their order are those of the sum alone, and so are the bits. */
+#include "handlers/cpu/elementwise/elementwise.h"
+#include "handlers/cpu/elementwise/step.h"
+#include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/product/dense.h"
+#include "handlers/cpu/run/program.h"
+#include "ops/ops.h"
+
+#define MINIMUM_ELEMENTS 4096 /* fewer stay in the first cache anyway */
+#define BLOCK_BYTES (1 << 18) /* of a product */
+
+struct sgm__summed {
+    const sgm__elementwise *elementwise;
+    sgm__cpu_call call; /* of the sum */
+    int32_t terms;      /* node */
+    bool moved;         /* only the sum reads the terms */
+    int64_t parts;
+    const sgm__node *made; /* the product's result; NULL: without one */
+    sgm__product product;
+    int64_t parts_at_once;
+    size_t product_bytes;
+    size_t block_bytes, thread_bytes, partial_bytes;
+};
+
+/* --- compiling --- */
+
+static bool is_made_in(const sgm__plan *plan, int32_t node, int32_t step)
+{
+    for (int32_t i = 0; i < plan->steps[step].count; i++)
+        if (plan->order[plan->steps[step].first + i] == node)
+            return true;
+    return false;
+}
+
+static bool is_read_once(const sgm__plan *plan, int32_t node)
+{
+    int32_t readers = 0;
+    for (int32_t i = 0; i < plan->operand_count; i++)
+        readers += plan->operands[i] == node;
+    for (int32_t i = 0; i < plan->output_count; i++)
+        readers += plan->outputs[i].node == node;
+    return readers == 1;
+}
+
+/* The sum, of which parts may be ready before others are begun, lies where the step reads or writes. */
+static bool is_in_the_way(const sgm__plan *plan, const sgm__node *sum, int32_t step)
+{
+    for (int32_t i = 0; i < plan->steps[step].count; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[plan->steps[step].first + i]];
+        bool overlaps = sgm__cpu_overlap(sum, node);
+        for (int32_t k = 0; k < node->input_count && !overlaps; k++)
+            overlaps = sgm__cpu_overlap(sum, &plan->nodes[plan->operands[node->first_input + k]]);
+        if (overlaps)
+            return true;
+    }
+    return false;
+}
+
+bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
+{
+    const sgm__node *sum = &plan->nodes[plan->order[plan->steps[step].first]];
+    if (step == 0 || sum->op != &sgm__op_reduce_sum || plan->steps[step - 1].kind != SGM__STEP_ELEMENTWISE)
+        return false;
+    int32_t terms = plan->operands[sum->first_input];
+    const sgm__node *node = &plan->nodes[terms];
+    return node->place.store == SGM__STORE_ARENA && is_made_in(plan, terms, step - 1) &&
+           sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
+}
+
+static size_t align(size_t bytes)
+{
+    return (bytes + 63) / 64 * 64;
+}
+
+sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
+                              const sgm__elementwise *elementwise, sgm__summed **summed)
+{
+    int64_t maximum, unit, parts = sgm__cpu_sum_parts(call, &maximum, &unit);
+    int32_t terms = plan->operands[call->node->first_input];
+    *summed = NULL;
+    if (parts == 0 || !sgm__elementwise_makes(elementwise, terms) ||
+        !sgm__elementwise_has_parts(elementwise, terms, unit))
+        return SGM_OK;
+    sgm__summed *s = sgm__calloc(1, sizeof *s);
+    if (s == NULL)
+        return SGM_ERROR_MEMORY;
+    *s = (sgm__summed){.elementwise = elementwise, .call = *call, .terms = terms, .parts = parts};
+    s->moved = is_read_once(plan, terms);
+    s->block_bytes = s->moved ? align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
+    s->thread_bytes = s->block_bytes + align(sgm__elementwise_buffers(elementwise));
+    s->partial_bytes = align((size_t)parts * sizeof(double));
+    *summed = s;
+    return SGM_OK;
+}
+
+/* The elementwise step writes where the product's operand lies. What only the sum reads is not written, and
+ * the sum is, of one number, when all products are done. */
+static bool is_overwritten(const sgm__plan *plan, const sgm__summed *s, const sgm__node *operand,
+                           int32_t step)
+{
+    for (int32_t i = 0; i < plan->steps[step].count; i++) {
+        int32_t node = plan->order[plan->steps[step].first + i];
+        if ((node != s->terms || !s->moved) && sgm__cpu_overlap(&plan->nodes[node], operand))
+            return true;
+    }
+    return false;
+}
+
+bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed)
+{
+    int32_t made = plan->order[plan->steps[step - 2].first];
+    const sgm__node *node = &plan->nodes[made];
+    const sgm_shape *shape = &plan->nodes[summed->terms].type.shape;
+    if (!sgm__fused_is_product(plan, node) || node->place.store != SGM__STORE_ARENA ||
+        !sgm_shape_equal(&node->type.shape, shape) || summed->call.output.shape.rank != 0 ||
+        !sgm__elementwise_has_parts(summed->elementwise, made, shape->dims[1]))
+        return false;
+    for (int32_t k = 0; k < 2; k++)
+        if (is_overwritten(plan, summed, &plan->nodes[plan->operands[node->first_input + k]], step - 1))
+            return false;
+    int64_t maximum, unit, row = shape->dims[1] * (int64_t)sgm_dtype_size(node->type.dtype);
+    sgm__cpu_sum_parts(&summed->call, &maximum, &unit);
+    if (unit != shape->dims[1])
+        return false;
+    int64_t at_once = BLOCK_BYTES / (maximum / unit * row);
+    at_once = at_once > 1 ? at_once : 1;
+    int64_t blocks = (summed->parts + at_once - 1) / at_once;
+    blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
+    summed->parts_at_once = (summed->parts + blocks - 1) / blocks;
+    summed->made = node;
+    summed->product = sgm__fused_product(plan, node);
+    sgm__product block = summed->product;
+    block.m = summed->parts_at_once * (maximum / unit);
+    summed->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
+    summed->thread_bytes += summed->product_bytes;
+    return true;
+}
+
+void sgm__summed_free(sgm__summed *summed)
+{
+    sgm__free(summed);
+}
+
+size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu)
+{
+    return summed->partial_bytes + summed->thread_bytes * (size_t)cpu->threads;
+}
+
+/* --- running --- */
+
+typedef struct run {
+    const sgm__cpu *cpu;
+    const sgm__summed *s;
+    const sgm__memory *memory;
+    unsigned char *scratch, *result;
+    sgm__product product;
+} run;
+
+static void run_part(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__summed *s = r->s;
+    const sgm__node *node = &s->elementwise->plan->nodes[s->terms];
+    unsigned char *block = r->scratch + s->partial_bytes + (size_t)thread * s->thread_bytes;
+    unsigned char *buffers = block + s->block_bytes;
+    int64_t first, last;
+    sgm__cpu_sum_range(&s->call, index, &first, &last);
+    if (!s->moved)
+        block =
+            sgm__place_address(&node->place, r->memory) + first * (int64_t)sgm_dtype_size(node->type.dtype);
+    sgm__elementwise_run_part(r->cpu, s->elementwise, r->memory, buffers, first, last, s->terms, block);
+    sgm__cpu_sum_part(&s->call, index, block, (double *)(void *)r->scratch, r->result);
+}
+
+/* Rows of the product, then the parts that they make. */
+static void run_block(void *context, int64_t index, int32_t thread)
+{
+    const run *r = context;
+    const sgm__summed *s = r->s;
+    int64_t part = index * s->parts_at_once, end = part + s->parts_at_once, first, last, unused;
+    end = end < s->parts ? end : s->parts;
+    if (part >= end)
+        return;
+    sgm__cpu_sum_range(&s->call, part, &first, &unused);
+    sgm__cpu_sum_range(&s->call, end - 1, &unused, &last);
+    sgm__product p = r->product;
+    int64_t row = first / p.n, size = (int64_t)sgm_dtype_size(p.dtype);
+    p.m = last / p.n - row;
+    p.a = (const unsigned char *)p.a + row * p.a_row * size;
+    p.c = (unsigned char *)p.c + first * size;
+    unsigned char *own = r->scratch + s->partial_bytes + (size_t)thread * s->thread_bytes;
+    sgm__dense_run(r->cpu->dense, r->cpu->vector, NULL, &p, own + s->thread_bytes - s->product_bytes);
+    for (; part < end; part++)
+        run_part(context, part, thread);
+}
+
+static void end_sum(void *context, int64_t index, int32_t thread)
+{
+    (void)index;
+    (void)thread;
+    const run *r = context;
+    sgm__cpu_sum_end(&r->s->call, r->s->parts, (const double *)(const void *)r->scratch, r->result);
+}
+
+void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool product, const sgm__memory *memory,
+                     unsigned char *scratch)
+{
+    run r = {.cpu = cpu, .s = summed, .memory = memory, .scratch = scratch};
+    r.result = sgm__place_address(&summed->call.node->place, memory);
+    if (product) {
+        const sgm__plan *plan = summed->elementwise->plan;
+        const int32_t *operands = plan->operands + summed->made->first_input;
+        r.product = summed->product;
+        r.product.a = sgm__place_address(&plan->nodes[operands[0]].place, memory);
+        r.product.b = sgm__place_address(&plan->nodes[operands[1]].place, memory);
+        r.product.c = sgm__place_address(&summed->made->place, memory);
+        int64_t blocks = (summed->parts + summed->parts_at_once - 1) / summed->parts_at_once;
+        sgm__pool_post(cpu->pool, blocks, run_block, &r, sizeof r);
+    } else {
+        sgm__pool_post(cpu->pool, summed->parts, run_part, &r, sizeof r);
+    }
+    sgm__pool_post(cpu->pool, 1, end_sum, &r, sizeof r);
+}

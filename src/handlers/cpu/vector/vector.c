@@ -1,0 +1,233 @@
+/* Choice of the instruction set, and loops that are the same for all. */
+#include "handlers/cpu/vector/vector.h"
+
+#include "ops/ops.h"
+
+#include <math.h>
+
+/* --- plain loops: libm in double precision, integers, bool --- */
+
+#define UNARY(name, type, result, formula)                                                                   \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
+    {                                                                                                        \
+        const type *a = in[0];                                                                               \
+        int64_t at = SGM__MOVES(still, 0);                                                                   \
+        result *to = out;                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            type x = a[i & at];                                                                              \
+            to[i] = (result)(formula);                                                                       \
+        }                                                                                                    \
+    }
+#define BINARY(name, type, result, formula)                                                                  \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
+    {                                                                                                        \
+        const type *a = in[0], *b = in[1];                                                                   \
+        int64_t at_a = SGM__MOVES(still, 0), at_b = SGM__MOVES(still, 1);                                    \
+        result *to = out;                                                                                    \
+        for (int64_t i = 0; i < n; i++) {                                                                    \
+            type x = a[i & at_a], y = b[i & at_b];                                                           \
+            to[i] = (result)(formula);                                                                       \
+        }                                                                                                    \
+    }
+#define SELECT(name, type)                                                                                   \
+    static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
+    {                                                                                                        \
+        const uint8_t *condition = in[0];                                                                    \
+        const type *a = in[1], *b = in[2];                                                                   \
+        int64_t at_c = SGM__MOVES(still, 0), at_a = SGM__MOVES(still, 1), at_b = SGM__MOVES(still, 2);       \
+        type *to = out;                                                                                      \
+        for (int64_t i = 0; i < n; i++)                                                                      \
+            to[i] = condition[i & at_c] != 0 ? a[i & at_a] : b[i & at_b];                                    \
+    }
+
+/* operations of floats from libm: name, function in double, in float */
+#define LIBM_LIST(X)                                                                                         \
+    X(sin, sin, sinf)                                                                                        \
+    X(cos, cos, cosf)                                                                                        \
+    X(tan, tan, tanf)                                                                                        \
+    X(asin, asin, asinf)                                                                                     \
+    X(acos, acos, acosf)                                                                                     \
+    X(atan, atan, atanf)
+/* in double only: single precision has vectors */
+#define LIBM_DOUBLE_LIST(X)                                                                                  \
+    X(exp, exp)                                                                                              \
+    X(log, log)                                                                                              \
+    X(log1p, log1p)                                                                                          \
+    X(tanh, tanh)                                                                                            \
+    X(erf, erf)
+#define DEFINE_LIBM(name, in_double, in_float)                                                               \
+    UNARY(name##_f64, double, double, in_double(x))                                                          \
+    UNARY(name##_f32, float, float, in_float(x))
+#define DEFINE_LIBM_DOUBLE(name, in_double) UNARY(name##_f64, double, double, in_double(x))
+LIBM_LIST(DEFINE_LIBM)
+LIBM_DOUBLE_LIST(DEFINE_LIBM_DOUBLE)
+UNARY(sign_f32, float, float, (float)((x > 0) - (x < 0)))
+UNARY(sign_f64, double, double, (x > 0) - (x < 0))
+BINARY(power_f32, float, float, powf(x, y))
+BINARY(power_f64, double, double, pow(x, y))
+
+/* int64 wraps around; results of int32 stay within its limits. */
+static inline int32_t limit(int64_t x)
+{
+    return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x);
+}
+BINARY(add_i64, uint64_t, uint64_t, x + y)
+BINARY(subtract_i64, uint64_t, uint64_t, x - y)
+BINARY(multiply_i64, uint64_t, uint64_t, x *y)
+BINARY(add_i32, int32_t, int32_t, limit((int64_t)x + y))
+BINARY(subtract_i32, int32_t, int32_t, limit((int64_t)x - y))
+BINARY(multiply_i32, int32_t, int32_t, limit((int64_t)x *y))
+
+#define DEFINE_ORDER(suffix, type)                                                                           \
+    BINARY(maximum_##suffix, type, type, x >= y ? x : y)                                                     \
+    BINARY(minimum_##suffix, type, type, x <= y ? x : y)                                                     \
+    BINARY(equal_##suffix, type, uint8_t, x == y)                                                            \
+    BINARY(not_equal_##suffix, type, uint8_t, x != y)                                                        \
+    BINARY(less_##suffix, type, uint8_t, x < y)                                                              \
+    BINARY(less_equal_##suffix, type, uint8_t, x <= y)                                                       \
+    BINARY(greater_##suffix, type, uint8_t, x > y)                                                           \
+    BINARY(greater_equal_##suffix, type, uint8_t, x >= y)
+DEFINE_ORDER(i32, int32_t)
+DEFINE_ORDER(i64, int64_t)
+DEFINE_ORDER(u8, uint8_t)
+UNARY(logical_not_b, uint8_t, uint8_t, x == 0)
+BINARY(logical_and_b, uint8_t, uint8_t, (x != 0) & (y != 0))
+BINARY(logical_or_b, uint8_t, uint8_t, (x != 0) | (y != 0))
+SELECT(select_8, uint8_t)
+SELECT(select_32, int32_t)
+SELECT(select_64, int64_t)
+UNARY(cast_u8_f32, uint8_t, float, x)
+UNARY(cast_u8_f64, uint8_t, double, x)
+UNARY(cast_i32_f32, int32_t, float, x)
+UNARY(cast_i32_f64, int32_t, double, x)
+UNARY(cast_i64_f32, int64_t, float, x)
+UNARY(cast_i64_f64, int64_t, double, x)
+UNARY(cast_u8_i64, uint8_t, int64_t, x)
+UNARY(cast_i32_i64, int32_t, int64_t, x)
+UNARY(cast_f32_f64, float, double, x)
+UNARY(cast_f64_f32, double, float, x)
+UNARY(cast_bool_f32, uint8_t, float, x != 0)
+UNARY(cast_bool_f64, uint8_t, double, x != 0)
+UNARY(cast_bool_i64, uint8_t, int64_t, x != 0)
+UNARY(cast_bool_u8, uint8_t, uint8_t, x != 0)
+
+#define LIBM_ENTRIES(name, in_double, in_float)                                                              \
+    {&sgm__op_##name, SGM_FLOAT64, SGM_FLOAT64, name##_f64},                                                 \
+        {&sgm__op_##name, SGM_FLOAT32, SGM_FLOAT32, name##_f32},
+#define LIBM_DOUBLE_ENTRIES(name, in_double) {&sgm__op_##name, SGM_FLOAT64, SGM_FLOAT64, name##_f64},
+#define ORDER_ENTRIES(type, suffix)                                                                          \
+    {&sgm__op_maximum, SGM_##type, SGM_##type, maximum_##suffix},                                            \
+        {&sgm__op_minimum, SGM_##type, SGM_##type, minimum_##suffix},                                        \
+        {&sgm__op_equal, SGM_##type, SGM_BOOL, equal_##suffix},                                              \
+        {&sgm__op_not_equal, SGM_##type, SGM_BOOL, not_equal_##suffix},                                      \
+        {&sgm__op_less, SGM_##type, SGM_BOOL, less_##suffix},                                                \
+        {&sgm__op_less_equal, SGM_##type, SGM_BOOL, less_equal_##suffix},                                    \
+        {&sgm__op_greater, SGM_##type, SGM_BOOL, greater_##suffix},                                          \
+        {&sgm__op_greater_equal, SGM_##type, SGM_BOOL, greater_equal_##suffix},
+
+static const sgm__vector_entry entries[] = {
+    LIBM_LIST(LIBM_ENTRIES) LIBM_DOUBLE_LIST(LIBM_DOUBLE_ENTRIES) ORDER_ENTRIES(INT32, i32)
+        ORDER_ENTRIES(INT64, i64) ORDER_ENTRIES(UINT8, u8){&sgm__op_sign, SGM_FLOAT32, SGM_FLOAT32, sign_f32},
+    {&sgm__op_sign, SGM_FLOAT64, SGM_FLOAT64, sign_f64},
+    {&sgm__op_power, SGM_FLOAT32, SGM_FLOAT32, power_f32},
+    {&sgm__op_power, SGM_FLOAT64, SGM_FLOAT64, power_f64},
+    {&sgm__op_add, SGM_INT64, SGM_INT64, add_i64},
+    {&sgm__op_subtract, SGM_INT64, SGM_INT64, subtract_i64},
+    {&sgm__op_multiply, SGM_INT64, SGM_INT64, multiply_i64},
+    {&sgm__op_add, SGM_INT32, SGM_INT32, add_i32},
+    {&sgm__op_subtract, SGM_INT32, SGM_INT32, subtract_i32},
+    {&sgm__op_multiply, SGM_INT32, SGM_INT32, multiply_i32},
+    {&sgm__op_logical_not, SGM_BOOL, SGM_BOOL, logical_not_b},
+    {&sgm__op_logical_and, SGM_BOOL, SGM_BOOL, logical_and_b},
+    {&sgm__op_logical_or, SGM_BOOL, SGM_BOOL, logical_or_b},
+    {&sgm__op_select, SGM_BOOL, SGM_BOOL, select_8},
+    {&sgm__op_select, SGM_UINT8, SGM_UINT8, select_8},
+    {&sgm__op_select, SGM_INT32, SGM_INT32, select_32},
+    {&sgm__op_select, SGM_INT64, SGM_INT64, select_64},
+    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT32, cast_bool_f32},
+    {&sgm__op_cast, SGM_UINT8, SGM_FLOAT32, cast_u8_f32},
+    {&sgm__op_cast, SGM_BOOL, SGM_FLOAT64, cast_bool_f64},
+    {&sgm__op_cast, SGM_UINT8, SGM_FLOAT64, cast_u8_f64},
+    {&sgm__op_cast, SGM_INT32, SGM_FLOAT32, cast_i32_f32},
+    {&sgm__op_cast, SGM_INT32, SGM_FLOAT64, cast_i32_f64},
+    {&sgm__op_cast, SGM_INT64, SGM_FLOAT32, cast_i64_f32},
+    {&sgm__op_cast, SGM_INT64, SGM_FLOAT64, cast_i64_f64},
+    {&sgm__op_cast, SGM_BOOL, SGM_INT64, cast_bool_i64},
+    {&sgm__op_cast, SGM_UINT8, SGM_INT64, cast_u8_i64},
+    {&sgm__op_cast, SGM_INT32, SGM_INT64, cast_i32_i64},
+    {&sgm__op_cast, SGM_FLOAT32, SGM_FLOAT64, cast_f32_f64},
+    {&sgm__op_cast, SGM_FLOAT64, SGM_FLOAT32, cast_f64_f32},
+    {&sgm__op_cast, SGM_BOOL, SGM_UINT8, cast_bool_u8},
+};
+
+/* --- choice --- */
+
+const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here)
+{
+    *runs_here = true;
+#if defined(__x86_64__)
+    __builtin_cpu_init();
+    if (index == 1) {
+        *runs_here = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+        return &sgm__vector_avx2;
+    }
+    if (index == 2) {
+        *runs_here = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+                     __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
+        return &sgm__vector_avx512;
+    }
+#elif defined(__aarch64__)
+    if (index == 1)
+        return &sgm__vector_neon;
+#endif
+    return index == 0 ? &sgm__vector_portable : NULL;
+}
+
+const sgm__vector *sgm__vector_best(void)
+{
+    const sgm__vector *best = NULL, *candidate;
+    bool runs_here;
+    for (int32_t i = 0; (candidate = sgm__vector_at(i, &runs_here)) != NULL; i++)
+        best = runs_here ? candidate : best;
+    return best;
+}
+
+const sgm__vector *sgm__vector_named(const char *name)
+{
+    const sgm__vector *candidate;
+    bool runs_here, known = false;
+    for (int32_t i = 0; (candidate = sgm__vector_at(i, &runs_here)) != NULL; i++) {
+        if (strcmp(candidate->name, name) != 0)
+            continue;
+        if (runs_here)
+            return candidate;
+        known = true;
+    }
+    if (known)
+        sgm_fail(SGM_ERROR_UNSUPPORTED, "instructions is '%s', which this processor has not", name);
+    else
+        sgm_fail(SGM_ERROR_ARGUMENT,
+                 "instructions is '%s'; give \"portable\", or on x86 \"avx2\" or \"avx512\", on ARM \"neon\"",
+                 name);
+    return NULL;
+}
+
+static sgm__vector_function find(const sgm__vector_entry *table, size_t count, const sgm_op *op,
+                                 sgm_dtype from, sgm_dtype to)
+{
+    for (size_t i = 0; i < count; i++)
+        if (table[i].op == op && table[i].from == from && table[i].to == to)
+            return table[i].function;
+    return NULL;
+}
+
+sgm__vector_function sgm__vector_find(const sgm__vector *vector, const sgm_op *op, sgm_dtype from,
+                                      sgm_dtype to)
+{
+    sgm__vector_function fast =
+        vector->approximate ? find(vector->fast_entries, (size_t)vector->fast_count, op, from, to) : NULL;
+    if (fast != NULL)
+        return fast;
+    sgm__vector_function found = find(vector->entries, (size_t)vector->entry_count, op, from, to);
+    return found != NULL ? found : find(entries, sizeof entries / sizeof *entries, op, from, to);
+}

@@ -1,0 +1,387 @@
+/* Sums, largest and smallest: a work-item for each result where neighbouring results are read side by side,
+ * else a group with a tree. Where results are few, their elements are divided, and the parts are put together
+ * in a second pass: always in the same order. */
+#include "handlers/device/code/code_internal.h"
+
+#define MINIMUM_PART 64 /* elements that are worth a work-item of their own */
+#define MAXIMUM_PARTS 256
+#define LANES 16 /* on a computer's own processor */
+#define SHORT 16 /* elements that one work-item reads one by one */
+
+typedef struct reduction {
+    int32_t node, operand;
+    sgm_dtype dtype;
+    const char *type, *begin;      /* what is computed in; what nothing gives */
+    sgm__source_walk outer, inner; /* axes that stay and that go */
+    int64_t results, elements;
+    bool side_by_side; /* results are, rather than the elements of one */
+    int64_t parts, part, scratch;
+} reduction;
+
+/* --- what is done with two of them --- */
+
+static const char *first_value(const sgm_op *op, sgm_dtype dtype)
+{
+    bool largest = op == &sgm__op_reduce_max;
+    if (op == &sgm__op_reduce_sum)
+        return "0";
+    switch ((int)dtype) {
+    case SGM_INT64:
+        return largest ? "INT64_MIN" : "INT64_MAX";
+    case SGM_INT32:
+        return largest ? "(-2147483647 - 1)" : "2147483647";
+    case SGM_BOOL:
+    case SGM_UINT8:
+        return largest ? "0" : "255";
+    default:
+        return largest ? "-INFINITY" : "INFINITY";
+    }
+}
+
+/* "a = a and b put together;" */
+static void put_together(sgm__device_render *r, const reduction *d, const char *a, const char *b)
+{
+    const sgm_op *op = sgm__device_node(r, d->node)->op;
+    const char *sign = op == &sgm__op_reduce_max ? ">" : "<";
+    if (op == &sgm__op_reduce_sum)
+        sgm__source_line(&r->writer, "%s += %s;", a, b);
+    else if (sgm_dtype_is_float(d->dtype)) /* NaN comes before all numbers */
+        sgm__source_line(&r->writer, "%s = %s %s %s || %s != %s ? %s : %s;", a, b, sign, a, b, b, b, a);
+    else
+        sgm__source_line(&r->writer, "%s = %s %s %s ? %s : %s;", a, b, sign, a, b, a);
+}
+
+/* --- axes --- */
+
+/* Axes of the operand by `mask`, those that are walked through in one go made one. `to` are the result's
+ * strides by the operand's axes; NULL: they do not matter. */
+static sgm__source_walk merged(const sgm__node *x, uint32_t mask, const int64_t *to, int64_t *count)
+{
+    sgm__source_walk walk = {0};
+    *count = 1;
+    for (int32_t i = 0, last = -1; i < x->type.shape.rank; i++) {
+        int64_t size = x->type.shape.dims[i];
+        if ((mask >> i & 1) == 0 || size == 1)
+            continue;
+        bool same = last >= 0 && x->place.strides[last] == x->place.strides[i] * size &&
+                    (to == NULL || to[last] == to[i] * size);
+        if (same)
+            walk.sizes[walk.count - 1] *= size;
+        else
+            walk.sizes[walk.count++] = size;
+        walk.axes[walk.count - 1] = last = i;
+        *count *= size;
+    }
+    if (*count == 0) /* there is no element to find */
+        walk.count = 0;
+    return walk;
+}
+
+static int64_t last_stride(const sgm__node *x, const sgm__source_walk *walk)
+{
+    return walk->count > 0 ? x->place.strides[walk->axes[walk->count - 1]] : INT64_MAX;
+}
+
+static reduction measure(const sgm__device_render *r, int32_t number)
+{
+    const sgm__node *node = sgm__device_node(r, number), *x = sgm__device_operand(r, number, 0);
+    uint32_t mask = (uint32_t)node->attributes.integers[0];
+    int64_t to[SGM_MAX_RANK] = {0};
+    for (int32_t i = 0, place = 0; i < x->type.shape.rank; i++) {
+        bool goes = (mask >> i & 1) != 0;
+        to[i] = goes ? 0 : node->place.strides[place];
+        place += !goes || node->attributes.integers[1] != 0;
+    }
+    reduction d = {.node = number,
+                   .operand = sgm__source_operand(&r->writer, number, 0),
+                   .dtype = node->type.dtype,
+                   .type = node->op == &sgm__op_reduce_sum
+                               ? sgm__source_sum_type(&r->writer, node->type.dtype)
+                               : sgm__source_type(&r->writer, node->type.dtype),
+                   .begin = first_value(node->op, node->type.dtype),
+                   .parts = 1};
+    d.outer = merged(x, ~mask, to, &d.results);
+    d.inner = merged(x, mask, NULL, &d.elements);
+    d.side_by_side = last_stride(x, &d.outer) < last_stride(x, &d.inner);
+    d.part = d.elements;
+    return d;
+}
+
+static void divide(reduction *d, int64_t parts, int64_t multiple)
+{
+    int64_t maximum = d->elements / MINIMUM_PART < MAXIMUM_PARTS ? d->elements / MINIMUM_PART : MAXIMUM_PARTS;
+    parts = parts < maximum ? parts : maximum;
+    if (parts <= 1)
+        return;
+    d->part = ((d->elements + parts - 1) / parts + multiple - 1) / multiple * multiple;
+    d->parts = (d->elements + d->part - 1) / d->part;
+}
+
+/* --- lines --- */
+
+/* The operand's element by "n" and `element`; lines before it take them apart. */
+static const char *element_at(sgm__device_render *r, const reduction *d, const char *const *outer,
+                              const char *element)
+{
+    static const char *const variables[] = {"e0", "e1", "e2", "e3", "e4", "e5", "e6", "e7"};
+    sgm__source_writer *w = &r->writer;
+    const char *index[SGM_MAX_RANK];
+    memcpy(index, outer, sizeof index);
+    int64_t below = 1;
+    for (int32_t i = d->inner.count; i-- > 0; below *= d->inner.sizes[i]) {
+        int32_t axis = d->inner.axes[i];
+        if (d->inner.count == 1) {
+            index[axis] = element;
+            continue;
+        }
+        index[axis] = variables[axis];
+        sgm__source_line(w, "const %s %s = (%s) / %lld %% %lld;", sgm__device_counter(r), variables[axis],
+                         element, (long long)below, (long long)d->inner.sizes[i]);
+    }
+    return sgm__source_element(w, d->operand, index);
+}
+
+static void store(sgm__device_render *r, const reduction *d, const char *const *outer, const char *value)
+{
+    sgm__source_writer *w = &r->writer;
+    const sgm__node *node = sgm__device_node(r, d->node), *x = sgm__device_operand(r, d->node, 0);
+    const char *to[SGM_MAX_RANK] = {NULL};
+    if (d->parts > 1) {
+        sgm__source_line(w, "%s[part * %lld + n] = %s;", sgm__device_scratch(r, d->scratch, d->type, true),
+                         (long long)d->results, value);
+        return;
+    }
+    for (int32_t i = 0, place = 0; i < x->type.shape.rank; i++) {
+        bool goes = (node->attributes.integers[0] >> i & 1) != 0;
+        if (!goes)
+            to[place] = outer[i];
+        place += !goes || node->attributes.integers[1] != 0;
+    }
+    if (node->op == &sgm__op_reduce_sum)
+        value = sgm__source_of_sum(w, d->dtype, value);
+    sgm__source_store(w, d->node, to, value);
+}
+
+/* "part", "n" and the part's elements "from" to "to", of a number of both. */
+static void open_part(sgm__device_render *r, const reduction *d, const char *number)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r);
+    if (d->parts == 1) {
+        sgm__source_line(w, "const %s n = %s;", counter, number);
+        sgm__source_line(w, "const %s from = 0, to = %lld;", counter, (long long)d->elements);
+        return;
+    }
+    sgm__source_line(w, "const %s n = %s %% %lld;", counter, number, (long long)d->results);
+    sgm__source_line(w, "const %s part = %s / %lld, from = part * %lld;", counter, number,
+                     (long long)d->results, (long long)d->part);
+    sgm__source_line(w, "const %s to = from + %lld < %lld ? from + %lld : %lld;", counter, (long long)d->part,
+                     (long long)d->elements, (long long)d->part, (long long)d->elements);
+}
+
+/* Elements by the head of a loop over "e" become part of "all". */
+static void take_in(sgm__device_render *r, const reduction *d, const char *const *outer, const char *loop)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "%s {", loop);
+    w->depth++;
+    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, outer, "e"));
+    put_together(r, d, "all", "one");
+    w->depth--;
+    sgm__source_line(w, "}");
+}
+
+/* --- kernels --- */
+
+/* A work-item for each result and part. */
+static sgm_status write_items(sgm__device_render *r, const reduction *d)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r), *index[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__device_items(r, "item", d->results * d->parts);
+    open_part(r, d, "item");
+    sgm__device_unravel(r, "n", &d->outer, index);
+    sgm__source_line(w, "%s all = %s;", d->type, d->begin);
+    take_in(r, d, index, sgm__source_format(w, "for (%s e = from; e < to; e++)", counter));
+    store(r, d, index, "all");
+    return sgm__device_end(r);
+}
+
+/* The group's values become one, in its first place. */
+static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "LOCAL %s shared[%u];", d->type, group);
+    sgm__source_line(w, "shared[ITEM] = all;");
+    sgm__source_line(w, "BARRIER;");
+    sgm__source_line(w, "for (int reach = %u; reach > 0; reach /= 2) {", group / 2);
+    w->depth++;
+    sgm__source_line(w, "if (ITEM < reach)");
+    w->depth++;
+    put_together(r, d, "shared[ITEM]", "shared[ITEM + reach]");
+    w->depth--;
+    sgm__source_line(w, "BARRIER;");
+    w->depth--;
+    sgm__source_line(w, "}");
+}
+
+/* A group for each result and part. */
+static sgm_status write_groups(sgm__device_render *r, const reduction *d)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r), *index[SGM_MAX_RANK] = {NULL};
+    uint32_t group = 32;
+    while (group < SGM__DEVICE_GROUP && group < r->info->group && group * 4 <= d->part)
+        group *= 2;
+    sgm__device_begin(r);
+    sgm__device_groups(r, "item", d->results * d->parts, group);
+    open_part(r, d, "item");
+    sgm__device_unravel(r, "n", &d->outer, index);
+    sgm__source_line(w, "%s all = %s;", d->type, d->begin);
+    take_in(r, d, index, sgm__source_format(w, "for (%s e = from + ITEM; e < to; e += %u)", counter, group));
+    write_tree(r, d, group);
+    sgm__source_line(w, "if (ITEM == 0) {");
+    w->depth++;
+    store(r, d, index, "shared[0]");
+    w->depth--;
+    sgm__source_line(w, "}");
+    return sgm__device_end(r);
+}
+
+/* What the parts gave, in order. */
+static sgm_status write_parts(sgm__device_render *r, const reduction *d)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *index[SGM_MAX_RANK] = {NULL};
+    reduction whole = *d;
+    bool tree = d->parts > SHORT && !r->info->is_processor;
+    uint32_t group = 32;
+    while (group < d->parts && group < SGM__DEVICE_GROUP && group < r->info->group)
+        group *= 2;
+    whole.parts = 1;
+    sgm__device_begin(r);
+    if (tree)
+        sgm__device_groups(r, "n", d->results, group);
+    else
+        sgm__device_items(r, "n", d->results);
+    sgm__device_unravel(r, "n", &d->outer, index);
+    const char *from = sgm__device_scratch(r, d->scratch, d->type, false);
+    sgm__source_line(w, "%s all = %s;", d->type, d->begin);
+    sgm__source_line(w, "for (int k = %s; k < %lld; k += %u) {", tree ? "ITEM" : "0", (long long)d->parts,
+                     tree ? group : 1);
+    w->depth++;
+    sgm__source_line(w, "const %s one = %s[k * %lld + n];", d->type, from, (long long)d->results);
+    put_together(r, d, "all", "one");
+    w->depth--;
+    sgm__source_line(w, "}");
+    if (tree) {
+        write_tree(r, d, group);
+        sgm__source_line(w, "if (ITEM == 0) {");
+        w->depth++;
+    }
+    store(r, &whole, index, tree ? "shared[0]" : "all");
+    if (tree) {
+        w->depth--;
+        sgm__source_line(w, "}");
+    }
+    return sgm__device_end(r);
+}
+
+/* --- on a computer's own processor, with vector registers --- */
+
+/* A work-item for a result and part: neighbouring elements go to different lanes, which are put together
+ * last. */
+static sgm_status write_lanes(sgm__device_render *r, const reduction *d)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r), *index[SGM_MAX_RANK] = {NULL};
+    sgm__device_begin(r);
+    sgm__device_items(r, "item", d->results * d->parts);
+    open_part(r, d, "item");
+    sgm__device_unravel(r, "n", &d->outer, index);
+    sgm__source_line(w, "%s lanes[%d], all = %s;", d->type, LANES, d->begin);
+    sgm__source_line(w, "%s e = from;", counter);
+    sgm__source_line(w, "for (int l = 0; l < %d; l++)", LANES);
+    sgm__source_line(w, "    lanes[l] = %s;", d->begin);
+    sgm__source_line(w, "for (; e + %d <= to; e += %d)", LANES, LANES);
+    sgm__source_line(w, "    for (int l = 0; l < %d; l++) {", LANES);
+    w->depth += 2;
+    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "(e + l)"));
+    put_together(r, d, "lanes[l]", "one");
+    w->depth--;
+    sgm__source_line(w, "}");
+    w->depth--;
+    take_in(r, d, index, "for (; e < to; e++)");
+    sgm__source_line(w, "for (int l = 0; l < %d; l++) {", LANES);
+    w->depth++;
+    put_together(r, d, "all", "lanes[l]");
+    w->depth--;
+    sgm__source_line(w, "}");
+    store(r, d, index, "all");
+    return sgm__device_end(r);
+}
+
+/* A work-item for neighbouring results and a part: each has a lane. */
+static sgm_status write_columns(sgm__device_render *r, const reduction *d)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r), *index[SGM_MAX_RANK] = {NULL};
+    int32_t wide = 4 * LANES;
+    int64_t blocks = (d->results + wide - 1) / wide;
+    reduction block = *d;
+    block.results = blocks;
+    sgm__device_begin(r);
+    sgm__device_groups(r, "item", blocks * d->parts, 1);
+    open_part(r, &block, "item");
+    sgm__source_line(w, "%s lanes[%d];", d->type, wide);
+    sgm__source_line(w, "const int width = n * %d + %d < %lld ? %d : %lld;", wide, wide,
+                     (long long)d->results, wide, (long long)(d->results - (blocks - 1) * wide));
+    sgm__source_line(w, "for (int l = 0; l < %d; l++)", wide);
+    sgm__source_line(w, "    lanes[l] = %s;", d->begin);
+    sgm__source_line(w, "for (%s e = from; e < to; e++)", counter);
+    sgm__source_line(w, "    for (int l = 0; l < width; l++) {");
+    w->depth += 2;
+    sgm__source_line(w, "const %s lane = n * %d + l;", counter, wide);
+    sgm__device_unravel(r, "lane", &d->outer, index);
+    sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "e"));
+    put_together(r, d, "lanes[l]", "one");
+    w->depth--;
+    sgm__source_line(w, "}");
+    w->depth--;
+    sgm__source_line(w, "const %s first = n * %d;", counter, wide);
+    sgm__source_line(w, "for (int l = 0; l < width; l++) {");
+    w->depth++;
+    sgm__source_line(w, "const %s n = first + l;", counter);
+    sgm__device_unravel(r, "n", &d->outer, index);
+    store(r, d, index, "lanes[l]");
+    w->depth--;
+    sgm__source_line(w, "}");
+    return sgm__device_end(r);
+}
+
+/* --- which --- */
+
+sgm_status sgm__device_write_reduction(sgm__device_render *r, int32_t number)
+{
+    reduction d = measure(r, number);
+    int64_t units = r->info->units > 0 ? r->info->units : 1;
+    sgm_status (*write)(sgm__device_render *, const reduction *) = write_items;
+    if (r->info->is_processor) {
+        bool wide = d.side_by_side && d.results >= LANES;
+        int64_t tasks = wide ? (d.results + 4 * LANES - 1) / (4 * LANES) : d.results;
+        write = wide ? write_columns : d.elements >= LANES ? write_lanes : write_items;
+        if (d.results * d.elements > 65536)
+            divide(&d, (4 * units + tasks - 1) / tasks, LANES);
+    } else if (d.side_by_side || d.elements <= SHORT) {
+        divide(&d, units * 1024 / d.results, 1);
+    } else {
+        write = write_groups;
+        if (d.elements >= 16 * SGM__DEVICE_GROUP)
+            divide(&d, 4 * units / d.results, SGM__DEVICE_GROUP);
+    }
+    if (d.parts > 1)
+        d.scratch = sgm__device_take_scratch(r, d.parts * d.results * 8);
+    SGM_TRY(write(r, &d));
+    return d.parts > 1 ? write_parts(r, &d) : SGM_OK;
+}

@@ -1,0 +1,177 @@
+/* Products on devices of many cores: a group holds a tile of both sides in the memory that it shares, and
+ * each of its work-items sums a block of results in registers. */
+#include "handlers/device/code/code_contraction.h"
+
+#define DEEP 16          /* of a tile */
+#define MINIMUM_PART 256 /* of the depth, to be worth a group of its own */
+
+/* Work-items down and along, and the results of each. */
+typedef struct tiling {
+    int32_t down, high, along, wide;
+} tiling;
+
+static const tiling tilings[] = {{16, 8, 16, 8}, {16, 4, 16, 8}, {16, 8, 16, 4}, {16, 4, 16, 4},
+                                 {8, 4, 32, 4},  {4, 4, 64, 4},  {4, 2, 64, 4},  {32, 4, 8, 4},
+                                 {64, 4, 4, 4},  {64, 4, 4, 2},  {16, 2, 16, 2}, {16, 1, 16, 1},
+                                 {8, 4, 8, 4},   {8, 2, 8, 2}};
+
+static int32_t items_of(const tiling *t)
+{
+    return t->down * t->along;
+}
+
+static int64_t over(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static bool fits(const sgm__device_render *r, const sgm__contraction *p, const tiling *t)
+{
+    int64_t rows = t->down * t->high + 1, columns = t->along * t->wide + 1;
+    int64_t size = strcmp(p->type, "double") == 0 ? 8 : 4;
+    return DEEP * (rows + columns) * size <= (int64_t)r->info->local &&
+           (uint32_t)items_of(t) <= r->info->group;
+}
+
+/* The shortest time, in multiplications of a group one after the other: what each costs to read is counted,
+ * and groups that wait for others. */
+static bool choose(const sgm__device_render *r, const sgm__contraction *p, tiling *best,
+                   sgm__contraction_parts *parts)
+{
+    double minimum = 0;
+    for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
+        const tiling *t = &tilings[i];
+        int64_t groups = p->batch * over(p->rows, t->down * t->high) * over(p->columns, t->along * t->wide);
+        int64_t units = r->info->units > 0 ? r->info->units : 1;
+        int64_t count = over(2 * units, groups), maximum = p->depth / MINIMUM_PART;
+        count = count < maximum ? count : maximum;
+        count = count > 1 ? count : 1;
+        double each = (double)t->high * t->wide * (1 + 2.0 / t->high + 2.0 / t->wide);
+        double time = each * (double)over(groups * count, units) * (double)over(p->depth, count);
+        if (!fits(r, p, t) || (minimum > 0 && time >= minimum))
+            continue;
+        minimum = time;
+        *best = *t;
+        parts->depth = over(over(p->depth, count), DEEP) * DEEP;
+        parts->count = over(p->depth, parts->depth);
+    }
+    return minimum > 0;
+}
+
+/* A tile of one side into LOCAL memory, zeros behind its end. */
+static void load_side(sgm__device_render *r, const sgm__contraction *p, bool left, int32_t size,
+                      int32_t items)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r), *name = left ? "row" : "column";
+    bool deep = left ? sgm__contraction_left_is_deep(r, p) : sgm__contraction_right_is_deep(r, p);
+    int64_t end = left ? p->rows : p->columns, each = DEEP * size;
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)over(each, items));
+    w->depth++;
+    sgm__source_line(w, "const int e = u * %d + ITEM;", items);
+    if (each % items != 0) {
+        sgm__source_line(w, "if (e >= %lld)", (long long)each);
+        sgm__source_line(w, "    break;");
+    }
+    if (deep)
+        sgm__source_line(w, "const int deep = e %% %d, side = e / %d;", DEEP, DEEP);
+    else
+        sgm__source_line(w, "const int side = e %% %d, deep = e / %d;", size, size);
+    sgm__source_line(w, "const %s %s = %s_tile * %d + side, k = start + deep;", counter, name, name, size);
+    sgm__source_line(w, "%s value = 0;", p->type);
+    sgm__source_line(w, "if (%s < %lld && k < to) {", name, (long long)end);
+    w->depth++;
+    const char *value = left ? sgm__contraction_left(r, p, "l", "row", "k")
+                             : sgm__contraction_right(r, p, "r", "k", "column");
+    sgm__source_line(w, "value = %s;", value);
+    w->depth--;
+    sgm__source_line(w, "}");
+    sgm__source_line(w, "%s[deep][side] = value;", left ? "left" : "right");
+    w->depth--;
+    sgm__source_line(w, "}");
+}
+
+static void multiply(sgm__device_render *r, const sgm__contraction *p, const tiling *t)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int k = 0; k < %d; k++) {", DEEP);
+    w->depth++;
+    sgm__source_line(w, "%s a[%d], b[%d];", p->type, t->high, t->wide);
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int i = 0; i < %d; i++)", t->high);
+    sgm__source_line(w, "    a[i] = left[k][down + i * %d];", t->down);
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int j = 0; j < %d; j++)", t->wide);
+    sgm__source_line(w, "    b[j] = right[k][along + j * %d];", t->along);
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int i = 0; i < %d; i++)", t->high);
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "    for (int j = 0; j < %d; j++)", t->wide);
+    sgm__source_line(w, "        sum[i][j] = sgm_fma(a[i], b[j], sum[i][j]);");
+    w->depth--;
+    sgm__source_line(w, "}");
+}
+
+static void open_block(sgm__device_render *r, const tiling *t)
+{
+    sgm__source_writer *w = &r->writer;
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "for (int i = 0; i < %d; i++)", t->high);
+    sgm__source_line(w, "#pragma unroll");
+    sgm__source_line(w, "    for (int j = 0; j < %d; j++) {", t->wide);
+    w->depth += 2;
+}
+
+static void close_block(sgm__device_render *r)
+{
+    r->writer.depth--;
+    sgm__source_line(&r->writer, "}");
+    r->writer.depth--;
+}
+
+sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction *p,
+                                   sgm__contraction_parts *parts)
+{
+    sgm__source_writer *w = &r->writer;
+    const char *counter = sgm__device_counter(r);
+    tiling t = tilings[0];
+    if (!choose(r, p, &t, parts)) {
+        w->failed = true;
+        return SGM_OK;
+    }
+    int32_t high = t.down * t.high, wide = t.along * t.wide;
+    int64_t row_tiles = over(p->rows, high), column_tiles = over(p->columns, wide);
+    if (parts->count > 1)
+        parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
+    sgm__device_begin(r);
+    sgm__device_groups(r, "tile", parts->count * p->batch * row_tiles * column_tiles, (uint32_t)items_of(&t));
+    sgm__contraction_open(r, p, parts, row_tiles, column_tiles);
+    sgm__source_line(w, "const int along = ITEM %% %d, down = ITEM / %d;", t.along, t.along);
+    sgm__source_line(w, "LOCAL %s left[%d][%d];", p->type, DEEP, high + 1);
+    sgm__source_line(w, "LOCAL %s right[%d][%d];", p->type, DEEP, wide + 1);
+    sgm__source_line(w, "%s sum[%d][%d];", p->type, t.high, t.wide);
+    open_block(r, &t);
+    sgm__source_line(w, "sum[i][j] = 0;");
+    close_block(r);
+    sgm__source_line(w, "for (%s start = from; start < to; start += %d) {", counter, DEEP);
+    w->depth++;
+    load_side(r, p, true, high, items_of(&t));
+    load_side(r, p, false, wide, items_of(&t));
+    sgm__source_line(w, "BARRIER;");
+    multiply(r, p, &t);
+    sgm__source_line(w, "BARRIER;");
+    w->depth--;
+    sgm__source_line(w, "}");
+    open_block(r, &t);
+    sgm__source_line(w, "const %s row = row_tile * %d + down + i * %d;", counter, high, t.down);
+    sgm__source_line(w, "const %s column = column_tile * %d + along + j * %d;", counter, wide, t.along);
+    sgm__source_line(w, "if (row < %lld && column < %lld) {", (long long)p->rows, (long long)p->columns);
+    w->depth++;
+    sgm__contraction_keep(r, p, parts, "sum[i][j]");
+    w->depth--;
+    sgm__source_line(w, "}");
+    close_block(r);
+    return sgm__device_end(r);
+}

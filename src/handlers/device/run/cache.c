@@ -1,0 +1,199 @@
+/* Compiled source on disk, so that a program starts at once the second time: named by all that it depends on,
+ * checked when it is read, and only so much of it. Whatever goes wrong with a file, the source is compiled.
+ */
+#include "handlers/device/run/device.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <sigma/paths.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC 0x316c656e72656b73u           /* "skernel1" */
+#define MAXIMUM_BYTES ((uint64_t)256 << 20) /* of all files; beyond, the oldest go */
+#define MAXIMUM_FILES 1024
+
+typedef struct header {
+    uint64_t magic, bytes, check;
+} header;
+
+static uint64_t add(uint64_t seed, const char *text)
+{
+    return sgm__hash(text, strlen(text) + 1, seed);
+}
+
+/* NULL: there is no folder for it, which is no failure. */
+static char *path_of(const sgm__device *device, const char *source, char **folder)
+{
+    uint64_t halves[2] = {1, 2};
+    for (int i = 0; i < 2; i++) {
+        halves[i] = add(halves[i], device->driver->name);
+        halves[i] = add(halves[i], device->info.name);
+        halves[i] = add(halves[i], device->info.driver);
+        halves[i] = add(halves[i], device->info.compiler);
+        halves[i] = add(halves[i], source);
+    }
+    char *cache = sgm_folder_path(SGM_FOLDER_CACHE);
+    *folder = cache != NULL ? sgm__format("%s/kernels", cache) : NULL;
+    sgm_string_free(cache);
+    char *path = *folder != NULL ? sgm__format("%s/%s-%016llx%016llx", *folder, device->driver->name,
+                                               (unsigned long long)halves[0], (unsigned long long)halves[1])
+                                 : NULL;
+    if (path == NULL)
+        sgm_clear_error();
+    return path;
+}
+
+/* --- the oldest go --- */
+
+typedef struct entry {
+    char name[128];
+    struct timespec used;
+    uint64_t bytes;
+} entry;
+
+static bool is_older(const entry *a, const entry *b)
+{
+    return a->used.tv_sec < b->used.tv_sec ||
+           (a->used.tv_sec == b->used.tv_sec && a->used.tv_nsec < b->used.tv_nsec);
+}
+
+/* The oldest file, and the sums of all. */
+static bool find_oldest(DIR *folder, entry *oldest, uint64_t *bytes, size_t *files)
+{
+    *bytes = *files = 0;
+    rewinddir(folder);
+    for (const struct dirent *found; (found = readdir(folder)) != NULL;) {
+        struct stat information;
+        entry e;
+        if (strlen(found->d_name) >= sizeof e.name ||
+            fstatat(dirfd(folder), found->d_name, &information, AT_SYMLINK_NOFOLLOW) != 0 ||
+            !S_ISREG(information.st_mode))
+            continue;
+        memcpy(e.name, found->d_name, strlen(found->d_name) + 1);
+        e.used = information.st_mtim;
+        e.bytes = (uint64_t)information.st_size;
+        *bytes += e.bytes;
+        if ((*files)++ == 0 || is_older(&e, oldest))
+            *oldest = e;
+    }
+    return *files > 0;
+}
+
+static void limit(const char *path)
+{
+    DIR *folder = opendir(path);
+    entry oldest = {0};
+    uint64_t bytes;
+    size_t files;
+    while (folder != NULL && find_oldest(folder, &oldest, &bytes, &files) &&
+           (bytes > MAXIMUM_BYTES || files > MAXIMUM_FILES))
+        if (unlinkat(dirfd(folder), oldest.name, 0) != 0)
+            break;
+    if (folder != NULL)
+        closedir(folder);
+}
+
+/* --- files --- */
+
+/* Under a name of this process and thread first: others may be writing the same. What one that died leaves
+ * goes as any file that is old. */
+static sgm_status write_file(const char *path, const void *file, size_t bytes)
+{
+    static atomic_uint count;
+    char *own = sgm__format("%s-%ld-%u", path, (long)getpid(), atomic_fetch_add(&count, 1));
+    if (own == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = sgm__file_write_atomic(own, file, bytes);
+    if (status == SGM_OK && rename(own, path) != 0) {
+        status = sgm_fail(SGM_ERROR_FILE, "cannot name '%s' so: %s", path, strerror(errno));
+        unlink(own);
+    }
+    sgm__free(own);
+    return status;
+}
+
+static void store(const char *folder, const char *path, const void *binary, size_t bytes)
+{
+    header head = {MAGIC, bytes, sgm__hash(binary, bytes, MAGIC)};
+    unsigned char *file = sgm__alloc(sizeof head + bytes);
+    sgm_status status = file != NULL ? sgm__make_folders(folder) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        memcpy(file, &head, sizeof head);
+        memcpy(file + sizeof head, binary, bytes);
+        status = write_file(path, file, sizeof head + bytes);
+    }
+    if (status == SGM_OK) {
+        limit(folder);
+    } else {
+        sgm__log(SGM_LOG_DEBUG, "device", "compiled kernels are not kept: %s", sgm_last_error());
+        sgm_clear_error();
+    }
+    sgm__free(file);
+}
+
+/* NULL: not there, or damaged. */
+static void *load_stored(sgm__device *device, const char *path)
+{
+    char *file = NULL, message[SGM_DEVICE_MESSAGE] = "";
+    size_t length;
+    header head;
+    void *module = NULL;
+    if (!sgm__file_exists(path))
+        return NULL;
+    if (sgm__file_read(path, MAXIMUM_BYTES, &file, &length) == SGM_OK && length > sizeof head) {
+        memcpy(&head, file, sizeof head);
+        const char *binary = file + sizeof head;
+        length -= sizeof head;
+        bool good =
+            head.magic == MAGIC && head.bytes == length && head.check == sgm__hash(binary, length, MAGIC);
+        if (!good || device->driver->load(device->self, binary, length, &module, message) != SGM_DEVICE_OK)
+            module = NULL;
+        else
+            utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+    }
+    if (module == NULL) {
+        sgm__log(SGM_LOG_INFO, "device", "'%s' is damaged or of another driver: it is made again", path);
+        sgm_clear_error();
+        unlink(path);
+    }
+    sgm__free(file);
+    return module;
+}
+
+/* The text is ours: what a compiler refuses in it is shown with the message. */
+static sgm_status build(sgm__device *device, const char *source, void **binary, size_t *bytes)
+{
+    char message[SGM_DEVICE_MESSAGE] = "", what[160];
+    snprintf(what, sizeof what, "kernels for %.100s; they are kept", device->info.name);
+    sgm__log(SGM_LOG_INFO, device->driver->name, "compiling %s", what);
+    sgm_task task = sgm_task_begin(SGM_TASK_COMPILE, what, NULL);
+    sgm_device_result result = device->driver->build(device->self, source, binary, bytes, message);
+    sgm_status status = result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
+    sgm_task_end(task, status);
+    return status;
+}
+
+sgm_status sgm__device_build(sgm__device *device, const char *source, void **module)
+{
+    char *folder, *path = path_of(device, source, &folder), message[SGM_DEVICE_MESSAGE] = "";
+    void *binary = NULL;
+    size_t bytes = 0;
+    *module = path != NULL ? load_stored(device, path) : NULL;
+    sgm_status status = *module != NULL ? SGM_OK : build(device, source, &binary, &bytes);
+    if (status == SGM_OK && *module == NULL) {
+        sgm_device_result result = device->driver->load(device->self, binary, bytes, module, message);
+        if (result != SGM_DEVICE_OK)
+            status = sgm__device_fail(device, result, message);
+        else if (path != NULL)
+            store(folder, path, binary, bytes);
+    }
+    if (binary != NULL)
+        device->driver->drop(binary);
+    sgm__free(path);
+    sgm__free(folder);
+    return status;
+}

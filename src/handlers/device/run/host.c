@@ -1,0 +1,204 @@
+/* Steps without a kernel: their operands come to the host, the reference handler runs them, and the results
+ * go back. So there is no operation, not even a user's own, that a device could not run. */
+#include "handlers/device/run/device.h"
+
+struct sgm__device_host {
+    const sgm__plan *plan;
+    sgm__plan part; /* the same, with these steps alone */
+    void *executable;
+    sgm__memory shadow; /* laid out as the device's; only what is transferred is ever touched */
+};
+
+/* Bytes of a store that a node sees. */
+typedef struct range {
+    int64_t low, high;
+    bool gaps;
+} range;
+
+static range range_of(const sgm__node *node)
+{
+    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), stride = 1;
+    range seen = {.low = node->place.offset, .high = node->place.offset + size};
+    if (sgm_shape_elements(&node->type.shape) == 0)
+        return (range){0};
+    for (int32_t i = node->type.shape.rank; i-- > 0;) {
+        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
+        *(reach < 0 ? &seen.low : &seen.high) += reach;
+        seen.gaps = seen.gaps || (node->type.shape.dims[i] != 1 && node->place.strides[i] != stride);
+        stride *= node->type.shape.dims[i];
+    }
+    return seen;
+}
+
+void sgm__device_host_free(sgm__device_host *host)
+{
+    if (host == NULL)
+        return;
+    if (host->executable != NULL)
+        sgm__reference_handler.discard(NULL, host->executable);
+    sgm__free_aligned(host->shadow.arena);
+    for (int32_t i = 0; host->shadow.inputs != NULL && i < host->plan->input_count; i++)
+        sgm__free_aligned(host->shadow.inputs[i]);
+    for (int32_t i = 0; host->shadow.states != NULL && i < host->plan->state_count; i++)
+        sgm__free_aligned(host->shadow.states[i]);
+    sgm__free(host->shadow.inputs);
+    sgm__free(host->shadow.states);
+    sgm__free(host->part.steps);
+    sgm__free(host);
+}
+
+static size_t bytes_of(const sgm_type *type)
+{
+    return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
+}
+
+/* Room for what a node lies in. */
+static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
+{
+    const sgm__plan *plan = host->plan;
+    void **room = NULL;
+    size_t bytes = 0;
+    if (place->store == SGM__STORE_ARENA) {
+        room = &host->shadow.arena;
+        bytes = (size_t)plan->arena_bytes;
+    } else if (place->store == SGM__STORE_INPUT) {
+        room = &host->shadow.inputs[place->index];
+        bytes = bytes_of(&plan->inputs[place->index].type);
+    } else if (place->store == SGM__STORE_STATE) {
+        room = &host->shadow.states[place->index];
+        bytes = bytes_of(&plan->states[place->index].type);
+    }
+    if (room != NULL && *room == NULL)
+        *room = sgm__alloc_aligned(bytes);
+    return room == NULL || *room != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+static sgm_status make_rooms(sgm__device_host *host, const sgm__step *step)
+{
+    const sgm__plan *plan = host->plan;
+    for (int32_t p = 0; p < step->count; p++) {
+        const sgm__node *node = &plan->nodes[plan->order[step->first + p]];
+        SGM_TRY(make_room(host, &node->place));
+        for (int32_t k = 0; k < node->input_count; k++)
+            SGM_TRY(make_room(host, &plan->nodes[plan->operands[node->first_input + k]].place));
+    }
+    return SGM_OK;
+}
+
+static sgm_status fill(sgm__device_host *host, const int32_t *steps, int32_t count)
+{
+    const sgm__plan *plan = host->plan;
+    host->part = *plan;
+    host->part.step_count = count;
+    host->part.steps = sgm__calloc((size_t)count, sizeof(sgm__step));
+    host->shadow.inputs = sgm__calloc((size_t)plan->input_count + 1, sizeof(void *));
+    host->shadow.states = sgm__calloc((size_t)plan->state_count + 1, sizeof(void *));
+    host->shadow.constants = plan->constants;
+    if (host->part.steps == NULL || host->shadow.inputs == NULL || host->shadow.states == NULL)
+        return SGM_ERROR_MEMORY;
+    for (int32_t i = 0; i < count; i++) {
+        host->part.steps[i] = plan->steps[steps[i]];
+        SGM_TRY(make_rooms(host, &host->part.steps[i]));
+    }
+    return sgm__reference_handler.compile(NULL, &host->part, &host->executable);
+}
+
+sgm_status sgm__device_host_create(const sgm__plan *plan, const int32_t *steps, int32_t count,
+                                   sgm__device_host **created)
+{
+    sgm__device_host *host = sgm__calloc(1, sizeof *host);
+    if (host == NULL)
+        return SGM_ERROR_MEMORY;
+    host->plan = plan;
+    sgm_status status = fill(host, steps, count);
+    if (status == SGM_OK)
+        *created = host;
+    else
+        sgm__device_host_free(host);
+    return status;
+}
+
+/* --- transfers --- */
+
+/* The bytes of a node on both sides; none of what is not in memory, or never changes. */
+typedef struct transfer {
+    sgm_device_place place;
+    unsigned char *shadow;
+    uint64_t bytes;
+} transfer;
+
+static transfer transfer_of(const sgm__device_host *host, int32_t number, const sgm__memory *memory)
+{
+    const sgm__node *node = &host->plan->nodes[number];
+    const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
+    range seen = range_of(node);
+    if (buffer == NULL || node->place.store == SGM__STORE_CONSTANT)
+        return (transfer){0};
+    return (transfer){.place = {buffer->memory, (uint64_t)seen.low},
+                      .shadow =
+                          sgm__place_address(&node->place, &host->shadow) - node->place.offset + seen.low,
+                      .bytes = (uint64_t)(seen.high - seen.low)};
+}
+
+static sgm_status fetch(sgm__device *device, const sgm__device_host *host, int32_t number,
+                        const sgm__memory *memory)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    const transfer t = transfer_of(host, number, memory);
+    if (t.bytes > 0)
+        SGM__DEVICE_TRY(device, device->driver->read(device->self, t.place, t.shadow, t.bytes, message));
+    return SGM_OK;
+}
+
+static sgm_status bring_back(sgm__device *device, const sgm__device_host *host, int32_t number,
+                             const sgm__memory *memory)
+{
+    char message[SGM_DEVICE_MESSAGE] = "";
+    const transfer t = transfer_of(host, number, memory);
+    if (t.bytes > 0)
+        SGM__DEVICE_TRY(device, device->driver->write(device->self, t.place, t.shadow, t.bytes, message));
+    return SGM_OK;
+}
+
+static bool is_member(const sgm__plan *plan, const sgm__step *step, int32_t number)
+{
+    for (int32_t p = 0; p < step->count; p++)
+        if (plan->order[step->first + p] == number)
+            return true;
+    return false;
+}
+
+/* What it reads, and what lies between the elements of its results. */
+static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *host, const sgm__step *step,
+                                 const sgm__memory *memory)
+{
+    const sgm__plan *plan = host->plan;
+    for (int32_t p = 0; p < step->count; p++) {
+        int32_t number = plan->order[step->first + p];
+        const sgm__node *node = &plan->nodes[number];
+        for (int32_t k = 0; k < node->input_count; k++) {
+            int32_t operand = plan->operands[node->first_input + k];
+            if (!is_member(plan, step, operand))
+                SGM_TRY(fetch(device, host, operand, memory));
+        }
+        if (range_of(node).gaps)
+            SGM_TRY(fetch(device, host, number, memory));
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__device_host_run(sgm__device *device, sgm__device_host *host, const sgm__memory *memory,
+                                int32_t which)
+{
+    const sgm__plan *plan = host->plan;
+    const sgm__step *step = &host->part.steps[which];
+    SGM_TRY(fetch_operands(device, host, step, memory));
+    /* A user's own code may use this handler, too. */
+    pthread_mutex_unlock(&device->lock);
+    sgm_status status = sgm__reference_handler.run(NULL, host->executable, &host->shadow, which, 1);
+    pthread_mutex_lock(&device->lock);
+    SGM_TRY(status);
+    for (int32_t p = 0; p < step->count; p++)
+        SGM_TRY(bring_back(device, host, plan->order[step->first + p], memory));
+    return SGM_OK;
+}

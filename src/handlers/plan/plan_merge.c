@@ -1,0 +1,228 @@
+/* Planning: elementwise steps become part of the first step that reads them, if that is elementwise too.
+ *
+ * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
+ * averages and the gradient, the gates of a recurrent layer), one of them is a step of its own. Computing it
+ * later, with its reader, saves memory and the way through it; what others read still later is written. It
+ * must not keep alive what it reads for longer than that is worth. Steps side by side that are made for the
+ * same reader, which is something else (the gradients of a recurrent layer's gates, and its product), become
+ * one as well: most of what they read is the same. */
+#include "handlers/plan/plan_build.h"
+
+#define NEAR 4 /* steps for which it does not matter what is kept alive */
+
+typedef struct merge {
+    sgm__plan_build *build;
+    int32_t count;
+    int32_t *sizes;  /* nodes of a step */
+    int32_t *first;  /* one of its nodes, then `next` of that, -1 at the end */
+    int32_t *next;   /* of nodes */
+    int32_t *writer; /* of nodes: the one that writes this state; -1 */
+} merge;
+
+static const sgm__node *node_at(const merge *m, int32_t index)
+{
+    return &m->build->plan->nodes[index];
+}
+
+static int32_t operand_of(const merge *m, int32_t index, int32_t k)
+{
+    return m->build->plan->operands[node_at(m, index)->first_input + k];
+}
+
+static int32_t root_of(const merge *m, int32_t index)
+{
+    return m->build->notes[index].root;
+}
+
+static int32_t step_of(const merge *m, int32_t index)
+{
+    return m->build->notes[index].step;
+}
+
+static bool is_elementwise(const merge *m, int32_t step)
+{
+    return m->sizes[step] > 0 && sgm__plan_is_tiled(m->build, m->first[step]);
+}
+
+static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t *count)
+{
+    const int32_t *first = &m->build->first_reader[root];
+    *count = first[1] - first[0];
+    return &m->build->readers[first[0]];
+}
+
+/* The first later step that reads what `step` makes; -1: none does. *direct: it reads element by element. */
+static int32_t first_reader(const merge *m, int32_t step, bool *direct)
+{
+    int32_t first = INT32_MAX, count;
+    *direct = false;
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i]) {
+        const sgm__plan_reader *readers = readers_of(m, i, &count);
+        for (int32_t r = 0; r < count; r++) {
+            int32_t at = step_of(m, readers[r].node);
+            if (at < 0 || at == step || at > first)
+                continue;
+            *direct = readers[r].operand == i && (at < first || *direct);
+            first = at;
+        }
+    }
+    return first < INT32_MAX ? first : -1;
+}
+
+/* A state that `step` reads gets its new value before `later` ends. */
+static bool is_overtaken(const merge *m, int32_t step, int32_t later)
+{
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
+            int32_t operand = operand_of(m, i, k), root = root_of(m, operand);
+            int32_t at = m->writer[root] >= 0 ? step_of(m, m->writer[root]) : -1;
+            if (at > step && at <= later && !(at == later && operand == root))
+                return true;
+        }
+    return false;
+}
+
+static int64_t bytes_of(const sgm__node *node)
+{
+    return sgm_shape_elements(&node->type.shape) * (int64_t)sgm_dtype_size(node->type.dtype);
+}
+
+static bool is_read_after(const merge *m, int32_t root, int32_t step)
+{
+    int32_t count;
+    const sgm__plan_reader *readers = readers_of(m, root, &count);
+    for (int32_t r = 0; r < count; r++)
+        if (step_of(m, readers[r].node) > step)
+            return true;
+    return false;
+}
+
+/* Bytes that would be needed for longer: operands that nothing else reads later. */
+static int64_t cost_of(const merge *m, int32_t step)
+{
+    int64_t cost = 0;
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
+            int32_t root = root_of(m, operand_of(m, i, k));
+            if (step_of(m, root) >= 0 && step_of(m, root) != step && !is_read_after(m, root, step))
+                cost += bytes_of(node_at(m, root));
+        }
+    return cost;
+}
+
+/* Bytes that need no place any more. */
+static int64_t gain_of(const merge *m, int32_t step)
+{
+    int64_t gain = 0;
+    for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
+        if (is_read_after(m, i, step))
+            gain += bytes_of(node_at(m, i));
+    return gain;
+}
+
+static bool can_move(const merge *m, int32_t step, int32_t reader)
+{
+    return is_elementwise(m, reader) && m->sizes[step] + m->sizes[reader] <= SGM__PLAN_LONGEST_CHAIN &&
+           sgm_shape_equal(&node_at(m, m->first[step])->type.shape,
+                           &node_at(m, m->first[reader])->type.shape) &&
+           !is_overtaken(m, step, reader) && (reader - step <= NEAR || cost_of(m, step) <= gain_of(m, step));
+}
+
+/* A step close behind this one, and before `reader`, which is its first reader, too; -1: there is none. */
+static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
+{
+    bool direct;
+    for (int32_t s = step + 1; s <= step + NEAR && s < reader; s++)
+        if (is_elementwise(m, s) && first_reader(m, s, &direct) == reader && can_move(m, step, s))
+            return s;
+    return -1;
+}
+
+/* The step that this one joins; -1: it stays. */
+static int32_t find_place(const merge *m, int32_t step)
+{
+    bool direct;
+    int32_t reader = is_elementwise(m, step) ? first_reader(m, step, &direct) : -1;
+    if (reader < 0)
+        return -1;
+    if (is_elementwise(m, reader))
+        return direct && can_move(m, step, reader) ? reader : -1;
+    return find_neighbour(m, step, reader);
+}
+
+static void move(merge *m, int32_t step, int32_t reader)
+{
+    int32_t last = m->first[step];
+    for (int32_t i = last; i >= 0; i = m->next[i]) {
+        m->build->notes[i].step = reader;
+        last = i;
+    }
+    m->next[last] = m->first[reader];
+    m->first[reader] = m->first[step];
+    m->first[step] = -1;
+    m->sizes[reader] += m->sizes[step];
+    m->sizes[step] = 0;
+}
+
+/* Steps are numbered anew; nodes keep their order. */
+static void renumber(merge *m)
+{
+    int32_t kept = 0, *numbers = m->first;
+    for (int32_t s = 0; s < m->count; s++)
+        numbers[s] = m->sizes[s] > 0 ? kept++ : -1;
+    memset(m->sizes, 0, (size_t)m->count * sizeof *m->sizes);
+    for (int32_t i = 0; i < m->build->plan->node_count; i++) {
+        sgm__plan_node_notes *notes = &m->build->notes[i];
+        notes->last_use = -1;
+        if (notes->step < 0)
+            continue;
+        notes->step = numbers[notes->step];
+        notes->position = m->sizes[notes->step]++;
+    }
+    for (int32_t i = 0; i < m->build->plan->node_count; i++)
+        for (int32_t k = 0; step_of(m, i) >= 0 && k < node_at(m, i)->input_count; k++) {
+            sgm__plan_node_notes *operand = &m->build->notes[root_of(m, operand_of(m, i, k))];
+            operand->last_use = step_of(m, i) > operand->last_use ? step_of(m, i) : operand->last_use;
+        }
+    m->count = kept;
+}
+
+static void list_members(merge *m)
+{
+    for (int32_t s = 0; s < m->count; s++)
+        m->first[s] = -1;
+    for (int32_t i = m->build->plan->node_count; i-- > 0;)
+        m->writer[i] = -1;
+    for (int32_t i = m->build->plan->node_count; i-- > 0;) {
+        int32_t step = step_of(m, i), state = m->build->notes[i].writes;
+        if (state >= 0)
+            m->writer[state] = i;
+        if (step < 0)
+            continue;
+        m->sizes[step]++;
+        m->next[i] = m->first[step];
+        m->first[step] = i;
+    }
+}
+
+sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
+{
+    merge m = {.build = build, .count = *count};
+    size_t steps = (size_t)*count, nodes = (size_t)build->plan->node_count;
+    m.sizes = sgm__calloc(2 * (steps + nodes) + 1, sizeof(int32_t));
+    if (m.sizes == NULL)
+        return SGM_ERROR_MEMORY;
+    m.first = m.sizes + steps;
+    m.next = m.first + steps;
+    m.writer = m.next + nodes;
+    list_members(&m);
+    for (int32_t s = *count; s-- > 0;) {
+        int32_t place = find_place(&m, s);
+        if (place >= 0)
+            move(&m, s, place);
+    }
+    renumber(&m);
+    *count = m.count;
+    sgm__free(m.sizes);
+    return SGM_OK;
+}

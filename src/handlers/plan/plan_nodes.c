@@ -1,0 +1,418 @@
+/* Planning, first part: from the instructions of a lowered graph to nodes with layouts. */
+#include "handlers/plan/plan_build.h"
+#include "ops/ops.h"
+#include "tensor/tensor_internal.h"
+
+#define MANY_PRODUCTS 4
+#define MAXIMUM_REPEATED 16384 /* elements of a constant, which the program keeps */
+
+static bool is_contiguous(const sgm__node *node)
+{
+    int64_t stride = 1;
+    for (int32_t i = node->type.shape.rank; i-- > 0;) {
+        if (node->type.shape.dims[i] != 1 && node->place.strides[i] != stride)
+            return false;
+        stride *= node->type.shape.dims[i];
+    }
+    return true;
+}
+
+/* A node whose formula is known element by element. */
+bool sgm__plan_is_fusable(const sgm_op *op)
+{
+    return (op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL;
+}
+
+/* Not those that are assigned to a state, which the step may still read, and no single one, whose step may
+ * make the seed. */
+bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node)
+{
+    const sgm__node *n = &build->plan->nodes[node];
+    return n->op == &sgm__op_random_uniform && n->type.shape.rank > 0 && build->notes[node].writes < 0 &&
+           (build->handler->type->flags & SGM__HANDLER_DRAWS) != 0;
+}
+
+bool sgm__plan_is_tiled(const sgm__plan_build *build, int32_t node)
+{
+    return sgm__plan_is_fusable(build->plan->nodes[node].op) || sgm__plan_is_drawn(build, node);
+}
+
+static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const int32_t *operands,
+                           int32_t *index)
+{
+    sgm__plan *plan = build->plan;
+    size_t needed = (size_t)plan->node_count + 1,
+           operand_count = (size_t)plan->operand_count + (size_t)node->input_count;
+    SGM_TRY(sgm__reserve(&plan->nodes, &build->node_capacity, needed, sizeof(sgm__node)));
+    SGM_TRY(sgm__reserve(&build->notes, &build->notes_capacity, needed, sizeof(sgm__plan_node_notes)));
+    SGM_TRY(sgm__reserve(&plan->operands, &build->operand_capacity, operand_count, sizeof(int32_t)));
+    *index = plan->node_count++;
+    plan->nodes[*index] = *node;
+    plan->nodes[*index].first_input = plan->operand_count;
+    sgm__contiguous_strides(&node->type.shape, plan->nodes[*index].place.strides);
+    if (node->input_count > 0 && operands != NULL)
+        memcpy(plan->operands + plan->operand_count, operands, (size_t)node->input_count * sizeof(int32_t));
+    plan->operand_count += node->input_count;
+    build->notes[*index] = (sgm__plan_node_notes){.root = *index,
+                                                  .contiguous = -1,
+                                                  .writes = -1,
+                                                  .step = -1,
+                                                  .position = 0,
+                                                  .buffer = -1,
+                                                  .last_use = -1};
+    return SGM_OK;
+}
+
+/* A copy of `source` in memory of its own. */
+static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy)
+{
+    const sgm__node *original = &build->plan->nodes[source];
+    sgm__node node = {.op = &sgm__op_copy,
+                      .type = original->type,
+                      .input_count = 1,
+                      .label = original->label,
+                      .origin = original->origin,
+                      .place = {.store = SGM__STORE_ARENA}};
+    return add_node(build, &node, &source, copy);
+}
+
+/* Room among the constants, all zeros. */
+static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *place)
+{
+    size_t end = ((size_t)plan->constant_bytes + bytes + 63) / 64 * 64;
+    unsigned char *grown = sgm__realloc(plan->constants, end + 64);
+    if (grown == NULL)
+        return SGM_ERROR_MEMORY;
+    plan->constants = grown;
+    memset(grown + plan->constant_bytes, 0, end - (size_t)plan->constant_bytes);
+    *place = (sgm__place){.store = SGM__STORE_CONSTANT, .offset = plan->constant_bytes};
+    plan->constant_bytes = (int64_t)end;
+    return SGM_OK;
+}
+
+/* A view of a constant that is as well a constant of its own: nothing is left for the run. */
+static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32_t *copy)
+{
+    const sgm__node view = build->plan->nodes[source];
+    sgm__node node = {.op = &sgm__op_constant, .type = view.type, .label = view.label, .origin = view.origin};
+    size_t size = sgm_dtype_size(view.type.dtype);
+    int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
+                   build->notes[source].view_offset * (int64_t)size;
+    SGM_TRY(
+        add_constant_bytes(build->plan, (size_t)sgm_shape_elements(&view.type.shape) * size, &node.place));
+    node.place.live = build->plan->nodes[build->notes[source].root].place.live;
+    SGM_TRY(add_node(build, &node, NULL, copy));
+    unsigned char *constants = build->plan->constants;
+    sgm__copy_strided(&view.type.shape, view.type.dtype, constants + node.place.offset,
+                      build->plan->nodes[*copy].place.strides, view.type.dtype, constants + from,
+                      view.place.strides);
+    return SGM_OK;
+}
+
+static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
+{
+    const sgm__node *view = &build->plan->nodes[*node];
+    if (is_contiguous(view))
+        return SGM_OK;
+    if (build->notes[*node].contiguous < 0) {
+        int32_t copy;
+        const sgm__node *root = &build->plan->nodes[build->notes[*node].root];
+        bool constant = root->place.store == SGM__STORE_CONSTANT &&
+                        sgm_shape_elements(&view->type.shape) <= MAXIMUM_REPEATED;
+        SGM_TRY(constant ? lay_out_constant(build, *node, &copy) : add_copy(build, *node, &copy));
+        build->notes[*node].contiguous = copy;
+    }
+    *node = build->notes[*node].contiguous;
+    return SGM_OK;
+}
+
+/* --- views --- */
+
+/* Strides of a reshaped view; false if the elements do not lie so. Dimensions are matched in groups of equal
+ * size. */
+static bool reshape_strides(const sgm__node *base, const sgm_shape *shape, int64_t *strides)
+{
+    sgm_shape old = {0};
+    int64_t old_strides[SGM_MAX_RANK] = {0};
+    for (int32_t i = 0; i < base->type.shape.rank; i++)
+        if (base->type.shape.dims[i] != 1) {
+            old_strides[old.rank] = base->place.strides[i];
+            old.dims[old.rank++] = base->type.shape.dims[i];
+        }
+    if (sgm_shape_elements(shape) == 0) {
+        sgm__contiguous_strides(shape, strides);
+        return true;
+    }
+    int32_t i = 0, k = 0;
+    while (i < old.rank && k < shape->rank) {
+        int32_t i_end = i + 1, k_end = k + 1;
+        int64_t old_size = old.dims[i], new_size = shape->dims[k];
+        while (old_size != new_size) {
+            if (old_size < new_size)
+                old_size *= old.dims[i_end++];
+            else
+                new_size *= shape->dims[k_end++];
+        }
+        for (int32_t a = i; a + 1 < i_end; a++)
+            if (old_strides[a] != old_strides[a + 1] * old.dims[a + 1])
+                return false;
+        int64_t stride = old_strides[i_end - 1];
+        for (int32_t a = k_end; a-- > k;) {
+            strides[a] = stride;
+            stride *= shape->dims[a];
+        }
+        i = i_end;
+        k = k_end;
+    }
+    for (; k < shape->rank; k++) /* what is left are dimensions of 1 */
+        strides[k] = 1;
+    return true;
+}
+
+static void broadcast_strides(const sgm__node *base, const sgm_shape *shape, int64_t *strides)
+{
+    int32_t missing = shape->rank - base->type.shape.rank;
+    for (int32_t i = 0; i < shape->rank; i++) {
+        bool repeated = i < missing || base->type.shape.dims[i - missing] == 1;
+        strides[i] = repeated ? 0 : base->place.strides[i - missing];
+    }
+}
+
+/* Layout of a view on `base`; false if there is none. */
+static bool view_layout(const sgm__instruction *view, const sgm__node *base, int64_t *offset,
+                        int64_t *strides)
+{
+    const int64_t *integers = view->attributes->integers;
+    *offset = 0;
+    if (view->op == &sgm__op_reshape)
+        return reshape_strides(base, &view->type.shape, strides);
+    if (view->op == &sgm__op_broadcast) {
+        broadcast_strides(base, &view->type.shape, strides);
+        return true;
+    }
+    memcpy(strides, base->place.strides, SGM_MAX_RANK * sizeof(int64_t));
+    if (view->op == &sgm__op_permute) {
+        for (int32_t i = 0; i < view->type.shape.rank; i++)
+            strides[i] = base->place.strides[integers[i]];
+    } else if (view->op == &sgm__op_slice) {
+        *offset = integers[1] * strides[integers[0]];
+        if (__builtin_mul_overflow(strides[integers[0]], integers[3], &strides[integers[0]]))
+            strides[integers[0]] = 0; /* so far there is no second element */
+    } else if (view->op == &sgm__op_flip) {
+        int64_t size = view->type.shape.dims[integers[0]];
+        *offset = size > 0 ? (size - 1) * strides[integers[0]] : 0;
+        strides[integers[0]] *= -1;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+static sgm_status add_view(sgm__plan_build *build, const sgm__instruction *instruction, const sgm__node *node,
+                           int32_t base, int32_t *index)
+{
+    int64_t offset, strides[SGM_MAX_RANK] = {0};
+    if (!view_layout(instruction, &build->plan->nodes[base], &offset, strides)) {
+        SGM_TRY(make_contiguous(build, &base));
+        if (!view_layout(instruction, &build->plan->nodes[base], &offset, strides))
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "operation %s says that it is a view, but of no known kind",
+                            instruction->op->name);
+    }
+    SGM_TRY(add_node(build, node, &base, index));
+    memcpy(build->plan->nodes[*index].place.strides, strides, sizeof strides);
+    build->notes[*index].root = build->notes[base].root;
+    build->notes[*index].view_offset = build->notes[base].view_offset + offset;
+    return SGM_OK;
+}
+
+/* --- sources --- */
+
+static sgm_status add_name(sgm__plan *plan, const char *text, int32_t *name)
+{
+    *name = (int32_t)plan->names.length;
+    sgm__text_append_bytes(&plan->names, text, strlen(text) + 1);
+    return plan->names.failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
+static sgm_status bind_source(sgm__plan_build *build, const sgm__instruction *instruction, sgm__place *place)
+{
+    sgm__plan *plan = build->plan;
+    bool input = instruction->op == &sgm__op_input;
+    int32_t *count = input ? &plan->input_count : &plan->state_count;
+    sgm__binding *bindings = input ? plan->inputs : plan->states;
+    *place = (sgm__place){.store = input ? SGM__STORE_INPUT : SGM__STORE_STATE, .index = *count};
+    bindings[*count] = (sgm__binding){.type = instruction->type, .node = -1};
+    SGM_TRY(add_name(plan, sgm__graph_string(build->graph, instruction->name), &bindings[*count].name));
+    ++*count;
+    return SGM_OK;
+}
+
+static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction *instruction,
+                                 sgm__place *place)
+{
+    sgm__plan *plan = build->plan;
+    size_t bytes =
+        (size_t)sgm_shape_elements(&instruction->type.shape) * sgm_dtype_size(instruction->type.dtype);
+    SGM_TRY(add_constant_bytes(plan, bytes, place));
+    if (instruction->constant >= 0) {
+        memcpy(plan->constants + place->offset,
+               sgm_tensor_const_data(build->graph->constants[instruction->constant]), bytes);
+    } else {
+        sgm_array array = {.dtype = instruction->type.dtype, .data = plan->constants + place->offset};
+        sgm_array_store(&array, 0, instruction->attributes->numbers[0]);
+        place->live = sgm__number_is_live(instruction);
+    }
+    return SGM_OK;
+}
+
+static sgm_status add_source(sgm__plan_build *build, const sgm__instruction *instruction, sgm__node *node,
+                             int32_t *index)
+{
+    bool constant = instruction->op == &sgm__op_constant || instruction->op == &sgm__op_number;
+    SGM_TRY(constant ? store_constant(build, instruction, &node->place)
+                     : bind_source(build, instruction, &node->place));
+    return add_node(build, node, NULL, index);
+}
+
+/* --- all instructions --- */
+
+/* A right side that many products read is transposed once, not in each of them. */
+static bool is_transposed_once(const sgm__plan_build *build, const sgm__instruction *product, int32_t value)
+{
+    const sgm__node *node = &build->plan->nodes[build->node_of[value]];
+    return product->op == &sgm__op_matmul && build->products[value] >= MANY_PRODUCTS &&
+           node->place.strides[node->type.shape.rank - 1] != 1;
+}
+
+static void count_products(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->count; i++) {
+        const sgm__instruction *instruction = &build->graph->instructions[i];
+        if (instruction->op == &sgm__op_matmul)
+            build->products[build->graph->operands[instruction->first_input + 1].index]++;
+    }
+}
+
+static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *instruction, sgm__node *node,
+                               int32_t *index)
+{
+    bool strided = sgm__plan_is_fusable(instruction->op) || (instruction->op->flags & SGM_OP_STRIDED) != 0;
+    bool view = (instruction->op->flags & SGM_OP_VIEW) != 0;
+    int32_t *operands = sgm__alloc((size_t)instruction->input_count * sizeof(int32_t));
+    if (operands == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (int32_t k = 0; k < instruction->input_count && status == SGM_OK; k++) {
+        int32_t value = build->graph->operands[instruction->first_input + k].index;
+        operands[k] = build->node_of[value];
+        if ((!strided && !view) || (k == 1 && is_transposed_once(build, instruction, value)))
+            status = make_contiguous(build, &operands[k]);
+    }
+    node->place.store = view ? SGM__STORE_NONE : SGM__STORE_ARENA;
+    if (status == SGM_OK)
+        status = view ? add_view(build, instruction, node, operands[0], index)
+                      : add_node(build, node, operands, index);
+    sgm__free(operands);
+    return status;
+}
+
+/* A value that is made in a concatenation's memory has the strides of its rows. */
+static void lay_out_part(sgm__plan_build *build, int32_t value)
+{
+    int32_t rows = build->buffers[value].rows;
+    if (rows >= 0)
+        sgm__contiguous_strides(&build->graph->instructions[rows].type.shape,
+                                build->plan->nodes[build->node_of[value]].place.strides);
+}
+
+static void note_buffers(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->count; i++) {
+        const sgm__plan_buffer *buffer = &build->buffers[i];
+        if (buffer->value < 0)
+            continue;
+        sgm__plan_node_notes *notes = &build->notes[build->node_of[i]];
+        notes->buffer = build->node_of[buffer->value];
+        notes->buffer_offset =
+            buffer->offset * (int64_t)sgm_dtype_size(build->graph->instructions[i].type.dtype);
+        build->notes[notes->buffer].is_in_place = true;
+    }
+}
+
+static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
+{
+    const sgm__instruction *instruction = &build->graph->instructions[value];
+    sgm__node node = {.op = instruction->op,
+                      .attributes = *instruction->attributes,
+                      .type = instruction->type,
+                      .input_count = instruction->input_count,
+                      .origin = value};
+    SGM_TRY(add_name(build->plan, sgm__graph_string(build->graph, instruction->label), &node.label));
+    if ((instruction->op->flags & SGM_OP_SOURCE) != 0)
+        return add_source(build, instruction, &node, &build->node_of[value]);
+    if ((instruction->op->flags & SGM_OP_VIEW) != 0)
+        node.input_count = 1;
+    SGM_TRY(add_computed(build, instruction, &node, &build->node_of[value]));
+    lay_out_part(build, value);
+    return SGM_OK;
+}
+
+/* Memory that a run may overwrite, or that was there before it, cannot be an output. */
+static bool is_own_memory(const sgm__plan_build *build, int32_t node)
+{
+    sgm__store store = build->plan->nodes[build->notes[node].root].place.store;
+    return store == SGM__STORE_ARENA && is_contiguous(&build->plan->nodes[node]);
+}
+
+static sgm_status add_outputs(sgm__plan_build *build)
+{
+    for (size_t i = 0; i < build->graph->output_count; i++) {
+        sgm__binding *output = &build->plan->outputs[i];
+        int32_t node = build->node_of[build->graph->outputs[i].value.index];
+        if (!is_own_memory(build, node))
+            SGM_TRY(add_copy(build, node, &node));
+        output->node = node;
+        output->type = build->plan->nodes[node].type;
+        SGM_TRY(add_name(build->plan, sgm__graph_string(build->graph, build->graph->outputs[i].name),
+                         &output->name));
+        build->plan->output_count++;
+    }
+    return SGM_OK;
+}
+
+/* An assignment is a copy into the state's memory. What reads a state is copied aside first: it may be
+ * overwritten by then. */
+static sgm_status add_assignments(sgm__plan_build *build)
+{
+    size_t count = build->graph->assignment_count;
+    int32_t *values = sgm__alloc((count + 1) * sizeof(int32_t));
+    if (values == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = SGM_OK;
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        values[i] = build->node_of[build->graph->assignments[i].value.index];
+        if (build->plan->nodes[build->notes[values[i]].root].place.store == SGM__STORE_STATE)
+            status = add_copy(build, values[i], &values[i]);
+    }
+    for (size_t i = 0; i < count && status == SGM_OK; i++) {
+        int32_t state = build->node_of[build->graph->assignments[i].state.index], copy;
+        status = add_copy(build, values[i], &copy);
+        if (status == SGM_OK) {
+            build->plan->nodes[copy].place = build->plan->nodes[state].place;
+            build->notes[copy].writes = state;
+        }
+    }
+    sgm__free(values);
+    return status;
+}
+
+sgm_status sgm__plan_build_nodes(sgm__plan_build *build)
+{
+    count_products(build);
+    for (int32_t i = 0; i < (int32_t)build->graph->count; i++)
+        SGM_TRY(add_instruction(build, i));
+    note_buffers(build);
+    SGM_TRY(add_outputs(build));
+    return add_assignments(build);
+}

@@ -1,0 +1,218 @@
+/* Planning: large states get their new values as soon as they can, when these are there and nothing reads the
+ * old ones any more.
+ *
+ * Updates are recorded last, which would keep all gradients until the end. So their memory is free early, a
+ * gradient is still in the cache when it is used, and its product may run together with the update, while
+ * what it reads is there. Large arrays that are only made to be added up to one number (the squares of a
+ * gradient) and their sums come early, too, while what they are made of is in the cache. Numbers that are
+ * computed of inputs and states alone (an optimiser's factors) come first, as all updates wait for them. */
+#include "handlers/plan/plan_build.h"
+#include "ops/ops.h"
+
+#define LARGE                                                                                                \
+    (1 << 20) /* bytes of a state whose update is moved: smaller gradients stay in the cache anyway */
+
+#define MINIMUM_SUMMED 4096 /* elements; fewer are in the cache later, too */
+
+typedef struct ordering {
+    sgm__plan_build *build;
+    int32_t count;
+    int32_t *member, *next_member; /* of steps: a node, and of nodes: the next one; -1 at the end */
+    int32_t *after;                /* of steps: the one that they follow; OWN_PLACE, FIRST */
+    int32_t *moved, *next_moved;   /* of steps: one that follows, then the next; -1 at the end */
+    int32_t *numbers;              /* new ones */
+} ordering;
+
+#define OWN_PLACE INT32_MAX
+#define FIRST (-1)
+
+static int32_t step_of(const ordering *o, int32_t node)
+{
+    return o->build->notes[node].step;
+}
+
+/* The newest other step that reads `root`'s memory; -1: none does. */
+static int32_t last_reader(const ordering *o, int32_t root, int32_t step)
+{
+    int32_t last = -1;
+    for (int32_t r = o->build->first_reader[root]; r < o->build->first_reader[root + 1]; r++) {
+        int32_t at = step_of(o, o->build->readers[r].node);
+        last = at != step && at > last ? at : last;
+    }
+    return last;
+}
+
+/* It writes large states, and nothing that others read. */
+static bool is_update(const ordering *o, int32_t step)
+{
+    bool writes = false;
+    const sgm_type *type = &o->build->plan->nodes[o->member[step]].type;
+    if (sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype) < LARGE)
+        return false;
+    for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
+        if (last_reader(o, i, step) >= 0)
+            return false;
+        writes = writes || o->build->notes[i].writes >= 0;
+    }
+    return writes;
+}
+
+/* All are single numbers, made of sources or of such numbers; a state that it writes is read by nothing else.
+ */
+static bool is_of_numbers(const ordering *o, int32_t step)
+{
+    const sgm__plan *plan = o->build->plan;
+    for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
+        const sgm__node *node = &plan->nodes[i];
+        int32_t state = o->build->notes[i].writes;
+        if (!sgm__plan_is_fusable(node->op) || sgm_shape_elements(&node->type.shape) != 1 ||
+            (state >= 0 && last_reader(o, state, step) >= 0))
+            return false;
+        for (int32_t k = 0; k < node->input_count; k++) {
+            int32_t from = step_of(o, o->build->notes[plan->operands[node->first_input + k]].root);
+            if (from >= 0 && from != step && o->after[from] != FIRST)
+                return false;
+        }
+    }
+    return true;
+}
+
+static bool is_moved(const ordering *o, int32_t step)
+{
+    return o->after[step] != OWN_PLACE && o->after[step] != FIRST;
+}
+
+/* The sum, of one number, that alone reads what this elementwise step makes; -1: there is none. */
+static int32_t find_sum(const ordering *o, int32_t step)
+{
+    const sgm__plan *plan = o->build->plan;
+    int32_t sum = -1;
+    const sgm__node *first = &plan->nodes[o->member[step]];
+    if (!sgm__plan_is_fusable(first->op) || sgm_shape_elements(&first->type.shape) < MINIMUM_SUMMED)
+        return -1;
+    for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
+        if (o->build->notes[i].writes >= 0)
+            return -1;
+        for (int32_t r = o->build->first_reader[i]; r < o->build->first_reader[i + 1]; r++) {
+            int32_t reader = o->build->readers[r].node;
+            if (step_of(o, reader) == step)
+                continue;
+            if (plan->nodes[reader].op != &sgm__op_reduce_sum ||
+                sgm_shape_elements(&plan->nodes[reader].type.shape) != 1 ||
+                (sum >= 0 && sum != step_of(o, reader)))
+                return -1;
+            sum = step_of(o, reader);
+        }
+    }
+    return sum;
+}
+
+/* The newest step that has to be done before this one: those that make its operands or read what it
+ * overwrites; its own place if one of them was moved. */
+static int32_t awaited(const ordering *o, int32_t step)
+{
+    const sgm__plan *plan = o->build->plan;
+    int32_t newest = FIRST;
+    for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
+        int32_t state = o->build->notes[i].writes, reader = state >= 0 ? last_reader(o, state, step) : -1;
+        if (reader >= 0 && is_moved(o, reader))
+            return OWN_PLACE;
+        newest = reader > newest ? reader : newest;
+        for (int32_t k = 0; k < plan->nodes[i].input_count; k++) {
+            int32_t from = step_of(o, o->build->notes[plan->operands[plan->nodes[i].first_input + k]].root);
+            if (from >= 0 && from != step && is_moved(o, from))
+                return OWN_PLACE;
+            if (from > newest && from != step && o->after[from] != FIRST)
+                newest = from;
+        }
+    }
+    return newest;
+}
+
+/* Terms follow the step that makes what they are made of, and their sum follows them. */
+static void place_terms(const ordering *o, int32_t step)
+{
+    int32_t sum = o->after[step] == OWN_PLACE ? find_sum(o, step) : -1,
+            after = sum >= 0 ? awaited(o, step) : -1;
+    if (after < 0 || after == OWN_PLACE || after == step - 1)
+        return;
+    o->after[step] = after;
+    o->after[sum] = step;
+}
+
+static void choose_places(const ordering *o)
+{
+    for (int32_t s = 0; s < o->count; s++)
+        o->member[s] = o->moved[s] = -1;
+    for (int32_t i = o->build->plan->node_count; i-- > 0;)
+        if (step_of(o, i) >= 0) {
+            o->next_member[i] = o->member[step_of(o, i)];
+            o->member[step_of(o, i)] = i;
+        }
+    for (int32_t s = 0; s < o->count; s++)
+        o->after[s] = OWN_PLACE;
+    for (int32_t s = 0; s < o->count; s++) {
+        if (is_moved(o, s))
+            continue; /* the sum of earlier ones */
+        o->after[s] = is_of_numbers(o, s) ? FIRST : is_update(o, s) ? awaited(o, s) : OWN_PLACE;
+        place_terms(o, s);
+    }
+}
+
+/* New numbers: those that come first, then each step with those that follow it. */
+static void number_steps(const ordering *o)
+{
+    int32_t number = 0;
+    for (int32_t s = o->count; s-- > 0;)
+        if (o->after[s] != OWN_PLACE && o->after[s] != FIRST) {
+            o->next_moved[s] = o->moved[o->after[s]];
+            o->moved[o->after[s]] = s;
+        }
+    for (int32_t s = 0; s < o->count; s++)
+        if (o->after[s] == FIRST)
+            o->numbers[s] = number++;
+    for (int32_t s = 0; s < o->count; s++) {
+        if (o->after[s] == OWN_PLACE)
+            o->numbers[s] = number++;
+        for (int32_t m = is_moved(o, s) ? -1 : o->moved[s]; m >= 0; m = o->next_moved[m]) {
+            o->numbers[m] = number++;
+            if (o->moved[m] >= 0) /* a sum after its terms */
+                o->numbers[o->moved[m]] = number++;
+        }
+    }
+}
+
+static void renumber(const ordering *o)
+{
+    sgm__plan *plan = o->build->plan;
+    sgm__plan_node_notes *notes = o->build->notes;
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        notes[i].step = notes[i].step >= 0 ? o->numbers[notes[i].step] : -1;
+        notes[i].last_use = -1;
+    }
+    for (int32_t i = 0; i < plan->node_count; i++)
+        for (int32_t k = 0; notes[i].step >= 0 && k < plan->nodes[i].input_count; k++) {
+            sgm__plan_node_notes *operand =
+                &notes[notes[plan->operands[plan->nodes[i].first_input + k]].root];
+            operand->last_use = notes[i].step > operand->last_use ? notes[i].step : operand->last_use;
+        }
+}
+
+sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count)
+{
+    size_t steps = (size_t)count;
+    ordering o = {.build = build, .count = count};
+    o.member = sgm__calloc(5 * steps + (size_t)build->plan->node_count + 1, sizeof(int32_t));
+    if (o.member == NULL)
+        return SGM_ERROR_MEMORY;
+    o.after = o.member + steps;
+    o.moved = o.after + steps;
+    o.next_moved = o.moved + steps;
+    o.numbers = o.next_moved + steps;
+    o.next_member = o.numbers + steps;
+    choose_places(&o);
+    number_steps(&o);
+    renumber(&o);
+    sgm__free(o.member);
+    return SGM_OK;
+}

@@ -1,0 +1,160 @@
+/* Planning, second part: steps. Elementwise nodes join the step of their operands while nothing forbids it.
+ */
+#include "handlers/plan/plan_build.h"
+
+typedef struct step_notes {
+    bool elementwise;
+    int32_t count;
+    sgm_shape shape;
+} step_notes;
+
+typedef struct grouping {
+    sgm__plan_build *build;
+    step_notes *steps;
+    size_t capacity;
+    int32_t count;
+} grouping;
+
+/* Steps that a node must come after, and the newest step it reads element by element. */
+static void find_bounds(const sgm__plan_build *build, int32_t index, int32_t *after, int32_t *joined)
+{
+    const sgm__node *node = &build->plan->nodes[index];
+    *after = *joined = -1;
+    for (int32_t k = 0; k < node->input_count; k++) {
+        int32_t operand = build->plan->operands[node->first_input + k];
+        int32_t root = build->notes[operand].root, step = build->notes[root].step;
+        bool direct = root == operand && sgm__plan_is_tiled(build, operand);
+        int32_t *bound = direct ? joined : after;
+        if (step > *bound)
+            *bound = step;
+    }
+}
+
+/* A node that overwrites a state comes after all that read the old one: in an earlier step, or in the same
+ * one element by element. */
+static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t group)
+{
+    int32_t state = build->notes[writer].writes, last = -1;
+    for (int32_t r = build->first_reader[state]; r < build->first_reader[state + 1]; r++) {
+        const sgm__plan_reader *reader = &build->readers[r];
+        int32_t step = build->notes[reader->node].step;
+        if (reader->node < writer && step > last && !(reader->operand == state && step == group))
+            last = step;
+    }
+    return last;
+}
+
+/* Joining a step makes the result early. That is worth it while it is the newest step, or if an operand need
+ * not be in memory then: nothing outside its step has read it so far. Otherwise the result, which may be for
+ * gradients only, would take memory all the while: better read its operand again later. */
+static bool is_worth_joining(const sgm__plan_build *build, int32_t index, int32_t step, int32_t newest)
+{
+    const sgm__node *node = &build->plan->nodes[index];
+    bool worth = step == newest || build->notes[index].writes >= 0;
+    for (int32_t k = 0; k < node->input_count && !worth; k++) {
+        const sgm__plan_node_notes *operand = &build->notes[build->plan->operands[node->first_input + k]];
+        worth = operand->step == step && operand->last_use <= step;
+    }
+    return worth;
+}
+
+static void note_use(sgm__plan_build *build, int32_t index)
+{
+    const sgm__node *node = &build->plan->nodes[index];
+    for (int32_t k = 0; k < node->input_count; k++) {
+        int32_t root = build->notes[build->plan->operands[node->first_input + k]].root;
+        if (build->notes[root].last_use < build->notes[index].step)
+            build->notes[root].last_use = build->notes[index].step;
+    }
+}
+
+static bool can_join(const grouping *work, int32_t index, int32_t step)
+{
+    if (step < 0 || step >= work->count)
+        return false;
+    const step_notes *group = &work->steps[step];
+    return group->elementwise && group->count < SGM__PLAN_LONGEST_CHAIN &&
+           sgm_shape_equal(&group->shape, &work->build->plan->nodes[index].type.shape);
+}
+
+static sgm_status new_step(grouping *work, int32_t index, bool elementwise, int32_t *step)
+{
+    SGM_TRY(sgm__reserve(&work->steps, &work->capacity, (size_t)work->count + 1, sizeof(step_notes)));
+    *step = work->count++;
+    work->steps[*step] = (step_notes){
+        .elementwise = elementwise, .count = 0, .shape = work->build->plan->nodes[index].type.shape};
+    return SGM_OK;
+}
+
+static sgm_status place_in_step(grouping *work, int32_t index, bool fuse)
+{
+    sgm__plan_build *build = work->build;
+    bool elementwise = sgm__plan_is_tiled(build, index);
+    int32_t after, joined, step = -1;
+    find_bounds(build, index, &after, &joined);
+    if (build->notes[index].writes >= 0) {
+        int32_t reader = last_reader(build, index, joined);
+        after = reader > after ? reader : after;
+    }
+    if (fuse && elementwise && joined > after && can_join(work, index, joined) &&
+        is_worth_joining(build, index, joined, work->count - 1))
+        step = joined;
+    else
+        SGM_TRY(new_step(work, index, elementwise, &step));
+    build->notes[index].step = step;
+    build->notes[index].position = work->steps[step].count++;
+    note_use(build, index);
+    return SGM_OK;
+}
+
+static sgm_status write_order(grouping *work)
+{
+    sgm__plan *plan = work->build->plan;
+    plan->steps = sgm__calloc((size_t)work->count + 1, sizeof(sgm__step));
+    plan->order = sgm__calloc((size_t)plan->node_count + 1, sizeof(int32_t));
+    if (plan->steps == NULL || plan->order == NULL)
+        return SGM_ERROR_MEMORY;
+    if (work->steps == NULL) /* nothing is computed */
+        return SGM_OK;
+    for (int32_t s = 0; s < work->count; s++)
+        work->steps[s].count = 0;
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        int32_t step = work->build->notes[i].step;
+        if (step < 0)
+            continue;
+        work->steps[step].elementwise = sgm__plan_is_tiled(work->build, i);
+        work->steps[step].count++;
+    }
+    for (int32_t s = 0; s < work->count; s++) {
+        plan->steps[s] = (sgm__step){work->steps[s].elementwise ? SGM__STEP_ELEMENTWISE : SGM__STEP_KERNEL,
+                                     plan->order_count, work->steps[s].count};
+        plan->order_count += work->steps[s].count;
+    }
+    plan->step_count = work->count;
+    for (int32_t i = 0; i < plan->node_count; i++) {
+        const sgm__plan_node_notes *notes = &work->build->notes[i];
+        if (notes->step >= 0)
+            plan->order[plan->steps[notes->step].first + notes->position] = i;
+    }
+    return SGM_OK;
+}
+
+sgm_status sgm__plan_build_steps(sgm__plan_build *build)
+{
+    grouping work = {.build = build};
+    bool fuse = (build->handler->type->flags & SGM__HANDLER_UNFUSED) == 0;
+    sgm_status status = SGM_OK;
+    for (int32_t i = 0; i < build->plan->node_count && status == SGM_OK; i++) {
+        uint32_t flags = build->plan->nodes[i].op->flags;
+        if ((flags & (SGM_OP_SOURCE | SGM_OP_VIEW)) == 0)
+            status = place_in_step(&work, i, fuse);
+    }
+    if (status == SGM_OK && fuse)
+        status = sgm__plan_merge_steps(build, &work.count);
+    if (status == SGM_OK && fuse)
+        status = sgm__plan_order_steps(build, work.count);
+    if (status == SGM_OK)
+        status = write_order(&work);
+    sgm__free(work.steps);
+    return status;
+}

@@ -1,0 +1,66 @@
+/* The part that looks into networks: its routes, and what they share. */
+#include "monitors/web/inspect/inspect.h"
+
+#include <math.h>
+
+sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched)
+{
+    return sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), watched);
+}
+
+sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
+{
+    if (watched->trainer->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", watched->name);
+    *notation = sgm_network_text(watched->trainer->network);
+    return *notation != NULL ? SGM_OK : sgm__last_failure();
+}
+
+sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
+                              int64_t minimum, int64_t maximum, int64_t *value)
+{
+    const char *text = sgm__http_query(request, name, 0);
+    double number = (double)default_value;
+    if (text != NULL && (!sgm__parse_double(text, &number) || number != rint(number) ||
+                         !(number >= (double)minimum && number <= (double)maximum)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a whole number from %lld to %lld, not '%.50s'",
+                        name, (long long)minimum, (long long)maximum, text);
+    *value = (int64_t)number;
+    return SGM_OK;
+}
+
+void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first)
+{
+    sgm__text_append(text, "[");
+    for (int32_t i = first; i < shape->rank; i++)
+        sgm__text_append(text, i > first ? ",%lld" : "%lld", (long long)shape->dims[i]);
+    sgm__text_append(text, "]");
+}
+
+void sgm__inspect_append_short(sgm__text *text, double value)
+{
+    double size = fabs(value);
+    if (size > 0 && isfinite(size)) {
+        double unit = pow(10, floor(log10(size)) - 3);
+        value = unit > 0 ? rint(value / unit) * unit : 0;
+    }
+    sgm__web_append_number(text, value);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/network", .act = sgm__inspect_network},
+    {.method = "GET", .path = "/api/histogram", .act = sgm__inspect_histogram},
+    {.method = "GET", .path = "/api/data", .act = sgm__inspect_data},
+    {.method = "GET", .path = "/api/confusion", .act = sgm__inspect_confusion},
+    {.method = "GET", .path = "/api/picture", .act = sgm__inspect_picture},
+    {.method = "POST", .path = "/api/histogram-watch", .act = sgm__inspect_watch},
+};
+
+const sgm__web_part sgm__web_inspect = {.routes = routes,
+                                        .route_count = sizeof routes / sizeof *routes,
+                                        .create = sgm__inspect_create,
+                                        .free = sgm__inspect_free,
+                                        .tick = sgm__inspect_tick,
+                                        .attach = sgm__inspect_attach,
+                                        .progress = sgm__inspect_progress,
+                                        .free_trainer = sgm__inspect_free_trainer};

@@ -1,0 +1,521 @@
+/* How the numbers of a tensor are spread: now, and over time for what somebody watches. Those are sampled by
+ * a thread of their own, as often as it costs the training less than 0.5 % of its time: only the copy is made
+ * between two of its steps. */
+#include "base/clock.h"
+#include "monitors/web/inspect/inspect.h"
+#include "trainer/trainer_lock.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#define USUAL_BINS 64
+#define MAXIMUM_BINS 512
+#define MAXIMUM_COLUMNS 200 /* kept of a tensor; then every other one goes, and those to come are rarer */
+#define MAXIMUM_TENSORS 16  /* watched of a trainer */
+#define LEASE 120.0         /* seconds after which nobody watches who has not said so again */
+#define KEPT_SECONDS 300.0  /* that a trainer keeps gradients and updates for who has read them here */
+#define LOOK_SECONDS 0.1
+#define MINIMUM_SECONDS 0.5 /* between two columns */
+#define SHARE 0.005         /* of the training's time */
+
+typedef struct spread {
+    int64_t iteration, count, others; /* others: infinite or no numbers, in no bin */
+    double minimum, maximum, mean, standard_deviation;
+    int32_t bin_count;
+    int64_t bins[MAXIMUM_BINS];
+} spread;
+
+typedef struct column {
+    int64_t iteration, count, others;
+    double minimum, maximum, mean, standard_deviation;
+    int32_t bins[USUAL_BINS];
+} column;
+
+typedef struct tensor {
+    char *identifier;
+    double wanted_until, next; /* times */
+    int64_t distance;          /* iterations between two columns, at least */
+    size_t count;
+    column columns[MAXIMUM_COLUMNS];
+    char message[256]; /* why there is nothing, "": it is not known */
+} tensor;
+
+/* Of a trainer. */
+typedef struct tensors {
+    pthread_mutex_t lock;
+    tensor *items[MAXIMUM_TENSORS];
+    size_t count;
+    int64_t iteration;       /* that the training's thread told last */
+    _Atomic int64_t went_to; /* the training went back to there; INT64_MAX: it did not */
+} tensors;
+
+struct sgm__inspect_sampler {
+    sgm__web *web;
+    pthread_t thread;
+    pthread_mutex_t lock; /* guards started, and the thread's sleep */
+    pthread_cond_t wake;
+    bool started;
+    atomic_bool ending;
+};
+
+/* --- one spread --- */
+
+static void measure(spread *s, const float *values, int64_t count)
+{
+    double sum = 0, squares = 0;
+    s->minimum = INFINITY;
+    s->maximum = -INFINITY;
+    for (int64_t i = 0; i < count; i++) {
+        double value = values[i];
+        if (!isfinite(value))
+            continue;
+        s->count++;
+        sum += value;
+        s->minimum = value < s->minimum ? value : s->minimum;
+        s->maximum = value > s->maximum ? value : s->maximum;
+    }
+    s->others = count - s->count;
+    s->mean = sum / (double)s->count;
+    for (int64_t i = 0; i < count; i++)
+        squares += isfinite(values[i]) ? (values[i] - s->mean) * (values[i] - s->mean) : 0;
+    s->standard_deviation = sqrt(squares / (double)s->count);
+}
+
+/* Bins of the same width from the minimum to the maximum, which is in the last one. */
+static void fill_bins(spread *s, const float *values, int64_t count)
+{
+    double scale = s->maximum > s->minimum ? s->bin_count / (s->maximum - s->minimum) : 0;
+    for (int64_t i = 0; i < count; i++) {
+        if (!isfinite(values[i]))
+            continue;
+        int32_t bin = (int32_t)((values[i] - s->minimum) * scale);
+        s->bins[bin < s->bin_count ? bin : s->bin_count - 1]++;
+    }
+}
+
+static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
+{
+    bool fits = sgm_tensor_dtype(values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(values);
+    sgm_tensor *floats = fits ? sgm_tensor_retain(values) : sgm_tensor_cast(values, SGM_FLOAT32);
+    if (floats == NULL)
+        return sgm__last_failure();
+    int64_t count = sgm_shape_elements(sgm_tensor_shape(floats));
+    const float *numbers = sgm_tensor_const_data(floats);
+    s->bin_count = bins;
+    measure(s, numbers, count);
+    fill_bins(s, numbers, count);
+    sgm_tensor_free(floats);
+    return SGM_OK;
+}
+
+sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy)
+{
+    sgm_content content = {0};
+    SGM_TRY(sgm__trainer_enter(watched->trainer));
+    double began = sgm__now();
+    copy->iteration = watched->trainer->position.iteration;
+    watched->trainer->read_for = KEPT_SECONDS;
+    sgm_status status = sgm_resolve_one(sgm_trainer_registry(watched->trainer), identifier, &content);
+    watched->trainer->read_for = 0;
+    sgm__trainer_unlock(watched->trainer);
+    copy->seconds = sgm__now() - began;
+    SGM_TRY(status);
+    if (content.kind == SGM_KIND_TENSOR) {
+        copy->values = content.as.tensor;
+        return SGM_OK;
+    }
+    sgm_content_clear(&content);
+    return sgm_fail(SGM_ERROR_TYPE, "%.200s is no tensor", identifier);
+}
+
+/* --- what is watched --- */
+
+static void thin(tensor *t)
+{
+    for (size_t i = 0; 2 * i < t->count; i++)
+        t->columns[i] = t->columns[2 * i];
+    t->count = (t->count + 1) / 2;
+    t->distance = (t->columns[t->count - 1].iteration - t->columns[0].iteration) / (int64_t)(t->count - 1);
+}
+
+/* A training that went back has no columns from there on. With the lock. */
+static void cut(tensors *all)
+{
+    int64_t there = atomic_exchange(&all->went_to, INT64_MAX);
+    for (size_t i = 0; i < all->count; i++) {
+        tensor *t = all->items[i];
+        while (t->count > 0 && t->columns[t->count - 1].iteration > there)
+            t->count--;
+    }
+}
+
+/* On the training's thread, which waits for nobody. */
+void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress)
+{
+    tensors *all = state;
+    (void)watched;
+    if (progress->iteration < all->iteration && progress->iteration < atomic_load(&all->went_to))
+        atomic_store(&all->went_to, progress->iteration);
+    all->iteration = progress->iteration;
+}
+
+static void add_column(tensor *t, const spread *s)
+{
+    while (t->count > 0 && t->columns[t->count - 1].iteration >= s->iteration)
+        t->count--;
+    if (t->count == MAXIMUM_COLUMNS)
+        thin(t);
+    column *made = &t->columns[t->count++];
+    *made = (column){.iteration = s->iteration,
+                     .count = s->count,
+                     .others = s->others,
+                     .minimum = s->minimum,
+                     .maximum = s->maximum,
+                     .mean = s->mean,
+                     .standard_deviation = s->standard_deviation};
+    for (int32_t i = 0; i < USUAL_BINS; i++)
+        made->bins[i] = s->bins[i] < INT32_MAX ? (int32_t)s->bins[i] : INT32_MAX;
+}
+
+static bool is_due(const tensor *t, int64_t iteration, double now)
+{
+    if (now >= t->wanted_until || now < t->next)
+        return false;
+    int64_t newest = t->count > 0 ? t->columns[t->count - 1].iteration : -1;
+    return t->count == 0 || iteration < newest || iteration >= newest + (t->distance > 0 ? t->distance : 1);
+}
+
+/* The name of one that is due, a copy; NULL: none is. */
+static char *take_due(tensors *all, int64_t iteration)
+{
+    char *found = NULL;
+    double now = sgm__now();
+    pthread_mutex_lock(&all->lock);
+    cut(all);
+    for (size_t i = 0; i < all->count && found == NULL; i++)
+        if (is_due(all->items[i], iteration, now)) {
+            all->items[i]->next = now + MINIMUM_SECONDS;
+            found = sgm__strdup(all->items[i]->identifier);
+        }
+    pthread_mutex_unlock(&all->lock);
+    return found;
+}
+
+static tensor *find(tensors *all, const char *identifier)
+{
+    for (size_t i = 0; i < all->count; i++)
+        if (strcmp(all->items[i]->identifier, identifier) == 0)
+            return all->items[i];
+    return NULL;
+}
+
+static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier, spread *s, double *cost)
+{
+    sgm__inspect_copy copy = {0};
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
+    *cost = copy.seconds;
+    s->iteration = copy.iteration;
+    if (status == SGM_OK)
+        status = spread_of(copy.values, USUAL_BINS, s);
+    sgm_tensor_free(copy.values);
+    return status;
+}
+
+static void sample(sgm__web_trainer *watched, tensors *all, const char *identifier)
+{
+    spread s = {0};
+    double cost;
+    sgm_status status = take_sample(watched, identifier, &s, &cost);
+    pthread_mutex_lock(&all->lock);
+    tensor *t = find(all, identifier);
+    if (t != NULL && status == SGM_OK)
+        add_column(t, &s);
+    if (t != NULL) {
+        double pause = cost / SHARE;
+        t->next = sgm__now() + (pause > MINIMUM_SECONDS ? pause : MINIMUM_SECONDS);
+        snprintf(t->message, sizeof t->message, "%s", status == SGM_OK ? "" : sgm_last_error());
+    }
+    pthread_mutex_unlock(&all->lock);
+}
+
+static bool sample_all(void *user, sgm__web_trainer *watched)
+{
+    sgm__inspect_sampler *self = user;
+    tensors *all = watched->states[SGM__WEB_inspect];
+    sgm__web_trainer *borrowed;
+    char *identifier;
+    if (all == NULL || sgm__web_borrow(self->web, watched->name, &borrowed) != SGM_OK)
+        return true;
+    while (!atomic_load(&self->ending) &&
+           (identifier = take_due(all, sgm__web_now(borrowed).iteration)) != NULL) {
+        sample(borrowed, all, identifier);
+        sgm__free(identifier);
+    }
+    sgm__web_give_back(borrowed);
+    return !atomic_load(&self->ending);
+}
+
+static void *run(void *user)
+{
+    sgm__inspect_sampler *self = user;
+    const sgm__patience patience = {.ending = &self->ending};
+    sgm__patience_set(&patience);
+    while (!atomic_load(&self->ending)) {
+        struct timespec until = sgm__time_in(LOOK_SECONDS);
+        pthread_mutex_lock(&self->lock);
+        if (!atomic_load(&self->ending))
+            pthread_cond_timedwait(&self->wake, &self->lock, &until);
+        pthread_mutex_unlock(&self->lock);
+        sgm__web_each(self->web, sample_all, self);
+    }
+    return NULL;
+}
+
+/* The thread is there once somebody watches. */
+static sgm_status start(sgm__inspect_sampler *self)
+{
+    pthread_mutex_lock(&self->lock);
+    bool ending = atomic_load(&self->ending);
+    if (!self->started && !ending)
+        self->started = pthread_create(&self->thread, NULL, run, self) == 0;
+    bool started = self->started;
+    pthread_mutex_unlock(&self->lock);
+    if (ending)
+        return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
+    return started ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for histograms");
+}
+
+static void stop(sgm__inspect_sampler *self)
+{
+    pthread_mutex_lock(&self->lock);
+    atomic_store(&self->ending, true);
+    pthread_cond_broadcast(&self->wake);
+    bool started = self->started;
+    self->started = false;
+    pthread_mutex_unlock(&self->lock);
+    if (started)
+        pthread_join(self->thread, NULL);
+}
+
+/* The last tick of a monitor comes before its trainers are freed. */
+void sgm__inspect_tick(sgm__web *web, void *state)
+{
+    pthread_mutex_lock(&web->lock);
+    bool ending = web->ending;
+    pthread_mutex_unlock(&web->lock);
+    if (ending)
+        stop(state);
+}
+
+sgm_status sgm__inspect_create(sgm__web *web, void **state)
+{
+    sgm__inspect_sampler *self = sgm__calloc(1, sizeof *self);
+    if (self == NULL)
+        return SGM_ERROR_MEMORY;
+    self->web = web;
+    pthread_mutex_init(&self->lock, NULL);
+    sgm__cond_init(&self->wake);
+    *state = self;
+    return SGM_OK;
+}
+
+void sgm__inspect_free(void *state)
+{
+    sgm__inspect_sampler *self = state;
+    stop(self);
+    pthread_cond_destroy(&self->wake);
+    pthread_mutex_destroy(&self->lock);
+    sgm__free(self);
+}
+
+sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state)
+{
+    (void)watched;
+    if (*state != NULL)
+        return SGM_OK;
+    tensors *all = sgm__calloc(1, sizeof *all);
+    if (all == NULL)
+        return SGM_ERROR_MEMORY;
+    pthread_mutex_init(&all->lock, NULL);
+    atomic_init(&all->went_to, INT64_MAX);
+    *state = all;
+    return SGM_OK;
+}
+
+static void free_tensor(tensor *t)
+{
+    if (t != NULL)
+        sgm__free(t->identifier);
+    sgm__free(t);
+}
+
+void sgm__inspect_free_trainer(void *state)
+{
+    tensors *all = state;
+    for (size_t i = 0; i < all->count; i++)
+        free_tensor(all->items[i]);
+    pthread_mutex_destroy(&all->lock);
+    sgm__free(all);
+}
+
+/* --- requests --- */
+
+/* In place of what nobody has wanted for the longest time, if there are too many. */
+static sgm_status want(tensors *all, const char *identifier)
+{
+    tensor *t = find(all, identifier);
+    if (t == NULL) {
+        t = sgm__calloc(1, sizeof *t);
+        if (t != NULL)
+            t->identifier = sgm__strdup(identifier);
+        if (t == NULL || t->identifier == NULL) {
+            free_tensor(t);
+            return SGM_ERROR_MEMORY;
+        }
+        size_t place = all->count < MAXIMUM_TENSORS ? all->count++ : 0;
+        for (size_t i = 0; i < all->count && all->items[place] != NULL; i++)
+            if (all->items[i]->wanted_until < all->items[place]->wanted_until)
+                place = i;
+        free_tensor(all->items[place]);
+        all->items[place] = t;
+    }
+    t->wanted_until = sgm__now() + LEASE;
+    return SGM_OK;
+}
+
+/* What is kept only for readers has no value the first time. */
+static sgm_status check(sgm__web_trainer *watched, const char *identifier)
+{
+    sgm__inspect_copy copy = {0};
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
+    sgm_tensor_free(copy.values);
+    return status == SGM_ERROR_STATE ? SGM_OK : status;
+}
+
+static sgm_status watch(sgm__web *web, const json_t *body)
+{
+    const char *name, *identifier;
+    sgm__web_trainer *watched;
+    SGM_TRY(sgm__web_text(body, "trainer", false, &name));
+    SGM_TRY(sgm__web_text(body, "identifier", true, &identifier));
+    SGM_TRY(sgm__web_borrow(web, name, &watched));
+    tensors *all = watched->states[SGM__WEB_inspect];
+    sgm_status status = check(watched, identifier);
+    if (status == SGM_OK) {
+        pthread_mutex_lock(&all->lock);
+        status = want(all, identifier);
+        pthread_mutex_unlock(&all->lock);
+    }
+    sgm__web_give_back(watched);
+    return status == SGM_OK ? start(sgm__web_state(web, SGM__WEB_inspect)) : status;
+}
+
+sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    (void)answer;
+    json_t *body = sgm__http_object(request);
+    sgm_status status = body != NULL ? watch(web, body) : sgm__last_failure();
+    json_decref(body);
+    return status;
+}
+
+static void append_spread(sgm__text *text, const spread *s)
+{
+    sgm__text_append(text, "\"iteration\":%lld", (long long)s->iteration);
+    sgm__web_append_member(text, "count", (double)s->count);
+    sgm__web_append_member(text, "others", (double)s->others);
+    sgm__web_append_member(text, "minimum", s->minimum);
+    sgm__web_append_member(text, "maximum", s->maximum);
+    sgm__web_append_member(text, "mean", s->mean);
+    sgm__web_append_member(text, "standard_deviation", s->standard_deviation);
+    sgm__text_append(text, ",\"bins\":[");
+    for (int32_t i = 0; i < s->bin_count; i++)
+        sgm__text_append(text, i > 0 ? ",%lld" : "%lld", (long long)s->bins[i]);
+    sgm__text_append(text, "]");
+}
+
+static spread spread_of_column(const column *from)
+{
+    spread s = {.iteration = from->iteration,
+                .count = from->count,
+                .others = from->others,
+                .minimum = from->minimum,
+                .maximum = from->maximum,
+                .mean = from->mean,
+                .standard_deviation = from->standard_deviation,
+                .bin_count = USUAL_BINS};
+    for (int32_t i = 0; i < USUAL_BINS; i++)
+        s.bins[i] = from->bins[i];
+    return s;
+}
+
+/* With the lock. The newest column is what is now. */
+static void append_history(sgm__text *text, const tensor *t)
+{
+    spread s;
+    sgm__text_append(text, "{");
+    if (t != NULL && t->count > 0) {
+        s = spread_of_column(&t->columns[t->count - 1]);
+        append_spread(text, &s);
+        sgm__text_append(text, ",");
+    }
+    sgm__text_append(text, "\"watched\":%s,\"history\":[",
+                     t != NULL && sgm__now() < t->wanted_until ? "true" : "false");
+    for (size_t i = 0; t != NULL && i < t->count; i++) {
+        s = spread_of_column(&t->columns[i]);
+        sgm__text_append(text, i > 0 ? ",{" : "{");
+        append_spread(text, &s);
+        sgm__text_append(text, "}");
+    }
+    sgm__text_append(text, "],\"note\":");
+    sgm__web_append_text(text, t != NULL ? t->message : "");
+    sgm__text_append(text, "}");
+}
+
+static sgm_status give_history(sgm__web *web, const sgm__http_request *request, const char *identifier,
+                               sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    sgm__text text = {0};
+    SGM_TRY(sgm__web_find(web, sgm__http_query(request, "trainer", 0), &watched));
+    tensors *all = watched->states[SGM__WEB_inspect];
+    pthread_mutex_lock(&all->lock);
+    cut(all);
+    append_history(&text, find(all, identifier));
+    pthread_mutex_unlock(&all->lock);
+    return sgm__web_answer(answer, &text);
+}
+
+static sgm_status give_now(sgm__web *web, const sgm__http_request *request, const char *identifier,
+                           sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    sgm__inspect_copy copy = {0};
+    sgm__text text = {0};
+    int64_t bins;
+    spread s = {0};
+    SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MAXIMUM_BINS, &bins));
+    SGM_TRY(sgm__inspect_borrow(web, request, &watched));
+    sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
+    sgm__web_give_back(watched);
+    SGM_TRY(status);
+    s.iteration = copy.iteration;
+    status = spread_of(copy.values, (int32_t)bins, &s);
+    sgm_tensor_free(copy.values);
+    SGM_TRY(status);
+    sgm__text_append(&text, "{");
+    append_spread(&text, &s);
+    sgm__text_append(&text, ",\"history\":[]}");
+    return sgm__web_answer(answer, &text);
+}
+
+sgm_status sgm__inspect_histogram(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const char *identifier = sgm__http_query(request, "id", 0);
+    int64_t history;
+    if (identifier == NULL)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected the identifier of a tensor, as 'id'");
+    SGM_TRY(sgm__inspect_count(request, "history", 0, 0, 1, &history));
+    return history != 0 ? give_history(web, request, identifier, answer)
+                        : give_now(web, request, identifier, answer);
+}

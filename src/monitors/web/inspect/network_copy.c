@@ -1,0 +1,62 @@
+#include "monitors/web/inspect/network_copy.h"
+#include "train/train.h"
+#include "trainer/trainer_lock.h"
+
+/* With the lock. NULL: an error says why. */
+static char *notation_of(sgm_trainer *trainer, sgm__web_readiness readiness)
+{
+    if (readiness == SGM__WEB_PREPARED && sgm__trainer_prepare(trainer) != SGM_OK)
+        return NULL;
+    if (trainer->network != NULL)
+        return sgm_network_text(trainer->network);
+    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", trainer->name);
+    return NULL;
+}
+
+static sgm_tensor *value_of(void *user, const char *name)
+{
+    const sgm_trainer *trainer = user;
+    if (sgm_session_has(trainer->session, name))
+        return sgm_session_get(trainer->session, name);
+    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no parameters yet: they come with its first run",
+             trainer->name);
+    return NULL;
+}
+
+/* With the lock, which was free since the network was recorded: it may be another one by now. */
+static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const char *notation)
+{
+    char *now = notation_of(trainer, SGM__WEB_AS_IT_IS);
+    if (now == NULL)
+        return sgm__last_failure();
+    bool same = strcmp(now, notation) == 0;
+    sgm_string_free(now);
+    if (!same)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has just got another network: ask again",
+                        trainer->name);
+    SGM_TRY(sgm__trainer_collect(trainer));
+    copy->iteration = trainer->position.iteration;
+    return sgm__inference_copy_fill(&copy->copied, value_of, trainer);
+}
+
+sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *watched, int64_t examples,
+                                 sgm__web_readiness readiness)
+{
+    sgm_trainer *trainer = watched->trainer;
+    *copy = (sgm__web_copy){0};
+    SGM_TRY(sgm__trainer_enter(trainer));
+    char *notation = notation_of(trainer, readiness);
+    sgm__trainer_unlock(trainer);
+    if (notation == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__inference_copy_record(&copy->copied, trainer->settings.handler, notation,
+                                                   examples, trainer->settings.precision, false);
+    if (status == SGM_OK)
+        status = sgm__trainer_enter(trainer);
+    if (status == SGM_OK) {
+        status = copy_values(copy, trainer, notation);
+        sgm__trainer_unlock(trainer);
+    }
+    sgm_string_free(notation);
+    return status;
+}

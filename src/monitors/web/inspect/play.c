@@ -1,0 +1,466 @@
+/* Playing with what a network has learnt, while it learns: predictions for inputs that somebody draws, inputs
+ * that it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a
+ * training step waits no longer than its parameters take to be copied. */
+#include "control/control_answer.h"
+#include "hooks_ready/target_maximiser.h"
+#include "monitors/web/inspect/network_copy.h"
+#include "trainer/trainer_lock.h"
+
+#include <math.h>
+
+#define LONGEST_INPUTS ((size_t)4 << 20) /* bytes of JSON */
+#define MAXIMUM_EXAMPLES 1000
+#define MAXIMUM_STEPS 5000      /* of a search for an input */
+#define MAXIMUM_CHARACTERS 2000 /* of a text */
+#define DEEPEST_LIST 16
+
+/* --- a copy of a network --- */
+
+typedef struct copy {
+    sgm__web_copy network;
+    int64_t examples;
+    sgm_program *program;
+    const char *input, *output; /* names */
+    sgm_shape shape;            /* of an example */
+    int64_t elements;           /* of an example */
+    bool classifies;
+} copy;
+
+static sgm_status find_ends(copy *own)
+{
+    const sgm_recording *recording = &own->network.copied.recording;
+    if (recording->input_count != 1 || recording->output_count == 0)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "one can play with a network of one input and an output; this one has %zu and %zu",
+                        recording->input_count, recording->output_count);
+    own->input = recording->inputs[0].name;
+    own->output = recording->outputs[0].name;
+    own->classifies = recording->classifies;
+    sgm_shape batch = sgm_value_type(own->network.copied.graph, recording->inputs[0].value).shape;
+    own->shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
+    own->elements = sgm_shape_elements(&own->shape);
+    return SGM_OK;
+}
+
+/* Free it also when this failed. */
+static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t examples)
+{
+    *own = (copy){.examples = examples};
+    SGM_TRY(sgm__web_copy_network(&own->network, watched, examples, SGM__WEB_PREPARED));
+    SGM_TRY(find_ends(own));
+    sgm_output(own->network.copied.graph, own->output, own->network.copied.recording.outputs[0].value);
+    own->program = sgm__inference_copy_prepare(&own->network.copied);
+    return own->program != NULL ? SGM_OK : sgm__last_failure();
+}
+
+/* The outputs for inputs of all examples: a new tensor; NULL: it failed. */
+static sgm_tensor *predict_for(const copy *own, const double *inputs)
+{
+    sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->examples}};
+    memcpy(batch.dims + 1, own->shape.dims, (size_t)own->shape.rank * sizeof *batch.dims);
+    sgm_type type = sgm_value_type(own->network.copied.graph, own->network.copied.recording.inputs[0].value);
+    sgm_tensor *fed = sgm_tensor_create(type.dtype, &batch);
+    sgm_type given = sgm_program_output_type(own->program, own->output);
+    sgm_tensor *made = fed != NULL ? sgm_tensor_create(given.dtype, &given.shape) : NULL;
+    sgm_status status = made != NULL ? SGM_OK : sgm__last_failure();
+    if (status == SGM_OK)
+        status = sgm_tensor_write(fed, inputs, (size_t)(own->examples * own->elements));
+    if (status == SGM_OK)
+        status = sgm_session_feed(own->network.copied.session, own->program, own->input, fed);
+    if (status == SGM_OK)
+        status = sgm_session_run(own->network.copied.session, own->program);
+    if (status == SGM_OK)
+        status = sgm_session_read(own->network.copied.session, own->program, own->output, made);
+    sgm_tensor_free(fed);
+    if (status == SGM_OK)
+        return made;
+    sgm_tensor_free(made);
+    return NULL;
+}
+
+/* --- requests --- */
+
+typedef struct played {
+    json_t *body;
+    sgm__web_trainer *watched;
+} played;
+
+typedef sgm_status (*play_function)(const played *own, const sgm__http_request *request, json_t **made);
+
+/* With the body and the trainer that it names. */
+static sgm_status play(void *web, const sgm__http_request *request, play_function function,
+                       sgm__http_answer *answer)
+{
+    const char *name;
+    json_t *made = NULL;
+    played own = {.body = sgm__http_object(request)};
+    if (own.body == NULL)
+        return sgm__last_failure();
+    sgm_status status = sgm__web_text(own.body, "trainer", false, &name);
+    if (status == SGM_OK)
+        status = sgm__web_borrow(web, name, &own.watched);
+    if (status == SGM_OK) {
+        status = function(&own, request, &made);
+        sgm__web_give_back(own.watched);
+    }
+    json_decref(own.body);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+static sgm_status read_number(const json_t *body, const char *name, double default_value, double minimum,
+                              double maximum, double *number)
+{
+    const json_t *value = json_object_get(body, name);
+    *number = value != NULL ? json_number_value(value) : default_value;
+    if (value != NULL && (!json_is_number(value) || !(*number >= minimum && *number <= maximum)))
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' must be a number from %g to %g", name, minimum, maximum);
+    return SGM_OK;
+}
+
+static json_t *shape_json(const sgm_shape *shape, int32_t first)
+{
+    json_t *list = json_array();
+    for (int32_t i = first; i < shape->rank; i++)
+        json_array_append_new(list, json_integer(shape->dims[i]));
+    return list;
+}
+
+static json_t *numbers_json(const double *numbers, int64_t count)
+{
+    json_t *list = json_array();
+    for (int64_t i = 0; i < count; i++)
+        json_array_append_new(list, sgm__answer_number(numbers[i]));
+    return list;
+}
+
+/* --- what can be played with --- */
+
+/* Names of the classes as its training data have them; null: there are none. */
+static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
+{
+    sgm_iterator *iterator = NULL;
+    json_t *list = json_array();
+    if (sgm__trainer_enter(watched->trainer) == SGM_OK) {
+        const char *const *names = NULL;
+        if (sgm__trainer_find_data(watched->trainer, "training", &iterator) == SGM_OK && iterator != NULL)
+            names = sgm_dataset_class_names(sgm_iterator_dataset(iterator));
+        for (size_t i = 0; names != NULL && names[i] != NULL; i++)
+            json_array_append_new(list, json_string(names[i]));
+        sgm__trainer_unlock(watched->trainer);
+    }
+    if ((int64_t)json_array_size(list) == classes)
+        return list;
+    json_decref(list);
+    return json_null();
+}
+
+static sgm_status get_play(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    sgm__web_trainer *watched;
+    copy own;
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    sgm_status status = copy_network(&own, watched, 1);
+    json_t *made = NULL;
+    if (status == SGM_OK) {
+        sgm_type type = sgm_program_output_type(own.program, own.output);
+        int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
+        made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
+                         shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
+                         own.classifies, "names", class_names(watched, classes));
+    }
+    sgm__inference_copy_free(&own.network.copied);
+    sgm__web_give_back(watched);
+    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+}
+
+/* --- predictions --- */
+
+typedef struct numbers {
+    double *items;
+    size_t count, capacity;
+} numbers;
+
+/* However the lists are nested. */
+static sgm_status flatten(numbers *all, const json_t *value, int level)
+{
+    if (json_is_number(value)) {
+        SGM_TRY(sgm__reserve(&all->items, &all->capacity, all->count + 1, sizeof *all->items));
+        all->items[all->count++] = json_number_value(value);
+        return SGM_OK;
+    }
+    if (!json_is_array(value) || level >= DEEPEST_LIST)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'inputs' must be a list of numbers, or lists of such lists");
+    const json_t *item;
+    size_t i;
+    json_array_foreach(value, i, item)
+    {
+        SGM_TRY(flatten(all, item, level + 1));
+    }
+    return SGM_OK;
+}
+
+/* Classes of an example, the likeliest first. */
+static json_t *ranked(const double *shares, int64_t classes)
+{
+    json_t *list = json_array();
+    bool *taken = sgm__calloc((size_t)classes, sizeof *taken);
+    for (int64_t rank = 0; rank < classes && rank < 10 && taken != NULL; rank++) {
+        int64_t best = -1;
+        for (int64_t i = 0; i < classes; i++)
+            if (!taken[i] && (best < 0 || shares[i] > shares[best]))
+                best = i;
+        taken[best] = true;
+        json_array_append_new(list, json_pack("{s:I, s:o}", "class", (json_int_t)best, "share",
+                                              sgm__answer_number(shares[best])));
+    }
+    sgm__free(taken);
+    return list;
+}
+
+static json_t *prediction_json(const copy *own, const sgm_shape *shape, const double *outputs)
+{
+    int64_t each = sgm_shape_elements(shape) / own->examples;
+    json_t *examples = json_array(), *ranks = json_array();
+    for (int64_t i = 0; i < own->examples; i++) {
+        json_array_append_new(examples, numbers_json(outputs + i * each, each));
+        if (own->classifies && shape->rank == 2)
+            json_array_append_new(ranks, ranked(outputs + i * each, each));
+    }
+    return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->network.iteration, "shape",
+                     shape_json(shape, 1), "outputs", examples, "ranked", ranks);
+}
+
+static sgm_status predict_inputs(const copy *own, const numbers *inputs, json_t **made)
+{
+    sgm_tensor *outputs = predict_for(own, inputs->items);
+    if (outputs == NULL)
+        return sgm__last_failure();
+    const sgm_shape *shape = sgm_tensor_shape(outputs);
+    size_t count = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(count, sizeof *values);
+    sgm_status status = values != NULL ? sgm_tensor_read(outputs, values, count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        *made = prediction_json(own, shape, values);
+    sgm__free(values);
+    sgm_tensor_free(outputs);
+    return status;
+}
+
+static sgm_status count_examples(const copy *one, const numbers *inputs, int64_t *examples)
+{
+    char text[128];
+    *examples = (int64_t)inputs->count / one->elements;
+    if (*examples >= 1 && *examples <= MAXIMUM_EXAMPLES && (int64_t)inputs->count % one->elements == 0)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_SHAPE,
+                    "'inputs' has %zu numbers; expected 1 to %d examples of %lld, of the shape %s",
+                    inputs->count, MAXIMUM_EXAMPLES, (long long)one->elements,
+                    sgm_shape_text(&one->shape, text, sizeof text));
+}
+
+/* A copy for one example tells how many the numbers are, and mostly is what was wanted. */
+static sgm_status copy_for(copy *network, const played *own, const numbers *inputs)
+{
+    int64_t examples;
+    SGM_TRY(copy_network(network, own->watched, 1));
+    SGM_TRY(count_examples(network, inputs, &examples));
+    if (examples == 1)
+        return SGM_OK;
+    sgm__inference_copy_free(&network->network.copied);
+    return copy_network(network, own->watched, examples);
+}
+
+static sgm_status predict(const played *own, const sgm__http_request *request, json_t **made)
+{
+    numbers inputs = {0};
+    copy network = {0};
+    (void)request;
+    sgm_status status = flatten(&inputs, json_object_get(own->body, "inputs"), 0);
+    if (status == SGM_OK)
+        status = copy_for(&network, own, &inputs);
+    if (status == SGM_OK)
+        status = predict_inputs(&network, &inputs, made);
+    sgm__inference_copy_free(&network.network.copied);
+    sgm__free(inputs.items);
+    return status;
+}
+
+/* {"trainer", "inputs": numbers of one example or of several} */
+static sgm_status post_predict(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    return play(web, request, predict, answer);
+}
+
+/* --- inputs that the network takes for a class --- */
+
+static void unlock(void *trainer)
+{
+    sgm__trainer_unlock(trainer);
+}
+
+static sgm_status maximise(const played *own, const sgm__http_request *request, json_t **made)
+{
+    double wanted, steps;
+    SGM_TRY(read_number(own->body, "class", 0, 0, 1e6, &wanted));
+    SGM_TRY(read_number(own->body, "steps", 512, 1, MAXIMUM_STEPS, &steps));
+    const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
+    sgm__target_found found = {0};
+    SGM_TRY(sgm__trainer_enter(own->watched->trainer));
+    if (own->watched->trainer->network == NULL) {
+        sgm__trainer_unlock(own->watched->trainer);
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
+    }
+    SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, request->ending,
+                                 &found));
+    const sgm_shape *shape = sgm_tensor_shape(found.input);
+    size_t count = (size_t)sgm_shape_elements(shape);
+    double *values = sgm__calloc(count, sizeof *values);
+    sgm_status status = values != NULL ? sgm_tensor_read(found.input, values, count) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        *made = json_pack("{s:o, s:o, s:o, s:b}", "shape", shape_json(shape, 0), "values",
+                          numbers_json(values, (int64_t)count), "cost", sgm__answer_number(found.cost),
+                          "found", found.found);
+    sgm__free(values);
+    sgm_tensor_free(found.input);
+    return status;
+}
+
+/* {"trainer", "class", "steps"} */
+static sgm_status post_maximise(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    return play(web, request, maximise, answer);
+}
+
+/* --- text --- */
+
+/* A network that reads bytes and says for each which comes next. */
+typedef struct writer {
+    copy network;
+    int64_t time, classes;
+    bool one_hot;    /* reads (time, 256), else numbers (time) */
+    bool per_step;   /* answers for each byte that it reads, else for the last one */
+    double *inputs;  /* of a window */
+    double *outputs; /* per_step: time * classes */
+    sgm__random random;
+    double temperature;
+} writer;
+
+static sgm_status check_writer(writer *own)
+{
+    const sgm_shape *in = &own->network.shape;
+    sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
+    own->time = in->rank > 0 ? in->dims[0] : 0;
+    own->one_hot = in->rank == 2 && in->dims[1] == 256;
+    own->classes = type.shape.dims[type.shape.rank - 1];
+    int64_t outputs = sgm_shape_elements(&type.shape);
+    own->per_step = outputs == own->time * own->classes && own->time > 1;
+    if ((in->rank != 1 && !own->one_hot) || own->classes != 256 ||
+        (!own->per_step && outputs != own->classes)) {
+        char from[128], to[128];
+        return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                        "text is written by networks that read bytes, (time) or (time, 256), and give 256 "
+                        "shares; this one makes %s of %s",
+                        sgm_shape_text(&type.shape, to, sizeof to), sgm_shape_text(in, from, sizeof from));
+    }
+    own->inputs = sgm__calloc((size_t)own->network.elements, sizeof *own->inputs);
+    own->outputs = sgm__calloc((size_t)outputs, sizeof *own->outputs);
+    return own->inputs != NULL && own->outputs != NULL ? SGM_OK : sgm__fail_memory((size_t)outputs);
+}
+
+/* The last bytes of the text; a text that is shorter than the window begins it where each step has an output,
+ * and ends it where only the last has. */
+static int64_t show_window(writer *own, const unsigned char *text, int64_t length)
+{
+    int64_t count = length < own->time ? length : own->time, at = own->per_step ? 0 : own->time - count;
+    memset(own->inputs, 0, (size_t)own->network.elements * sizeof *own->inputs);
+    for (int64_t i = 0; i < own->time; i++) {
+        unsigned char byte = i >= at && i < at + count ? text[length - count + i - at] : ' ';
+        if (own->one_hot)
+            own->inputs[i * 256 + byte] = 1;
+        else
+            own->inputs[i] = byte;
+    }
+    return own->per_step ? count - 1 : 0;
+}
+
+/* By the shares to the power of 1 / temperature; 0: the likeliest. */
+static unsigned char draw(writer *own, const double *shares)
+{
+    double weights[256], sum = 0, maximum = 0;
+    int best = 0;
+    for (int i = 0; i < 256; i++)
+        if (shares[i] > shares[best])
+            best = i;
+    maximum = shares[best];
+    if (own->temperature == 0 || !(maximum > 0))
+        return (unsigned char)best;
+    for (int i = 0; i < 256; i++)
+        sum += weights[i] = shares[i] > 0 ? pow(shares[i] / maximum, 1 / own->temperature) : 0;
+    double left = sum * sgm__random_uniform(&own->random);
+    for (int i = 0; i < 256; i++)
+        if ((left -= weights[i]) < 0)
+            return (unsigned char)i;
+    return (unsigned char)best;
+}
+
+static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const atomic_bool *ending)
+{
+    sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
+    for (int64_t i = 0; i < length && !atomic_load(ending); i++) {
+        int64_t step = show_window(own, (const unsigned char *)text->data, (int64_t)text->length);
+        sgm_tensor *outputs = predict_for(&own->network, own->inputs);
+        if (outputs == NULL)
+            return sgm__last_failure();
+        sgm_status status = sgm_tensor_read(outputs, own->outputs, (size_t)sgm_shape_elements(&type.shape));
+        sgm_tensor_free(outputs);
+        SGM_TRY(status);
+        char byte = (char)draw(own, own->outputs + step * own->classes);
+        sgm__text_append_bytes(text, &byte, 1);
+    }
+    return text->failed ? sgm__fail_memory(text->length) : SGM_OK;
+}
+
+static sgm_status sample(const played *own, const sgm__http_request *request, json_t **made)
+{
+    double length, seed;
+    const char *begin;
+    writer w = {0};
+    sgm__text text = {0};
+    SGM_TRY(sgm__web_text(own->body, "text", true, &begin));
+    SGM_TRY(read_number(own->body, "length", 200, 1, MAXIMUM_CHARACTERS, &length));
+    SGM_TRY(read_number(own->body, "temperature", 0.7, 0, 10, &w.temperature));
+    SGM_TRY(read_number(own->body, "seed", sgm__now(), 0, 9e15, &seed));
+    if (*begin == '\0')
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'text' is what the network goes on from: at least one character");
+    w.random = sgm__random_make((uint64_t)seed, 0);
+    sgm_status status = copy_network(&w.network, own->watched, 1);
+    if (status == SGM_OK)
+        status = check_writer(&w);
+    sgm__text_append(&text, "%s", begin);
+    if (status == SGM_OK)
+        status = write_on(&w, &text, (int64_t)length, request->ending);
+    if (status == SGM_OK)
+        *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.network.iteration, "text",
+                          sgm__answer_text(text.data), "given", (json_int_t)strlen(begin));
+    sgm__text_free(&text);
+    sgm__free(w.inputs);
+    sgm__free(w.outputs);
+    sgm__inference_copy_free(&w.network.network.copied);
+    return status;
+}
+
+/* {"trainer", "text", "length", "temperature", "seed"} */
+static sgm_status post_sample(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    return play(web, request, sample, answer);
+}
+
+static const sgm__http_route routes[] = {
+    {.method = "GET", .path = "/api/play", .act = get_play},
+    {.method = "POST", .path = "/api/predict", .act = post_predict, .longest_body = LONGEST_INPUTS},
+    {.method = "POST", .path = "/api/maximise", .act = post_maximise},
+    {.method = "POST", .path = "/api/sample", .act = post_sample},
+};
+
+const sgm__web_part sgm__web_play = {.routes = routes, .route_count = sizeof routes / sizeof *routes};

@@ -1,0 +1,127 @@
+/* Reading messages: nothing in them is believed before it is checked. */
+#include "onnx/wire/wire.h"
+
+#include <sigma/onnx.h>
+
+/* Subgraphs in attributes of nodes nest messages; the reader calls itself for each. */
+#define DEEPEST_MESSAGE 64
+
+static void *allocate(void *user, size_t size)
+{
+    (void)user;
+    return sgm__alloc(size);
+}
+
+static void release(void *user, void *memory)
+{
+    (void)user;
+    sgm__free(memory);
+}
+
+static ProtobufCAllocator allocator = {.alloc = allocate, .free = release};
+
+/* --- a first walk over the bytes, which only looks how deep messages lie in each other --- */
+
+typedef struct bytes {
+    const uint8_t *at, *end;
+} bytes;
+
+static bool read_number(bytes *b, uint64_t *number)
+{
+    *number = 0;
+    for (int shift = 0; shift < 70 && b->at < b->end; shift += 7) {
+        uint8_t byte = *b->at++;
+        if (shift < 64)
+            *number |= (uint64_t)(byte & 127) << shift;
+        if (byte < 128)
+            return true;
+    }
+    return false;
+}
+
+static bool skip(bytes *b, uint64_t count)
+{
+    if (count > (uint64_t)(b->end - b->at))
+        return false;
+    b->at += count;
+    return true;
+}
+
+typedef enum shape_of_bytes { WHOLE, DAMAGED, TOO_DEEP } shape_of_bytes;
+
+static shape_of_bytes check(const ProtobufCMessageDescriptor *type, bytes b, int depth)
+{
+    enum { NUMBER = 0, EIGHT_BYTES = 1, BLOCK = 2, FOUR_BYTES = 5 };
+    while (b.at < b.end) {
+        uint64_t key, value;
+        if (!read_number(&b, &key))
+            return DAMAGED;
+        if ((key & 7) == NUMBER && read_number(&b, &value))
+            continue;
+        if ((key & 7) == EIGHT_BYTES && skip(&b, 8))
+            continue;
+        if ((key & 7) == FOUR_BYTES && skip(&b, 4))
+            continue;
+        if ((key & 7) != BLOCK || !read_number(&b, &value) || value > (uint64_t)(b.end - b.at))
+            return DAMAGED;
+        const ProtobufCFieldDescriptor *field =
+            key >> 3 <= INT32_MAX ? protobuf_c_message_descriptor_get_field(type, (unsigned)(key >> 3))
+                                  : NULL;
+        bool nested = field != NULL && field->type == PROTOBUF_C_TYPE_MESSAGE;
+        if (nested && depth == 0)
+            return TOO_DEEP;
+        shape_of_bytes inside =
+            nested ? check(field->descriptor, (bytes){b.at, b.at + value}, depth - 1) : WHOLE;
+        if (inside != WHOLE)
+            return inside;
+        b.at += value;
+    }
+    return WHOLE;
+}
+
+/* --- the second one, which reads --- */
+
+static void *unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t length, const char *what)
+{
+    bytes all = {data, (const uint8_t *)data + length};
+    ProtobufCMessage *message = NULL;
+    shape_of_bytes found = check(type, all, DEEPEST_MESSAGE);
+    if (found == TOO_DEEP) {
+        sgm_fail(
+            SGM_ERROR_UNSUPPORTED,
+            "the messages of this %s of ONNX lie in each other more than %d deep (each subgraph counts 3)",
+            what, DEEPEST_MESSAGE);
+        return NULL;
+    }
+    if (found == WHOLE)
+        message = protobuf_c_message_unpack(type, &allocator, length, data);
+    if (message == NULL)
+        sgm_fail(SGM_ERROR_FORMAT,
+                 "these %zu bytes are no %s of ONNX: it is cut off, damaged or something else", length, what);
+    return message;
+}
+
+Onnx__ModelProto *sgm__onnx_unpack_model(const void *data, size_t length)
+{
+    return unpack(&onnx__model_proto__descriptor, data, length, "model");
+}
+
+void sgm__onnx_free_model(Onnx__ModelProto *model)
+{
+    if (model != NULL)
+        onnx__model_proto__free_unpacked(model, &allocator);
+}
+
+sgm_tensor *sgm_onnx_parse_tensor(const void *data, size_t length)
+{
+    if (data == NULL) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "reading a tensor of ONNX wants its bytes");
+        return NULL;
+    }
+    Onnx__TensorProto *proto = unpack(&onnx__tensor_proto__descriptor, data, length, "tensor");
+    if (proto == NULL)
+        return NULL;
+    sgm_tensor *tensor = sgm__onnx_tensor(proto);
+    onnx__tensor_proto__free_unpacked(proto, &allocator);
+    return tensor;
+}

@@ -1,0 +1,571 @@
+/* Tensors: reference-counted buffers, and views of them. */
+#include "tensor/tensor_internal.h"
+
+#include <math.h>
+#include <stdatomic.h>
+
+#define SHAPE_TEXT 128
+#define HEADER_SIZE 64
+
+/* Stands before the elements of an owned buffer, in the same allocation, and alone for wrapped memory. */
+typedef struct buffer {
+    atomic_size_t references;
+    void (*release)(void *user);
+    void *user;
+} buffer;
+
+_Static_assert(sizeof(buffer) <= HEADER_SIZE, "the elements start HEADER_SIZE bytes after the header");
+
+struct sgm_tensor {
+    atomic_size_t references;
+    sgm_dtype dtype;
+    sgm_shape shape;
+    int64_t strides[SGM_MAX_RANK];
+    char *data; /* the first element of the view */
+    buffer *buffer;
+};
+
+/* --- making and freeing --- */
+
+static void buffer_drop(buffer *shared)
+{
+    if (atomic_fetch_sub_explicit(&shared->references, 1, memory_order_acq_rel) != 1)
+        return;
+    if (shared->release)
+        shared->release(shared->user);
+    sgm__free_aligned(shared);
+}
+
+/* Takes over the caller's reference to `shared`, also on failure. */
+static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const int64_t *strides, void *data,
+                               buffer *shared)
+{
+    sgm_tensor *tensor = sgm__calloc(1, sizeof *tensor);
+    if (!tensor) {
+        buffer_drop(shared);
+        return NULL;
+    }
+    atomic_init(&tensor->references, 1);
+    tensor->dtype = dtype;
+    tensor->shape = sgm_shape_make(shape->rank, shape->dims);
+    if (strides)
+        memcpy(tensor->strides, strides, sizeof tensor->strides);
+    else
+        sgm__contiguous_strides(&tensor->shape, tensor->strides);
+    tensor->data = data;
+    tensor->buffer = shared;
+    return tensor;
+}
+
+static buffer *buffer_make(size_t bytes)
+{
+    size_t size;
+    if (sgm__add_overflows(bytes, HEADER_SIZE, &size)) {
+        sgm__fail_memory(bytes);
+        return NULL;
+    }
+    buffer *made = sgm__alloc_aligned(size);
+    if (!made)
+        return NULL;
+    atomic_init(&made->references, 1);
+    made->release = NULL;
+    made->user = NULL;
+    return made;
+}
+
+static sgm_status count_bytes(sgm_dtype dtype, const sgm_shape *shape, size_t *bytes)
+{
+    char text[SHAPE_TEXT];
+    SGM_TRY(sgm__dtype_check(dtype));
+    SGM_TRY(sgm__shape_check(shape));
+    uint64_t size = (uint64_t)sgm_shape_elements(shape) * sgm_dtype_size(dtype);
+    *bytes = (size_t)size;
+    if (size > PTRDIFF_MAX)
+        return sgm_fail(SGM_ERROR_MEMORY, "a tensor of shape %s and type %s is larger than any memory",
+                        sgm_shape_text(shape, text, sizeof text), sgm_dtype_name(dtype));
+    return SGM_OK;
+}
+
+/* Contiguous, its elements not set. */
+static sgm_tensor *tensor_allocate(sgm_dtype dtype, const sgm_shape *shape, size_t *bytes)
+{
+    if (count_bytes(dtype, shape, bytes) != SGM_OK)
+        return NULL;
+    buffer *owned = buffer_make(*bytes);
+    return owned ? tensor_make(dtype, shape, NULL, (char *)owned + HEADER_SIZE, owned) : NULL;
+}
+
+sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape)
+{
+    size_t bytes;
+    sgm_tensor *tensor = tensor_allocate(dtype, shape, &bytes);
+    if (tensor)
+        memset(tensor->data, 0, bytes);
+    return tensor;
+}
+
+sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void *values)
+{
+    size_t bytes;
+    sgm_tensor *tensor = tensor_allocate(dtype, shape, &bytes);
+    if (!tensor)
+        return NULL;
+    if (bytes > 0 && !values) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "expected %zu bytes of values, got NULL", bytes);
+        sgm_tensor_free(tensor);
+        return NULL;
+    }
+    if (bytes > 0)
+        memcpy(tensor->data, values, bytes);
+    return tensor;
+}
+
+static sgm_status check_wrapped(sgm_dtype dtype, const sgm_shape *shape, const void *values)
+{
+    size_t bytes;
+    SGM_TRY(count_bytes(dtype, shape, &bytes));
+    if (bytes > 0 && !values)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected %zu bytes of values to wrap, got NULL", bytes);
+    if ((uintptr_t)values % sgm_dtype_size(dtype) != 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "expected values of type %s aligned to %zu bytes, got address %p: copy them with "
+                        "sgm_tensor_from",
+                        sgm_dtype_name(dtype), sgm_dtype_size(dtype), values);
+    return SGM_OK;
+}
+
+sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values,
+                            void (*release)(void *user), void *user)
+{
+    buffer *wrapped = check_wrapped(dtype, shape, values) == SGM_OK ? buffer_make(0) : NULL;
+    if (!wrapped) {
+        if (release)
+            release(user);
+        return NULL;
+    }
+    wrapped->release = release;
+    wrapped->user = user;
+    return tensor_make(dtype, shape, NULL, values, wrapped);
+}
+
+sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor)
+{
+    if (tensor)
+        atomic_fetch_add_explicit(&tensor->references, 1, memory_order_relaxed);
+    return tensor;
+}
+
+void sgm_tensor_free(sgm_tensor *tensor)
+{
+    if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
+        return;
+    buffer_drop(tensor->buffer);
+    sgm__free(tensor);
+}
+
+/* --- facts --- */
+
+/* Passes on the failure that led to a NULL tensor, or reports it when there was none. */
+static sgm_status check_tensor(const sgm_tensor *tensor)
+{
+    if (tensor)
+        return SGM_OK;
+    if (sgm_last_status() != SGM_OK)
+        return sgm__last_failure();
+    return sgm_fail(SGM_ERROR_ARGUMENT, "expected a tensor, got NULL");
+}
+
+sgm_dtype sgm_tensor_dtype(const sgm_tensor *tensor)
+{
+    return tensor != NULL ? tensor->dtype : SGM_FLOAT32;
+}
+
+const sgm_shape *sgm_tensor_shape(const sgm_tensor *tensor)
+{
+    return &tensor->shape;
+}
+
+const int64_t *sgm_tensor_strides(const sgm_tensor *tensor)
+{
+    return tensor->strides;
+}
+
+void *sgm_tensor_data(sgm_tensor *tensor)
+{
+    return tensor != NULL ? tensor->data : NULL;
+}
+
+const void *sgm_tensor_const_data(const sgm_tensor *tensor)
+{
+    return tensor != NULL ? tensor->data : NULL;
+}
+
+bool sgm_tensor_is_contiguous(const sgm_tensor *tensor)
+{
+    if (tensor == NULL || sgm_shape_elements(&tensor->shape) == 0)
+        return true;
+    int64_t expected[SGM_MAX_RANK];
+    sgm__contiguous_strides(&tensor->shape, expected);
+    for (int32_t i = 0; i < tensor->shape.rank; i++)
+        if (tensor->shape.dims[i] != 1 && tensor->strides[i] != expected[i])
+            return false;
+    return true;
+}
+
+/* --- views --- */
+
+static sgm_tensor *view_make(const sgm_tensor *tensor, const sgm_shape *shape, const int64_t *strides,
+                             char *data)
+{
+    atomic_fetch_add_explicit(&tensor->buffer->references, 1, memory_order_relaxed);
+    return tensor_make(tensor->dtype, shape, strides, data, tensor->buffer);
+}
+
+/* How many entries the slice has. */
+static sgm_status count_slice(const sgm_shape *shape, int32_t axis, int64_t start, int64_t stop, int64_t step,
+                              int64_t *count)
+{
+    char text[SHAPE_TEXT];
+    if (axis < 0 || axis >= shape->rank)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "cannot slice axis %d of the shape %s: expected 0 to %d",
+                        (int)axis, sgm_shape_text(shape, text, sizeof text), (int)shape->rank - 1);
+    int64_t dim = shape->dims[axis];
+    if (step == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "cannot slice with step 0: expected a positive or negative step");
+    bool fits =
+        step > 0 ? start >= 0 && start <= stop && stop <= dim : stop >= -1 && stop <= start && start < dim;
+    if (!fits)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "cannot slice %lld to %lld, step %lld, from axis %d of the shape %s: "
+                        "expected %s",
+                        (long long)start, (long long)stop, (long long)step, (int)axis,
+                        sgm_shape_text(shape, text, sizeof text),
+                        step > 0 ? "0 <= start <= stop <= size" : "-1 <= stop <= start < size");
+    uint64_t distance = (uint64_t)(stop - start), pace = (uint64_t)step;
+    if (step < 0) {
+        distance = 0 - distance;
+        pace = 0 - pace;
+    }
+    *count = (int64_t)(distance / pace + (distance % pace != 0));
+    return SGM_OK;
+}
+
+sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop, int64_t step)
+{
+    int64_t count;
+    if (check_tensor(tensor) != SGM_OK ||
+        count_slice(&tensor->shape, axis, start, stop, step, &count) != SGM_OK)
+        return NULL;
+    sgm_shape shape = tensor->shape;
+    int64_t strides[SGM_MAX_RANK];
+    memcpy(strides, tensor->strides, sizeof strides);
+    shape.dims[axis] = count;
+    /* A step that is never taken may be huge: it stays out of the product. */
+    if (count > 1)
+        strides[axis] *= step;
+    char *data = tensor->data;
+    if (count > 0)
+        data += (ptrdiff_t)(start * tensor->strides[axis]) * (ptrdiff_t)sgm_dtype_size(tensor->dtype);
+    return view_make(tensor, &shape, strides, data);
+}
+
+sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes)
+{
+    if (check_tensor(tensor) != SGM_OK)
+        return NULL;
+    sgm_shape shape = {.rank = tensor->shape.rank};
+    int64_t strides[SGM_MAX_RANK] = {0};
+    bool used[SGM_MAX_RANK] = {false};
+    if (!axes && shape.rank > 0) {
+        sgm_fail(SGM_ERROR_ARGUMENT, "cannot permute: expected %d axes, got NULL", (int)shape.rank);
+        return NULL;
+    }
+    for (int32_t i = 0; i < shape.rank; i++) {
+        int32_t axis = axes[i];
+        if (axis < 0 || axis >= shape.rank || used[axis]) {
+            sgm_fail(SGM_ERROR_ARGUMENT,
+                     "cannot permute: expected each axis from 0 to %d once, got %d as number %d",
+                     (int)shape.rank - 1, (int)axis, (int)i);
+            return NULL;
+        }
+        used[axis] = true;
+        shape.dims[i] = tensor->shape.dims[axis];
+        strides[i] = tensor->strides[axis];
+    }
+    return view_make(tensor, &shape, strides, tensor->data);
+}
+
+sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape)
+{
+    char from[SHAPE_TEXT], to[SHAPE_TEXT];
+    if (check_tensor(tensor) != SGM_OK || sgm__shape_check(shape) != SGM_OK)
+        return NULL;
+    int64_t strides[SGM_MAX_RANK] = {0};
+    int32_t added = shape->rank - tensor->shape.rank;
+    bool fits = added >= 0;
+    for (int32_t i = 0; fits && i < tensor->shape.rank; i++) {
+        int64_t dim = tensor->shape.dims[i];
+        fits = dim == shape->dims[added + i] || dim == 1;
+        strides[added + i] = dim == shape->dims[added + i] ? tensor->strides[i] : 0;
+    }
+    if (!fits) {
+        sgm_fail(
+            SGM_ERROR_SHAPE,
+            "the shape %s cannot be broadcast to %s: compared from the ends, expected equal dimensions or 1",
+            sgm_shape_text(&tensor->shape, from, sizeof from), sgm_shape_text(shape, to, sizeof to));
+        return NULL;
+    }
+    return view_make(tensor, shape, strides, tensor->data);
+}
+
+/* --- reshaping --- */
+
+/* Replaces a dimension of -1 by what is left for it, and checks that the number of elements stays. */
+static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, sgm_shape *shape)
+{
+    char from_text[SHAPE_TEXT], text[SHAPE_TEXT];
+    if (!wanted)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected a shape, got NULL");
+    int64_t elements = sgm_shape_elements(from);
+    int32_t open = -1;
+    *shape = sgm_shape_make(wanted->rank, wanted->dims);
+    for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++) {
+        if (shape->dims[i] != -1)
+            continue;
+        if (open >= 0)
+            return sgm_fail(SGM_ERROR_SHAPE, "cannot reshape to %s: expected at most one dimension of -1",
+                            sgm_shape_text(wanted, text, sizeof text));
+        open = i;
+        shape->dims[i] = 1;
+    }
+    SGM_TRY(sgm__shape_check(shape));
+    int64_t known = sgm_shape_elements(shape);
+    if (open >= 0 && known > 0 && elements % known == 0)
+        shape->dims[open] = elements / known;
+    if (sgm_shape_elements(shape) != elements || (open >= 0 && known == 0))
+        return sgm_fail(SGM_ERROR_SHAPE, "cannot reshape %s to %s: expected a shape of %lld elements",
+                        sgm_shape_text(from, from_text, sizeof from_text),
+                        sgm_shape_text(wanted, text, sizeof text), (long long)elements);
+    return SGM_OK;
+}
+
+/* Finds strides under which the same elements have another shape (of as many elements, more than none); false
+ * when only a copy can have it. Both shapes are split into the shortest runs of dimensions that hold equally
+ * many elements; a run can be cut anew if its old dimensions are evenly spaced. */
+static bool restride(const sgm_tensor *tensor, const sgm_shape *shape, int64_t strides[SGM_MAX_RANK])
+{
+    sgm_shape old = {0};
+    int64_t old_strides[SGM_MAX_RANK] = {0};
+    for (int32_t i = 0; i < tensor->shape.rank; i++) {
+        if (tensor->shape.dims[i] != 1) {
+            old.dims[old.rank] = tensor->shape.dims[i];
+            old_strides[old.rank++] = tensor->strides[i];
+        }
+    }
+    memset(strides, 0, SGM_MAX_RANK * sizeof *strides);
+    int32_t i = 0, j = 0;
+    while (i < old.rank) {
+        int32_t first_old = i, first_new = j;
+        int64_t old_count = old.dims[i++], new_count = shape->dims[j++];
+        while (old_count != new_count) {
+            if (old_count < new_count)
+                old_count *= old.dims[i++];
+            else
+                new_count *= shape->dims[j++];
+        }
+        for (int32_t k = first_old; k + 1 < i; k++)
+            if (old_strides[k] != old_strides[k + 1] * old.dims[k + 1])
+                return false;
+        int64_t stride = old_strides[i - 1];
+        for (int32_t k = j - 1; k >= first_new; k--) {
+            strides[k] = stride;
+            stride *= shape->dims[k];
+        }
+    }
+    return true; /* new dimensions that remain are 1: any stride does */
+}
+
+sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape)
+{
+    sgm_shape resolved;
+    int64_t strides[SGM_MAX_RANK];
+    if (check_tensor(tensor) != SGM_OK || resolve_shape(&tensor->shape, shape, &resolved) != SGM_OK)
+        return NULL;
+    if (sgm_tensor_is_contiguous(tensor))
+        return view_make(tensor, &resolved, NULL, tensor->data);
+    if (restride(tensor, &resolved, strides))
+        return view_make(tensor, &resolved, strides, tensor->data);
+    sgm_tensor *copy = sgm_tensor_copy(tensor);
+    if (!copy)
+        return NULL;
+    sgm_tensor *view = view_make(copy, &resolved, NULL, copy->data);
+    sgm_tensor_free(copy);
+    return view;
+}
+
+/* --- copies --- */
+
+sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype)
+{
+    size_t bytes;
+    if (check_tensor(tensor) != SGM_OK)
+        return NULL;
+    sgm_tensor *copy = tensor_allocate(dtype, &tensor->shape, &bytes);
+    if (copy)
+        sgm__copy_strided(&copy->shape, dtype, copy->data, copy->strides, tensor->dtype, tensor->data,
+                          tensor->strides);
+    return copy;
+}
+
+sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first)
+{
+    if (tensor->dtype != SGM_FLOAT64 || tensor->shape.rank == 0)
+        return SGM_OK;
+    sgm_tensor *packed = sgm_tensor_copy(tensor);
+    if (packed == NULL)
+        return sgm_last_status();
+    const double *numbers = sgm_tensor_const_data(packed);
+    int64_t count = sgm_shape_elements(&tensor->shape), i = 0;
+    while (i < count && !(isfinite(numbers[i]) && isinf((float)numbers[i])))
+        i++;
+    sgm_status status = SGM_OK;
+    int64_t each = i < count ? count / tensor->shape.dims[0] : 1;
+    if (i < count)
+        status = sgm_fail(SGM_ERROR_NUMERIC,
+                          "example %lld, element %lld (both from 0): %.15g is too large for float32",
+                          (long long)(first + i / each), (long long)(i % each), numbers[i]);
+    sgm_tensor_free(packed);
+    return status;
+}
+
+sgm_tensor *sgm_tensor_copy(const sgm_tensor *tensor)
+{
+    return tensor ? sgm_tensor_cast(tensor, tensor->dtype) : sgm_tensor_cast(NULL, SGM_FLOAT32);
+}
+
+/* The addresses of the first byte of a view and of the one after its last. */
+static void find_extent(const sgm_tensor *tensor, uintptr_t *first, uintptr_t *end)
+{
+    ptrdiff_t size = (ptrdiff_t)sgm_dtype_size(tensor->dtype), before = 0, after = 0;
+    for (int32_t i = 0; i < tensor->shape.rank; i++) {
+        ptrdiff_t reach = (ptrdiff_t)(tensor->strides[i] * (tensor->shape.dims[i] - 1)) * size;
+        if (reach < 0)
+            before += reach;
+        else
+            after += reach;
+    }
+    *first = (uintptr_t)tensor->data + (uintptr_t)before;
+    *end = (uintptr_t)tensor->data + (uintptr_t)(after + size);
+}
+
+static bool may_overlap(const sgm_tensor *a, const sgm_tensor *b)
+{
+    uintptr_t a_first, a_end, b_first, b_end;
+    find_extent(a, &a_first, &a_end);
+    find_extent(b, &b_first, &b_end);
+    return a_first < b_end && b_first < a_end;
+}
+
+static sgm_status check_writable(const sgm_tensor *target)
+{
+    char text[SHAPE_TEXT];
+    for (int32_t i = 0; i < target->shape.rank; i++)
+        if (target->shape.dims[i] > 1 && target->strides[i] == 0)
+            return sgm_fail(
+                SGM_ERROR_ARGUMENT,
+                "cannot write to a broadcast view of shape %s: its elements share memory, copy it first",
+                sgm_shape_text(&target->shape, text, sizeof text));
+    return SGM_OK;
+}
+
+sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
+{
+    char target_text[SHAPE_TEXT], source_text[SHAPE_TEXT];
+    SGM_TRY(check_tensor(target));
+    SGM_TRY(check_tensor(source));
+    if (!sgm_shape_equal(&target->shape, &source->shape))
+        return sgm_fail(SGM_ERROR_SHAPE, "cannot assign the shape %s to %s: expected equal shapes",
+                        sgm_shape_text(&source->shape, source_text, sizeof source_text),
+                        sgm_shape_text(&target->shape, target_text, sizeof target_text));
+    if (sgm_shape_elements(&target->shape) == 0)
+        return SGM_OK;
+    SGM_TRY(check_writable(target));
+    sgm_tensor *apart = NULL;
+    if (may_overlap(target, source)) {
+        apart = sgm_tensor_copy(source);
+        if (!apart)
+            return sgm__last_failure();
+        source = apart;
+    }
+    sgm__copy_strided(&target->shape, target->dtype, target->data, target->strides, source->dtype,
+                      source->data, source->strides);
+    sgm_tensor_free(apart);
+    return SGM_OK;
+}
+
+/* --- elements --- */
+
+static char *find_element(const sgm_tensor *tensor, const int64_t *indices)
+{
+    char text[SHAPE_TEXT];
+    if (check_tensor(tensor) != SGM_OK)
+        return NULL;
+    int64_t offset = 0;
+    for (int32_t i = 0; i < tensor->shape.rank; i++) {
+        if (!indices || indices[i] < 0 || indices[i] >= tensor->shape.dims[i]) {
+            sgm_fail(SGM_ERROR_ARGUMENT, "the index %lld of axis %d is outside of the shape %s",
+                     indices ? (long long)indices[i] : -1LL, (int)i,
+                     sgm_shape_text(&tensor->shape, text, sizeof text));
+            return NULL;
+        }
+        offset += indices[i] * tensor->strides[i];
+    }
+    return tensor->data + (ptrdiff_t)offset * (ptrdiff_t)sgm_dtype_size(tensor->dtype);
+}
+
+double sgm_tensor_get(const sgm_tensor *tensor, const int64_t *indices)
+{
+    const char *element = find_element(tensor, indices);
+    return element ? sgm__element_load(tensor->dtype, element) : (double)NAN;
+}
+
+void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double value)
+{
+    char *element = find_element(tensor, indices);
+    if (element)
+        sgm__element_store(tensor->dtype, element, value);
+}
+
+static sgm_status check_doubles(const sgm_tensor *tensor, const double *values, size_t count)
+{
+    char text[SHAPE_TEXT];
+    SGM_TRY(check_tensor(tensor));
+    int64_t elements = sgm_shape_elements(&tensor->shape);
+    if ((uint64_t)count != (uint64_t)elements)
+        return sgm_fail(SGM_ERROR_SHAPE, "expected room for the %lld elements of the shape %s, got %zu",
+                        (long long)elements, sgm_shape_text(&tensor->shape, text, sizeof text), count);
+    if (count > 0 && !values)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "expected %zu doubles, got NULL", count);
+    return SGM_OK;
+}
+
+sgm_status sgm_tensor_read(const sgm_tensor *tensor, double *out, size_t count)
+{
+    int64_t strides[SGM_MAX_RANK];
+    SGM_TRY(check_doubles(tensor, out, count));
+    sgm__contiguous_strides(&tensor->shape, strides);
+    sgm__copy_strided(&tensor->shape, SGM_FLOAT64, out, strides, tensor->dtype, tensor->data,
+                      tensor->strides);
+    return SGM_OK;
+}
+
+sgm_status sgm_tensor_write(sgm_tensor *tensor, const double *values, size_t count)
+{
+    int64_t strides[SGM_MAX_RANK];
+    SGM_TRY(check_doubles(tensor, values, count));
+    SGM_TRY(check_writable(tensor));
+    sgm__contiguous_strides(&tensor->shape, strides);
+    sgm__copy_strided(&tensor->shape, tensor->dtype, tensor->data, tensor->strides, SGM_FLOAT64, values,
+                      strides);
+    return SGM_OK;
+}

@@ -1,0 +1,341 @@
+/* Elements of all types, and strided copies between them. */
+#include "tensor/tensor_internal.h"
+
+#include <math.h>
+
+#define CHUNK 256
+
+/* --- bfloat16: the upper half of a float32 --- */
+
+float sgm__bfloat16_to_float(uint16_t bits)
+{
+    uint32_t wide = (uint32_t)bits << 16;
+    float value;
+    memcpy(&value, &wide, sizeof value);
+    return value;
+}
+
+uint16_t sgm__bfloat16_from_float(float value)
+{
+    uint32_t bits;
+    memcpy(&bits, &value, sizeof bits);
+    if (isnan(value))
+        return (uint16_t)(bits >> 16 | 0x40u); /* stays a NaN, even when its payload was in the lower half */
+    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+uint16_t sgm__bfloat16_from_double(double value)
+{
+    /* Rounding twice to nearest may be off by one. Rounding to odd first (truncate, and mark a lost part in
+     * the lowest bit) keeps every tie apart. */
+    float near = (float)value;
+    if (!isnan(value) && (double)near != value) {
+        uint32_t bits;
+        memcpy(&bits, &near, sizeof bits);
+        if (fabs((double)near) > fabs(value))
+            bits--;
+        bits |= 1u;
+        memcpy(&near, &bits, sizeof bits);
+    }
+    return sgm__bfloat16_from_float(near);
+}
+
+float sgm__float16_to_float(uint16_t half)
+{
+    uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = (half >> 10) & 31u, fraction = half & 1023u,
+             bits;
+    float value;
+    if (exponent == 0) { /* zero and subnormal numbers: fraction * 2^-24 */
+        value = (float)fraction * 0x1p-24f;
+        return sign != 0 ? -value : value;
+    }
+    if (exponent == 31)
+        bits = sign | 0x7f800000u | fraction << 13;
+    else
+        bits = sign | (exponent + 112) << 23 | fraction << 13;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+void sgm__float16_widen(void *floats, size_t count)
+{
+    char *target = floats;
+    const char *source = target + count * (sizeof(float) - sizeof(uint16_t));
+    for (size_t i = 0; i < count; i++) { /* what is written never passes what is still to be read */
+        uint16_t half;
+        memcpy(&half, source + i * sizeof half, sizeof half);
+        float value = sgm__float16_to_float(half);
+        memcpy(target + i * sizeof value, &value, sizeof value);
+    }
+}
+
+static uint16_t bfloat16_from_int64(int64_t value)
+{
+    /* Beyond 53 bits a double would round as well: fold what it cannot hold into its lowest bit. */
+    uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
+    double wide = (double)magnitude;
+    if (magnitude >> 53)
+        wide = (double)(magnitude >> 11 | ((magnitude & 0x7FFu) != 0)) * 2048.0;
+    return sgm__bfloat16_from_double(value < 0 ? -wide : wide);
+}
+
+/* --- saturating conversions --- */
+
+static int64_t int64_from_double(double value)
+{
+    if (isnan(value))
+        return 0;
+    if (value >= 0x1p63)
+        return INT64_MAX;
+    if (value <= -0x1p63)
+        return INT64_MIN;
+    return (int64_t)value;
+}
+
+static int64_t clamp(int64_t value, int64_t minimum, int64_t maximum)
+{
+    return value < minimum ? minimum : value > maximum ? maximum : value;
+}
+
+static int32_t int32_from_int64(int64_t value)
+{
+    return (int32_t)clamp(value, INT32_MIN, INT32_MAX);
+}
+
+static uint8_t uint8_from_int64(int64_t value)
+{
+    return (uint8_t)clamp(value, 0, UINT8_MAX);
+}
+
+/* --- rows: `count` elements, `step` bytes apart, to and from a wide type: double for floats, int64 for the
+ * others where they must stay exact --- */
+
+static bool is_integer(sgm_dtype dtype)
+{
+    return !sgm_dtype_is_float(dtype);
+}
+
+#define LOAD(type, expression)                                                                               \
+    for (size_t i = 0; i < count; i++, source += step) {                                                     \
+        type x;                                                                                              \
+        memcpy(&x, source, sizeof x);                                                                        \
+        wide[i] = (expression);                                                                              \
+    }                                                                                                        \
+    break
+
+#define STORE(type, expression)                                                                              \
+    for (size_t i = 0; i < count; i++, target += step) {                                                     \
+        type y = (expression);                                                                               \
+        memcpy(target, &y, sizeof y);                                                                        \
+    }                                                                                                        \
+    break
+
+static void load_doubles(double *wide, size_t count, sgm_dtype dtype, const char *source, ptrdiff_t step)
+{
+    switch ((int)dtype) {
+    case SGM_FLOAT32:
+        LOAD(float, (double)x);
+    case SGM_FLOAT64:
+        LOAD(double, x);
+    case SGM_BFLOAT16:
+        LOAD(uint16_t, (double)sgm__bfloat16_to_float(x));
+    case SGM_INT32:
+        LOAD(int32_t, (double)x);
+    case SGM_INT64:
+        LOAD(int64_t, (double)x);
+    case SGM_UINT8:
+        LOAD(uint8_t, (double)x);
+    default: /* SGM_BOOL: named so, the compiler sees that every case fills `wide` */
+        LOAD(uint8_t, x != 0 ? 1.0 : 0.0);
+    }
+}
+
+static void load_integers(int64_t *wide, size_t count, sgm_dtype dtype, const char *source, ptrdiff_t step)
+{
+    switch ((int)dtype) {
+    case SGM_INT32:
+        LOAD(int32_t, x);
+    case SGM_INT64:
+        LOAD(int64_t, x);
+    case SGM_UINT8:
+        LOAD(uint8_t, x);
+    default:
+        LOAD(uint8_t, x != 0);
+    }
+}
+
+static void store_doubles(const double *wide, size_t count, sgm_dtype dtype, char *target, ptrdiff_t step)
+{
+    switch ((int)dtype) {
+    case SGM_FLOAT32:
+        STORE(float, (float)wide[i]);
+    case SGM_FLOAT64:
+        STORE(double, wide[i]);
+    case SGM_BFLOAT16:
+        STORE(uint16_t, sgm__bfloat16_from_double(wide[i]));
+    case SGM_INT32:
+        STORE(int32_t, int32_from_int64(int64_from_double(wide[i])));
+    case SGM_INT64:
+        STORE(int64_t, int64_from_double(wide[i]));
+    case SGM_UINT8:
+        STORE(uint8_t, uint8_from_int64(int64_from_double(wide[i])));
+    case SGM_BOOL:
+        STORE(uint8_t, wide[i] != 0.0);
+    }
+}
+
+static void store_integers(const int64_t *wide, size_t count, sgm_dtype dtype, char *target, ptrdiff_t step)
+{
+    switch ((int)dtype) {
+    case SGM_FLOAT32:
+        STORE(float, (float)wide[i]);
+    case SGM_FLOAT64:
+        STORE(double, (double)wide[i]);
+    case SGM_BFLOAT16:
+        STORE(uint16_t, bfloat16_from_int64(wide[i]));
+    case SGM_INT32:
+        STORE(int32_t, int32_from_int64(wide[i]));
+    case SGM_INT64:
+        STORE(int64_t, wide[i]);
+    case SGM_UINT8:
+        STORE(uint8_t, uint8_from_int64(wide[i]));
+    case SGM_BOOL:
+        STORE(uint8_t, wide[i] != 0);
+    }
+}
+
+#define COPY(size)                                                                                           \
+    for (size_t i = 0; i < count; i++, target += target_step, source += source_step)                         \
+        memcpy(target, source, (size));                                                                      \
+    break
+
+/* Elements of one type, bit by bit: NaNs keep their payload. */
+static void copy_row(size_t size, size_t count, char *target, ptrdiff_t target_step, const char *source,
+                     ptrdiff_t source_step)
+{
+    if (target == source && target_step == source_step)
+        return;
+    if (target_step == (ptrdiff_t)size && source_step == (ptrdiff_t)size) {
+        memcpy(target, source, count * size);
+        return;
+    }
+    switch (size) {
+    case 1:
+        COPY(1);
+    case 2:
+        COPY(2);
+    case 4:
+        COPY(4);
+    case 8:
+        COPY(8);
+    }
+}
+
+static void convert_row(size_t count, sgm_dtype target_dtype, char *target, ptrdiff_t target_step,
+                        sgm_dtype source_dtype, const char *source, ptrdiff_t source_step)
+{
+    if (target_dtype == source_dtype) {
+        copy_row(sgm_dtype_size(target_dtype), count, target, target_step, source, source_step);
+        return;
+    }
+    union {
+        double doubles[CHUNK];
+        int64_t integers[CHUNK];
+    } wide;
+    while (count > 0) {
+        size_t part = count < CHUNK ? count : CHUNK;
+        if (is_integer(source_dtype)) {
+            load_integers(wide.integers, part, source_dtype, source, source_step);
+            store_integers(wide.integers, part, target_dtype, target, target_step);
+        } else {
+            load_doubles(wide.doubles, part, source_dtype, source, source_step);
+            store_doubles(wide.doubles, part, target_dtype, target, target_step);
+        }
+        count -= part;
+        source += (ptrdiff_t)part * source_step;
+        target += (ptrdiff_t)part * target_step;
+    }
+}
+
+/* --- single elements --- */
+
+double sgm__element_load(sgm_dtype dtype, const void *element)
+{
+    double value = 0;
+    load_doubles(&value, 1, dtype, element, 0);
+    return value;
+}
+
+void sgm__element_store(sgm_dtype dtype, void *element, double value)
+{
+    store_doubles(&value, 1, dtype, element, 0);
+}
+
+void sgm__element_convert(sgm_dtype target_dtype, void *target, sgm_dtype source_dtype, const void *source)
+{
+    convert_row(1, target_dtype, target, 0, source_dtype, source, 0);
+}
+
+/* --- strided copies --- */
+
+typedef struct walk {
+    int32_t rank;
+    int64_t dims[SGM_MAX_RANK], target[SGM_MAX_RANK], source[SGM_MAX_RANK];
+} walk;
+
+/* Leaves out dimensions of 1 and joins those that both sides step through evenly: rows get as long as
+ * possible. */
+static walk join_dimensions(const sgm_shape *shape, const int64_t *target_strides,
+                            const int64_t *source_strides)
+{
+    walk joined = {0};
+    for (int32_t i = 0; i < shape->rank; i++) {
+        int64_t dim = shape->dims[i];
+        if (dim == 1)
+            continue;
+        int32_t last = joined.rank - 1;
+        if (last >= 0 && joined.target[last] == target_strides[i] * dim &&
+            joined.source[last] == source_strides[i] * dim) {
+            joined.dims[last] *= dim;
+        } else {
+            last = joined.rank++;
+            joined.dims[last] = dim;
+        }
+        joined.target[last] = target_strides[i];
+        joined.source[last] = source_strides[i];
+    }
+    return joined;
+}
+
+void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *target,
+                       const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
+                       const int64_t *source_strides)
+{
+    if (sgm_shape_elements(shape) <= 0)
+        return;
+    walk joined = join_dimensions(shape, target_strides, source_strides);
+    ptrdiff_t target_size = (ptrdiff_t)sgm_dtype_size(target_dtype);
+    ptrdiff_t source_size = (ptrdiff_t)sgm_dtype_size(source_dtype);
+    int32_t row = joined.rank - 1;
+    int64_t length = row >= 0 ? joined.dims[row] : 1;
+    ptrdiff_t target_step = row >= 0 ? (ptrdiff_t)joined.target[row] * target_size : target_size;
+    ptrdiff_t source_step = row >= 0 ? (ptrdiff_t)joined.source[row] * source_size : source_size;
+    int64_t indices[SGM_MAX_RANK] = {0};
+    char *to = target;
+    const char *from = source;
+    for (;;) {
+        convert_row((size_t)length, target_dtype, to, target_step, source_dtype, from, source_step);
+        int32_t axis = row - 1;
+        for (; axis >= 0; axis--) {
+            to += (ptrdiff_t)joined.target[axis] * target_size;
+            from += (ptrdiff_t)joined.source[axis] * source_size;
+            if (++indices[axis] < joined.dims[axis])
+                break;
+            to -= (ptrdiff_t)(joined.target[axis] * joined.dims[axis]) * target_size;
+            from -= (ptrdiff_t)(joined.source[axis] * joined.dims[axis]) * source_size;
+            indices[axis] = 0;
+        }
+        if (axis < 0)
+            return;
+    }
+}

@@ -1,0 +1,39 @@
+/* Elements, shapes and strided copies, below the public tensors. Internal. */
+#ifndef SGM_TENSOR_TENSOR_INTERNAL_H
+#define SGM_TENSOR_TENSOR_INTERNAL_H
+
+#include "base/base.h"
+#include <sigma/tensor.h>
+
+/* --- shapes (shape.c) --- */
+sgm_status sgm__dtype_check(sgm_dtype dtype);
+/* Rank 0 to 8, no negative dimension, and a number of elements that can be counted; NULL is refused. */
+sgm_status sgm__shape_check(const sgm_shape *shape);
+/* The strides, in elements, of a contiguous tensor: one for each dimension; `shape` has passed the check. */
+void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides);
+
+/* --- elements (tensor_element.c); pointers need no alignment --- */
+float sgm__bfloat16_to_float(uint16_t bits);
+uint16_t sgm__bfloat16_from_float(float value);   /* to nearest, ties to even */
+uint16_t sgm__bfloat16_from_double(double value); /* the same, rounded once */
+/* IEEE 754 half precision, which files have and tensors have not: exactly, a NaN with its payload. */
+float sgm__float16_to_float(uint16_t bits);
+/* In place: `count` float16 at the end of the room for as many floats become those floats. */
+void sgm__float16_widen(void *floats, size_t count);
+double sgm__element_load(sgm_dtype dtype, const void *element);
+void sgm__element_store(sgm_dtype dtype, void *element, double value);
+/* Copies one element, converting it as sgm__copy_strided does. */
+void sgm__element_convert(sgm_dtype target_dtype, void *target, sgm_dtype source_dtype, const void *source);
+
+/* Copies all elements of `shape`, which has passed the check, converting the type: between integers exactly
+ * (saturating), to floats to nearest, from floats truncating and saturating, NaN to 0; bool is "not 0".
+ * Strides are counted in elements. The two must not overlap, unless they are the same places and types. */
+void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *target,
+                       const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
+                       const int64_t *source_strides);
+
+/* Of examples (count, ...), numbered from `first` on: fails at a finite float64 that float32 makes infinite.
+ */
+sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first);
+
+#endif
