@@ -14,8 +14,8 @@ static const char usage_text[] =
     "area under the ROC curve and what was taken for what; of other targets the errors.\n\n"
     "  --data NAME     a ready-made dataset ('sigma info' lists them), or training, validation, test as the\n"
     "                  run's config.yaml has them; default: validation and test\n"
-    "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\": cost, top_k, binary_accuracy,\n"
-    "                  confusion, f1, roc_auc, regression, perplexity; none: only loss and accuracy\n"
+    "  --metrics LIST  only these, as in \"confusion,f1,top_k(1,3)\" ('sigma info --hooks' lists metrics);\n"
+    "                  none: only loss and accuracy\n"
     "  --json          one object a line, with the metrics of each class\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 

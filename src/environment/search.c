@@ -1,6 +1,7 @@
 /* Searches: what is asked for, checked and copied; looking at them. */
 #include "environment/search.h"
 #include "hooks/when/criteria.h"
+#include "metrics/metrics.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -179,7 +180,7 @@ static sgm_status fill(sgm_search *search, const sgm_search_options *given)
     if (own->folder == NULL || own->objective == NULL)
         return SGM_ERROR_MEMORY;
     search->minimum = own->goal == SGM_SEARCH_MINIMUM ||
-                      (own->goal == SGM_SEARCH_BY_NAME && sgm__criteria_falls(own->objective));
+                      (own->goal == SGM_SEARCH_BY_NAME && sgm__is_better_below(own->objective));
     if (own->epochs == 0 && own->iterations == 0)
         own->epochs = 1;
     if (own->at_once == 0)

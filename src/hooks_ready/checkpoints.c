@@ -393,7 +393,7 @@ static sgm_hook *parse_best(const sgm__hook_text *call)
 {
     const char *identifier = sgm__hook_text_of(call, "value");
     bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
-                                                 : sgm__criteria_falls(identifier);
+                                                 : sgm__is_better_below(identifier);
     return sgm_best_checkpoints(sgm__hook_count_of(call, "count"), identifier,
                                 falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when,
                                 .name = sgm__hook_text_of(call, "name"));

@@ -170,7 +170,7 @@ static sgm_status measure(void *state, sgm_hook_call *call)
         if (status == SGM_OK)
             status = sgm_hook_number(call, self->cost, &predictions.cost);
         if (status == SGM_OK)
-            status = sgm__metrics[self->index].compute(&predictions, &self->options, &results);
+            status = sgm__metrics[self->index].record->compute(&predictions, &self->options, &results);
         sgm__predictions_close(&predictions);
         sgm_content_clear(&targets);
     }
@@ -198,15 +198,15 @@ static void free_metric(void *state)
     sgm__free(self);
 }
 
-#define METRIC_TYPE(text)                                                                                    \
-    {                                                                                                        \
-        .api = SGM_HOOK_API, .name = text, .doc = "a metric of a pass over data", .invoke = measure,         \
-        .equal = equal_metrics, .free = free_metric, .only_global = "it measures the trainer on a data set"  \
-    }
-static const sgm_hook_type metric_types[SGM__METRIC_COUNT] = {
-    METRIC_TYPE("cost"), METRIC_TYPE("top_k"),   METRIC_TYPE("binary_accuracy"), METRIC_TYPE("confusion"),
-    METRIC_TYPE("f1"),   METRIC_TYPE("roc_auc"), METRIC_TYPE("regression"),      METRIC_TYPE("perplexity"),
-};
+#define METRIC_TYPE(id, takes, words)                                                                        \
+    {.api = SGM_HOOK_API,                                                                                    \
+     .name = #id,                                                                                            \
+     .doc = "a metric of a pass over data",                                                                  \
+     .invoke = measure,                                                                                      \
+     .equal = equal_metrics,                                                                                 \
+     .free = free_metric,                                                                                    \
+     .only_global = "it measures the trainer on a data set"},
+static const sgm_hook_type metric_types[] = {SGM__METRICS(METRIC_TYPE)};
 
 static metric *allocate(size_t index, const char *data, const sgm_metric_options *options)
 {

@@ -96,21 +96,17 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
                                .create = function,                                                           \
                                .global = true};
 
-METRIC_ROW(sgm__cost_row, "cost", "mean loss, as DATA.cost", parse_plain, ENDS)
-METRIC_ROW(sgm__top_k_row, "top_k", "share of predictions among the k largest outputs, as DATA.top_K",
-           parse_tops, TOPS, ENDS)
-METRIC_ROW(sgm__binary_accuracy_row, "binary_accuracy", "share of correct predictions of one output",
-           parse_binary_accuracy, THRESHOLD, BOUNDS, ENDS)
-METRIC_ROW(sgm__confusion_row, "confusion", "how often which class was predicted as which, as DATA.confusion",
-           parse_classes, THRESHOLD, ENDS)
-METRIC_ROW(sgm__f1_row, "f1", "DATA.precision, .recall and .f1", parse_classes, THRESHOLD, ENDS)
-METRIC_ROW(sgm__roc_auc_row, "roc_auc", "area under the curve of true over false positives, as DATA.roc_auc",
-           parse_plain, ENDS)
-METRIC_ROW(sgm__regression_row, "regression",
-           "DATA.mean_absolute_error, .root_mean_squared_error, .maximum_error and .r_squared", parse_plain,
-           ENDS)
-METRIC_ROW(sgm__perplexity_row, "perplexity", "exp of the mean cross-entropy, as DATA.perplexity",
-           parse_plain, ENDS)
+/* By what a metric takes: how its hook is made, and the arguments that are its own. */
+#define PARSE_NOTHING parse_plain
+#define PARSE_THRESHOLD parse_classes
+#define PARSE_TOPS parse_tops
+#define PARSE_BOUNDS parse_binary_accuracy
+#define ARGUMENTS_NOTHING ENDS
+#define ARGUMENTS_THRESHOLD THRESHOLD, ENDS
+#define ARGUMENTS_TOPS TOPS, ENDS
+#define ARGUMENTS_BOUNDS THRESHOLD, BOUNDS, ENDS
+#define METRIC(id, takes, words) METRIC_ROW(sgm__##id##_row, #id, words, PARSE_##takes, ARGUMENTS_##takes)
+SGM__METRICS(METRIC)
 
 /* --- reporters --- */
 

@@ -1,5 +1,7 @@
-/* All ready-made hooks. Each is exported by its own file; hooks/hook_text.c reads them from text. */
+/* All ready-made hooks. Each is exported by its own file, those of metrics by metric_rows.c;
+ * hooks/hook_text.c reads them from text. */
 #include "hooks/hook_text.h"
+#include "metrics/metrics.h"
 
 #define ROWS(X)                                                                                              \
     X(sgm__value_reporter_row)                                                                               \
@@ -21,25 +23,20 @@
     X(sgm__averages_saver_row)                                                                               \
     X(sgm__target_maximiser_row)                                                                             \
     X(sgm__art_reporter_row)                                                                                 \
-    X(sgm__cost_row)                                                                                         \
-    X(sgm__top_k_row)                                                                                        \
-    X(sgm__binary_accuracy_row)                                                                              \
-    X(sgm__confusion_row)                                                                                    \
-    X(sgm__f1_row)                                                                                           \
-    X(sgm__roc_auc_row)                                                                                      \
-    X(sgm__regression_row)                                                                                   \
-    X(sgm__perplexity_row)                                                                                   \
     X(sgm__accuracy_reporter_row)                                                                            \
     X(sgm__binary_accuracy_reporter_row)                                                                     \
     X(sgm__confusion_reporter_row)                                                                           \
     X(sgm__metric_processor_row)
 
 #define DECLARE(row) extern const sgm__hook_row row;
+#define DECLARE_METRIC(id, takes, words) DECLARE(sgm__##id##_row)
 ROWS(DECLARE)
+SGM__METRICS(DECLARE_METRIC)
 
 const sgm__hook_row *const sgm__hook_rows[] = {
 #define ADDRESS(row) &row,
-    ROWS(ADDRESS)};
+#define METRIC_ADDRESS(id, takes, words) ADDRESS(sgm__##id##_row)
+    ROWS(ADDRESS) SGM__METRICS(METRIC_ADDRESS)};
 const size_t sgm__hook_row_count = sizeof sgm__hook_rows / sizeof *sgm__hook_rows;
 
 sgm_hook *(*const sgm__hook_read_rule)(const char *text) = sgm_rule_hook;

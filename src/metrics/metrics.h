@@ -1,4 +1,16 @@
-/* The mathematics of metrics, and their table. Internal. */
+/* Metrics: what each computes from outputs and targets, and what it leaves. Internal.
+ *
+ * A metric is a file of this folder, and a row of SGM__METRICS. Lists, messages, hooks and their texts, the
+ * rows of results in registries, and which way a result is better (for searches, early stopping and best
+ * checkpoints) all follow from these two. To add one, name.c ends in
+ *
+ *     const sgm__metric_record sgm__metric_name = {
+ *         .compute = compute,
+ *         .results = {SGM__NUMBER("name", "what it tells", SGM_MINIMUM, SGM__HEADLINE)},
+ *     };
+ *
+ * where compute() leaves each of the results with sgm__leave_number or sgm__leave_tensor.
+ */
 #ifndef SGM_METRICS_METRICS_H
 #define SGM_METRICS_METRICS_H
 
@@ -28,58 +40,95 @@ static inline double sgm__target_at(const sgm__predictions *a, int64_t i)
  * Close it also after a failure. */
 sgm_status sgm__predictions_open(sgm__predictions *predictions, sgm_tensor *outputs, sgm_tensor *targets);
 void sgm__predictions_close(sgm__predictions *predictions);
-
-/* --- metric_math.c --- */
-typedef struct sgm__mistake {
-    int64_t row, target, prediction;
-    double output; /* of the prediction */
-} sgm__mistake;
-#define SGM__MAXIMUM_MISTAKES 10
-
 int64_t sgm__predictions_classes(const sgm__predictions *predictions); /* 2 for one column */
-double sgm__top_k(const sgm__predictions *predictions, int64_t k);
-double sgm__binary_accuracy(const sgm__predictions *predictions, double lower, double upper);
-/* `counts`: classes * classes, zero. */
-void sgm__confusion(const sgm__predictions *predictions, double threshold, int64_t *counts);
-/* The worst ones first; returns how many. */
-size_t sgm__worst_mistakes(const sgm__predictions *predictions, double threshold,
-                           sgm__mistake mistakes[SGM__MAXIMUM_MISTAKES]);
-typedef struct sgm__class_score {
-    double precision, recall, f1; /* NaN: neither examples nor predictions */
-    int64_t examples;
-} sgm__class_score;
-sgm__class_score sgm__class_score_of(const int64_t *counts, int64_t classes, int64_t class);
-/* Of one column; NaN: one side has no examples. */
-sgm_status sgm__roc_auc(const sgm__predictions *predictions, int64_t column, double *area);
-typedef struct sgm__errors {
-    double mean_absolute, root_mean_squared, maximum, r_squared;
-} sgm__errors;
-sgm__errors sgm__regression(const sgm__predictions *predictions);
-sgm_status sgm__perplexity(const sgm__predictions *predictions, double *perplexity);
+/* The class that a row predicts: the place of its largest output, the first of equal ones; of one column 1
+ * above the threshold, else 0. */
+int64_t sgm__class_of(const sgm__predictions *predictions, int64_t row, double threshold);
+int64_t sgm__target_of(const sgm__predictions *predictions, int64_t row);
+double sgm__share(int64_t part, int64_t all); /* NaN: of none */
 
-/* --- metrics.c --- */
-/* How much a number matters: to those who ask, to metrics.jsonl, to the terminal. */
+/* --- results --- */
+/* How much a number matters: only to those who read it; to metrics.jsonl, too; and to the terminal. */
 typedef enum sgm__weight { SGM__QUIET, SGM__RECORDED, SGM__HEADLINE } sgm__weight;
 typedef struct sgm__results {
     sgm_status (*leave)(void *user, const char *name, const sgm_content *content, sgm__weight weight);
     void *user;
 } sgm__results;
+/* Under a name of the metric's record, which has its weight. */
+sgm_status sgm__leave_number(const sgm__results *results, const char *name, double value);
+/* Takes the tensor; NULL: it failed. */
+sgm_status sgm__leave_tensor(const sgm__results *results, const char *name, sgm_tensor *tensor);
+sgm_status sgm__leave_numbers(const sgm__results *results, const char *name, const double *numbers,
+                              int64_t count); /* as a tensor of float64 */
 
-typedef enum sgm__metric_takes { SGM__TAKES_NOTHING, SGM__TAKES_TOPS, SGM__TAKES_BOUNDS } sgm__metric_takes;
-typedef struct sgm__metric {
-    const char *name, *doc;
-    sgm__metric_takes takes; /* options of its own, the numbers in the text's parentheses */
+/* --- the table --- */
+/* Options of its own that a metric takes. In texts, tops and bounds are the numbers in parentheses. */
+typedef enum sgm__metric_takes {
+    SGM__TAKES_NOTHING,
+    SGM__TAKES_THRESHOLD,
+    SGM__TAKES_TOPS,
+    SGM__TAKES_BOUNDS /* and a threshold */
+} sgm__metric_takes;
+
+/* Name, what it takes, and what it leaves, where DATA is the name of the data. */
+#define SGM__METRICS(X)                                                                                      \
+    X(cost, NOTHING, "mean loss, as DATA.cost")                                                              \
+    X(top_k, TOPS, "share of predictions with the target among the k largest outputs, as DATA.top_K")        \
+    X(binary_accuracy, BOUNDS, "share of correct predictions of one output")                                 \
+    X(confusion, THRESHOLD, "how often which class was predicted as which, as DATA.confusion")               \
+    X(f1, THRESHOLD, "DATA.precision, .recall and .f1")                                                      \
+    X(roc_auc, NOTHING, "area under the curve of true over false positives, as DATA.roc_auc")                \
+    X(regression, NOTHING,                                                                                   \
+      "DATA.mean_absolute_error, .root_mean_squared_error, .maximum_error and .r_squared")                   \
+    X(perplexity, NOTHING, "exp of the mean cross-entropy, as DATA.perplexity")
+
+#define SGM__METRIC_RESULTS 16 /* of one metric, at most */
+typedef struct sgm__result {
+    sgm_option row;      /* as registries show it */
+    sgm_extremum better; /* of a number */
+    sgm__weight weight;
+} sgm__result;
+#define SGM__NUMBER(text, words, way, matters)                                                               \
+    {                                                                                                        \
+        {.name = text, .kind = SGM_KIND_NUMBER, .read_only = true, .doc = words}, way, matters               \
+    }
+#define SGM__TENSOR(text, words)                                                                             \
+    {                                                                                                        \
+        {.name = text, .kind = SGM_KIND_TENSOR, .read_only = true, .doc = words}, SGM_MAXIMUM, SGM__QUIET    \
+    }
+
+typedef struct sgm__metric_record {
     sgm_status (*compute)(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results);
+    sgm__result results[SGM__METRIC_RESULTS + 1]; /* a name of NULL ends them */
+} sgm__metric_record;
+#define SGM__METRIC_DECLARATION(name, takes, doc) extern const sgm__metric_record sgm__metric_##name;
+SGM__METRICS(SGM__METRIC_DECLARATION)
+#undef SGM__METRIC_DECLARATION
+
+typedef struct sgm__metric {
+    const char *name, *doc;
+    sgm__metric_takes takes;
+    const sgm__metric_record *record;
 } sgm__metric;
-#define SGM__METRIC_COUNT 8
-extern const sgm__metric sgm__metrics[SGM__METRIC_COUNT];
+extern const sgm__metric sgm__metrics[]; /* as many as sgm_metric_names tells */
+
 /* SIZE_MAX: unknown, with an error that names the nearest. */
 size_t sgm__metric_find(const char *name, size_t length);
 sgm_status sgm__metric_check(size_t metric, const sgm_metric_options *options);
+double sgm__threshold_of(const sgm_metric_options *options);
 /* The row of a result for registries; NULL: it has none. */
 const sgm_option *sgm__result_row(const char *name);
-/* Computes what a text names; `predictions` NULL: only reads it (metrics_text.c). */
+/* Whether a value is better when it is smaller: as the record says of a metric's result, also behind a name
+ * of its own ("second_f1"); of other values by their name: what has loss, cost or error in it. */
+bool sgm__is_better_below(const char *identifier);
+
+/* --- confusion.c --- */
+/* How often each class (row) was predicted as which (column): int64, (classes, classes). */
+sgm_tensor *sgm__confusion(const sgm__predictions *predictions, const sgm_metric_options *options);
+
+/* --- metrics_text.c --- */
+/* Computes what a text names; `predictions` NULL: only reads it. */
 sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *predictions,
                                 const sgm__results *results);
 /* A leave() for a registry as `user`. */

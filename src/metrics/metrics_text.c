@@ -41,13 +41,19 @@ static sgm_status set_numbers(const sgm__metric *metric, const double *numbers, 
     return SGM_OK;
 }
 
+static sgm_status expected_metric(const sgm__phrase *phrase)
+{
+    size_t count;
+    const char *const *names = sgm_metric_names(&count);
+    return sgm__phrase_expected(phrase, "the name of a metric", names, count);
+}
+
 static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_options *options)
 {
     size_t at = phrase->at, count;
     double numbers[SGM_MAX_TOPS];
     if (phrase->kind != SGM__PHRASE_WORD)
-        return sgm__phrase_expected(phrase, "the name of a metric", sgm_metric_names(&count),
-                                    SGM__METRIC_COUNT);
+        return expected_metric(phrase);
     *metric = sgm__metric_find(phrase->text + phrase->at, phrase->length);
     if (*metric == SIZE_MAX)
         return sgm__phrase_within(phrase, at);
@@ -70,7 +76,7 @@ sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *pre
         sgm_metric_options options = {.struct_size = sizeof options};
         SGM_TRY(take_metric(&phrase, &metric, &options));
         if (predictions != NULL)
-            SGM_TRY(sgm__metrics[metric].compute(predictions, &options, results));
+            SGM_TRY(sgm__metrics[metric].record->compute(predictions, &options, results));
     } while (phrase.kind != SGM__PHRASE_END);
     return SGM_OK;
 }

@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "golden/golden_metrics.h"
+#include "metrics/metrics.h"
 #include <sigma/sigma.h>
 
 static sgm_tensor *tensor_of(sgm_dtype dtype, int64_t rows, int64_t columns, const double *values)
@@ -318,4 +319,54 @@ TEST(a_large_confusion_matrix_is_its_mistakes)
     CHECK_STR(text, "39 predicted as 1: 12\n7 predicted as 3: 5\n");
     sgm_string_free(text);
     sgm_tensor_free(matrix);
+}
+
+/* --- what follows from the table --- */
+
+TEST(each_metric_is_a_hook_with_help)
+{
+    size_t count;
+    const char *const *names = sgm_metric_names(&count);
+    CHECK_INT((int64_t)count, 8);
+    for (size_t i = 0; i < count; i++) {
+        char text[64];
+        snprintf(text, sizeof text, "%s(training)", names[i]);
+        sgm_hook *hook = sgm_hook_parse(text);
+        CHECK_OK(hook);
+        CHECK_STR(sgm_hook_name(hook), names[i]);
+        sgm_hook_free(hook);
+        char *help = sgm_hook_help(names[i]);
+        CHECK_OK(help);
+        CHECK(strstr(help, sgm__metrics[i].doc) != NULL);
+        sgm_string_free(help);
+    }
+    CHECK_ERROR(sgm_metric_create("magic", "training", NULL),
+                "unknown metric 'magic'; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, "
+                "regression, perplexity");
+}
+
+TEST(the_table_says_which_way_is_better)
+{
+    static const char *const below[] = {"training.loss",           "validation.cost",
+                                        "validation.perplexity",   "validation.mean_absolute_error",
+                                        "test.second_perplexity",  "shared.reconstruction_error",
+                                        "validation.maximum_error"};
+    static const char *const above[] = {"validation.accuracy",  "validation.top_3",   "validation.f1",
+                                        "validation.r_squared", "validation.roc_auc", "loss.accuracy",
+                                        "test.second_f1_macro", "shared.value"};
+    for (size_t i = 0; i < sizeof below / sizeof *below; i++)
+        if (!sgm__is_better_below(below[i]))
+            TEST_FAIL("%s is better when it is smaller", below[i]);
+    for (size_t i = 0; i < sizeof above / sizeof *above; i++)
+        if (sgm__is_better_below(above[i]))
+            TEST_FAIL("%s is better when it is larger", above[i]);
+}
+
+TEST(each_result_has_its_row)
+{
+    CHECK_STR(sgm__result_row("f1_macro")->name, "f1_macro");
+    CHECK_INT(sgm__result_row("f1_per_class")->kind, SGM_KIND_TENSOR);
+    CHECK_STR(sgm__result_row("outputs")->doc, "of the newest pass, examples first");
+    CHECK(sgm__result_row("second_f1") == NULL);
+    CHECK(sgm__result_row("top_7") == NULL);
 }

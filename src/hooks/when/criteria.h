@@ -51,9 +51,6 @@ struct sgm_criteria {
     _Atomic int64_t external;
 };
 
-/* Whether an identifier should fall by default: losses and the like. */
-bool sgm__criteria_falls(const char *identifier);
-
 /* --- time.c --- */
 bool sgm__phrase_scale(sgm__phrase *phrase, sgm_time_scale *scale); /* takes "epoch", "epochs", ... */
 bool sgm__phrase_is_step(const sgm__phrase *phrase);                /* "every", "after" or "at" */

@@ -1,5 +1,6 @@
 /* Criteria as text: reading with errors that name the column, and writing what reads back. */
 #include "hooks/when/criteria.h"
+#include "metrics/metrics.h"
 
 #include <stdio.h>
 
@@ -14,20 +15,9 @@ typedef struct reader {
 
 static sgm_status read_or(reader *r, sgm_criteria **criteria);
 
-bool sgm__criteria_falls(const char *identifier)
-{
-    static const char *const falling[] = {"loss", "cost", "error", "perplexity"};
-    const char *dot = strrchr(identifier, '.');
-    const char *last = dot != NULL ? dot + 1 : identifier;
-    for (size_t i = 0; i < sizeof falling / sizeof *falling; i++)
-        if (strstr(last, falling[i]) != NULL)
-            return true;
-    return false;
-}
-
 static sgm_extremum default_extremum(const char *identifier)
 {
-    return sgm__criteria_falls(identifier) ? SGM_MINIMUM : SGM_MAXIMUM;
+    return sgm__is_better_below(identifier) ? SGM_MINIMUM : SGM_MAXIMUM;
 }
 
 /* --- reading --- */

@@ -1,0 +1,37 @@
+/* The share of correct predictions of a network with one output, by a threshold or by two bounds. */
+#include "metrics/metrics.h"
+
+/* Equal bounds are a threshold, without an in between. */
+static double binary_accuracy(const sgm__predictions *a, double lower, double upper)
+{
+    int64_t right = 0;
+    for (int64_t row = 0; row < a->rows; row++) {
+        double value = sgm__output_at(a, row);
+        bool one = value > upper, zero = value < lower || (lower == upper && value == lower);
+        right += sgm__target_of(a, row) == 1 ? one : zero;
+    }
+    return sgm__share(right, a->rows);
+}
+
+static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
+                          const sgm__results *results)
+{
+    bool bounds = options->lower != 0 || options->upper != 0;
+    double lower = bounds ? options->lower : sgm__threshold_of(options),
+           upper = bounds ? options->upper : sgm__threshold_of(options);
+    if (predictions->columns != 1)
+        return sgm_fail(SGM_ERROR_SHAPE,
+                        "binary_accuracy wants one output, but there are %lld: top_k is for these",
+                        (long long)predictions->columns);
+    return sgm__leave_number(results, bounds ? "binary_accuracy_bounds" : "binary_accuracy",
+                             binary_accuracy(predictions, lower, upper));
+}
+
+const sgm__metric_record sgm__metric_binary_accuracy = {
+    .compute = compute,
+    .results = {SGM__NUMBER("binary_accuracy", "share of correct predictions of the one output", SGM_MAXIMUM,
+                            SGM__HEADLINE),
+                SGM__NUMBER("binary_accuracy_bounds",
+                            "share of correct predictions, those between bounds wrong", SGM_MAXIMUM,
+                            SGM__HEADLINE)},
+};

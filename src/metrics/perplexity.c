@@ -1,0 +1,49 @@
+/* exp of the mean cross-entropy of a prediction. */
+#include "metrics/metrics.h"
+
+#include <math.h>
+
+/* 0 log 0 is 0. */
+static double surprise(double target, double probability)
+{
+    return target > 0 ? -target * log(probability) : 0;
+}
+
+static sgm_status perplexity_of(const sgm__predictions *a, double *perplexity)
+{
+    double sum = 0;
+    int64_t counted = 0;
+    for (int64_t row = 0; row < a->rows; row++) {
+        double targets = a->columns == 1;
+        for (int64_t i = row * a->columns; i < (row + 1) * a->columns; i++) {
+            double target = sgm__target_at(a, i), output = sgm__output_at(a, i);
+            if (output < 0 || output > 1.001)
+                return sgm_fail(SGM_ERROR_NUMERIC,
+                                "perplexity wants probabilities from 0 to 1, but an output is %g: use "
+                                "softmax_cross_entropy or binary_cross_entropy",
+                                output);
+            sum += surprise(target, output);
+            if (a->columns == 1)
+                sum += surprise(1 - target, 1 - output);
+            targets += fabs(target);
+        }
+        counted += targets > 0;
+    }
+    *perplexity = counted > 0 ? exp(sum / (double)counted) : NAN;
+    return SGM_OK;
+}
+
+static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
+                          const sgm__results *results)
+{
+    (void)options;
+    double perplexity;
+    SGM_TRY(perplexity_of(predictions, &perplexity));
+    return sgm__leave_number(results, "perplexity", perplexity);
+}
+
+const sgm__metric_record sgm__metric_perplexity = {
+    .compute = compute,
+    .results = {SGM__NUMBER("perplexity", "exp of the mean cross-entropy of a prediction", SGM_MINIMUM,
+                            SGM__HEADLINE)},
+};

@@ -1,0 +1,76 @@
+/* Errors of numbers, and the share of the targets' variance that outputs explain. */
+#include "metrics/metrics.h"
+
+#include <math.h>
+
+typedef struct errors {
+    double mean_absolute, root_mean_squared, maximum, r_squared;
+} errors;
+
+/* False: the targets are constant. */
+static bool r_squared_of(const sgm__predictions *a, int64_t column, double *r_squared)
+{
+    double sum = 0, residual = 0, total = 0, first = sgm__target_at(a, column);
+    bool constant = true;
+    for (int64_t row = 0; row < a->rows; row++) {
+        double target = sgm__target_at(a, row * a->columns + column);
+        sum += target;
+        constant = constant && target == first;
+    }
+    double mean = sum / (double)a->rows;
+    for (int64_t row = 0; row < a->rows; row++) {
+        int64_t at = row * a->columns + column;
+        double target = sgm__target_at(a, at), error = target - sgm__output_at(a, at);
+        residual += error * error;
+        total += (target - mean) * (target - mean);
+    }
+    *r_squared = 1 - residual / total;
+    return !constant;
+}
+
+static errors errors_of(const sgm__predictions *a)
+{
+    int64_t count = a->rows * a->columns, columns = 0;
+    double absolute = 0, squares = 0, largest = 0, r_squared = 0;
+    if (count == 0)
+        return (errors){NAN, NAN, NAN, NAN};
+    for (int64_t i = 0; i < count; i++) {
+        double error = fabs(sgm__target_at(a, i) - sgm__output_at(a, i));
+        absolute += error;
+        squares += error * error;
+        if (!(error <= largest) && !isnan(largest)) /* NaN stays */
+            largest = error;
+    }
+    for (int64_t column = 0; column < a->columns; column++) {
+        double one;
+        if (!r_squared_of(a, column, &one))
+            continue;
+        columns++;
+        r_squared += one;
+    }
+    return (errors){absolute / (double)count, sqrt(squares / (double)count), largest,
+                    columns > 0 ? r_squared / (double)columns : NAN};
+}
+
+static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
+                          const sgm__results *results)
+{
+    (void)options;
+    errors found = errors_of(predictions);
+    SGM_TRY(sgm__leave_number(results, "mean_absolute_error", found.mean_absolute));
+    SGM_TRY(sgm__leave_number(results, "root_mean_squared_error", found.root_mean_squared));
+    SGM_TRY(sgm__leave_number(results, "maximum_error", found.maximum));
+    return sgm__leave_number(results, "r_squared", found.r_squared);
+}
+
+const sgm__metric_record sgm__metric_regression = {
+    .compute = compute,
+    .results = {SGM__NUMBER("mean_absolute_error", "mean distance of outputs from targets", SGM_MINIMUM,
+                            SGM__HEADLINE),
+                SGM__NUMBER("root_mean_squared_error", "root of the mean squared distance", SGM_MINIMUM,
+                            SGM__RECORDED),
+                SGM__NUMBER("maximum_error", "largest distance of an output from its target", SGM_MINIMUM,
+                            SGM__RECORDED),
+                SGM__NUMBER("r_squared", "share of the targets' variance that outputs explain", SGM_MAXIMUM,
+                            SGM__HEADLINE)},
+};
