@@ -4,23 +4,23 @@
 
 /* --- rows --- */
 
-static sgm_status read_row(sgm__phrase *phrase, const sgm__hook_row **row)
+/* NULL: an error that names the nearest. */
+static const sgm__hook_row *read_row(sgm__phrase *phrase)
 {
     const char **names = sgm__calloc(sgm__hook_row_count, sizeof *names);
+    const sgm__hook_row *row = NULL;
     if (names == NULL)
-        return SGM_ERROR_MEMORY;
-    *row = NULL;
-    for (size_t i = 0; i < sgm__hook_row_count && *row == NULL; i++) {
+        return NULL;
+    for (size_t i = 0; i < sgm__hook_row_count && row == NULL; i++) {
         names[i] = sgm__hook_rows[i]->name;
         if (sgm__phrase_take(phrase, names[i]))
-            *row = sgm__hook_rows[i];
+            row = sgm__hook_rows[i];
     }
-    sgm_status status = SGM_OK;
-    if (*row == NULL)
-        status = sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names,
-                                      sgm__hook_row_count);
+    if (row == NULL)
+        sgm__phrase_expected(phrase, "the name of a hook, as 'sigma info --hooks' lists them", names,
+                             sgm__hook_row_count);
     sgm__free(names);
-    return status;
+    return row;
 }
 
 /* --- whole texts --- */
@@ -66,7 +66,9 @@ static sgm_status read_call(sgm__phrase *phrase, sgm__hook_text *call, sgm_hook 
     sgm_criteria *condition = NULL;
     sgm_time_step written = call->when;
     call->name_at = phrase->at;
-    SGM_TRY(read_row(phrase, &call->row));
+    call->row = read_row(phrase);
+    if (call->row == NULL)
+        return sgm__last_failure();
     call->when = call->has_step ? written : call->row->when;
     SGM_TRY(sgm__hook_read_arguments(phrase, call));
     sgm_status status = read_condition(phrase, call, &condition);
@@ -163,8 +165,8 @@ static void append_usage(sgm__text *text, const sgm__hook_row *row)
 char *sgm_hook_help(const char *name)
 {
     sgm__phrase phrase;
-    const sgm__hook_row *row = NULL;
-    if (sgm__phrase_begin(&phrase, name) != SGM_OK || read_row(&phrase, &row) != SGM_OK)
+    const sgm__hook_row *row = sgm__phrase_begin(&phrase, name) == SGM_OK ? read_row(&phrase) : NULL;
+    if (row == NULL)
         return NULL;
     sgm__text text = {0};
     append_usage(&text, row);

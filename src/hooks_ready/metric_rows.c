@@ -64,25 +64,25 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     return create(call, &options);
 }
 
-#define DATA                                                                                                 \
+#define DATA_ARGUMENT                                                                                        \
     {                                                                                                        \
         "data", SGM__ARGUMENT_WORD, .default_value = "validation", .doc = "data of the trainer, or training" \
     }
-#define THRESHOLD                                                                                            \
+#define THRESHOLD_ARGUMENT                                                                                   \
     {                                                                                                        \
         "threshold", SGM__ARGUMENT_NUMBER, .default_value = "0.5",                                           \
                                            .doc = "one output: above it the prediction is 1"                 \
     }
-#define TOPS                                                                                                 \
+#define TOPS_ARGUMENT                                                                                        \
     {                                                                                                        \
         "tops", SGM__ARGUMENT_NUMBERS, .default_value = "1", .doc = "among how many largest outputs: 1, 3"   \
     }
-#define BOUNDS                                                                                               \
+#define BOUND_ARGUMENTS                                                                                      \
     {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the prediction is 0; in between it is wrong"},          \
     {                                                                                                        \
         "upper", SGM__ARGUMENT_NUMBER, .doc = "above it the prediction is 1"                                 \
     }
-#define ENDS                                                                                                 \
+#define LAST_ARGUMENTS                                                                                       \
     {"output", SGM__ARGUMENT_WORD, .doc = "a layer's name; if not given: the first output"},                 \
         {"targets", SGM__ARGUMENT_WORD, .doc = "a field of the data; if not given: the first cost's"},       \
     {                                                                                                        \
@@ -92,7 +92,7 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     const sgm__hook_row row = {.name = text,                                                                 \
                                .doc = words,                                                                 \
                                .when = {SGM_EPOCH, 1, 0},                                                    \
-                               .arguments = {DATA, __VA_ARGS__},                                             \
+                               .arguments = {DATA_ARGUMENT, __VA_ARGS__},                                    \
                                .create = function,                                                           \
                                .global = true};
 
@@ -101,10 +101,10 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
 #define PARSE_THRESHOLD parse_classes
 #define PARSE_TOPS parse_tops
 #define PARSE_BOUNDS parse_binary_accuracy
-#define ARGUMENTS_NOTHING ENDS
-#define ARGUMENTS_THRESHOLD THRESHOLD, ENDS
-#define ARGUMENTS_TOPS TOPS, ENDS
-#define ARGUMENTS_BOUNDS THRESHOLD, BOUNDS, ENDS
+#define ARGUMENTS_NOTHING LAST_ARGUMENTS
+#define ARGUMENTS_THRESHOLD THRESHOLD_ARGUMENT, LAST_ARGUMENTS
+#define ARGUMENTS_TOPS TOPS_ARGUMENT, LAST_ARGUMENTS
+#define ARGUMENTS_BOUNDS THRESHOLD_ARGUMENT, BOUND_ARGUMENTS, LAST_ARGUMENTS
 #define METRIC(id, takes, words) METRIC_ROW(sgm__##id##_row, #id, words, PARSE_##takes, ARGUMENTS_##takes)
 SGM__METRICS(METRIC)
 
@@ -154,9 +154,10 @@ static sgm_hook *parse_confusion_reporter(const sgm__hook_text *call)
 }
 
 METRIC_ROW(sgm__accuracy_reporter_row, "accuracy_reporter", "logs \"top1 = 0.947, top3 = 0.99\"",
-           parse_accuracy_reporter, TOPS)
+           parse_accuracy_reporter, TOPS_ARGUMENT)
 METRIC_ROW(sgm__binary_accuracy_reporter_row, "binary_accuracy_reporter",
-           "logs \"accuracy = 0.947\" of one output", parse_binary_accuracy_reporter, THRESHOLD, BOUNDS)
+           "logs \"accuracy = 0.947\" of one output", parse_binary_accuracy_reporter, THRESHOLD_ARGUMENT,
+           BOUND_ARGUMENTS)
 METRIC_ROW(sgm__confusion_reporter_row, "confusion_reporter", "logs the confusion matrix",
            parse_confusion_reporter,
            {"classes", SGM__ARGUMENT_WORD, .doc = "names in quotes, with spaces between: \"cat dog\""})

@@ -72,24 +72,70 @@ const sgm_op *sgm__activation_find(const char *name);
 bool sgm__activation_is_none(const char *name);
 
 /* --- types of layers (layer_types.c) --- */
-extern const sgm_layer_type sgm__layer_input, sgm__layer_output, sgm__layer_dense, sgm__layer_elementwise,
-    sgm__layer_activation, sgm__layer_dropout, sgm__layer_flatten, sgm__layer_reshape, sgm__layer_permute,
-    sgm__layer_identity, sgm__layer_add, sgm__layer_concatenate, sgm__layer_softmax_cross_entropy,
-    sgm__layer_squared_difference, sgm__layer_mean_squared, sgm__layer_binary_cross_entropy,
-    sgm__layer_negative_log_likelihood, sgm__layer_embedding, sgm__layer_rnn, sgm__layer_gru, sgm__layer_lstm;
-extern const sgm_layer_type sgm__layer_mean_absolute, sgm__layer_huber, sgm__layer_cosine_distance,
-    sgm__layer_kl_divergence, sgm__layer_focal, sgm__layer_hinge, sgm__layer_multi_class_hinge,
-    sgm__layer_triplet, sgm__layer_ctc;
-extern const sgm_layer_type sgm__layer_layer_norm, sgm__layer_rms_norm, sgm__layer_positions,
-    sgm__layer_attention, sgm__layer_transformer, sgm__layer_tied_dense;
-extern const sgm_layer_type sgm__layer_convolution, sgm__layer_convolution_1d,
-    sgm__layer_transposed_convolution, sgm__layer_transposed_convolution_1d, sgm__layer_max_pooling,
-    sgm__layer_max_pooling_1d, sgm__layer_average_pooling, sgm__layer_average_pooling_1d,
-    sgm__layer_global_average_pooling, sgm__layer_batch_norm, sgm__layer_group_norm, sgm__layer_instance_norm,
-    sgm__layer_global_max_pooling, sgm__layer_adaptive_average_pooling,
-    sgm__layer_adaptive_average_pooling_1d, sgm__layer_adaptive_max_pooling,
-    sgm__layer_adaptive_max_pooling_1d, sgm__layer_upsampling, sgm__layer_upsampling_1d;
-extern const sgm_layer_type sgm__layer_prelu, sgm__layer_glu, sgm__layer_swiglu, sgm__layer_geglu;
+/* All of them: a layer's file and its name here are all that it takes. */
+#define SGM__LAYERS(X)                                                                                       \
+    X(input)                                                                                                 \
+    X(output)                                                                                                \
+    X(dense)                                                                                                 \
+    X(embedding)                                                                                             \
+    X(convolution)                                                                                           \
+    X(convolution_1d)                                                                                        \
+    X(transposed_convolution)                                                                                \
+    X(transposed_convolution_1d)                                                                             \
+    X(max_pooling)                                                                                           \
+    X(max_pooling_1d)                                                                                        \
+    X(average_pooling)                                                                                       \
+    X(average_pooling_1d)                                                                                    \
+    X(global_average_pooling)                                                                                \
+    X(global_max_pooling)                                                                                    \
+    X(adaptive_average_pooling)                                                                              \
+    X(adaptive_average_pooling_1d)                                                                           \
+    X(adaptive_max_pooling)                                                                                  \
+    X(adaptive_max_pooling_1d)                                                                               \
+    X(upsampling)                                                                                            \
+    X(upsampling_1d)                                                                                         \
+    X(batch_norm)                                                                                            \
+    X(group_norm)                                                                                            \
+    X(instance_norm)                                                                                         \
+    X(rnn)                                                                                                   \
+    X(gru)                                                                                                   \
+    X(lstm)                                                                                                  \
+    X(elementwise)                                                                                           \
+    X(activation)                                                                                            \
+    X(prelu)                                                                                                 \
+    X(glu)                                                                                                   \
+    X(swiglu)                                                                                                \
+    X(geglu)                                                                                                 \
+    X(dropout)                                                                                               \
+    X(flatten)                                                                                               \
+    X(reshape)                                                                                               \
+    X(permute)                                                                                               \
+    X(layer_norm)                                                                                            \
+    X(rms_norm)                                                                                              \
+    X(positions)                                                                                             \
+    X(attention)                                                                                             \
+    X(transformer)                                                                                           \
+    X(tied_dense)                                                                                            \
+    X(identity)                                                                                              \
+    X(add)                                                                                                   \
+    X(concatenate)                                                                                           \
+    X(softmax_cross_entropy)                                                                                 \
+    X(squared_difference)                                                                                    \
+    X(mean_squared)                                                                                          \
+    X(binary_cross_entropy)                                                                                  \
+    X(negative_log_likelihood)                                                                               \
+    X(mean_absolute)                                                                                         \
+    X(huber)                                                                                                 \
+    X(cosine_distance)                                                                                       \
+    X(kl_divergence)                                                                                         \
+    X(focal)                                                                                                 \
+    X(hinge)                                                                                                 \
+    X(multi_class_hinge)                                                                                     \
+    X(triplet)                                                                                               \
+    X(ctc)
+#define SGM__LAYER_DECLARATION(name) extern const sgm_layer_type sgm__layer_##name;
+SGM__LAYERS(SGM__LAYER_DECLARATION)
+#undef SGM__LAYER_DECLARATION
 /* NULL without an error if there is none. */
 const sgm_layer_type *sgm__layer_type_find(const char *name);
 /* The nearest name of a layer, or of `more`; NULL if none is near. */
