@@ -1,7 +1,7 @@
 /* A panel of the grid: title, menu, states of loading and error; and the list of kinds.
  *
- * How to add a kind of panel: one file web/panels/NAME.js, its import in panels/index.js, and its texts, at least
- * "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
+ * How to add a kind of panel: one file web/panels/NAME.js (the build imports all of them), and its texts,
+ * at least "panel.NAME", in languages/*.json (all languages have the same keys; a test looks).
  *
  *     import { h } from '../elements.js';
  *     import { get } from '../api.js';

@@ -250,6 +250,16 @@ static int ask_often(const sgm__http *server, const char *headers, int maximum)
     return code;
 }
 
+/* Whether the second is told to wait because the first has asked too often. A rate refills by the clock, so
+ * that on a busy machine the second may come a moment too late: then both try again. */
+static bool share_a_rate(const sgm__http *server, const char *first, const char *second)
+{
+    for (int i = 0; i < 20; i++)
+        if (ask_often(server, first, 20000) == 429 && ask_often(server, second, 1) == 429)
+            return true;
+    return false;
+}
+
 /* Others of the same address, who know the token, do not. */
 TEST(who_asks_too_often_waits)
 {
@@ -273,16 +283,14 @@ TEST(refusals_do_not_count_against_the_owner)
 TEST(behind_a_proxy_each_client_has_a_rate)
 {
     sgm__http *server = start_with((sgm__http_options){.behind_proxy = true, .public_host = "example.org"});
-    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1\r\n", 20000), 429);
-    CHECK_INT(ask_often(server, "X-Forwarded-For: 203.0.113.9, 192.0.2.1:4711\r\n", 1), 429);
+    CHECK(share_a_rate(server, "X-Forwarded-For: 192.0.2.1\r\n",
+                       "X-Forwarded-For: 203.0.113.9, 192.0.2.1:4711\r\n"));
     CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1, 192.0.2.2\r\n", 1), 401);
-    CHECK_INT(ask_often(server, "X-Forwarded-For: [2001:db8::1]:80\r\n", 20000), 429);
-    CHECK_INT(ask_often(server, "X-Forwarded-For: 2001:db8::1\r\n", 1), 429);
+    CHECK(share_a_rate(server, "X-Forwarded-For: [2001:db8::1]:80\r\n", "X-Forwarded-For: 2001:db8::1\r\n"));
     CHECK_INT(ask_often(server, "X-Forwarded-For: nobody\r\n", 1), 401); /* the proxy's own */
     CHECK(sgm__http_stop(server));
     server = start(); /* there is none: who says so is one and the same */
-    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.1\r\n", 20000), 429);
-    CHECK_INT(ask_often(server, "X-Forwarded-For: 192.0.2.2\r\n", 1), 429);
+    CHECK(share_a_rate(server, "X-Forwarded-For: 192.0.2.1\r\n", "X-Forwarded-For: 192.0.2.2\r\n"));
     CHECK(sgm__http_stop(server));
 }
 
