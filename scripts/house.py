@@ -6,8 +6,9 @@
 
 Rules: a file includes headers of its own folder and of lower floors, never of a higher one; folders do not include
 each other in a circle; files of one folder call each other in circles of few files at most; a folder is small
-enough to know. Calls are found by
-their names: a file needs another one if it uses a function that the other one defines and that is not static.
+enough to know; monitors and ready-made hooks see a trainer by its view; only src/parallel knows of operators. Calls
+are found by their names: a file needs another one if it uses a function that the other one defines and that is not
+static.
 """
 import collections
 import os
@@ -49,6 +50,9 @@ FLOORS = [
 # Folders of one floor that another one of the same floor may name.
 BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops"), ("src/onnx", "src/persistence")}
 LARGEST_CIRCLE = 6
+# Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
+INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
+OPERATOR, OPERATORS_FOLDER = re.compile(r"(?:->|\.)parallel\b"), "src/parallel"
 MOST_FILES, MOST_LINES = 25, 6000
 # A file for each layer, for each operation: as many as there are.
 COLLECTIONS = ["src/network/layers", "src/ops"]
@@ -118,6 +122,22 @@ class House:
         for circle in circles(needs):
             if not all((a, b) in BESIDE for a in circle for b in needs[a] & set(circle)):
                 self.problems.append("these folders include each other in a circle: " + ", ".join(sorted(circle)))
+
+    def check_view(self):
+        includes = collections.defaultdict(set)
+        for path, header, _ in self.includes():
+            includes[path].add(header)
+
+        def reaches(path, seen):
+            new = includes[path] - seen
+            seen |= new
+            return INSIDE in seen or any(reaches(header, seen) for header in new)
+
+        for path, text in self.text.items():
+            if path.startswith(OUTSIDE) and reaches(path, set()):
+                self.problems.append("%s sees %s; src/trainer/view.h is for it" % (path, INSIDE))
+            if not path.startswith(OPERATORS_FOLDER) and OPERATOR.search(text):
+                self.problems.append("%s looks at a trainer's operator; strategy.h is for it" % path)
 
     def calls(self):
         """Which files each file needs, within its folder; a function of a higher floor is a problem."""
@@ -204,6 +224,7 @@ def main():
     house.check_includes()
     house.check_circles(largest)
     house.check_sizes()
+    house.check_view()
     house.print_table(largest)
     if "--circles" in sys.argv[1:]:
         for folder, circle in sorted(largest.items()):

@@ -1,7 +1,7 @@
 /* Command lines: options by table, everything else in order. */
 #include "config/arguments.h"
 #include "config/experiment.h"
-#include "parallel/collective/ranks.h"
+#include "parallel/collective/launcher.h"
 
 #include <stdio.h>
 #include <unistd.h>

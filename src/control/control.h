@@ -3,7 +3,7 @@
 #ifndef SGM_CONTROL_CONTROL_H
 #define SGM_CONTROL_CONTROL_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 #include <jansson.h>
 
 typedef struct sgm__control_call {

@@ -4,6 +4,8 @@
 #include "runs/checkpoints.h"
 #include "runs/orders.h"
 #include "text/json_text.h"
+#include "trainer/strategy.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 #include <stdio.h>

@@ -1,6 +1,8 @@
 /* Commands about hooks: attaching one that is given as text, taking one off, listing. */
 #include "control/control_internal.h"
+#include "hooks/hooks.h"
 #include "runs/orders.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 /* A run that has begun asks no hook whether it can do what it is told: a person hears of a wrong name at

@@ -1,6 +1,7 @@
 /* Commands about what there is: identifiers with their rows and, where that is asked for, their values. */
 #include "control/control_internal.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 #define MAXIMUM_LEVELS 16

@@ -3,6 +3,7 @@
  * that sends nothing, or does not read, delays no step, and a long step no question how things are. */
 #include "control/control_socket.h"
 #include "control/control.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 #include <errno.h>

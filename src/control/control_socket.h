@@ -5,7 +5,7 @@
 #ifndef SGM_CONTROL_CONTROL_SOCKET_H
 #define SGM_CONTROL_CONTROL_SOCKET_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #define SGM__CONTROL_FILE "control.sock"
 #define SGM__LONGEST_COMMAND ((size_t)16384) /* bytes of a line */

@@ -3,6 +3,7 @@
 #include "control/control_tensor.h"
 #include "journal/change_record.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 /* All that match; none is an error, which names the nearest. */
 sgm_status sgm__command_find(const sgm__command *c, const char *identifier, sgm_matches *matches)

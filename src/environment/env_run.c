@@ -3,6 +3,8 @@
 #include "environment/environment.h"
 #include "loop/trainer_run.h"
 #include "monitors/monitor.h"
+#include "trainer/signals.h"
+#include "trainer/trainer.h"
 
 #include <stdio.h>
 

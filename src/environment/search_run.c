@@ -1,6 +1,7 @@
 /* Running a search: rung after rung, some trials side by side. */
 #include "environment/search.h"
 #include "runs/run_folder.h"
+#include "trainer/signals.h"
 #include "trainer/trainer.h"
 
 #include <math.h>

@@ -2,6 +2,7 @@
  * and after one has gone: whenever a run ends, the list names all of them. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
+#include "metrics/metrics.h"
 #include "runs/run_folder.h"
 
 #include <jansson.h>
@@ -127,7 +128,8 @@ static size_t place_of(const kept *list, const checkpoint_request *wanted)
 
 static char *stem_of(const checkpoint_request *wanted, const sgm_trainer *trainer)
 {
-    long long epoch = (long long)trainer->position.epoch, iteration = (long long)trainer->position.iteration;
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    long long epoch = (long long)view.epoch, iteration = (long long)view.iteration;
     return wanted->best
                ? sgm__format("%s-epoch%lld-iteration%lld-%.6g", wanted->name, epoch, iteration, wanted->value)
                : sgm__format("%s-epoch%lld-iteration%lld", wanted->name, epoch, iteration);
@@ -180,10 +182,11 @@ static sgm_status save_as(kept *list, const checkpoint_request *wanted, sgm_trai
         return SGM_OK;
     if (!again)
         SGM_TRY(check_free(list, file));
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
     json_t *item = json_object();
     json_object_set_new(item, "file", json_string(file));
-    json_object_set_new(item, "epoch", json_integer(trainer->position.epoch));
-    json_object_set_new(item, "iteration", json_integer(trainer->position.iteration));
+    json_object_set_new(item, "epoch", json_integer(view.epoch));
+    json_object_set_new(item, "iteration", json_integer(view.iteration));
     if (wanted->best)
         json_object_set_new(item, "value", json_real(wanted->value));
     if (json_array_insert_new(list->items, at, item) != 0)
@@ -196,9 +199,10 @@ static sgm_status save_as(kept *list, const checkpoint_request *wanted, sgm_trai
 static sgm_status keep(void *user, sgm_trainer *trainer)
 {
     const checkpoint_request *wanted = user;
-    kept list = {.folder = sgm__strdup(trainer->folder), .name = wanted->name};
+    const char *folder = sgm__trainer_look(trainer).folder;
+    kept list = {.folder = sgm__strdup(folder), .name = wanted->name};
     char *stem = stem_of(wanted, trainer), *file = stem ? sgm__format("%s%s", stem, SUFFIX) : NULL;
-    list.path = sgm__format("%s/%s.json", trainer->folder, wanted->name);
+    list.path = sgm__format("%s/%s.json", folder, wanted->name);
     sgm_status status = list.folder && list.path && file ? read_list(&list, wanted->best) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = save_as(&list, wanted, trainer, stem, file);
@@ -243,7 +247,7 @@ static sgm_status ask(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     double value;
     sgm_status status = SGM_OK;
-    if (!trainer || (!trainer->folder && !sgm__trainer_follows(trainer)))
+    if (!trainer || (!sgm__trainer_look(trainer).folder && !sgm__trainer_follows(trainer)))
         return sgm_fail(SGM_ERROR_STATE, "the run has no folder to keep checkpoints %s-* in: give it one",
                         self->name);
     if (!find_value(self, call, &value, &status))

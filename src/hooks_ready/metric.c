@@ -1,8 +1,9 @@
 /* Metrics as hooks: one that passes over the data, and those that compute from what it left. */
+#include "hooks/hooks.h"
 #include "metrics/metrics.h"
 #include "registry/pattern.h"
-#include "train/train.h"
-#include "trainer/trainer.h"
+#include "train/measure.h"
+#include "trainer/view.h"
 
 #include <math.h>
 

@@ -1,7 +1,7 @@
 /* Changes values at a time step, by a modifier. */
 #include "hooks/hook_text.h"
 #include "optim/modifier.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #include <sigma/diagnostics.h>
 
@@ -49,7 +49,7 @@ static sgm_status modify(const modifier_hook *self, sgm_handler *handler, const 
 static sgm_status modify_tensor(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
     sgm_tensor *result = NULL;
-    sgm_handler *handler = sgm_hook_trainer(call)->settings.handler;
+    sgm_handler *handler = sgm__trainer_look(sgm_hook_trainer(call)).handler;
     sgm_status status = modify(self, handler, match->content.as.tensor, &result);
     if (status == SGM_OK)
         status = sgm_hook_request_set(call, match->identifier, sgm_tensor_content(result));
@@ -62,8 +62,9 @@ static sgm_status modify_number(const modifier_hook *self, sgm_hook_call *call, 
     sgm_shape scalar = sgm_shape_scalar();
     double number = match->content.as.number;
     sgm_tensor *value = sgm_tensor_from(SGM_FLOAT64, &scalar, &number), *result = NULL;
-    sgm_status status =
-        value ? modify(self, sgm_hook_trainer(call)->settings.handler, value, &result) : SGM_ERROR_MEMORY;
+    sgm_status status = value
+                            ? modify(self, sgm__trainer_look(sgm_hook_trainer(call)).handler, value, &result)
+                            : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = sgm_tensor_read(result, &number, 1);
     if (status == SGM_OK)

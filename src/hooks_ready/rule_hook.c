@@ -2,7 +2,7 @@
 #include "base/base.h"
 #include "hooks/hooks.h"
 #include "registry/option_check.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 #include <math.h>
 #include <sigma/hooks.h>
 

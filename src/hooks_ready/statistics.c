@@ -169,11 +169,12 @@ static void set_number(json_t *line, const char *key, double value)
 static json_t *describe(const statistics *self, const sgm_hook_call *call, const char *identifier,
                         const summary *result)
 {
+    const sgm__trainer_view view = sgm__trainer_look(sgm_hook_trainer(call));
     json_t *line = json_object(), *counts = json_array();
     json_object_set_new(line, "epoch", json_integer(call->epoch));
     json_object_set_new(line, "iteration", json_integer(call->iteration));
     if (sgm__trainer_is_replica(sgm_hook_trainer(call)))
-        json_object_set_new(line, "worker", json_integer(sgm_hook_trainer(call)->worker));
+        json_object_set_new(line, "worker", json_integer(view.worker));
     json_object_set_new(line, "identifier", json_string(identifier));
     json_object_set_new(line, "elements", json_integer(result->elements));
     json_object_set_new(line, "not_finite", json_integer(result->elements - result->finite));
@@ -189,7 +190,7 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     for (int64_t i = 0; i < self->options.bins; i++)
         json_array_append_new(counts, json_integer((json_int_t)result->counts[i]));
     json_object_set_new(line, "counts", counts);
-    json_object_set_new(line, "branch", json_integer(sgm_hook_trainer(call)->branch));
+    json_object_set_new(line, "branch", json_integer(view.branch));
     return line;
 }
 
@@ -197,12 +198,13 @@ static sgm_status write_line(const statistics *self, const sgm_hook_call *call, 
                              const summary *result)
 {
     const sgm_trainer *trainer = sgm_hook_trainer(call);
-    if (self->options.no_file || !trainer || !trainer->folder)
+    const char *folder = trainer ? sgm__trainer_look(trainer).folder : NULL;
+    if (self->options.no_file || !folder)
         return SGM_OK;
     json_t *line = describe(self, call, identifier, result);
     char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9));
     sgm_status status =
-        text ? sgm__run_folder_append(trainer->folder, SGM__HISTOGRAMS_FILE, text) : sgm__fail_memory(1024);
+        text ? sgm__run_folder_append(folder, SGM__HISTOGRAMS_FILE, text) : sgm__fail_memory(1024);
     free(text);
     json_decref(line);
     return status;

@@ -1,7 +1,8 @@
 /* Stopping and saving. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
-#include "trainer/trainer.h"
+#include "metrics/metrics.h"
+#include "trainer/view.h"
 
 #define STOP_PRIORITY 10000
 #define SAVE_PRIORITY 9000 /* before a stop at the same event */

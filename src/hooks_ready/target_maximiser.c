@@ -2,7 +2,7 @@
 #include "hooks_ready/target_maximiser.h"
 #include "hooks/hook_text.h"
 #include "infer/inference_copy.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>
@@ -36,16 +36,16 @@ typedef struct descent {
 
 static sgm_tensor *parameter_of(void *trainer, const char *name)
 {
-    return sgm_session_get(((sgm_trainer *)trainer)->session, name);
+    return sgm_session_get(sgm__trainer_look(trainer).session, name);
 }
 
 static sgm_status record(descent *d, sgm_trainer *trainer)
 {
-    char *text = sgm_network_text(trainer->network);
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    char *text = sgm_network_text(view.network);
     if (!text)
         return sgm_last_status();
-    sgm_status status = sgm__inference_copy_record(&d->frozen, trainer->settings.handler, text, 1,
-                                                   trainer->settings.precision, true);
+    sgm_status status = sgm__inference_copy_record(&d->frozen, view.handler, text, 1, view.precision, true);
     sgm_string_free(text);
     SGM_TRY(status);
     const sgm_recording *recording = &d->frozen.recording;
@@ -194,8 +194,8 @@ static sgm_status descend(const target *self, sgm_trainer *trainer, void (*copie
 {
     descent d = {.self = self, .ending = ending};
     sgm_status status = record(&d, trainer);
-    sgm__random random = sgm__random_make(trainer->settings.seed,
-                                          sgm__hash_text(self->name) + (uint64_t)trainer->position.iteration);
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    sgm__random random = sgm__random_make(view.seed, sgm__hash_text(self->name) + (uint64_t)view.iteration);
     if (copied)
         copied(trainer);
     if (status == SGM_OK)

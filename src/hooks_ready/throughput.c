@@ -1,6 +1,6 @@
 /* Examples and iterations a second, and how much of it was spent waiting for data. */
 #include "hooks/hook_text.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #include <sigma/diagnostics.h>
 #include <stdio.h>
@@ -57,15 +57,12 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!trainer)
         return sgm_fail(SGM_ERROR_STATE, "throughput is measured of a trainer, in the foreground");
-    int64_t examples =
-        trainer->given; /* a replica has some of its own; the time and the data are its owner's */
-    trainer = trainer->owner;
-    double now = trainer->running_time + sgm__now() - trainer->running_since;
-    lap newest = {now - self->running_time, trainer->waited - self->waited, examples};
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    lap newest = {view.seconds - self->running_time, view.waited - self->waited, view.examples};
     bool first = !self->runs || newest.seconds <= 0;
     self->runs = true;
-    self->running_time = now;
-    self->waited = trainer->waited;
+    self->running_time = view.seconds;
+    self->waited = view.waited;
     if (first)
         return SGM_OK;
     self->laps[self->next] = newest;

@@ -137,18 +137,21 @@ static sgm_status write_point(time_series *self, const sgm_hook_call *call, cons
                               double value)
 {
     const sgm_trainer *trainer = sgm_hook_trainer(call);
-    if (!self->file || !trainer || !trainer->folder)
+    if (!self->file || !trainer)
+        return SGM_OK;
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    if (!view.folder)
         return SGM_OK;
     char *line = sgm__format("%lld,%s,%.9g", (long long)call->iteration, identifier, value);
     char *file = sgm__trainer_is_replica(trainer)
-                     ? sgm__format("%s-worker%d.csv", self->file, (int)trainer->worker)
+                     ? sgm__format("%s-worker%d.csv", self->file, (int)view.worker)
                      : sgm__format("%s.csv", self->file);
     sgm_status status = line && file ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK && !self->file_begun)
-        status = begin_file(trainer->folder, file, call->iteration);
+        status = begin_file(view.folder, file, call->iteration);
     self->file_begun = self->file_begun || status == SGM_OK;
     if (status == SGM_OK)
-        status = sgm__run_folder_append(trainer->folder, file, line);
+        status = sgm__run_folder_append(view.folder, file, line);
     sgm__free(line);
     sgm__free(file);
     return status;

@@ -3,6 +3,7 @@
 #include "journal/changes.h"
 #include "journal/run_lines.h"
 #include "registry/registry_internal.h"
+#include "trainer/trainer.h"
 
 #include <time.h>
 

@@ -3,7 +3,7 @@
 #ifndef SGM_JOURNAL_CHANGE_RECORD_H
 #define SGM_JOURNAL_CHANGE_RECORD_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 #include <jansson.h>
 
 #define SGM__MAXIMUM_CHANGES ((size_t)1000)          /* of older ones nothing is kept */

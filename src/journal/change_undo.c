@@ -1,5 +1,6 @@
 /* Showing changes, and taking them back. */
 #include "journal/change_record_internal.h"
+#include "trainer/trainer.h"
 
 #include <stdio.h>
 

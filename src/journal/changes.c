@@ -4,6 +4,7 @@
 #include "base/base.h"
 #include "journal/change_record.h"
 #include "journal/run_lines.h"
+#include "trainer/trainer.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,7 @@
 /* Lines of a run folder's files, which are only ever appended to. */
 #include "journal/run_lines.h"
 #include "journal/changes.h"
+#include "trainer/trainer.h"
 
 #include <errno.h>
 #include <fcntl.h>

@@ -2,6 +2,7 @@
  * what the first one set. */
 #include "base/base.h"
 #include "journal/changes.h"
+#include "trainer/trainer.h"
 
 typedef struct sgm__changed_setting {
     char *identifier;

@@ -1,8 +1,11 @@
 /* What hooks have asked for: stopping, pausing, saving, setting, resetting. */
 #include "loop/trainer_requests.h"
 
+#include "hooks/hooks.h"
 #include "runs/orders.h"
 #include "runs/run_folder.h"
+#include "trainer/strategy.h"
+#include "trainer/trainer.h"
 
 static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
 {

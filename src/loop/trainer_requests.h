@@ -2,7 +2,8 @@
 #ifndef SGM_LOOP_TRAINER_REQUESTS_H
 #define SGM_LOOP_TRAINER_REQUESTS_H
 
-#include "trainer/trainer.h"
+#include "hooks/hooks.h"
+#include "trainer/view.h"
 
 /* After an event. One that cannot be fulfilled is logged: it must not end hours of training. Fails where the
  * hooks of other ranks ask for something else. */

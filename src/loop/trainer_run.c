@@ -2,8 +2,8 @@
 #include "loop/trainer_run.h"
 #include "control/control_socket.h"
 #include "data/dataset.h"
-#include "hooks_ready/nan_watch.h"
 #include "journal/changes.h"
+#include "loop/nan_watch.h"
 #include "loop/trainer_requests.h"
 #include "optim/updates.h"
 #include "runs/checkpoints.h"
@@ -12,6 +12,7 @@
 #include "show/show.h"
 #include "show/trainer_publish.h"
 #include "train/train.h"
+#include "trainer/signals.h"
 #include "trainer/trainer_lock.h"
 
 /* --- one run --- */

@@ -4,7 +4,8 @@
 #define SGM_LOOP_TRAINER_RUN_H
 
 #include "control/control_socket.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
+#include <sigma/task.h>
 
 /* Runs a trainer that was reserved, which it is no longer afterwards. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);

@@ -6,8 +6,8 @@
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
 #include "text/json_text.h"
-#include "train/train.h"
-#include "trainer/trainer.h"
+#include "train/measure.h"
+#include "trainer/view.h"
 
 #include <errno.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Tasks as lines on stderr. */
 #include "monitors/task_lines.h"
 
-#include "parallel/collective/ranks.h"
+#include "parallel/collective/launcher.h"
 
 #include <sigma/task.h>
 #include <sigma/units.h>

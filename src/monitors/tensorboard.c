@@ -4,8 +4,8 @@
 #include "monitors/followers.h"
 #include "monitors/monitor.h"
 #include "monitors/pace.h"
-#include "train/train.h"
-#include "trainer/trainer.h"
+#include "train/measure.h"
+#include "trainer/view.h"
 
 #include <errno.h>
 #include <stdatomic.h>

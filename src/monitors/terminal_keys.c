@@ -1,6 +1,6 @@
 #include "monitors/terminal_keys.h"
 #include "monitors/terminal_mode.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -38,7 +38,7 @@ static bool runs(sgm_trainer *trainer)
 /* One that is to pause after its step counts as paused. */
 static bool goes(sgm_trainer *trainer)
 {
-    return runs(trainer) && !sgm__control_is_held(&trainer->control);
+    return runs(trainer) && !sgm__trainer_is_held(trainer);
 }
 
 /* All that run pause; if none does, all go on. A trainer that has just ended refuses, which is well. */

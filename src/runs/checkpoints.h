@@ -5,7 +5,7 @@
 #ifndef SGM_RUNS_CHECKPOINTS_H
 #define SGM_RUNS_CHECKPOINTS_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #define SGM__CHECKPOINT_NAME 200 /* bytes of one */
 

@@ -4,6 +4,7 @@
 #define SGM_RUNS_ORDERS_H
 
 #include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* trainer_order.c. Has an order done: by this thread if the trainer is idle, else by the training's, which
  * this one waits for with its patience (trainer_lock.h), unless it is busy (then a failure is logged). Texts

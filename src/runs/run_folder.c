@@ -1,6 +1,7 @@
 /* What a run writes into its folder, and what the next run in it finds there. */
 #include "runs/run_folder.h"
 #include "runs/files_version.h"
+#include "trainer/trainer.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -2,6 +2,8 @@
 #include "runs/trainer_copy.h"
 #include "data/dataset.h"
 #include "journal/changes.h"
+#include "optim/optimiser.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)

@@ -2,7 +2,7 @@
 #ifndef SGM_RUNS_TRAINER_COPY_H
 #define SGM_RUNS_TRAINER_COPY_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* Gives `to`, which is new and has no run yet, what `from` is made of: network, data (the same datasets),
  * optimiser with its settings as they are now, initialisers, modifiers, what is frozen, operator, hooks.

@@ -2,7 +2,7 @@
 #ifndef SGM_SHOW_SHOW_H
 #define SGM_SHOW_SHOW_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* trainer_registry.c: what the registry shows. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);

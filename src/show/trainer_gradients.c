@@ -2,7 +2,9 @@
  * step is recorded anew, with states that keep them from the next iteration on. It is recorded without them
  * again when all who have read them said for how long, and that is over. */
 #include "network/rerecord.h"
+#include "optim/optimiser.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 

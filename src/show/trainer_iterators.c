@@ -3,6 +3,7 @@
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 /* --- which one: the bound row is the name of validation data, NULL for training --- */
 

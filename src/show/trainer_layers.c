@@ -1,6 +1,7 @@
 /* The network in the registry: facts, layers with their arguments, costs. */
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 #include <stdio.h>

@@ -3,6 +3,7 @@
 #include "show/trainer_publish.h"
 #include "journal/change_record.h"
 #include "journal/changes.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 /* "0.1", "true", a text as it is; sgm__free. */

@@ -2,7 +2,7 @@
 #ifndef SGM_SHOW_TRAINER_PUBLISH_H
 #define SGM_SHOW_TRAINER_PUBLISH_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* --- trainer_registry.c --- */
 

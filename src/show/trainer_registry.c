@@ -3,6 +3,7 @@
  * Reading and setting wait for the step that is running; what is set counts from the next iteration on. */
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 /* --- values --- */
 

@@ -1,7 +1,9 @@
 /* The optimiser's settings in the registry: numbers, the schedule, what is frozen. */
+#include "optim/optimiser.h"
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 #include <stdio.h>
 

@@ -1,7 +1,9 @@
 /* States in the registry: parameters, and the optimiser state. */
 #include "journal/change_record.h"
+#include "optim/optimiser.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 /* Where states go whose names begin so; the first one that fits. */

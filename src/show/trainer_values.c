@@ -2,6 +2,7 @@
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 

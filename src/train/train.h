@@ -2,14 +2,17 @@
 #ifndef SGM_TRAIN_TRAIN_H
 #define SGM_TRAIN_TRAIN_H
 
+#include "hooks/hooks.h"
+#include "metrics/metrics.h"
+#include "train/measure.h"
 #include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* --- trainer_setup.c: making one --- */
 sgm_trainer *sgm__trainer_create(const char *name, const sgm__trainer_settings *settings);
 /* A replica of `owner`. */
 sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_settings *settings);
 void sgm__trainer_free(sgm_trainer *trainer);
-sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user);
 
 /* To the trainer, or a local hook to its replicas. */
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
@@ -20,10 +23,7 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
 /* Records it without compiling it, which defines its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
-/* trainer_predict.c. As sgm_trainer_prepare, for whoever looks, or saves: that there is no network yet does
- * not stay as the trainer's failure. With the lock. */
-sgm_status sgm__trainer_prepare(sgm_trainer *trainer);
-/* The same without the name of the trainer in a message. */
+/* trainer_predict.c: sgm__trainer_prepare without the name of the trainer in a message. */
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
 /* For strategies: records an update by gradients; NULL: by those of the recorded cost. `averages_apart`: it
  * leaves moving averages out. */
@@ -60,20 +60,9 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
 
 /* trainer_pass.c: measuring without training */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */
-/* Leaves outputs, targets and cost of data ("training", or a name of validation data) in the registry, unless
- * they are there; `each_epoch`: the next validation may do it. output, field NULL: the first. `owner`: the
- * hook that wants it. */
-sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
-                                       const char *output, const char *field, bool each_epoch);
-/* "outputs", or "outputs_OF"; free with sgm__free. */
-char *sgm__passed_name(const char *base, const char *of);
 void sgm__trainer_free_passes(sgm_trainer *trainer);
 
 /* trainer_results.c: what hooks measured */
-/* DATA.NAME of the registry; numbers also for the epoch's line, by weight. It goes with the hook
- * `owner`; NULL: it stays. */
-sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,
-                              const sgm_content *content, sgm__weight weight);
 /* Removes what these hooks left. (What was left by a hook whose time is over stays.) Any thread. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks);
 void sgm__trainer_forget_scores(sgm_trainer *trainer);

@@ -2,7 +2,7 @@
 #ifndef SGM_TRAIN_TRAINER_HOOKS_H
 #define SGM_TRAIN_TRAINER_HOOKS_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 #include <jansson.h>
 
 /* Adds "attached", their texts, to the state of a checkpoint. */

@@ -1,8 +1,14 @@
 #include "trainer/layer_times.h"
+#include "trainer/trainer.h"
 
 #include <math.h>
 
 #define OPTIMISER_LABEL "optimiser"
+
+const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer)
+{
+    return trainer->times;
+}
 
 void sgm__layer_times_free(sgm__layer_times *times)
 {

@@ -9,7 +9,7 @@
 #define SGM_TRAINER_LAYER_TIMES_H
 
 #include "handlers/session.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 typedef enum sgm__layer_phase {
     SGM__FORWARD,
@@ -39,6 +39,7 @@ typedef struct sgm__layer_times {
 sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps);
 /* Runs a program of a step; on the trainer's thread. */
 sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program);
+const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer); /* NULL: nobody asked yet */
 void sgm__layer_times_free(sgm__layer_times *times);
 
 #endif

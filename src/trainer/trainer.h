@@ -7,6 +7,7 @@
 #include "metrics/metrics.h"
 #include "optim/optimiser.h"
 #include "trainer/strategy.h"
+#include "trainer/view.h"
 #include <sigma/persistence.h>
 #include <sigma/task.h>
 #include <stdatomic.h>
@@ -261,21 +262,12 @@ void sgm__trainer_forget_programs(sgm_trainer *trainer);
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 
-/* trainer_status.c. Whether a trainer computes for another one. */
-bool sgm__trainer_is_replica(const sgm_trainer *trainer);
-/* Whether this is one of several processes of which another leads. */
-bool sgm__trainer_follows(const sgm_trainer *trainer);
-/* Before anyone looks at the states: they are as all workers have learnt them. */
-sgm_status sgm__trainer_collect(sgm_trainer *trainer);
 /* The states were set from outside: all workers go on from them. */
 void sgm__trainer_restart_workers(sgm_trainer *trainer);
 sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name); /* in the trainer's session */
 /* Whether a state is in this process; fails where a state that is to be set is not in all. */
 bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name);
 sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name);
-/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; sgm__free. NULL: all answer, or there is
- * nobody else. Any thread. */
-char *sgm__trainer_silent(const sgm_trainer *trainer);
 
 /* trainer_command.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
  * end, whether to stop. */
@@ -290,8 +282,6 @@ bool sgm__control_try_end(sgm__control *control); /* or have to be done before: 
 bool sgm__control_wants_pause(sgm__control *control);
 /* As sgm_trainer_pause, for a hook: "rule (if ... then pause)". */
 sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who);
-/* Of the pause that there is, or is to be; sgm__free. NULL: no hook's. */
-char *sgm__trainer_paused_by(sgm_trainer *trainer);
 /* The same before the first iteration: no step has been done. */
 bool sgm__control_is_held(sgm__control *control);
 /* A pause or a stop is wanted, or steps are counted. */
@@ -304,15 +294,6 @@ bool sgm__control_stops(sgm__control *control, char *reason,
 void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the control's lock */
 void sgm__order_free(sgm__order *order);
 
-/* trainer_signals.c. SIGINT, SIGTERM and, where nothing else is done about them, SIGHUP, SIGXCPU, SIGUSR1 and
- * SIGUSR2 are caught from the first of these to the last release, by whichever threads; one signal stops all
- * runs that want it. */
-void sgm__signals_catch(bool wanted);
-void sgm__signals_release(bool wanted);
-bool sgm__signals_came(void); /* since the first catch */
-
-/* The iterator of that name; an error tells those there are. */
-sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator);
 /* trainer_states.c: puts a value into a state, and into those of workers that have their own. The moving
  * average of a parameter begins anew at it: of what was there before, evaluation would tell nothing. */
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value);
@@ -330,9 +311,6 @@ sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration)
 /* The same of one that is to be attached in the middle of a run, and whether there is what its criteria read.
  */
 sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hook *hook);
-/* What must be there at the beginning, or never is: false of shared.* and of what is measured on the
- * trainer's data. */
-bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier);
 
 /* trainer_patterns.c: whether the network, as it was recorded last, has a parameter like that. */
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern);

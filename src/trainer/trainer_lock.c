@@ -4,7 +4,9 @@
  * has its own trainer's lock then (base/turn_lock.h says how they do not wait for each other). A background
  * hook may be waited for by who has the lock, so it is refused. */
 #include "trainer/trainer_lock.h"
+#include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
+#include "trainer/trainer.h"
 
 void sgm__trainer_lock(sgm_trainer *trainer)
 {

@@ -2,7 +2,8 @@
 #ifndef SGM_TRAINER_TRAINER_LOCK_H
 #define SGM_TRAINER_TRAINER_LOCK_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
+#include <stdatomic.h>
 
 /* A replica has its owner's lock. What this thread has of other trainers may be let go of until it
  * has all of it: what is read before is old then. */

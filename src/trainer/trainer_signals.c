@@ -1,7 +1,9 @@
 /* Interruption: one signal stops all runs that want it. */
-#include "trainer/trainer.h"
+#include "trainer/signals.h"
 
+#include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 /* SIGHUP comes when a terminal is closed; the others from schedulers, before the time of a job is over. */
 static const struct {

@@ -1,6 +1,7 @@
 /* Keys on a terminal: what they do to a training, and that the terminal's settings come back whatever ends
  * it. Each test has a terminal of its own with a small shell in it, which runs the training in front. */
 #include "environment/environment_test.h"
+#include "trainer/signals.h"
 #include "trainer/trainer.h"
 
 #include <errno.h>

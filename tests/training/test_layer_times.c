@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "trainer/layer_times.h"
+#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 #include <sigma/sigma.h>

@@ -278,8 +278,9 @@ static bool is_validation(const sgm__web_recording *recording, const char *ident
         return false;
     if (sgm__trainer_enter(trainer) != SGM_OK)
         return false;
-    for (size_t i = 0; i < trainer->validation_count && !is; i++) {
-        char *part = sgm__identifier_part(trainer->validation[i].name);
+    const char *name;
+    for (size_t i = 0; !is && (name = sgm__trainer_data_name(trainer, i)) != NULL; i++) {
+        char *part = sgm__identifier_part(name);
         size_t length = part != NULL ? strlen(part) : 0;
         is = part != NULL && length == (size_t)(end - identifier) && memcmp(identifier, part, length) == 0;
         sgm__free(part);

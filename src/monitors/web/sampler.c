@@ -77,7 +77,7 @@ static void take_facts(sgm__web_recording *recording)
         content.kind == SGM_KIND_INTEGER)
         status->parameters = content.as.integer;
     sgm_content_clear(&content);
-    status->has_folder = trainer->folder != NULL;
+    status->has_folder = sgm__trainer_look(trainer).folder != NULL;
     status->version++;
 }
 

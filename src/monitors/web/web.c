@@ -3,7 +3,8 @@
 #include "journal/change_record.h"
 #include "monitors/web/web_internal.h"
 #include "text/json_text.h"
-#include "train/train.h"
+#include "train/measure.h"
+#include "trainer/signals.h"
 #include "trainer/trainer_lock.h"
 
 #include <errno.h>
@@ -192,7 +193,7 @@ static void set_trainer(sgm__web_trainer *watched, sgm_trainer *trainer)
 {
     pthread_mutex_lock(&watched->web->lock);
     watched->trainer = trainer;
-    watched->unscheduled = trainer != NULL ? trainer->unscheduled : watched->unscheduled;
+    watched->unscheduled = trainer != NULL ? sgm__trainer_is_unscheduled(trainer) : watched->unscheduled;
     pthread_mutex_unlock(&watched->web->lock);
 }
 

@@ -6,7 +6,7 @@
 #include "monitors/http/http.h"
 #include "monitors/web/series.h"
 #include "monitors/web/web.h"
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 #define SGM__WEB_TICK_SECONDS 0.1
 

@@ -10,6 +10,7 @@
 
 #include "hooks/hooks.h"
 #include "parallel/collective/communicator.h"
+#include "parallel/collective/launcher.h"
 #include "parallel/collective/ranks_intra_node.h"
 #include "parallel/workers/workers.h"
 #include "trainer/trainer.h"
@@ -141,10 +142,6 @@ typedef struct sgm__ranks {
 } sgm__ranks;
 
 /* --- ranks.c --- */
-/* How many processes the launcher of this one has started, as it says; 0: there is no launcher. */
-int sgm__launched_processes(void);
-int sgm__launched_number(void);  /* which one this is, from 0; -1: there are not several */
-const char *sgm__launcher(void); /* "mpirun" or "srun"; where there are several processes */
 /* Joins the others; alone where no launcher has started this process. */
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options);
 void sgm__ranks_close(sgm__ranks *ranks);

@@ -10,9 +10,9 @@ sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, 
 
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
 {
-    if (watched->trainer->network == NULL)
+    if (sgm__trainer_look(watched->trainer).network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", watched->name);
-    *notation = sgm_network_text(watched->trainer->network);
+    *notation = sgm_network_text(sgm__trainer_look(watched->trainer).network);
     return *notation != NULL ? SGM_OK : sgm__last_failure();
 }
 

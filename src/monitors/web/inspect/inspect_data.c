@@ -45,9 +45,10 @@ static sgm_status list_data(pass *own, const sgm_trainer *trainer)
 {
     sgm__text text = {0};
     sgm__text_append(&text, "[\"training\"");
-    for (size_t i = 0; i < trainer->validation_count; i++) {
+    const char *name;
+    for (size_t i = 0; (name = sgm__trainer_data_name(trainer, i)) != NULL; i++) {
         sgm__text_append(&text, ",");
-        sgm__web_append_text(&text, trainer->validation[i].name);
+        sgm__web_append_text(&text, name);
     }
     sgm__text_append(&text, "]");
     own->data = sgm__text_take(&text);
@@ -61,11 +62,13 @@ static sgm_status find_data(pass *own, const sgm__web_trainer *watched, const ch
     sgm_iterator *iterator;
     SGM_TRY(list_data(own, trainer));
     if (data == NULL)
-        data = trainer->validation_count > 0 ? trainer->validation[0].name : "training";
+        data = sgm__trainer_data_name(trainer, 0);
+    if (data == NULL)
+        data = "training";
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
     own->dataset = sgm_dataset_retain(sgm_iterator_dataset(iterator));
-    snprintf(own->targets, sizeof own->targets, "%s",
-             trainer->first_targets[0] != '\0' ? trainer->first_targets : "targets");
+    const char *targets = sgm__trainer_look(trainer).target_field;
+    snprintf(own->targets, sizeof own->targets, "%s", targets[0] != '\0' ? targets : "targets");
     return SGM_OK;
 }
 

@@ -113,10 +113,10 @@ sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier
     sgm_content content = {0};
     SGM_TRY(sgm__trainer_enter(watched->trainer));
     double began = sgm__now();
-    copy->iteration = watched->trainer->position.iteration;
-    watched->trainer->read_for = KEPT_SECONDS;
+    copy->iteration = sgm__trainer_look(watched->trainer).iteration;
+    sgm__trainer_read_for(watched->trainer, KEPT_SECONDS);
     sgm_status status = sgm_resolve_one(sgm_trainer_registry(watched->trainer), identifier, &content);
-    watched->trainer->read_for = 0;
+    sgm__trainer_read_for(watched->trainer, 0);
     sgm__trainer_unlock(watched->trainer);
     copy->seconds = sgm__now() - began;
     SGM_TRY(status);

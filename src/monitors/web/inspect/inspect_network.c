@@ -28,7 +28,7 @@ typedef struct drawing {
 static sgm_status copy_times(drawing *own, sgm_trainer *trainer)
 {
     SGM_TRY(sgm__layer_times_want(trainer, MEASURED_STEPS));
-    const sgm__layer_times *times = trainer->times;
+    const sgm__layer_times *times = sgm__layer_times_of(trainer);
     if (!(times->steps > 0))
         return SGM_OK;
     own->times = sgm__calloc(times->count + 1, sizeof *own->times);
@@ -46,8 +46,9 @@ static sgm_status copy_times(drawing *own, sgm_trainer *trainer)
 static sgm_status copy_description(drawing *own, const sgm__web_trainer *watched)
 {
     SGM_TRY(sgm__inspect_notation(watched, &own->notation));
-    const sgm_network *network = watched->trainer->network;
-    own->dtype = watched->trainer->settings.precision;
+    const sgm__trainer_view view = sgm__trainer_look(watched->trainer);
+    const sgm_network *network = view.network;
+    own->dtype = view.precision;
     for (size_t i = 0; i < sgm_network_layers(network); i++) {
         SGM_TRY(sgm__network_write_arguments(&own->arguments, network, i));
         sgm__text_append_bytes(&own->arguments, "", 1);

@@ -108,14 +108,8 @@ static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t in
 /* Of an example, as the first input of the network describes it; rank 0: it is not known. */
 static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
 {
-    *shape = sgm_shape_scalar();
     SGM_TRY(sgm__trainer_enter(watched->trainer));
-    const sgm_trainer *trainer = watched->trainer;
-    if (trainer->graph != NULL && trainer->recording.input_count > 0) {
-        sgm_shape batch = sgm_value_type(trainer->graph, trainer->recording.inputs[0].value).shape;
-        if (batch.rank > 1)
-            *shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
-    }
+    *shape = sgm__trainer_look(watched->trainer).input;
     sgm__trainer_unlock(watched->trainer);
     return SGM_OK;
 }

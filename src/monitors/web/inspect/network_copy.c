@@ -1,5 +1,5 @@
 #include "monitors/web/inspect/network_copy.h"
-#include "train/train.h"
+#include "train/measure.h"
 #include "trainer/trainer_lock.h"
 
 /* With the lock. NULL: an error says why. */
@@ -7,19 +7,19 @@ static char *notation_of(sgm_trainer *trainer, sgm__web_readiness readiness)
 {
     if (readiness == SGM__WEB_PREPARED && sgm__trainer_prepare(trainer) != SGM_OK)
         return NULL;
-    if (trainer->network != NULL)
-        return sgm_network_text(trainer->network);
-    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", trainer->name);
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
+    if (view.network != NULL)
+        return sgm_network_text(view.network);
+    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", view.name);
     return NULL;
 }
 
 static sgm_tensor *value_of(void *user, const char *name)
 {
-    const sgm_trainer *trainer = user;
-    if (sgm_session_has(trainer->session, name))
-        return sgm_session_get(trainer->session, name);
-    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no parameters yet: they come with its first run",
-             trainer->name);
+    const sgm__trainer_view view = sgm__trainer_look(user);
+    if (sgm_session_has(view.session, name))
+        return sgm_session_get(view.session, name);
+    sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no parameters yet: they come with its first run", view.name);
     return NULL;
 }
 
@@ -33,9 +33,9 @@ static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const c
     sgm_string_free(now);
     if (!same)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has just got another network: ask again",
-                        trainer->name);
+                        sgm_trainer_name(trainer));
     SGM_TRY(sgm__trainer_collect(trainer));
-    copy->iteration = trainer->position.iteration;
+    copy->iteration = sgm__trainer_look(trainer).iteration;
     return sgm__inference_copy_fill(&copy->copied, value_of, trainer);
 }
 
@@ -46,11 +46,12 @@ sgm_status sgm__web_copy_network(sgm__web_copy *copy, const sgm__web_trainer *wa
     *copy = (sgm__web_copy){0};
     SGM_TRY(sgm__trainer_enter(trainer));
     char *notation = notation_of(trainer, readiness);
+    const sgm__trainer_view view = sgm__trainer_look(trainer);
     sgm__trainer_unlock(trainer);
     if (notation == NULL)
         return sgm__last_failure();
-    sgm_status status = sgm__inference_copy_record(&copy->copied, trainer->settings.handler, notation,
-                                                   examples, trainer->settings.precision, false);
+    sgm_status status =
+        sgm__inference_copy_record(&copy->copied, view.handler, notation, examples, view.precision, false);
     if (status == SGM_OK)
         status = sgm__trainer_enter(trainer);
     if (status == SGM_OK) {

@@ -306,7 +306,7 @@ static sgm_status maximise(const played *own, const sgm__http_request *request, 
     const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
     sgm__target_found found = {0};
     SGM_TRY(sgm__trainer_enter(own->watched->trainer));
-    if (own->watched->trainer->network == NULL) {
+    if (sgm__trainer_look(own->watched->trainer).network == NULL) {
         sgm__trainer_unlock(own->watched->trainer);
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
     }

@@ -1,6 +1,6 @@
 /* Where a value that is no number comes from: back to a snapshot, forward to the first bad step, and that one
  * slowly. As long as all is well it costs a copy of the states now and then. */
-#include "hooks_ready/nan_watch.h"
+#include "loop/nan_watch.h"
 #include "hooks/hook_text.h"
 #include "train/snapshot.h"
 #include "train/train.h"

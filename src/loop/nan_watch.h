@@ -1,8 +1,8 @@
 /* What a run tells its NaN watch, if it has one. Internal. */
-#ifndef SGM_HOOKS_READY_NAN_WATCH_H
-#define SGM_HOOKS_READY_NAN_WATCH_H
+#ifndef SGM_LOOP_NAN_WATCH_H
+#define SGM_LOOP_NAN_WATCH_H
 
-#include "trainer/trainer.h"
+#include "trainer/view.h"
 
 /* At the start of a run: the watch keeps what is there. */
 sgm_status sgm__nan_watch_begin(sgm_trainer *trainer);
