@@ -17,9 +17,9 @@ static const char usage_text[] =
     "the numbers of its output elsewhere. Numbers of a file are scaled by input_range where the training\n"
     "data of the run were; other scaling must have been done.\n\n"
     "  --data NAME    the inputs of a dataset: a ready-made one, or training, validation, test of the run\n"
-    "  FILE.npy       an array (examples, ...)\n"
+    "  FILE.npy       an array (examples, ...); also the only one of a FILE.npz, or FILE.npz:NAME\n"
     "  FILE.csv, -    one example a line, the elements of an input in order; a first line that is no\n"
-    "                 numbers is skipped; - is the standard input\n"
+    "                 numbers is skipped; also packed, FILE.csv.gz; - is the standard input\n"
     "  --count N      so many examples at most\n"
     "  --lengths FILE of a network whose input has lengths: how many steps of each example of the file "
     "count,\n"
@@ -400,7 +400,7 @@ static sgm_reader *open_reader(const char *path, char separator, const char *mis
         return sgm_csv_reader(standard_input(), .separator = separator, .missing = missing);
     if (is_numpy(path))
         return numpy_reader(path);
-    return sgm_csv_reader(sgm_file_source(path), .separator = separator, .missing = missing);
+    return sgm_csv_reader(file_source(path), .separator = separator, .missing = missing);
 }
 
 static sgm_status add_lengths(prediction *p, const sgm_examples *examples)

@@ -50,5 +50,7 @@ bool ends_with(const char *text, const char *end);
 /* A name of .npy or .npz, or of an array in an .npz: FILE.npz:NAME. */
 bool is_numpy(const char *path);
 sgm_reader *numpy_reader(const char *path);
+/* Of a file that is read as it is, or unpacked if its name says that it is packed. */
+sgm_source *file_source(const char *path);
 
 #endif

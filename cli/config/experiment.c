@@ -26,15 +26,21 @@ sgm_reader *numpy_reader(const char *path)
     return reader;
 }
 
+sgm_source *file_source(const char *path)
+{
+    static const char *const packed[] = {".gz", ".xz", ".bz2", ".zst"};
+    sgm_source *source = sgm_file_source(path);
+    for (size_t i = 0; i < sizeof packed / sizeof *packed; i++)
+        if (ends_with(path, packed[i]))
+            return sgm_compressed_source(source, NULL);
+    return source;
+}
+
 static sgm_extractor *array_data(const char *path, const char *field)
 {
     if (is_numpy(path))
         return sgm_array_extractor(numpy_reader(path), .regions = {{.field = field}});
-    bool packed = ends_with(path, ".gz") || ends_with(path, ".xz") || ends_with(path, ".bz2");
-    sgm_source *source = sgm_file_source(path);
-    if (packed)
-        source = sgm_compressed_source(source, NULL);
-    return sgm_array_extractor(sgm_idx_reader(source), .regions = {{.field = field}});
+    return sgm_array_extractor(sgm_idx_reader(file_source(path)), .regions = {{.field = field}});
 }
 
 static sgm_extractor *extractor_of(const data_config *data)

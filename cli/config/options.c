@@ -119,6 +119,18 @@ static const option *find(const option *table, size_t count, const char *key, si
     return NULL;
 }
 
+/* What other programs call a key. */
+static const char *usual_name(const char *key)
+{
+    static const char *const names[][2] = {{"lr", "learning_rate"},    {"batch_size", "batch"},
+                                           {"optimizer", "optimiser"}, {"model", "network"},
+                                           {"device", "handler"},      {"num_epochs", "epochs"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(key, names[i][0]) == 0)
+            return names[i][1];
+    return key;
+}
+
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
     const char *names[64] = {NULL};
@@ -127,16 +139,17 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
         names[i] = table[i].name;
         sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     }
-    const char *near = sgm__nearest(key, names, count < 64 ? count : 64);
+    const char *usual = usual_name(key), *near = sgm__nearest(usual, names, count < 64 ? count : 64);
     char where[PATH_MAX + 400];
     const char *below = NULL;
     for (size_t i = 0; i < count && below == NULL; i++)
-        if (table[i].kind == OPTION_GROUP && find(table[i].children, table[i].child_count, key, strlen(key)))
+        if (table[i].kind == OPTION_GROUP &&
+            find(table[i].children, table[i].child_count, usual, strlen(usual)))
             below = table[i].name;
     place(at, where, sizeof where);
     sgm_status status =
-        below != NULL
-            ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; it belongs below '%s'", where, below)
+        below != NULL  ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where,
+                                  usual, below)
         : near != NULL ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key (did you mean '%s'?)", where, near)
                        : sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key; there are %s", where,
                                   known.data != NULL ? known.data : "");

@@ -89,7 +89,7 @@ sgm_extractor *table_extractor(const data_config *data)
     sgm_extractor *extractor = NULL;
     if (map_texts(data, &texts, options.mappings) == SGM_OK) {
         sgm_reader *reader = sgm_csv_reader(
-            sgm_file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
+            file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
             .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing,
             .skip_ragged = data->skip_ragged);
         extractor = sgm_csv_extractor_create(reader, &options);

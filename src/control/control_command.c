@@ -162,8 +162,8 @@ static sgm_status add_numbers(sgm__command *c)
         json_object_set_new(c->answer, status_rows[i].key, sgm__answer_content(&content));
         sgm_content_clear(&content);
     }
-    if (c->call->trainer->epochs > 0)
-        json_object_set_new(c->answer, "epochs", json_integer(c->call->trainer->epochs));
+    if (c->call->trainer->progress.epochs > 0)
+        json_object_set_new(c->answer, "epochs", json_integer(c->call->trainer->progress.epochs));
     return SGM_OK;
 }
 

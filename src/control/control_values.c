@@ -134,17 +134,17 @@ static sgm_status answer_set(sgm__command *c)
 sgm_status sgm__command_set(sgm__command *c)
 {
     sgm_trainer *trainer = c->call->trainer;
-    const char *before = trainer->changed_by;
+    const char *before = trainer->journal.changed_by;
     sgm_matches matches = {0};
     if (sgm__command_field(c, "value") == NULL && sgm__command_field(c, "file") == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value%s", c->call->files ? " or a file" : "");
     SGM_TRY(sgm__command_find(c, sgm__command_field(c, "identifier"), &matches));
     bool tensors = matches.count > 0 && matches.items[0].content.kind == SGM_KIND_TENSOR;
-    trainer->changed_by = c->call->who;
+    trainer->journal.changed_by = c->call->who;
     sgm__changes_begin(trainer);
     sgm_status status = tensors ? set_tensors(c, &matches) : set_plain(c);
     sgm__changes_end(trainer);
-    trainer->changed_by = before;
+    trainer->journal.changed_by = before;
     sgm_matches_free(&matches);
     return status == SGM_OK ? answer_set(c) : status;
 }

@@ -188,7 +188,7 @@ static sgm_status set_up(const branching *b)
     SGM_TRY(sgm_trainer_load(trainer, request->checkpoint));
     SGM_TRY(sgm__trainer_publish_states(trainer));
     if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
-        trainer->running_time = sgm__run_folder_seconds(trainer, b->folder);
+        trainer->progress.running_time = sgm__run_folder_seconds(trainer, b->folder);
     for (size_t i = 0; i < request->count; i++)
         SGM_TRY(set_value(trainer, request->who, request->identifiers[i], request->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));

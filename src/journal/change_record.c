@@ -123,12 +123,12 @@ static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *be
 static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const char *identifier,
                           sgm__noted_change *change)
 {
-    double running = trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0;
+    double running = trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0;
     *change = (sgm__noted_change){.when = wall_clock(),
-                                  .seconds = trainer->running_time + running,
+                                  .seconds = trainer->progress.running_time + running,
                                   .epoch = trainer->position.epoch,
                                   .iteration = trainer->position.iteration,
-                                  .branch = trainer->branch,
+                                  .branch = trainer->journal.branch,
                                   .identifier = sgm__strdup(identifier),
                                   .who = sgm__strdup(who)};
     return change->identifier != NULL && change->who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -149,7 +149,7 @@ static void mark_undone(sgm__change_record *record, int64_t number)
 /* Takes the change over, also on failure. */
 static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     pthread_mutex_lock(&record->lock);
     record->bytes += bytes_of(change);
     make_room(record);
@@ -175,9 +175,9 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 
 static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *change)
 {
-    if (trainer->folder == NULL)
+    if (trainer->journal.folder == NULL)
         return SGM_OK;
-    SGM_TRY(sgm__run_folder_change(trainer->folder, change));
+    SGM_TRY(sgm__run_folder_change(trainer->journal.folder, change));
     change->written = true;
     return SGM_OK;
 }
@@ -185,17 +185,17 @@ static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *chan
 /* The program puts its trainer together before the first run. */
 static bool is_setting_up(sgm_trainer *trainer, const char *who)
 {
-    return !sgm__is_person(who) && trainer->folder == NULL &&
+    return !sgm__is_person(who) && trainer->journal.folder == NULL &&
            sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
 }
 
 /* False: it is no change. */
 static bool begin_note(sgm_trainer *trainer, const char *identifier)
 {
-    const char *who = trainer->changed_by;
-    if (trainer->restoring || is_setting_up(trainer, who))
+    const char *who = trainer->journal.changed_by;
+    if (trainer->journal.restoring || is_setting_up(trainer, who))
         return false;
-    if (trainer->folder != NULL && sgm__is_request(who))
+    if (trainer->journal.folder != NULL && sgm__is_request(who))
         sgm__changes_supersede(trainer, identifier, 0);
     return true;
 }
@@ -215,7 +215,7 @@ static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_c
     trainer = trainer->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, trainer->journal.changed_by, identifier, &change);
     change.before = sgm__content_change_json(before);
     change.after = sgm__content_change_json(after);
     if (status == SGM_OK)
@@ -257,7 +257,7 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, c
     trainer = trainer->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, trainer->changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, trainer->journal.changed_by, identifier, &change);
     change.before = json_string(before != NULL ? before : "none");
     change.after = json_string(after != NULL ? after : "none");
     change.undoes = undoes;
@@ -276,7 +276,7 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
     if (status == SGM_OK)
         append(trainer, &change);
     else
-        free_change(trainer->changes, &change);
+        free_change(trainer->journal.changes, &change);
 }
 
 /* Whether the entry still has what it was set to. */
@@ -293,7 +293,7 @@ static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
 /* The list changes with the trainer's lock only, so that entries may be read while nobody else looks. */
 void sgm__changes_write(sgm_trainer *trainer)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     for (size_t i = 0; i < record->count; i++) {
         sgm__noted_change *change = &record->items[i];
         if (change->written || !sgm__is_person(change->who) || !holds(trainer, change))
@@ -306,10 +306,10 @@ void sgm__changes_write(sgm_trainer *trainer)
 
 void sgm__changes_begin(sgm_trainer *trainer)
 {
-    trainer->changes->group = -1; /* the first change gives its number */
+    trainer->journal.changes->group = -1; /* the first change gives its number */
 }
 
 void sgm__changes_end(sgm_trainer *trainer)
 {
-    trainer->changes->group = 0;
+    trainer->journal.changes->group = 0;
 }

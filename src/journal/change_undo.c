@@ -48,13 +48,13 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
     json_object_set_new(shown, "person", json_boolean(sgm__is_person(change->who)));
     json_object_set_new(shown, "undoes", change->undoes > 0 ? json_integer(change->undoes) : json_null());
     json_object_set_new(shown, "undone", json_boolean(change->undone));
-    json_object_set_new(shown, "undoable", json_boolean(is_undoable(trainer->changes, change)));
+    json_object_set_new(shown, "undoable", json_boolean(is_undoable(trainer->journal.changes, change)));
     return shown;
 }
 
 json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     json_t *list = json_array();
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < record->count; i++)
@@ -68,7 +68,7 @@ json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
 
 void sgm__change_tell(sgm_trainer *trainer, const sgm__noted_change *change)
 {
-    const sgm__change_listener *listeners = trainer->changes->listeners;
+    const sgm__change_listener *listeners = trainer->journal.changes->listeners;
     json_t *shown = NULL;
     for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++) {
         if (listeners[i].function == NULL)
@@ -82,7 +82,7 @@ void sgm__change_tell(sgm_trainer *trainer, const sgm__noted_change *change)
 
 sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function function, void *user)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     size_t i = 0;
     pthread_mutex_lock(&record->lock);
     while (i < SGM__MAXIMUM_CHANGE_LISTENERS && record->listeners[i].function != NULL)
@@ -99,7 +99,7 @@ sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function functi
 
 void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, const void *user)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++)
         if (record->listeners[i].function == function && record->listeners[i].user == user)
@@ -113,8 +113,8 @@ static sgm_status no_number(const sgm_trainer *trainer, int64_t number)
 {
     return sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no change %lld%s; the newest is %lld",
                     trainer->name, (long long)number,
-                    number > 0 && number <= trainer->changes->made ? " any more" : "",
-                    (long long)trainer->changes->made);
+                    number > 0 && number <= trainer->journal.changes->made ? " any more" : "",
+                    (long long)trainer->journal.changes->made);
 }
 
 static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_change *change)
@@ -131,7 +131,7 @@ static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_ch
     if (!can_be_undone(change))
         return sgm_fail(SGM_ERROR_STATE, "change %lld (%s) is nothing that can be taken back", number,
                         change->identifier);
-    const sgm__noted_change *later = obstacle_of(trainer->changes, change);
+    const sgm__noted_change *later = obstacle_of(trainer->journal.changes, change);
     if (later != NULL)
         return sgm_fail(SGM_ERROR_STATE,
                         "%s was changed again after change %lld, by %s (change %lld): take that back first, "
@@ -163,7 +163,7 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
 /* Setting it adds to the record, where `change` may move. */
 static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *change, const char *who)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     int64_t number = change->number;
     SGM_TRY(check_undoable(trainer, change));
     SGM_TRY(check_value(trainer, change));
@@ -177,12 +177,12 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
         old.as.text = sgm__strdup(old.as.text);
     sgm_tensor *average =
         change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
-    const char *before = trainer->changed_by;
-    trainer->changed_by = who;
+    const char *before = trainer->journal.changed_by;
+    trainer->journal.changed_by = who;
     record->undoing = number;
     sgm_status status = sgm_resolve_set(trainer->registry, identifier, old, NULL, NULL);
     record->undoing = 0;
-    trainer->changed_by = before;
+    trainer->journal.changed_by = before;
     if (status == SGM_OK && average != NULL) /* setting the parameter began it anew */
         status = sgm__trainer_put_average(trainer, identifier, average);
     sgm_tensor_free(average);
@@ -203,7 +203,7 @@ static const sgm__noted_change *newest_of_person(const sgm__change_record *recor
 
 bool sgm__changes_can_undo(sgm_trainer *trainer)
 {
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     pthread_mutex_lock(&record->lock);
     const sgm__noted_change *change = newest_of_person(record);
     bool can = change != NULL && obstacle_of(record, change) == NULL;
@@ -220,7 +220,7 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
 /* All of it can be taken back, or none is. */
 static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
 {
-    const sgm__change_record *record = trainer->changes;
+    const sgm__change_record *record = trainer->journal.changes;
     for (size_t i = record->count; i-- > 0;) {
         const sgm__noted_change *change = &record->items[i];
         if (change->group != group || change->undone || change->undoes > 0 || !can_be_undone(change))
@@ -261,7 +261,7 @@ sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *w
                              sgm__hook_undo *hook)
 {
     *hook = (sgm__hook_undo){0};
-    sgm__change_record *record = trainer->changes;
+    sgm__change_record *record = trainer->journal.changes;
     const sgm__noted_change *change =
         number > 0 ? sgm__change_find(record, number) : newest_of_person(record);
     if (change == NULL && number > 0)

@@ -20,28 +20,28 @@ struct sgm__remade {
 
 static void remove_at(sgm_trainer *trainer, size_t index)
 {
-    struct sgm__remade *old = &trainer->remade[index];
+    struct sgm__remade *old = &trainer->journal.remade[index];
     sgm__free(old->identifier);
     sgm__free(old->text);
     sgm__free(old->who);
-    trainer->remade_count--;
-    memmove(old, old + 1, (trainer->remade_count - index) * sizeof *old);
+    trainer->journal.remade_count--;
+    memmove(old, old + 1, (trainer->journal.remade_count - index) * sizeof *old);
 }
 
 void sgm__changes_forget(sgm_trainer *trainer)
 {
-    while (trainer->remade_count > 0)
-        remove_at(trainer, trainer->remade_count - 1);
-    sgm__free(trainer->remade);
-    trainer->remade = NULL;
-    trainer->remade_capacity = 0;
+    while (trainer->journal.remade_count > 0)
+        remove_at(trainer, trainer->journal.remade_count - 1);
+    sgm__free(trainer->journal.remade);
+    trainer->journal.remade = NULL;
+    trainer->journal.remade_capacity = 0;
 }
 
 void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration)
 {
-    for (size_t i = trainer->remade_count; i-- > 0;)
-        if (trainer->remade[i].iteration >= iteration &&
-            strcmp(trainer->remade[i].identifier, identifier) == 0)
+    for (size_t i = trainer->journal.remade_count; i-- > 0;)
+        if (trainer->journal.remade[i].iteration >= iteration &&
+            strcmp(trainer->journal.remade[i].identifier, identifier) == 0)
             remove_at(trainer, i);
 }
 
@@ -54,10 +54,10 @@ static sgm_status add(sgm_trainer *trainer, const json_t *line, const json_t *va
                                .who = sgm__strdup(json_string_value(json_object_get(line, "who"))),
                                .iteration = json_integer_value(json_object_get(line, "iteration"))};
     free(text);
-    sgm_status status = sgm__reserve(&trainer->remade, &trainer->remade_capacity, trainer->remade_count + 1,
-                                     sizeof *trainer->remade);
+    sgm_status status = sgm__reserve(&trainer->journal.remade, &trainer->journal.remade_capacity,
+                                     trainer->journal.remade_count + 1, sizeof *trainer->journal.remade);
     if (status == SGM_OK && made.identifier != NULL && made.text != NULL && made.who != NULL) {
-        trainer->remade[trainer->remade_count++] = made;
+        trainer->journal.remade[trainer->journal.remade_count++] = made;
         return SGM_OK;
     }
     sgm__free(made.identifier);
@@ -83,7 +83,7 @@ static sgm_status read_line(sgm_trainer *trainer, const json_t *line, bool *stay
                *who = json_string_value(json_object_get(line, "who"));
     const json_t *value = json_object_get(line, "new"), *iteration = json_object_get(line, "iteration");
     if (what == NULL || who == NULL || value == NULL || !json_is_integer(iteration) ||
-        json_integer_value(json_object_get(line, "branch")) != trainer->branch ||
+        json_integer_value(json_object_get(line, "branch")) != trainer->journal.branch ||
         json_integer_value(iteration) < trainer->position.iteration)
         return SGM_OK;
     bool newer = json_integer_value(iteration) > trainer->position.iteration;
@@ -121,7 +121,7 @@ static sgm_status read_lines(sgm_trainer *trainer, char *text, size_t length, si
 
 sgm_status sgm__changes_read(sgm_trainer *trainer)
 {
-    char *text, *path = sgm__format("%s/" SGM__CHANGES_FILE, trainer->folder);
+    char *text, *path = sgm__format("%s/" SGM__CHANGES_FILE, trainer->journal.folder);
     size_t length, kept = 0;
     sgm__changes_forget(trainer);
     if (path == NULL)
@@ -138,26 +138,27 @@ sgm_status sgm__changes_read(sgm_trainer *trainer)
         sgm__free(text);
     }
     sgm__free(path);
-    for (size_t i = 0; i < trainer->remade_count; i++)
-        if (trainer->remade[i].iteration > trainer->position.iteration)
+    for (size_t i = 0; i < trainer->journal.remade_count; i++)
+        if (trainer->journal.remade[i].iteration > trainer->position.iteration)
             sgm__log(SGM_LOG_INFO, trainer->name,
                      "%s was set to %s by %s after the checkpoint: that is made again at iteration %lld",
-                     trainer->remade[i].identifier, trainer->remade[i].text, trainer->remade[i].who,
-                     (long long)trainer->remade[i].iteration);
+                     trainer->journal.remade[i].identifier, trainer->journal.remade[i].text,
+                     trainer->journal.remade[i].who, (long long)trainer->journal.remade[i].iteration);
     return status;
 }
 
 /* The file has the line already. */
 void sgm__changes_remake(sgm_trainer *trainer)
 {
-    while (trainer->remade_count > 0 && trainer->remade[0].iteration <= trainer->position.iteration) {
-        const struct sgm__remade *next = &trainer->remade[0];
-        bool restoring = trainer->restoring;
-        trainer->restoring = true;
+    while (trainer->journal.remade_count > 0 &&
+           trainer->journal.remade[0].iteration <= trainer->position.iteration) {
+        const struct sgm__remade *next = &trainer->journal.remade[0];
+        bool restoring = trainer->journal.restoring;
+        trainer->journal.restoring = true;
         if (sgm__settings_set(trainer, next->identifier, next->text) != SGM_OK)
             sgm__log(SGM_LOG_WARNING, trainer->name, "%s cannot be set to %s again: %s", next->identifier,
                      next->text, sgm_last_error());
-        trainer->restoring = restoring;
+        trainer->journal.restoring = restoring;
         remove_at(trainer, 0);
     }
 }
@@ -180,7 +181,7 @@ double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder)
         double seconds = json_number_value(json_object_get(line, "seconds"));
         if (json_is_object(line) &&
             json_integer_value(json_object_get(line, "epoch")) <= trainer->position.epoch && seconds > 0) {
-            if (json_integer_value(json_object_get(line, "branch")) == trainer->branch)
+            if (json_integer_value(json_object_get(line, "branch")) == trainer->journal.branch)
                 own = seconds;
             else
                 other = seconds;

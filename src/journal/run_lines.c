@@ -92,8 +92,8 @@ static sgm_status newest_branch(const char *path, int64_t *number)
 
 sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number)
 {
-    char *path = sgm__format("%s/" SGM__BRANCHES_FILE, trainer->folder);
-    *number = trainer->branch;
+    char *path = sgm__format("%s/" SGM__BRANCHES_FILE, trainer->journal.folder);
+    *number = trainer->journal.branch;
     sgm_status status = path != NULL ? newest_branch(path, number) : SGM_ERROR_MEMORY;
     ++*number;
     sgm__free(path);
@@ -114,8 +114,9 @@ sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch 
     json_object_set_new(line, "left_iteration", json_integer(branch->left_iteration));
     json_object_set_new(line, "left_checkpoint", json_string(branch->left));
     char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    sgm_status status = text != NULL ? sgm__run_folder_append(trainer->folder, SGM__BRANCHES_FILE, text)
-                                     : sgm__fail_memory(256);
+    sgm_status status = text != NULL
+                            ? sgm__run_folder_append(trainer->journal.folder, SGM__BRANCHES_FILE, text)
+                            : sgm__fail_memory(256);
     free(text);
     json_decref(line);
     return status;

@@ -19,14 +19,15 @@ static void free_setting(sgm__changed_setting *setting)
 
 static void remove_setting(sgm_trainer *trainer, size_t index)
 {
-    free_setting(&trainer->changed[index]);
-    trainer->changed[index] = trainer->changed[--trainer->changed_count];
+    free_setting(&trainer->journal.changed[index]);
+    trainer->journal.changed[index] = trainer->journal.changed[--trainer->journal.changed_count];
 }
 
 static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
 {
     size_t i = 0;
-    while (i < trainer->changed_count && strcmp(trainer->changed[i].identifier, identifier) != 0)
+    while (i < trainer->journal.changed_count &&
+           strcmp(trainer->journal.changed[i].identifier, identifier) != 0)
         i++;
     return i;
 }
@@ -34,14 +35,14 @@ static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
 static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, const char *first,
                               const char *now)
 {
-    SGM_TRY(sgm__reserve(&trainer->changed, &trainer->changed_capacity, trainer->changed_count + 1,
-                         sizeof(sgm__changed_setting)));
+    SGM_TRY(sgm__reserve(&trainer->journal.changed, &trainer->journal.changed_capacity,
+                         trainer->journal.changed_count + 1, sizeof(sgm__changed_setting)));
     sgm__changed_setting made = {sgm__strdup(identifier), sgm__strdup(first), sgm__strdup(now)};
     if (made.identifier == NULL || made.first == NULL || made.now == NULL) {
         free_setting(&made);
         return SGM_ERROR_MEMORY;
     }
-    trainer->changed[trainer->changed_count++] = made;
+    trainer->journal.changed[trainer->journal.changed_count++] = made;
     return SGM_OK;
 }
 
@@ -49,49 +50,49 @@ sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, cons
                               const char *after)
 {
     size_t i = find_setting(trainer, identifier);
-    if (i == trainer->changed_count)
+    if (i == trainer->journal.changed_count)
         return add_setting(trainer, identifier, before, after);
-    if (strcmp(trainer->changed[i].first, after) == 0) {
+    if (strcmp(trainer->journal.changed[i].first, after) == 0) {
         remove_setting(trainer, i);
         return SGM_OK;
     }
     char *now = sgm__strdup(after);
     if (now == NULL)
         return SGM_ERROR_MEMORY;
-    sgm__free(trainer->changed[i].now);
-    trainer->changed[i].now = now;
+    sgm__free(trainer->journal.changed[i].now);
+    trainer->journal.changed[i].now = now;
     return SGM_OK;
 }
 
 void sgm__settings_forget(sgm_trainer *trainer)
 {
-    while (trainer->changed_count > 0)
-        remove_setting(trainer, trainer->changed_count - 1);
-    sgm__free(trainer->changed);
-    trainer->changed = NULL;
-    trainer->changed_capacity = 0;
+    while (trainer->journal.changed_count > 0)
+        remove_setting(trainer, trainer->journal.changed_count - 1);
+    sgm__free(trainer->journal.changed);
+    trainer->journal.changed = NULL;
+    trainer->journal.changed_capacity = 0;
 }
 
 /* A layer's argument is in no options that could be copied, so it is set. */
 static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
 {
-    bool restoring = to->restoring;
-    to->restoring = true;
+    bool restoring = to->journal.restoring;
+    to->journal.restoring = true;
     sgm_status status = sgm__settings_set(to, setting->identifier, setting->now);
-    to->restoring = restoring;
+    to->journal.restoring = restoring;
     SGM_TRY(status);
     size_t i = find_setting(to, setting->identifier);
-    if (i < to->changed_count)
+    if (i < to->journal.changed_count)
         remove_setting(to, i);
     return add_setting(to, setting->identifier, setting->first, setting->now);
 }
 
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 {
-    for (size_t i = 0; i < from->changed_count; i++)
-        if (copy_setting(to, &from->changed[i]) != SGM_OK)
-            sgm__log(SGM_LOG_WARNING, to->name, "%s is not as in '%s': %s", from->changed[i].identifier,
-                     from->name, sgm_last_error());
+    for (size_t i = 0; i < from->journal.changed_count; i++)
+        if (copy_setting(to, &from->journal.changed[i]) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, to->name, "%s is not as in '%s': %s",
+                     from->journal.changed[i].identifier, from->name, sgm_last_error());
     return SGM_OK;
 }
 
@@ -132,8 +133,8 @@ static bool is_now(sgm_trainer *trainer, const char *identifier, const char *tex
 json_t *sgm__settings_describe(const sgm_trainer *trainer)
 {
     json_t *settings = json_object(); /* written in the order of their names */
-    for (size_t i = 0; i < trainer->changed_count; i++) {
-        const sgm__changed_setting *own = &trainer->changed[i];
+    for (size_t i = 0; i < trainer->journal.changed_count; i++) {
+        const sgm__changed_setting *own = &trainer->journal.changed[i];
         json_object_set_new(settings, own->identifier, json_pack("[s, s]", own->first, own->now));
     }
     return settings;
@@ -149,13 +150,13 @@ static void put_back(sgm_trainer *trainer, const char *identifier, const char *f
 /* Setting a value to its first one takes it off the list; what cannot be set is dropped. */
 static void revert_but(sgm_trainer *trainer, const json_t *kept)
 {
-    for (size_t i = trainer->changed_count; i-- > 0;) {
-        char *identifier = sgm__strdup(trainer->changed[i].identifier),
-             *first = sgm__strdup(trainer->changed[i].first);
+    for (size_t i = trainer->journal.changed_count; i-- > 0;) {
+        char *identifier = sgm__strdup(trainer->journal.changed[i].identifier),
+             *first = sgm__strdup(trainer->journal.changed[i].first);
         if (identifier != NULL && first != NULL && json_object_get(kept, identifier) == NULL) {
             put_back(trainer, identifier, first);
             size_t left = find_setting(trainer, identifier);
-            if (left < trainer->changed_count)
+            if (left < trainer->journal.changed_count)
                 remove_setting(trainer, left);
         }
         sgm__free(identifier);
@@ -166,7 +167,7 @@ static void revert_but(sgm_trainer *trainer, const json_t *kept)
 static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
 {
     size_t own = find_setting(trainer, identifier);
-    bool was_changed = own < trainer->changed_count;
+    bool was_changed = own < trainer->journal.changed_count;
     if (is_now(trainer, identifier, now))
         return;
     if (!was_changed && !is_now(trainer, identifier, first)) {
@@ -184,8 +185,8 @@ void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
 {
     const char *identifier;
     json_t *setting, *all = (json_t *)(uintptr_t)settings; /* for the macro, which changes nothing */
-    bool restoring = trainer->restoring;
-    trainer->restoring = true;
+    bool restoring = trainer->journal.restoring;
+    trainer->journal.restoring = true;
     revert_but(trainer, settings);
     json_object_foreach(all, identifier, setting)
     {
@@ -194,5 +195,5 @@ void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
         if (first != NULL && now != NULL)
             restore_setting(trainer, identifier, first, now);
     }
-    trainer->restoring = restoring;
+    trainer->journal.restoring = restoring;
 }

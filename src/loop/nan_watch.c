@@ -34,19 +34,19 @@ typedef struct finding {
 /* The next minibatch, over the end of an epoch if need be. */
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     if (*block != NULL)
         return SGM_OK;
     trainer->position.epoch++;
     trainer->position.batch = 0;
     trainer->position.sums = (sgm__metric_sums){0};
-    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
 
 static double rate_of(const sgm_trainer *trainer)
 {
-    return trainer->rates[trainer->position.iteration % SGM__KEPT_RATES];
+    return trainer->progress.rates[trainer->position.iteration % SGM__KEPT_RATES];
 }
 
 /* One step and what it left; *bad: it is not finite, and `what` says which. */
@@ -61,8 +61,9 @@ static sgm_status try_step(sgm_trainer *trainer, bool *bad, char *what, size_t s
         return SGM_OK;
     }
     SGM_TRY(status);
-    if (!isfinite(trainer->newest_loss)) {
-        snprintf(what, size, "the loss is %s", isnan(trainer->newest_loss) ? "not a number" : "infinite");
+    if (!isfinite(trainer->progress.newest_loss)) {
+        snprintf(what, size, "the loss is %s",
+                 isnan(trainer->progress.newest_loss) ? "not a number" : "infinite");
         return SGM_OK;
     }
     sgm__snapshot *after = sgm__snapshot_take(trainer);
@@ -162,12 +163,13 @@ static sgm_status save_block(const sgm_block *block, const char *path)
 /* A place for a file of this finding, NULL: no memory. */
 static char *path_of(const sgm_trainer *trainer, const finding *result, const char *suffix)
 {
-    return sgm__format("%s/nan-%lld%s.safetensors", trainer->folder, (long long)result->iteration, suffix);
+    return sgm__format("%s/nan-%lld%s.safetensors", trainer->journal.folder, (long long)result->iteration,
+                       suffix);
 }
 
 static sgm_status keep_block(const sgm_trainer *trainer, const sgm_block *block, const finding *result)
 {
-    if (trainer->folder == NULL)
+    if (trainer->journal.folder == NULL)
         return SGM_OK;
     char *path = path_of(trainer, result, "-batch");
     sgm_status status = path != NULL ? save_block(block, path) : SGM_ERROR_MEMORY;
@@ -177,7 +179,7 @@ static sgm_status keep_block(const sgm_trainer *trainer, const sgm_block *block,
 
 static sgm_status keep_training(sgm_trainer *trainer, finding *result)
 {
-    if (trainer->folder == NULL)
+    if (trainer->journal.folder == NULL)
         return SGM_OK;
     char *path = path_of(trainer, result, ""), *batch = path_of(trainer, result, "-batch");
     sgm_status status = path != NULL && batch != NULL ? sgm_trainer_save(trainer, path) : SGM_ERROR_MEMORY;
@@ -234,7 +236,7 @@ static char *describe(const finding *result)
 static bool can_go_back(const nan_watch *self, const sgm_trainer *trainer, int64_t last)
 {
     int64_t steps = self->snapshot != NULL ? last - self->snapshot->position.iteration : 0;
-    return trainer->training != NULL && steps > 0 && steps < SGM__KEPT_RATES;
+    return trainer->data.training != NULL && steps > 0 && steps < SGM__KEPT_RATES;
 }
 
 /* `message`: what is known before. */
@@ -388,6 +390,6 @@ sgm_status sgm__nan_watch_look(sgm_trainer *trainer, sgm_status status)
         return status;
     char message[512];
     snprintf(message, sizeof message, "%s", sgm_last_error());
-    bool counted = !isfinite(trainer->newest_loss); /* else a handler has stopped it */
+    bool counted = !isfinite(trainer->progress.newest_loss); /* else a handler has stopped it */
     return act(self, trainer, trainer->position.iteration + !counted, message);
 }

@@ -54,9 +54,9 @@ static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_fi
 
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     if (*block == NULL)
-        SGM_TRY(sgm_iterator_next(trainer->training, block));
+        SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
 
@@ -85,12 +85,12 @@ static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options
         SGM_TRY(next_block(trainer, &block));
         sgm_status status = sgm__trainer_step(trainer, block, rate);
         if (status != SGM_OK && status != SGM_ERROR_NUMERIC)
-            return sgm__iterator_fail(trainer->training, status);
-        if (status == SGM_ERROR_NUMERIC || !isfinite(trainer->newest_loss)) {
+            return sgm__iterator_fail(trainer->data.training, status);
+        if (status == SGM_ERROR_NUMERIC || !isfinite(trainer->progress.newest_loss)) {
             curve->diverged = true;
             break;
         }
-        add_point(options, curve, rate, trainer->newest_loss, &mean);
+        add_point(options, curve, rate, trainer->progress.newest_loss, &mean);
         double smoothed = curve->points[curve->count - 1].smoothed;
         best = smoothed < best ? smoothed : best;
         curve->diverged = i > 0 && smoothed > options->divergence * best;
@@ -172,7 +172,7 @@ static void propose(sgm_rate_curve *curve)
 
 static sgm_status check_parts(const sgm_trainer *trainer)
 {
-    if (trainer->training == NULL)
+    if (trainer->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");

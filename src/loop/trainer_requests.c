@@ -10,17 +10,17 @@
 static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
 {
     sgm_trainer *owner = trainer->owner; /* who has the record */
-    owner->changed_by = request->who;
+    owner->journal.changed_by = request->who;
     sgm_status status = sgm_resolve_set(trainer->registry, request->text, request->content, NULL, NULL);
-    owner->changed_by = "program";
+    owner->journal.changed_by = "program";
     return status;
 }
 
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by)
 {
-    sgm__free(trainer->ended_by);
-    trainer->ended_by = sgm__strdup(by);
-    return trainer->ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
+    sgm__free(trainer->progress.ended_by);
+    trainer->progress.ended_by = sgm__strdup(by);
+    return trainer->progress.ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
 }
 
 static sgm_status stop_for(sgm_trainer *trainer, const sgm__request *request)
@@ -62,8 +62,8 @@ static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
         SGM_TRY(prepare_save(trainer));
         if (sgm__trainer_follows(trainer))
             return SGM_OK;
-        return trainer->folder != NULL
-                   ? sgm__run_folder_save_as(trainer, trainer->folder, request->text)
+        return trainer->journal.folder != NULL
+                   ? sgm__run_folder_save_as(trainer, trainer->journal.folder, request->text)
                    : sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", request->text);
     case SGM__REQUEST_SET:
         return change_value(asker, request);

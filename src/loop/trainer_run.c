@@ -29,11 +29,11 @@ void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 static double seconds_left(const sgm__training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
-    if (run->options->epochs == 0 || run->trainer->batches == 0 || run->examples == 0)
+    if (run->options->epochs == 0 || run->trainer->progress.batches == 0 || run->examples == 0)
         return -1;
     double per_example = seconds / (double)run->examples;
     double batches =
-        (double)((run->options->epochs - position->epoch) * run->trainer->batches - position->batch);
+        (double)((run->options->epochs - position->epoch) * run->trainer->progress.batches - position->batch);
     int64_t in_epoch = position->sums.examples, given = position->batch;
     double examples = given > 0 ? (double)in_epoch / (double)given : 0;
     return given > 0 ? batches * examples * per_example : -1;
@@ -43,8 +43,8 @@ static double seconds_left(const sgm__training_run *run, double seconds)
 static double run_seconds(const sgm__training_run *run)
 {
     const sgm_trainer *trainer = run->trainer;
-    double now = trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0;
-    return trainer->running_time + now - run->ran_before;
+    double now = trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0;
+    return trainer->progress.running_time + now - run->ran_before;
 }
 
 static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
@@ -60,26 +60,26 @@ static void call_observers(sgm__training_run *run, const sgm_training_progress *
 {
     sgm_trainer *trainer = run->trainer;
     int64_t *before = next_wanted, minimum = INT64_MAX;
-    for (size_t i = 0; i < trainer->observer_count; i++) {
-        sgm__observer observer = trainer->observers[i];
+    for (size_t i = 0; i < trainer->observers.count; i++) {
+        sgm__observer observer = trainer->observers.items[i];
         if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration >= observer.next) {
             observer.next = 0;
             next_wanted = &observer.next;
             if (!observer.function(observer.user, progress))
                 run->stopped = true;
-            trainer->observers[i].next = observer.next;
+            trainer->observers.items[i].next = observer.next;
         }
         minimum = observer.next < minimum ? observer.next : minimum;
     }
     next_wanted = before;
-    trainer->next_told = minimum;
+    trainer->observers.next_told = minimum;
 }
 
 static void report(sgm__training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
-    if (trainer->observer_count == 0 ||
-        (kind == SGM_PROGRESS_ITERATION && trainer->position.iteration < trainer->next_told))
+    if (trainer->observers.count == 0 ||
+        (kind == SGM_PROGRESS_ITERATION && trainer->position.iteration < trainer->observers.next_told))
         return;
     double seconds = run_seconds(run);
     sgm_training_progress progress = {.kind = kind,
@@ -87,11 +87,11 @@ static void report(sgm__training_run *run, sgm_progress_kind kind)
                                       .epoch = trainer->position.epoch,
                                       .epochs = run->options->epochs,
                                       .batch = trainer->position.batch,
-                                      .batches = run->trainer->batches,
+                                      .batches = run->trainer->progress.batches,
                                       .iteration = trainer->position.iteration,
                                       .training = sgm__metrics_of(&trainer->position.sums),
                                       .learning_rate =
-                                          sgm__trainer_learning_rate(trainer, run->trainer->batches),
+                                          sgm__trainer_learning_rate(trainer, run->trainer->progress.batches),
                                       .seconds = seconds,
                                       .rate = seconds > 0 ? (double)run->examples / seconds : 0,
                                       .seconds_left = seconds_left(run, seconds),
@@ -102,10 +102,10 @@ static void report(sgm__training_run *run, sgm_progress_kind kind)
     else
         progress.reason = paused_by;
     if (kind == SGM_PROGRESS_EPOCH) {
-        progress.validation = trainer->metrics;
-        progress.validation_count = trainer->validation_count;
-        progress.scores = trainer->scores;
-        progress.score_count = trainer->score_count;
+        progress.validation = trainer->data.metrics;
+        progress.validation_count = trainer->data.validation_count;
+        progress.scores = trainer->results.scores;
+        progress.score_count = trainer->results.score_count;
     }
     call_observers(run, &progress);
     sgm__free(paused_by);
@@ -114,12 +114,12 @@ static void report(sgm__training_run *run, sgm_progress_kind kind)
 static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
-    double rate = sgm__trainer_learning_rate(trainer, trainer->batches);
+    double rate = sgm__trainer_learning_rate(trainer, trainer->progress.batches);
     int64_t examples = trainer->position.sums.examples;
     sgm__trainer_note_whereabouts(trainer, "computing a step");
     sgm_status status = sgm__trainer_step(trainer, block, rate);
     if (status != SGM_OK)
-        status = sgm__iterator_fail(trainer->training, status);
+        status = sgm__iterator_fail(trainer->data.training, status);
     if (status == SGM_OK) {
         run->examples += trainer->position.sums.examples - examples;
         status = sgm__trainer_check_loss(trainer);
@@ -156,13 +156,13 @@ static sgm_status end_epoch(sgm__training_run *run)
     sgm__trainer_note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
     if (trainer->strategy != NULL)
         SGM_TRY(trainer->strategy->end_epoch(trainer));
-    for (size_t i = 0; i < trainer->validation_count; i++)
+    for (size_t i = 0; i < trainer->data.validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
     SGM_TRY(sgm__trainer_publish_metrics(trainer));
-    sgm__trainer_watch_plateau(trainer, trainer->validation_count > 0 ? trainer->metrics[0].metrics.loss
-                                                                      : training_loss);
-    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches)); /* of the next one */
+    sgm__trainer_watch_plateau(
+        trainer, trainer->data.validation_count > 0 ? trainer->data.metrics[0].metrics.loss : training_loss);
+    SGM_TRY(sgm_iterator_batches(trainer->data.training, &trainer->progress.batches)); /* of the next one */
     trainer->position.epoch++;
     trainer->position.batch = 0;
     SGM_TRY(sgm__trainer_forget_memories(trainer));
@@ -175,7 +175,7 @@ static sgm_status end_epoch(sgm__training_run *run)
     if (options->folder != NULL)
         SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run) + run->ran_before));
     sgm__trainer_forget_scores(trainer);
-    trainer->ended = trainer->position.sums;
+    trainer->progress.ended = trainer->position.sums;
     trainer->position.sums = (sgm__metric_sums){0};
     int64_t every = epochs_between_checkpoints(options);
     run->saved = every > 0 && trainer->position.epoch % every == 0;
@@ -193,7 +193,7 @@ static bool is_done(const sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
     const sgm_run_options *options = run->options;
-    bool stopped = meets(run) ? run->agreed || run->trainer->ended_by != NULL
+    bool stopped = meets(run) ? run->agreed || run->trainer->progress.ended_by != NULL
                               : run->stopped || sgm__control_stops(&run->trainer->control, NULL, 0);
     return stopped || (options->epochs > 0 && position->epoch >= options->epochs) ||
            (options->iterations > 0 && position->iteration >= options->iterations);
@@ -229,9 +229,9 @@ sgm_status sgm__run_obey_orders(sgm__training_run *run)
 /* Time spent paused is no running time; a run may also fail while it is paused. */
 static void stop_the_time(sgm_trainer *trainer)
 {
-    if (trainer->running_since > 0)
-        trainer->running_time += sgm__now() - trainer->running_since;
-    trainer->running_since = 0;
+    if (trainer->progress.running_since > 0)
+        trainer->progress.running_time += sgm__now() - trainer->progress.running_since;
+    trainer->progress.running_since = 0;
 }
 
 sgm_status sgm__run_begin_pause(sgm__training_run *run)
@@ -251,7 +251,7 @@ sgm_status sgm__run_begin_pause(sgm__training_run *run)
 
 sgm_status sgm__run_end_pause(sgm__training_run *run)
 {
-    run->trainer->running_since = sgm__now();
+    run->trainer->progress.running_since = sgm__now();
     SGM_TRY(tell_hooks(run, SGM_RESUME));
     report(run, SGM_PROGRESS_RESUME);
     return SGM_OK;
@@ -304,7 +304,7 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 static void tell_task(sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
-    int64_t total = run->options->iterations, of_epoch = run->trainer->batches;
+    int64_t total = run->options->iterations, of_epoch = run->trainer->progress.batches;
     if (total == 0 && of_epoch > 0 && run->options->epochs <= INT64_MAX / of_epoch)
         total = run->options->epochs * of_epoch;
     if (!sgm_task_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
@@ -350,10 +350,10 @@ static sgm_status iterate(sgm__training_run *run)
 static sgm_status go_on_in_folder(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    double seconds = sgm__run_folder_seconds(trainer, trainer->folder);
-    if (seconds > trainer->running_time) {
-        run->ran_before += seconds - trainer->running_time;
-        trainer->running_time = seconds;
+    double seconds = sgm__run_folder_seconds(trainer, trainer->journal.folder);
+    if (seconds > trainer->progress.running_time) {
+        run->ran_before += seconds - trainer->progress.running_time;
+        trainer->progress.running_time = seconds;
     }
     return sgm__changes_read(trainer);
 }
@@ -364,8 +364,8 @@ static sgm_status end_as_before(const sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     const sgm__ending *ended = &trainer->ending;
-    if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->epochs ||
-        ended->iterations != trainer->maximum)
+    if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->progress.epochs ||
+        ended->iterations != trainer->progress.maximum)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, trainer->name,
              "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
@@ -378,25 +378,25 @@ static sgm_status end_as_before(const sgm__training_run *run)
 static void warn_of_minibatches(const sgm_trainer *trainer)
 {
     int64_t together = trainer->optimiser->options.accumulate;
-    if (trainer->optimiser->type->prepare != sgm__prepare_lbfgs || trainer->batches <= together)
+    if (trainer->optimiser->type->prepare != sgm__prepare_lbfgs || trainer->progress.batches <= together)
         return;
     sgm__log(
         SGM_LOG_WARNING, trainer->name,
         "lbfgs compares the gradients of updates, but these are of other examples each time: an epoch has "
         "%lld updates; let a minibatch have all examples (data.batch, or iterator.minibatch_size of a run; "
         "sgm_by_block in C), or take another optimiser",
-        (long long)(trainer->batches / together));
+        (long long)(trainer->progress.batches / together));
 }
 
 static sgm_status start(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    if (trainer->training == NULL)
+    if (trainer->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
     if (trainer->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
-    trainer->epochs = run->options->epochs;
-    trainer->maximum = run->options->iterations;
+    trainer->progress.epochs = run->options->epochs;
+    trainer->progress.maximum = run->options->iterations;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));
@@ -498,11 +498,11 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm__training_run current = {.trainer = trainer, .options = options, .lock = -1};
     sgm__signals_catch(options->catch_interrupt);
     sgm__trainer_lock(trainer);
-    trainer->folder = options->folder;
-    sgm__free(trainer->ended_by);
-    trainer->ended_by = NULL;
-    trainer->running_since = sgm__now();
-    current.ran_before = trainer->running_time;
+    trainer->journal.folder = options->folder;
+    sgm__free(trainer->progress.ended_by);
+    trainer->progress.ended_by = NULL;
+    trainer->progress.running_since = sgm__now();
+    current.ran_before = trainer->progress.running_time;
     sgm__trainer_note_whereabouts(trainer, "beginning");
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
@@ -519,7 +519,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     if (!ended)
         sgm__control_end(&trainer->control);
     stop_the_time(trainer);
-    trainer->folder = NULL;
+    trainer->journal.folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);
     sgm_log_end(current.log);

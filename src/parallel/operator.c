@@ -161,13 +161,13 @@ void sgm__replica_take_settings(sgm_trainer *replica)
     const sgm_trainer *owner = replica->owner;
     replica->network = owner->network;
     replica->optimiser = owner->optimiser;
-    replica->modifiers = owner->modifiers;
-    replica->modifier_count = owner->modifier_count;
-    replica->frozen = owner->frozen;
-    replica->frozen_count = owner->frozen_count;
-    replica->folder = owner->folder;
-    replica->epochs = owner->epochs;
-    replica->batches = owner->batches;
+    replica->patterns.modifiers = owner->patterns.modifiers;
+    replica->patterns.modifier_count = owner->patterns.modifier_count;
+    replica->patterns.frozen = owner->patterns.frozen;
+    replica->patterns.frozen_count = owner->patterns.frozen_count;
+    replica->journal.folder = owner->journal.folder;
+    replica->progress.epochs = owner->progress.epochs;
+    replica->progress.batches = owner->progress.batches;
 }
 
 static void free_replica(sgm_trainer *replica)
@@ -176,9 +176,9 @@ static void free_replica(sgm_trainer *replica)
         return;
     replica->network = NULL;
     replica->optimiser = NULL;
-    replica->modifiers = NULL;
-    replica->frozen = NULL;
-    replica->modifier_count = replica->frozen_count = 0;
+    replica->patterns.modifiers = NULL;
+    replica->patterns.frozen = NULL;
+    replica->patterns.modifier_count = replica->patterns.frozen_count = 0;
     sgm__trainer_free(replica);
 }
 

@@ -145,7 +145,7 @@ sgm_status sgm__operator_reset(sgm_trainer *trainer)
     SGM_TRY(sgm__ranks_begin_anew(trainer));
     for (int32_t i = 0; i < trainer->parallel->count; i++) {
         sgm_trainer *replica = trainer->parallel->workers[i].replica;
-        replica->newest_loss = NAN;
+        replica->progress.newest_loss = NAN;
         sgm__registry_clear_child(replica->registry, "shared");
         sgm__registry_clear(trainer->parallel->workers[i].results);
         SGM_TRY(sgm__hooks_restart(replica->hooks));

@@ -230,12 +230,12 @@ static sgm_value gradient_state(const sgm_trainer *replica, const sgm__trained_p
 
 void sgm__peers_record_part(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
-    sgm_assign(replica->graph, gradient_state(replica, &replica->trained[index]), gradient);
+    sgm_assign(replica->graph, gradient_state(replica, &replica->recorded.trained[index]), gradient);
 }
 
 sgm_value sgm__peers_record_sum(const sgm_trainer *replica, size_t index)
 {
-    return gradient_state(replica, &replica->trained[index]);
+    return gradient_state(replica, &replica->recorded.trained[index]);
 }
 
 sgm_status sgm__peers_define(sgm_trainer *replica, const char *state, const sgm_type *type)

@@ -42,7 +42,7 @@ static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_paramete
 
 static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
-    char *name = sgm__format(SGM__PART_PREFIX "%s", replica->trained[index].name);
+    char *name = sgm__format(SGM__PART_PREFIX "%s", replica->recorded.trained[index].name);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
     sgm_output(replica->graph, name, gradient);
@@ -53,14 +53,14 @@ static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_va
 static sgm_status record_gradients(sgm_trainer *replica)
 {
     sgm_operator *parallel = replica->owner->parallel;
-    size_t count = replica->trained_count;
-    SGM_TRY(keep_names(parallel, replica->trained, count));
+    size_t count = replica->recorded.trained_count;
+    SGM_TRY(keep_names(parallel, replica->recorded.trained, count));
     parallel->random = replica->recording.random;
     sgm_value *values = sgm__calloc(count, 2 * sizeof(sgm_value));
     if (values == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        values[i] = replica->trained[i].value;
+        values[i] = replica->recorded.trained[i].value;
     sgm_status status =
         sgm_gradients(replica->graph, replica->recording.part, values, (int32_t)count, values + count);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
@@ -75,14 +75,14 @@ static sgm_status record_gradients(sgm_trainer *replica)
 static sgm_status find_trained(sgm_trainer *trainer)
 {
     const sgm_operator *parallel = trainer->owner->parallel;
-    SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, parallel->name_count,
-                         sizeof(sgm__trained_parameter)));
-    trainer->trained_count = parallel->name_count;
+    SGM_TRY(sgm__reserve(&trainer->recorded.trained, &trainer->recorded.trained_capacity,
+                         parallel->name_count, sizeof(sgm__trained_parameter)));
+    trainer->recorded.trained_count = parallel->name_count;
     for (size_t i = 0; i < parallel->name_count; i++) {
         sgm_type type;
         const sgm_parameter *recorded = sgm__network_parameter(trainer->network, parallel->names[i]);
         SGM_TRY(sgm_session_state_type(trainer->session, parallel->names[i], &type));
-        trainer->trained[i] = (sgm__trained_parameter){
+        trainer->recorded.trained[i] = (sgm__trained_parameter){
             parallel->names[i], sgm_state(trainer->graph, parallel->names[i], type.dtype, &type.shape),
             recorded != NULL && recorded->sparse, false};
     }
@@ -105,17 +105,17 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
 static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
 {
     SGM_TRY(find_trained(trainer));
-    *gradients = sgm__calloc(trainer->trained_count, sizeof(sgm_value));
+    *gradients = sgm__calloc(trainer->recorded.trained_count, sizeof(sgm_value));
     if (*gradients == NULL)
         return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < trainer->trained_count; i++) {
+    for (size_t i = 0; i < trainer->recorded.trained_count; i++) {
         if (sgm__trainer_is_replica(trainer)) {
             (*gradients)[i] = sgm__peers_record_sum(trainer, i);
             continue;
         }
-        sgm_value sum = part(trainer, &trainer->trained[i], 0);
+        sgm_value sum = part(trainer, &trainer->recorded.trained[i], 0);
         for (int32_t k = 1; k < workers; k++)
-            sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->trained[i], k));
+            sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->recorded.trained[i], k));
         (*gradients)[i] = sum;
     }
     return SGM_OK;
@@ -150,8 +150,8 @@ static sgm_status record_averages(sgm_trainer *trainer)
 {
     sgm_graph_clear(trainer->graph);
     SGM_TRY(find_trained(trainer));
-    return sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->trained,
-                                          trainer->trained_count);
+    return sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->recorded.trained,
+                                          trainer->recorded.trained_count);
 }
 
 sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch)

@@ -83,7 +83,7 @@ typedef struct worker_row {
 
 static double get_cost(const sgm__worker *worker)
 {
-    return worker->replica->newest_loss;
+    return worker->replica->progress.newest_loss;
 }
 
 static double get_examples(const sgm__worker *worker)

@@ -71,7 +71,7 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
                                                      values)
                        : status;
     }
-    worker->examples = replica->given = count;
+    worker->examples = replica->progress.given = count;
     return SGM_OK;
 }
 
@@ -106,7 +106,7 @@ static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
     sgm_trainer *replica = worker->replica;
     sgm__metric_sums before = replica->position.sums;
     SGM_TRY(sgm__trainer_count(replica, worker->program, worker->examples, &replica->position.sums));
-    replica->newest_loss = (replica->position.sums.loss - before.loss) / (double)worker->examples;
+    replica->progress.newest_loss = (replica->position.sums.loss - before.loss) / (double)worker->examples;
     SGM_TRY(sgm__trainer_read_costs(replica, worker->program));
     return worker->parallel->merges_gradients
                ? count_part(worker, replica->position.sums.correct - before.correct, all)
@@ -133,13 +133,13 @@ static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, doub
 static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 {
     const sgm_operator *parallel = trainer->parallel;
-    for (size_t i = 0; i < trainer->cost_count; i++) {
+    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
         double sum = 0;
         for (int32_t k = 0; k < parallel->count; k++)
-            if (parallel->workers[k].examples > 0 && i < parallel->workers[k].replica->cost_count)
-                SGM_TRY(cost_of(&parallel->workers[k], trainer->costs[i],
-                                parallel->workers[k].replica->costs[i]->newest, &sum));
-        trainer->costs[i]->newest = sum / (double)examples;
+            if (parallel->workers[k].examples > 0 && i < parallel->workers[k].replica->recorded.cost_count)
+                SGM_TRY(cost_of(&parallel->workers[k], trainer->recorded.costs[i],
+                                parallel->workers[k].replica->recorded.costs[i]->newest, &sum));
+        trainer->recorded.costs[i]->newest = sum / (double)examples;
     }
     return SGM_OK;
 }
@@ -157,8 +157,8 @@ static sgm_status count_all(sgm_trainer *trainer)
         SGM_TRY(count_worker(&parallel->workers[i], sums));
     }
     examples = sums->examples - examples;
-    trainer->newest_loss = (sums->loss - before) / (double)examples;
-    trainer->given = examples;
+    trainer->progress.newest_loss = (sums->loss - before) / (double)examples;
+    trainer->progress.given = examples;
     return merge_costs(trainer, examples);
 }
 
@@ -185,8 +185,8 @@ static void take_sums(sgm_trainer *trainer, const sgm__metric_sums *all)
     sums->correct += all->correct;
     sums->examples += all->examples;
     sums->has_accuracy = all->has_accuracy;
-    trainer->newest_loss = all->loss / (double)all->examples;
-    trainer->given = all->examples;
+    trainer->progress.newest_loss = all->loss / (double)all->examples;
+    trainer->progress.given = all->examples;
 }
 
 static bool updates_next(const sgm_trainer *replica)
@@ -397,7 +397,7 @@ static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, 
     for (int32_t i = 0; i < all; i++) {
         bool own = i >= first && i < first + parallel->count;
         if (i > 0 && !own)
-            sgm__iterator_skip_next(trainer->training);
+            sgm__iterator_skip_next(trainer->data.training);
         if (i > 0)
             SGM_TRY(take_block(trainer, &block));
         parallel->at_end = block == NULL;

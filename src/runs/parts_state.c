@@ -30,10 +30,10 @@ static json_t *exact_number(double value)
 
 static sgm_status append_dataset(const sgm_trainer *trainer, json_t *state)
 {
-    if (trainer->training == NULL)
+    if (trainer->data.training == NULL)
         return SGM_OK;
     size_t count = 0;
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
     SGM_TRY(sgm_dataset_get_state(dataset, NULL, &count));
     double *numbers = sgm__calloc(count + 1, sizeof(double));
     if (numbers == NULL)
@@ -124,16 +124,16 @@ static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
     json_t *scores = json_object();
     json_object_set_new(state, "scores", scores);
     SGM_TRY(append_scores_of(trainer, "training", scores));
-    for (size_t i = 0; i < trainer->validation_count; i++)
-        SGM_TRY(append_scores_of(trainer, trainer->validation[i].name, scores));
+    for (size_t i = 0; i < trainer->data.validation_count; i++)
+        SGM_TRY(append_scores_of(trainer, trainer->data.validation[i].name, scores));
     return SGM_OK;
 }
 
 static void append_metrics(const sgm_trainer *trainer, json_t *state)
 {
     json_t *metrics = json_object();
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        const sgm_named_metrics *own = &trainer->metrics[i];
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        const sgm_named_metrics *own = &trainer->data.metrics[i];
         if (own->metrics.examples > 0)
             json_object_set_new(metrics, own->name,
                                 json_pack("{s:o, s:o, s:I}", "loss", exact_number(own->metrics.loss),
@@ -141,7 +141,7 @@ static void append_metrics(const sgm_trainer *trainer, json_t *state)
                                           (json_int_t)own->metrics.examples));
     }
     json_object_set_new(state, "metrics", metrics);
-    json_object_set_new(state, "cost", exact_number(trainer->newest_loss));
+    json_object_set_new(state, "cost", exact_number(trainer->progress.newest_loss));
 }
 
 static void append_optimiser(const sgm_trainer *trainer, json_t *state)
@@ -162,8 +162,8 @@ static void append_optimiser(const sgm_trainer *trainer, json_t *state)
 static void append_iterator(const sgm_trainer *trainer, json_t *state)
 {
     sgm_iterator_state place = {0};
-    if (trainer->training != NULL)
-        sgm_iterator_get_state(trainer->training, &place);
+    if (trainer->data.training != NULL)
+        sgm_iterator_get_state(trainer->data.training, &place);
     if (place.size == 0)
         return;
     json_object_set_new(state, "batch_size", json_integer(place.size));
@@ -174,11 +174,11 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
 /* Who has ended the run, if it was a hook: a stop that was asked for otherwise is one to go on from. */
 static void append_end(const sgm_trainer *trainer, json_t *state)
 {
-    if (trainer->ended_by != NULL)
+    if (trainer->progress.ended_by != NULL)
         json_object_set_new(state, "ended",
-                            json_pack("{s:s, s:I, s:I}", "by", trainer->ended_by, "epochs",
-                                      (json_int_t)trainer->epochs, "iterations",
-                                      (json_int_t)trainer->maximum));
+                            json_pack("{s:s, s:I, s:I}", "by", trainer->progress.ended_by, "epochs",
+                                      (json_int_t)trainer->progress.epochs, "iterations",
+                                      (json_int_t)trainer->progress.maximum));
 }
 
 /* What the epoch has told that ended last: it is shown until the next one has a minibatch. */
@@ -186,7 +186,7 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
     bool at_end = position->batch == 0 && position->sums.examples > 0;
-    const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->ended;
+    const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->progress.ended;
     if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
         return;
     json_object_set_new(state, "epoch_before",
@@ -210,7 +210,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     append_iterator(trainer, state);
     append_end(trainer, state);
     append_epoch_before(trainer, state);
-    json_object_set_new(state, "branch", json_integer(trainer->branch));
+    json_object_set_new(state, "branch", json_integer(trainer->journal.branch));
     return append_dataset(trainer, state);
 }
 

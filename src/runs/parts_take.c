@@ -64,9 +64,9 @@ static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
 static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, number_list *before)
 {
     number_list list = {0};
-    if (trainer->training == NULL || json_array_size(json) == 0)
+    if (trainer->data.training == NULL || json_array_size(json) == 0)
         return SGM_OK;
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
     sgm_status status = read_list(json, "dataset", &list);
     if (status == SGM_OK)
         status = sgm_dataset_get_state(dataset, NULL, &before->count);
@@ -92,7 +92,7 @@ sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *s
         status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
         sgm__loaded_hooks_end(trainer, &loaded, status == SGM_OK);
         if (status != SGM_OK && before.items != NULL) /* its own numbers are not refused */
-            sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), before.items, before.count);
+            sgm_dataset_set_state(sgm_iterator_dataset(trainer->data.training), before.items, before.count);
     }
     sgm__free(before.items);
     return status;
@@ -156,15 +156,15 @@ static void set_scores(sgm_trainer *trainer, json_t *scores)
 static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
 {
     const json_t *metrics = json_object_get(state, "metrics");
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        const json_t *saved = json_object_get(metrics, trainer->metrics[i].name);
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        const json_t *saved = json_object_get(metrics, trainer->data.metrics[i].name);
         sgm_metrics read;
         if (sgm__state_exact(json_object_get(saved, "loss"), &read.loss) &&
             sgm__state_exact(json_object_get(saved, "accuracy"), &read.accuracy) &&
             sgm__state_count(saved, "examples", &read.examples))
-            trainer->metrics[i].metrics = read;
+            trainer->data.metrics[i].metrics = read;
     }
-    sgm__state_exact(json_object_get(state, "cost"), &trainer->newest_loss);
+    sgm__state_exact(json_object_get(state, "cost"), &trainer->progress.newest_loss);
     set_scores(trainer, json_object_get(state, "scores"));
     return sgm__trainer_publish_metrics(trainer);
 }
@@ -175,7 +175,7 @@ static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
     trainer->position.best_loss = state->position.best_loss;
     trainer->position.bad_epochs = state->position.bad_epochs;
     trainer->position.reductions = state->position.reductions;
-    trainer->kept_from = trainer->position.updates; /* gradients and updates are of another place */
+    trainer->kept.from = trainer->position.updates; /* gradients and updates are of another place */
 }
 
 /* In the middle of an accumulation the number of minibatches that it began with counts to its end. Older
@@ -215,7 +215,7 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
                  sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
                  sgm__state_count(saved, "example_sum", &read.examples);
-    trainer->ended = known ? read : (sgm__metric_sums){0};
+    trainer->progress.ended = known ? read : (sgm__metric_sums){0};
 }
 
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
@@ -229,7 +229,7 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     /* Saved at the end of an epoch its sums are told already. */
     position->sums = saved->batch > 0 ? saved->sums : (sgm__metric_sums){0};
     set_epoch_before(trainer, json_object_get(state->json, "epoch_before"));
-    if (trainer->training == NULL)
+    if (trainer->data.training == NULL)
         return SGM_OK;
     sgm_iterator_state place = {.epoch = saved->epoch, .batches = saved->batch};
     if (sgm__state_count(state->json, "batch_size", &place.size)) {
@@ -238,11 +238,11 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     } else {
         place.size = 0;
     }
-    if (sgm_iterator_set_state(trainer->training, &place) == SGM_OK)
+    if (sgm_iterator_set_state(trainer->data.training, &place) == SGM_OK)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, trainer->name, "the epoch of the checkpoint begins anew: %s", sgm_last_error());
     place = (sgm_iterator_state){.epoch = saved->epoch};
-    return sgm_iterator_set_state(trainer->training, &place);
+    return sgm_iterator_set_state(trainer->data.training, &place);
 }
 
 sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
@@ -264,7 +264,8 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         SGM_TRY(set_metrics(trainer, state->json));
     if ((parts & SGM_PART_POSITION) == 0)
         return SGM_OK;
-    if (!sgm__state_count(state->json, "branch", &trainer->branch)) /* from before there were branches */
-        trainer->branch = 0;
+    if (!sgm__state_count(state->json, "branch",
+                          &trainer->journal.branch)) /* from before there were branches */
+        trainer->journal.branch = 0;
     return set_place(trainer, state);
 }

@@ -131,13 +131,13 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
                         "'%s' holds a run already; resume it (.resume = true) or choose another folder",
                         checkpoint);
     if (!there) {
-        trainer->branch = 0;
+        trainer->journal.branch = 0;
         SGM_TRY(put_aside(trainer, histograms));
         return put_aside(trainer, metrics);
     }
     SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    SGM_TRY(drop_newer_lines(histograms, "iteration", trainer->position.iteration, trainer->branch));
-    return drop_newer_lines(metrics, "epoch", trainer->position.epoch, trainer->branch);
+    SGM_TRY(drop_newer_lines(histograms, "iteration", trainer->position.iteration, trainer->journal.branch));
+    return drop_newer_lines(metrics, "epoch", trainer->position.epoch, trainer->journal.branch);
 }
 
 static bool is_leftover(const char *name)
@@ -279,18 +279,18 @@ static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
     set_number(line, "", "accuracy", training.accuracy);
     set_number(line, "", "learning_rate", sgm__trainer_learning_rate(trainer, 0));
     set_number(line, "", "seconds", seconds);
-    for (size_t i = 0; i < trainer->validation_count; i++) {
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
         char prefix[96];
-        snprintf(prefix, sizeof prefix, "%s.", trainer->metrics[i].name);
-        set_number(line, prefix, "loss", trainer->metrics[i].metrics.loss);
-        set_number(line, prefix, "accuracy", trainer->metrics[i].metrics.accuracy);
+        snprintf(prefix, sizeof prefix, "%s.", trainer->data.metrics[i].name);
+        set_number(line, prefix, "loss", trainer->data.metrics[i].metrics.loss);
+        set_number(line, prefix, "accuracy", trainer->data.metrics[i].metrics.accuracy);
     }
-    for (size_t i = 0; i < trainer->score_count; i++) {
+    for (size_t i = 0; i < trainer->results.score_count; i++) {
         char prefix[96];
-        snprintf(prefix, sizeof prefix, "%s.", trainer->scores[i].data);
-        set_number(line, prefix, trainer->scores[i].name, trainer->scores[i].value);
+        snprintf(prefix, sizeof prefix, "%s.", trainer->results.scores[i].data);
+        set_number(line, prefix, trainer->results.scores[i].name, trainer->results.scores[i].value);
     }
-    json_object_set_new(line, "branch", json_integer(trainer->branch));
+    json_object_set_new(line, "branch", json_integer(trainer->journal.branch));
     return line;
 }
 

@@ -35,21 +35,22 @@ static void note_position(sgm_trainer *trainer, const sgm__order *order, const c
 static sgm_status leave(sgm_trainer *trainer, const sgm__order *order, sgm__branch *branch)
 {
     *branch = (sgm__branch){.who = order->who,
-                            .of = trainer->branch,
+                            .of = trainer->journal.branch,
                             .left_epoch = trainer->position.epoch,
                             .left_iteration = trainer->position.iteration};
-    if (trainer->folder == NULL)
+    if (trainer->journal.folder == NULL)
         return SGM_OK;
     SGM_TRY(sgm__run_folder_next_branch(trainer, &branch->number));
     snprintf(branch->left, sizeof branch->left, "before-branch-%lld", (long long)branch->number);
-    return sgm__run_folder_save_as(trainer, trainer->folder, branch->left);
+    return sgm__run_folder_save_as(trainer, trainer->journal.folder, branch->left);
 }
 
 /* Nothing came of it. */
 static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
 {
-    char *path =
-        trainer->folder != NULL ? sgm__format("%s/%s.safetensors", trainer->folder, branch->left) : NULL;
+    char *path = trainer->journal.folder != NULL
+                     ? sgm__format("%s/%s.safetensors", trainer->journal.folder, branch->left)
+                     : NULL;
     if (path != NULL)
         unlink(path);
     sgm__free(path);
@@ -58,12 +59,12 @@ static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
 /* The training stands where it stands now, whatever becomes of this. */
 static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
-    if (trainer->folder == NULL)
+    if (trainer->journal.folder == NULL)
         return SGM_OK;
-    trainer->branch = branch->number;
+    trainer->journal.branch = branch->number;
     sgm_status status = sgm__run_folder_branch(trainer, branch, from);
     if (status == SGM_OK)
-        status = sgm__run_folder_save(trainer, trainer->folder);
+        status = sgm__run_folder_save(trainer, trainer->journal.folder);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("it is done, but the folder does not tell of it");
 }
 
@@ -74,10 +75,10 @@ static void forget_measured(sgm_trainer *trainer)
 {
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
-    trainer->newest_loss = NAN;
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        char *part = sgm__identifier_part(trainer->validation[i].name);
-        trainer->metrics[i].metrics = (sgm_metrics){0};
+    trainer->progress.newest_loss = NAN;
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        char *part = sgm__identifier_part(trainer->data.validation[i].name);
+        trainer->data.metrics[i].metrics = (sgm_metrics){0};
         if (part != NULL)
             sgm__registry_clear_child(trainer->registry, part);
         sgm__free(part);
@@ -88,9 +89,9 @@ static void forget_measured(sgm_trainer *trainer)
 /* The time goes on from here. */
 static void go_on_from(sgm_trainer *trainer, double seconds)
 {
-    trainer->running_time = seconds;
-    if (trainer->running_since > 0)
-        trainer->running_since = sgm__now();
+    trainer->progress.running_time = seconds;
+    if (trainer->progress.running_since > 0)
+        trainer->progress.running_since = sgm__now();
 }
 
 /* --- reset --- */
@@ -99,11 +100,11 @@ static sgm_status begin_anew(sgm_trainer *trainer)
 {
     sgm_iterator_state first = {0};
     trainer->position = (sgm__training_position){.best_loss = INFINITY};
-    trainer->kept_from = 0;
+    trainer->kept.from = 0;
     SGM_TRY(sgm__trainer_refill(trainer));
-    if (trainer->training != NULL)
-        SGM_TRY(sgm_iterator_set_state(trainer->training, &first));
-    trainer->ended = (sgm__metric_sums){0};
+    if (trainer->data.training != NULL)
+        SGM_TRY(sgm_iterator_set_state(trainer->data.training, &first));
+    trainer->progress.ended = (sgm__metric_sums){0};
     go_on_from(trainer, 0);
     sgm__changes_forget(trainer);
     forget_measured(trainer);
@@ -132,17 +133,17 @@ static char *path_of(const sgm_trainer *trainer, const char *name)
 {
     static const char ending[] = ".safetensors";
     size_t length = strlen(name), end = sizeof ending - 1;
-    if (trainer->folder == NULL || strchr(name, '/') != NULL)
+    if (trainer->journal.folder == NULL || strchr(name, '/') != NULL)
         return sgm__strdup(name);
     bool has_ending = length > end && strcmp(name + length - end, ending) == 0;
-    return sgm__format("%s/%s%s", trainer->folder, name, has_ending ? "" : ending);
+    return sgm__format("%s/%s%s", trainer->journal.folder, name, has_ending ? "" : ending);
 }
 
 /* As a person knows it: a file of the run's folder by its name alone. */
 static char *told_name(const sgm_trainer *trainer, const char *path)
 {
-    size_t length = trainer->folder != NULL ? strlen(trainer->folder) : 0;
-    bool inside = length > 0 && strncmp(path, trainer->folder, length) == 0 && path[length] == '/' &&
+    size_t length = trainer->journal.folder != NULL ? strlen(trainer->journal.folder) : 0;
+    bool inside = length > 0 && strncmp(path, trainer->journal.folder, length) == 0 && path[length] == '/' &&
                   strchr(path + length + 1, '/') == NULL;
     const char *name = inside ? path + length + 1 : path, *dot = strrchr(name, '.');
     return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
@@ -179,8 +180,8 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
     sgm__changes_forget(trainer);
-    if (trainer->folder != NULL)
-        go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->folder));
+    if (trainer->journal.folder != NULL)
+        go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->journal.folder));
     status = tell_restored(trainer, order, &branch, left);
     sgm__free(left);
     return status;
@@ -198,11 +199,11 @@ static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *m
 
 static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
 {
-    const char *who = trainer->changed_by;
-    trainer->changed_by = order->who;
+    const char *who = trainer->journal.changed_by;
+    trainer->journal.changed_by = order->who;
     sgm_status status =
         sgm__change_note_hook(trainer, order->what, order->before, order->after, order->undoes);
-    trainer->changed_by = who;
+    trainer->journal.changed_by = who;
     return status;
 }
 

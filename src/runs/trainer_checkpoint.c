@@ -136,7 +136,7 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
         return;
     if ((fit->wanted->parts & SGM_PART_POSITION) == 0)
         sgm__fit_differs(fit, "it was trained with the optimiser %s, the trainer has %s", old, own);
-    else if (trainer->training != NULL)
+    else if (trainer->data.training != NULL)
         sgm__log(SGM_LOG_WARNING, trainer->name,
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }

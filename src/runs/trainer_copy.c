@@ -20,12 +20,12 @@ static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
 
 static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
 {
-    if (from->training == NULL)
+    if (from->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", from->name);
-    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(from->training)));
-    for (size_t i = 0; i < from->validation_count; i++)
-        SGM_TRY(sgm_trainer_add_data(to, from->validation[i].name,
-                                     sgm__iterator_copy(from->validation[i].iterator)));
+    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(from->data.training)));
+    for (size_t i = 0; i < from->data.validation_count; i++)
+        SGM_TRY(sgm_trainer_add_data(to, from->data.validation[i].name,
+                                     sgm__iterator_copy(from->data.validation[i].iterator)));
     return SGM_OK;
 }
 
@@ -43,14 +43,14 @@ static sgm_status copy_optimiser(sgm_trainer *to, const sgm_trainer *from)
 
 static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
 {
-    for (size_t i = 0; i < from->rule_count; i++)
-        SGM_TRY(sgm_trainer_initialiser(to, from->rules[i].pattern,
-                                        sgm__initialiser_copy(from->rules[i].initialiser)));
-    for (size_t i = 0; i < from->modifier_count; i++)
-        SGM_TRY(sgm_trainer_modifier(to, from->modifiers[i].pattern,
-                                     sgm__modifier_copy(from->modifiers[i].modifier)));
-    for (size_t i = 0; i < from->frozen_count; i++)
-        SGM_TRY(sgm_trainer_freeze(to, from->frozen[i]));
+    for (size_t i = 0; i < from->patterns.rule_count; i++)
+        SGM_TRY(sgm_trainer_initialiser(to, from->patterns.rules[i].pattern,
+                                        sgm__initialiser_copy(from->patterns.rules[i].initialiser)));
+    for (size_t i = 0; i < from->patterns.modifier_count; i++)
+        SGM_TRY(sgm_trainer_modifier(to, from->patterns.modifiers[i].pattern,
+                                     sgm__modifier_copy(from->patterns.modifiers[i].modifier)));
+    for (size_t i = 0; i < from->patterns.frozen_count; i++)
+        SGM_TRY(sgm_trainer_freeze(to, from->patterns.frozen[i]));
     return SGM_OK;
 }
 

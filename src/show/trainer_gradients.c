@@ -34,18 +34,18 @@ static const kept_kind kinds[] = {
 /* Reading is asking for them. */
 static void ask(sgm_trainer *trainer, const kept_kind *kind)
 {
-    double *until = kind->updates ? &trainer->updates_until : &trainer->gradients_until;
+    double *until = kind->updates ? &trainer->kept.updates_until : &trainer->kept.gradients_until;
     bool kept = *until > 0;
-    *until = fmax(*until, trainer->read_for > 0 ? sgm__now() + trainer->read_for : INFINITY);
+    *until = fmax(*until, trainer->kept.read_for > 0 ? sgm__now() + trainer->kept.read_for : INFINITY);
     if (kept)
         return;
-    trainer->kept_from = trainer->position.updates;
+    trainer->kept.from = trainer->position.updates;
     sgm__trainer_forget_programs(trainer);
 }
 
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
 {
-    double *const ends[] = {&trainer->gradients_until, &trainer->updates_until};
+    double *const ends[] = {&trainer->kept.gradients_until, &trainer->kept.updates_until};
     for (size_t i = 0; i < 2; i++)
         if (*ends[i] > 0 && isfinite(*ends[i]) && sgm__now() > *ends[i]) {
             *ends[i] = 0;
@@ -69,7 +69,7 @@ static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
     char *state = sgm__format("%s%s", kind->state_prefix, name);
     if (state == NULL)
         return SGM_ERROR_MEMORY;
-    bool is_there = trainer->position.updates > owner->kept_from && sgm_session_has(trainer->session, state);
+    bool is_there = trainer->position.updates > owner->kept.from && sgm_session_has(trainer->session, state);
     sgm_tensor *value = is_there ? sgm_session_get(trainer->session, state) : NULL;
     sgm__free(state);
     if (!is_there)

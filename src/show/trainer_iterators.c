@@ -11,10 +11,10 @@ static sgm_iterator *iterator_of(const sgm__bound *bound)
 {
     const sgm_trainer *trainer = bound->trainer;
     if (bound->row == NULL)
-        return trainer->training;
-    for (size_t i = 0; i < trainer->validation_count; i++)
-        if (trainer->validation[i].name == bound->row)
-            return trainer->validation[i].iterator;
+        return trainer->data.training;
+    for (size_t i = 0; i < trainer->data.validation_count; i++)
+        if (trainer->data.validation[i].name == bound->row)
+            return trainer->data.validation[i].iterator;
     return NULL;
 }
 
@@ -33,8 +33,8 @@ static sgm_status set_setting(const sgm__bound *bound, const sgm_content *conten
 {
     sgm_trainer *trainer = bound->trainer;
     SGM_TRY(sgm_iterator_set(iterator_of(bound), last_part(bound), content));
-    return bound->row == NULL && trainer->batches > 0
-               ? sgm_iterator_batches(trainer->training, &trainer->batches)
+    return bound->row == NULL && trainer->progress.batches > 0
+               ? sgm_iterator_batches(trainer->data.training, &trainer->progress.batches)
                : SGM_OK;
 }
 
@@ -112,7 +112,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char
 
 sgm_status sgm__trainer_publish_training(sgm_trainer *trainer)
 {
-    return publish(trainer, trainer->registry, "iterator.", trainer->training, NULL);
+    return publish(trainer, trainer->registry, "iterator.", trainer->data.training, NULL);
 }
 
 sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)

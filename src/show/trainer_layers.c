@@ -108,15 +108,15 @@ static const sgm__access partial_access = {.get = get_partial}, one_access = {.g
 
 static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **cost)
 {
-    SGM_TRY(
-        sgm__reserve(&trainer->costs, &trainer->cost_capacity, trainer->cost_count + 1, sizeof(sgm__cost *)));
+    SGM_TRY(sgm__reserve(&trainer->recorded.costs, &trainer->recorded.cost_capacity,
+                         trainer->recorded.cost_count + 1, sizeof(sgm__cost *)));
     *cost = sgm__calloc(1, sizeof(sgm__cost));
     if (*cost == NULL)
         return SGM_ERROR_MEMORY;
     (*cost)->newest = NAN;
     (*cost)->output = sgm__format(SGM__COST_PREFIX "%s", layer);
     (*cost)->part = sgm__format(SGM__COST_PART_PREFIX "%s", layer);
-    trainer->costs[trainer->cost_count++] = *cost;
+    trainer->recorded.costs[trainer->recorded.cost_count++] = *cost;
     return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
@@ -171,12 +171,12 @@ sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
 
 sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program)
 {
-    for (size_t i = 0; i < trainer->cost_count; i++) {
-        sgm__cost *cost = trainer->costs[i];
+    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
+        sgm__cost *cost = trainer->recorded.costs[i];
         if (sgm_program_has_output(program, cost->output))
             SGM_TRY(sgm_session_read_number(trainer->session, program, cost->output, &cost->newest));
-        else if (trainer->cost_count == 1)
-            cost->newest = trainer->newest_loss;
+        else if (trainer->recorded.cost_count == 1)
+            cost->newest = trainer->progress.newest_loss;
     }
     return SGM_OK;
 }
@@ -236,12 +236,12 @@ static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size
 
 static void forget_costs(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->cost_count; i++) {
-        sgm__free(trainer->costs[i]->output);
-        sgm__free(trainer->costs[i]->part);
-        sgm__free(trainer->costs[i]);
+    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
+        sgm__free(trainer->recorded.costs[i]->output);
+        sgm__free(trainer->recorded.costs[i]->part);
+        sgm__free(trainer->recorded.costs[i]);
     }
-    trainer->cost_count = 0;
+    trainer->recorded.cost_count = 0;
 }
 
 /* With all that belongs to a network which was there before. */
@@ -278,8 +278,8 @@ sgm_status sgm__trainer_publish_network(sgm_trainer *trainer)
 void sgm__trainer_unpublish_network(sgm_trainer *trainer)
 {
     forget_costs(trainer);
-    sgm__free(trainer->costs);
-    for (size_t i = 0; i < trainer->row_count; i++)
-        sgm__free(trainer->rows[i]);
-    sgm__free(trainer->rows);
+    sgm__free(trainer->recorded.costs);
+    for (size_t i = 0; i < trainer->recorded.row_count; i++)
+        sgm__free(trainer->recorded.rows[i]);
+    sgm__free(trainer->recorded.rows);
 }

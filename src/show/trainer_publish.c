@@ -137,14 +137,14 @@ sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_regis
 
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
 {
-    for (size_t i = 0; i < trainer->row_count; i++) {
-        const sgm_option *known = trainer->rows[i];
+    for (size_t i = 0; i < trainer->recorded.row_count; i++) {
+        const sgm_option *known = trainer->recorded.rows[i];
         if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind &&
             known->effect == row->effect)
             return known;
     }
-    if (sgm__reserve(&trainer->rows, &trainer->row_capacity, trainer->row_count + 1, sizeof(sgm_option *)) !=
-        SGM_OK)
+    if (sgm__reserve(&trainer->recorded.rows, &trainer->recorded.row_capacity,
+                     trainer->recorded.row_count + 1, sizeof(sgm_option *)) != SGM_OK)
         return NULL;
     size_t size = strlen(row->name) + 1;
     sgm_option *copy = sgm__alloc(sizeof *copy + size);
@@ -152,6 +152,6 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
         return NULL;
     *copy = *row;
     copy->name = memcpy(copy + 1, row->name, size);
-    trainer->rows[trainer->row_count++] = copy;
+    trainer->recorded.rows[trainer->recorded.row_count++] = copy;
     return copy;
 }

@@ -34,7 +34,7 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
 /* The learning rate is fed; the others are part of the program, which is re-recorded. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
-    if (!bound->trainer->restoring) /* what a folder has from another optimiser does no harm */
+    if (!bound->trainer->journal.restoring) /* what a folder has from another optimiser does no harm */
         SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
     SGM_TRY(sgm_optimiser_set(bound->trainer->optimiser, setting_name(bound), content));
     sgm__trainer_forget_programs(bound->trainer);
@@ -100,7 +100,7 @@ static sgm_status restart_averages(sgm_trainer *trainer)
 
 static sgm_status set_average(const sgm__bound *bound, const sgm_content *content)
 {
-    if (bound->trainer->optimiser->options.average == 0 && !bound->trainer->restoring)
+    if (bound->trainer->optimiser->options.average == 0 && !bound->trainer->journal.restoring)
         SGM_TRY(restart_averages(bound->trainer));
     return set_setting(bound, content);
 }
@@ -120,8 +120,8 @@ static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
     const sgm_trainer *trainer = bound->trainer;
     sgm__text text = {0};
     sgm__text_append(&text, "%s", "");
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", trainer->frozen[i]);
+    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
+        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", trainer->patterns.frozen[i]);
     char *list = sgm__text_take(&text);
     *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -206,13 +206,14 @@ static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content
         free_list(&list);
         return status;
     }
-    pattern_list old = {trainer->frozen, trainer->frozen_count, trainer->frozen_capacity};
+    pattern_list old = {trainer->patterns.frozen, trainer->patterns.frozen_count,
+                        trainer->patterns.frozen_capacity};
     free_list(&old);
-    trainer->frozen = list.items;
-    trainer->frozen_count = list.count;
-    trainer->frozen_capacity = list.capacity;
+    trainer->patterns.frozen = list.items;
+    trainer->patterns.frozen_count = list.count;
+    trainer->patterns.frozen_capacity = list.capacity;
     sgm__trainer_forget_programs(trainer);
-    return trainer->restoring ? SGM_OK : drop_accumulated(trainer);
+    return trainer->journal.restoring ? SGM_OK : drop_accumulated(trainer);
 }
 
 static const sgm__access frozen_access = {.get = get_frozen, .set = set_frozen};

@@ -36,13 +36,14 @@ static double get_updates(const sgm_trainer *trainer)
 static double get_running_time(const sgm_trainer *trainer)
 {
     trainer = trainer->owner;
-    return trainer->running_time + (trainer->running_since > 0 ? sgm__now() - trainer->running_since : 0);
+    return trainer->progress.running_time +
+           (trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0);
 }
 
 /* An epoch that has no minibatch yet tells what the one before has told. */
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
-    return trainer->position.sums.examples > 0 ? &trainer->position.sums : &trainer->ended;
+    return trainer->position.sums.examples > 0 ? &trainer->position.sums : &trainer->progress.ended;
 }
 
 static double get_loss(const sgm_trainer *trainer)
@@ -57,12 +58,12 @@ static double get_accuracy(const sgm_trainer *trainer)
 
 static double get_newest_loss(const sgm_trainer *trainer)
 {
-    return trainer->newest_loss;
+    return trainer->progress.newest_loss;
 }
 
 static double get_current_rate(const sgm_trainer *trainer)
 {
-    return trainer->optimiser != NULL ? sgm__trainer_learning_rate(trainer, trainer->batches) : NAN;
+    return trainer->optimiser != NULL ? sgm__trainer_learning_rate(trainer, trainer->progress.batches) : NAN;
 }
 
 static double get_best_loss(const sgm_trainer *trainer)
@@ -242,8 +243,8 @@ static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics 
 /* VALIDATION.loss and VALIDATION.accuracy are there once they were measured. */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->validation_count; i++)
-        if (trainer->metrics[i].metrics.examples > 0)
-            SGM_TRY(publish_metrics(trainer, &trainer->metrics[i]));
+    for (size_t i = 0; i < trainer->data.validation_count; i++)
+        if (trainer->data.metrics[i].metrics.examples > 0)
+            SGM_TRY(publish_metrics(trainer, &trainer->data.metrics[i]));
     return SGM_OK;
 }

@@ -14,11 +14,11 @@ static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
 
 static sgm_status copy_data(sgm_trainer *trainer, sgm__snapshot *snapshot)
 {
-    snapshot->has_data = trainer->training != NULL;
+    snapshot->has_data = trainer->data.training != NULL;
     if (!snapshot->has_data)
         return SGM_OK;
-    sgm_iterator_get_state(trainer->training, &snapshot->place);
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    sgm_iterator_get_state(trainer->data.training, &snapshot->place);
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
     SGM_TRY(sgm_dataset_get_state(dataset, NULL, &snapshot->dataset_count));
     snapshot->dataset = sgm__calloc(snapshot->dataset_count + 1, sizeof(double));
     if (snapshot->dataset == NULL)
@@ -32,7 +32,7 @@ sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
     if (snapshot == NULL)
         return NULL;
     snapshot->position = trainer->position;
-    snapshot->newest_loss = trainer->newest_loss;
+    snapshot->newest_loss = trainer->progress.newest_loss;
     snapshot->states = sgm_bundle_create();
     if (snapshot->states != NULL && sgm__trainer_collect(trainer) == SGM_OK &&
         copy_states(trainer, snapshot->states) == SGM_OK && copy_data(trainer, snapshot) == SGM_OK)
@@ -49,13 +49,13 @@ sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snap
     }
     sgm__trainer_restart_workers(trainer);
     trainer->position = snapshot->position;
-    trainer->newest_loss = snapshot->newest_loss;
-    if (!snapshot->has_data || trainer->training == NULL)
+    trainer->progress.newest_loss = snapshot->newest_loss;
+    if (!snapshot->has_data || trainer->data.training == NULL)
         return SGM_OK;
     if (snapshot->dataset_count > 0)
-        SGM_TRY(sgm_dataset_set_state(sgm_iterator_dataset(trainer->training), snapshot->dataset,
+        SGM_TRY(sgm_dataset_set_state(sgm_iterator_dataset(trainer->data.training), snapshot->dataset,
                                       snapshot->dataset_count));
-    return sgm_iterator_set_state(trainer->training, &snapshot->place);
+    return sgm_iterator_set_state(trainer->data.training, &snapshot->place);
 }
 
 void sgm__snapshot_free(sgm__snapshot *snapshot)

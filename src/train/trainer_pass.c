@@ -141,7 +141,7 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
 {
-    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->first_targets;
+    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->recorded.first_targets;
     counted c = {0};
     if (name == NULL && trainer->recording.output_count > 0)
         name = trainer->recording.outputs[0].name;
@@ -354,9 +354,9 @@ static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *
 static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *field,
                              sgm__passed **passed)
 {
-    SGM_TRY(sgm__reserve(&trainer->passed, &trainer->passed_capacity, trainer->passed_count + 1,
-                         sizeof(sgm__passed)));
-    sgm__passed *made = &trainer->passed[trainer->passed_count];
+    SGM_TRY(sgm__reserve(&trainer->results.passed, &trainer->results.passed_capacity,
+                         trainer->results.passed_count + 1, sizeof(sgm__passed)));
+    sgm__passed *made = &trainer->results.passed[trainer->results.passed_count];
     *made =
         (sgm__passed){.data = sgm__strdup(data), .output = sgm__strdup(output), .field = sgm__strdup(field)};
     if (made->data == NULL || (output != NULL && made->output == NULL) ||
@@ -366,7 +366,7 @@ static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char 
         sgm__free(made->field);
         return SGM_ERROR_MEMORY;
     }
-    trainer->passed_count++;
+    trainer->results.passed_count++;
     *passed = made;
     return SGM_OK;
 }
@@ -382,10 +382,11 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
     sgm_iterator *iterator;
     sgm__passed *passed = NULL;
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
-    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
-        if (strcmp(trainer->passed[i].data, data) == 0 && same_text(trainer->passed[i].output, output) &&
-            same_text(trainer->passed[i].field, field))
-            passed = &trainer->passed[i];
+    for (size_t i = 0; i < trainer->results.passed_count && passed == NULL; i++)
+        if (strcmp(trainer->results.passed[i].data, data) == 0 &&
+            same_text(trainer->results.passed[i].output, output) &&
+            same_text(trainer->results.passed[i].field, field))
+            passed = &trainer->results.passed[i];
     if (passed == NULL)
         SGM_TRY(add_passed(trainer, data, output, field, &passed));
     passed->wanted = passed->wanted || each_epoch;
@@ -407,13 +408,13 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
  * so. */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
 {
-    const sgm__named_iterator *data = &trainer->validation[index];
-    sgm_metrics *metrics = &trainer->metrics[index].metrics;
+    const sgm__named_iterator *data = &trainer->data.validation[index];
+    sgm_metrics *metrics = &trainer->data.metrics[index].metrics;
     sgm__passed *passed = NULL;
-    for (size_t i = 0; i < trainer->passed_count && passed == NULL; i++)
-        if (trainer->passed[i].wanted && strcmp(trainer->passed[i].data, data->name) == 0 &&
-            is_attached(trainer, trainer->passed[i].owner))
-            passed = &trainer->passed[i];
+    for (size_t i = 0; i < trainer->results.passed_count && passed == NULL; i++)
+        if (trainer->results.passed[i].wanted && strcmp(trainer->results.passed[i].data, data->name) == 0 &&
+            is_attached(trainer, trainer->results.passed[i].owner))
+            passed = &trainer->results.passed[i];
     if (passed == NULL)
         return pass(trainer, data->iterator, NULL, metrics);
     gathering all = {.output = passed->output, .field = passed->field};
@@ -427,10 +428,10 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
 
 void sgm__trainer_free_passes(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->passed_count; i++) {
-        sgm__free(trainer->passed[i].data);
-        sgm__free(trainer->passed[i].output);
-        sgm__free(trainer->passed[i].field);
+    for (size_t i = 0; i < trainer->results.passed_count; i++) {
+        sgm__free(trainer->results.passed[i].data);
+        sgm__free(trainer->results.passed[i].output);
+        sgm__free(trainer->results.passed[i].field);
     }
-    sgm__free(trainer->passed);
+    sgm__free(trainer->results.passed);
 }

@@ -19,8 +19,8 @@
 static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *parameter)
 {
     const sgm__initialiser_rule *best = NULL;
-    for (size_t i = 0; i < trainer->rule_count; i++) {
-        const sgm__initialiser_rule *rule = &trainer->rules[i];
+    for (size_t i = 0; i < trainer->patterns.rule_count; i++) {
+        const sgm__initialiser_rule *rule = &trainer->patterns.rules[i];
         if (sgm__pattern_matches(rule->pattern, parameter) &&
             (best == NULL ||
              sgm__pattern_specificity(rule->pattern) > sgm__pattern_specificity(best->pattern)))
@@ -85,9 +85,9 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
 static size_t stale_index(const sgm_trainer *trainer, const char *state)
 {
     const sgm__session_state *known =
-        trainer->stale_count > 0 ? sgm__session_find(trainer->session, state) : NULL;
+        trainer->recorded.stale_count > 0 ? sgm__session_find(trainer->session, state) : NULL;
     size_t index = known != NULL ? (size_t)(known - trainer->session->states) : SIZE_MAX;
-    return index < trainer->stale_count && trainer->stale[index] ? index : SIZE_MAX;
+    return index < trainer->recorded.stale_count && trainer->recorded.stale[index] ? index : SIZE_MAX;
 }
 
 /* Before hours are spent on drawing and swapping: fails if the graph's states are more than the computer has.
@@ -135,7 +135,7 @@ static sgm_status define_states(sgm_trainer *trainer)
                 SGM_TRY(sgm__trainer_define_state(owner, name, &instruction->type));
             SGM_TRY(sgm__trainer_define_state(trainer, name, &instruction->type));
             if (stale != SIZE_MAX)
-                owner->stale[stale] = false;
+                owner->recorded.stale[stale] = false;
         }
     return SGM_OK;
 }
@@ -145,17 +145,17 @@ static sgm_status define_states(sgm_trainer *trainer)
 /* Finds what is trained. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
-    trainer->trained_count = 0;
+    trainer->recorded.trained_count = 0;
     for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
         const sgm_parameter *parameter = &trainer->recording.parameters[i];
         if (!parameter->trainable || sgm__trainer_is_frozen(trainer, parameter->name))
             continue;
-        SGM_TRY(sgm__reserve(&trainer->trained, &trainer->trained_capacity, trainer->trained_count + 1,
-                             sizeof(sgm__trained_parameter)));
-        trainer->trained[trainer->trained_count++] =
+        SGM_TRY(sgm__reserve(&trainer->recorded.trained, &trainer->recorded.trained_capacity,
+                             trainer->recorded.trained_count + 1, sizeof(sgm__trained_parameter)));
+        trainer->recorded.trained[trainer->recorded.trained_count++] =
             (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse, false};
     }
-    if (trainer->trained_count == 0)
+    if (trainer->recorded.trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,
                         "nothing is left to train: the network has no parameters, or all are frozen");
     return SGM_OK;
@@ -170,13 +170,13 @@ sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const s
     return sgm__optimiser_record(trainer->optimiser, trainer->graph,
                                  &(sgm__update_request){.cost = trainer->recording.total,
                                                         .gradients = gradients,
-                                                        .parameters = trainer->trained,
-                                                        .count = trainer->trained_count,
-                                                        .modifiers = trainer->modifiers,
-                                                        .modifier_count = trainer->modifier_count,
+                                                        .parameters = trainer->recorded.trained,
+                                                        .count = trainer->recorded.trained_count,
+                                                        .modifiers = trainer->patterns.modifiers,
+                                                        .modifier_count = trainer->patterns.modifier_count,
                                                         .update = update,
-                                                        .keep_gradients = owner->gradients_until > 0,
-                                                        .keep_updates = owner->updates_until > 0,
+                                                        .keep_gradients = owner->kept.gradients_until > 0,
+                                                        .keep_updates = owner->kept.updates_until > 0,
                                                         .averages_apart = averages_apart});
 }
 
@@ -191,7 +191,7 @@ void sgm__trainer_record_random_step(sgm_graph *graph)
 static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
                                  const sgm_recording_options *options, bool *same)
 {
-    if (trainer->rerecording.program != NULL && trainer->rerecording.purpose == purpose)
+    if (trainer->recorded.rerecording.program != NULL && trainer->recorded.rerecording.purpose == purpose)
         return sgm__network_rerecord(trainer->network, trainer->graph, options, &trainer->recording, same);
     sgm_graph_clear(trainer->graph);
     return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
@@ -217,7 +217,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (remembers && trainer->owner->strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "layers with streams remember what one trainer reads: train them without workers");
-    if (remembers && sgm__iterator_shuffles(trainer->training))
+    if (remembers && sgm__iterator_shuffles(trainer->data.training))
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "layers with streams go on where the example before ended, but the training data are "
                         "shuffled: give .no_shuffle (data.shuffle=false)");
@@ -226,7 +226,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (trainer->owner->strategy != NULL)
         trainer->owner->strategy->recorded(trainer);
     if (trainer->recording.target_count > 0)
-        snprintf(trainer->first_targets, sizeof trainer->first_targets, "%s",
+        snprintf(trainer->recorded.first_targets, sizeof trainer->recorded.first_targets, "%s",
                  trainer->recording.targets[0].name);
     if (purpose != SGM__PREDICT && !sgm_value_is(trainer->recording.total))
         return sgm_fail(SGM_ERROR_STATE,
@@ -301,15 +301,15 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (check_parts(trainer, purpose) != SGM_OK || record_for(trainer, purpose, batch, &same) != SGM_OK)
         return NULL;
     if (same)
-        return trainer->rerecording.program;
+        return trainer->recorded.rerecording.program;
     sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
     if (program != NULL && !applies && sgm__network_expect_indices(trainer->network, program) != SGM_OK)
         return NULL;
-    trainer->rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
+    trainer->recorded.rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
     if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
         sgm__trainer_remember_program(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
-    if (program != NULL && purpose == SGM__UPDATE && trainer->running_since > 0 &&
+    if (program != NULL && purpose == SGM__UPDATE && trainer->progress.running_since > 0 &&
         !sgm_network_is_dynamic(trainer->network))
         log_threads(trainer, batch, program);
     return program;
@@ -344,7 +344,7 @@ static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, i
     SGM_TRY(check_parts(trainer, purpose));
     SGM_TRY(record_for(trainer, purpose, batch, &same));
     if (!same)
-        trainer->rerecording.program = NULL;
+        trainer->recorded.rerecording.program = NULL;
     return sgm_network_is_dynamic(trainer->network)
                ? SGM_OK
                : sgm__trainer_remember_program(trainer, purpose, batch, NULL);

@@ -12,14 +12,14 @@ static bool begins(const char *name, const char *prefix)
  * is known how they begin. */
 static sgm_status refill_memories(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->stale_count; i++) {
+    for (size_t i = 0; i < trainer->recorded.stale_count; i++) {
         const char *name = sgm_session_state_at(trainer->session, i);
         sgm_type type;
-        if (!trainer->stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
+        if (!trainer->recorded.stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
             continue;
         SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
         SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
-        trainer->stale[i] = false;
+        trainer->recorded.stale[i] = false;
     }
     return SGM_OK;
 }
@@ -31,12 +31,12 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
         count++;
     if (count == 0)
         return SGM_OK;
-    bool *stale = sgm__realloc(trainer->stale, count * sizeof *stale);
+    bool *stale = sgm__realloc(trainer->recorded.stale, count * sizeof *stale);
     if (stale == NULL)
         return SGM_ERROR_MEMORY;
     memset(stale, true, count * sizeof *stale);
-    trainer->stale = stale;
-    trainer->stale_count = count;
+    trainer->recorded.stale = stale;
+    trainer->recorded.stale_count = count;
     sgm__trainer_forget_programs(trainer);
     SGM_TRY(sgm__trainer_prepare(trainer));
     return refill_memories(trainer);

@@ -19,17 +19,17 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->settings = *settings;
     trainer->owner = owner != NULL ? owner : trainer;
     trainer->position.best_loss = INFINITY;
-    trainer->newest_loss = NAN;
-    trainer->changed_by = "program";
+    trainer->progress.newest_loss = NAN;
+    trainer->journal.changed_by = "program";
     sgm__turn_lock_init(&trainer->lock);
-    pthread_mutex_init(&trainer->left_lock, NULL);
+    pthread_mutex_init(&trainer->results.left_lock, NULL);
     sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
     trainer->graph = sgm_graph_create();
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
-    trainer->changes = owner == NULL ? sgm__change_record_create() : NULL;
-    bool examples = trainer->changes != NULL || owner != NULL;
+    trainer->journal.changes = owner == NULL ? sgm__change_record_create() : NULL;
+    bool examples = trainer->journal.changes != NULL || owner != NULL;
     if (trainer->registry != NULL && examples && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
@@ -56,46 +56,46 @@ void sgm__trainer_free(sgm_trainer *trainer)
     if (trainer->strategy != NULL)
         trainer->strategy->free(trainer);
     sgm_registry_free(trainer->registry);
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        sgm__free(trainer->validation[i].name);
-        sgm_iterator_free(trainer->validation[i].iterator);
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        sgm__free(trainer->data.validation[i].name);
+        sgm_iterator_free(trainer->data.validation[i].iterator);
     }
-    for (size_t i = 0; i < trainer->rule_count; i++) {
-        sgm__free(trainer->rules[i].pattern);
-        sgm_initialiser_free(trainer->rules[i].initialiser);
+    for (size_t i = 0; i < trainer->patterns.rule_count; i++) {
+        sgm__free(trainer->patterns.rules[i].pattern);
+        sgm_initialiser_free(trainer->patterns.rules[i].initialiser);
     }
-    for (size_t i = 0; i < trainer->modifier_count; i++) {
-        sgm__free(trainer->modifiers[i].pattern);
-        sgm_modifier_free(trainer->modifiers[i].modifier);
+    for (size_t i = 0; i < trainer->patterns.modifier_count; i++) {
+        sgm__free(trainer->patterns.modifiers[i].pattern);
+        sgm_modifier_free(trainer->patterns.modifiers[i].modifier);
     }
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        sgm__free(trainer->frozen[i]);
-    sgm_iterator_free(trainer->training);
+    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
+        sgm__free(trainer->patterns.frozen[i]);
+    sgm_iterator_free(trainer->data.training);
     sgm_network_free(trainer->network);
     sgm_optimiser_free(trainer->optimiser);
     sgm_session_free(trainer->session);
     sgm_graph_free(trainer->graph);
-    sgm__free(trainer->validation);
-    sgm__free(trainer->rules);
-    sgm__free(trainer->modifiers);
-    sgm__free(trainer->frozen);
-    sgm__free(trainer->observers);
-    sgm__free(trainer->metrics);
+    sgm__free(trainer->data.validation);
+    sgm__free(trainer->patterns.rules);
+    sgm__free(trainer->patterns.modifiers);
+    sgm__free(trainer->patterns.frozen);
+    sgm__free(trainer->observers.items);
+    sgm__free(trainer->data.metrics);
     sgm__trainer_free_passes(trainer);
     sgm__trainer_free_results(trainer);
-    sgm__free(trainer->trained);
-    sgm__free(trainer->programs);
-    sgm__free(trainer->stale);
+    sgm__free(trainer->recorded.trained);
+    sgm__free(trainer->recorded.programs);
+    sgm__free(trainer->recorded.stale);
     sgm__layer_times_free(trainer->times);
     sgm__free(trainer->ending.by);
-    sgm__free(trainer->ended_by);
+    sgm__free(trainer->progress.ended_by);
     sgm__turn_lock_destroy(&trainer->lock);
     sgm__control_destroy(&trainer->control);
     if (trainer->place.release != NULL)
         trainer->place.release(&trainer->place);
     sgm__settings_forget(trainer);
     sgm__changes_forget(trainer);
-    sgm__change_record_free(trainer->changes);
+    sgm__change_record_free(trainer->journal.changes);
     sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);
@@ -150,8 +150,8 @@ static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
 {
     if (iterator == NULL)
         return sgm__trainer_missing("data");
-    sgm_iterator_free(trainer->training);
-    trainer->training = iterator;
+    sgm_iterator_free(trainer->data.training);
+    trainer->data.training = iterator;
     return sgm__trainer_publish_training(trainer);
 }
 
@@ -168,8 +168,8 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
 {
     if (iterator == NULL || name == NULL)
         return sgm__trainer_missing("data, or no name for it");
-    for (size_t i = 0; i < trainer->validation_count; i++)
-        if (strcmp(trainer->validation[i].name, name) == 0)
+    for (size_t i = 0; i < trainer->data.validation_count; i++)
+        if (strcmp(trainer->data.validation[i].name, name) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is data '%s' already; choose another name", name);
     if (sgm__iterator_augments(iterator))
         return sgm_fail(
@@ -177,13 +177,13 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
             "data '%s': its examples would be augmented, and what is measured would not be the data; "
             "leave .augment out",
             name);
-    size_t count = trainer->validation_count + 1;
-    SGM_TRY(sgm__reserve(&trainer->validation, &trainer->validation_capacity, count,
+    size_t count = trainer->data.validation_count + 1;
+    SGM_TRY(sgm__reserve(&trainer->data.validation, &trainer->data.validation_capacity, count,
                          sizeof(sgm__named_iterator)));
-    sgm_named_metrics *metrics = sgm__realloc(trainer->metrics, count * sizeof(sgm_named_metrics));
+    sgm_named_metrics *metrics = sgm__realloc(trainer->data.metrics, count * sizeof(sgm_named_metrics));
     if (metrics == NULL)
         return SGM_ERROR_MEMORY;
-    trainer->metrics = metrics;
+    trainer->data.metrics = metrics;
     char *copy = sgm__strdup(name);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
@@ -193,8 +193,8 @@ static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_itera
         return status;
     }
     metrics[count - 1] = (sgm_named_metrics){.name = copy};
-    trainer->validation[count - 1] = (sgm__named_iterator){copy, iterator};
-    trainer->validation_count = count;
+    trainer->data.validation[count - 1] = (sgm__named_iterator){copy, iterator};
+    trainer->data.validation_count = count;
     return SGM_OK;
 }
 
@@ -232,15 +232,15 @@ static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initia
     if (initialiser == NULL || pattern == NULL)
         return sgm__trainer_missing("initialiser, or no pattern for it");
     SGM_TRY(sgm__pattern_check(pattern));
-    for (size_t i = 0; i < trainer->rule_count; i++)
-        if (strcmp(trainer->rules[i].pattern, pattern) == 0)
+    for (size_t i = 0; i < trainer->patterns.rule_count; i++)
+        if (strcmp(trainer->patterns.rules[i].pattern, pattern) == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "there is an initialiser for '%s' already", pattern);
-    SGM_TRY(sgm__reserve(&trainer->rules, &trainer->rule_capacity, trainer->rule_count + 1,
-                         sizeof(sgm__initialiser_rule)));
+    SGM_TRY(sgm__reserve(&trainer->patterns.rules, &trainer->patterns.rule_capacity,
+                         trainer->patterns.rule_count + 1, sizeof(sgm__initialiser_rule)));
     char *copy = sgm__strdup(pattern);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    trainer->rules[trainer->rule_count++] = (sgm__initialiser_rule){copy, initialiser};
+    trainer->patterns.rules[trainer->patterns.rule_count++] = (sgm__initialiser_rule){copy, initialiser};
     return SGM_OK;
 }
 
@@ -259,12 +259,12 @@ static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_mo
     if (modifier == NULL || pattern == NULL)
         return sgm__trainer_missing("modifier, or no pattern for it");
     SGM_TRY(sgm__pattern_check(pattern));
-    SGM_TRY(sgm__reserve(&trainer->modifiers, &trainer->modifier_capacity, trainer->modifier_count + 1,
-                         sizeof(sgm__modifier_rule)));
+    SGM_TRY(sgm__reserve(&trainer->patterns.modifiers, &trainer->patterns.modifier_capacity,
+                         trainer->patterns.modifier_count + 1, sizeof(sgm__modifier_rule)));
     char *copy = sgm__strdup(pattern);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    trainer->modifiers[trainer->modifier_count++] = (sgm__modifier_rule){copy, modifier};
+    trainer->patterns.modifiers[trainer->patterns.modifier_count++] = (sgm__modifier_rule){copy, modifier};
     sgm__trainer_forget_programs(trainer);
     return SGM_OK;
 }
@@ -282,12 +282,12 @@ sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_m
 static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
 {
     SGM_TRY(sgm__pattern_check(pattern));
-    SGM_TRY(
-        sgm__reserve(&trainer->frozen, &trainer->frozen_capacity, trainer->frozen_count + 1, sizeof(char *)));
+    SGM_TRY(sgm__reserve(&trainer->patterns.frozen, &trainer->patterns.frozen_capacity,
+                         trainer->patterns.frozen_count + 1, sizeof(char *)));
     char *copy = sgm__strdup(pattern);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    trainer->frozen[trainer->frozen_count++] = copy;
+    trainer->patterns.frozen[trainer->patterns.frozen_count++] = copy;
     sgm__trainer_forget_programs(trainer);
     return SGM_OK;
 }
@@ -300,10 +300,10 @@ sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
 
 static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
 {
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (strcmp(trainer->frozen[i], pattern) == 0) {
-            sgm__free(trainer->frozen[i]);
-            trainer->frozen[i] = trainer->frozen[--trainer->frozen_count];
+    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
+        if (strcmp(trainer->patterns.frozen[i], pattern) == 0) {
+            sgm__free(trainer->patterns.frozen[i]);
+            trainer->patterns.frozen[i] = trainer->patterns.frozen[--trainer->patterns.frozen_count];
             sgm__trainer_forget_programs(trainer);
             return SGM_OK;
         }
@@ -322,10 +322,10 @@ static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)
 {
     if (observer.function == NULL)
         return sgm__trainer_missing("function to tell of its progress");
-    SGM_TRY(sgm__reserve(&trainer->observers, &trainer->observer_capacity, trainer->observer_count + 1,
-                         sizeof(sgm__observer)));
-    trainer->observers[trainer->observer_count++] = observer;
-    trainer->next_told = 0;
+    SGM_TRY(sgm__reserve(&trainer->observers.items, &trainer->observers.capacity,
+                         trainer->observers.count + 1, sizeof(sgm__observer)));
+    trainer->observers.items[trainer->observers.count++] = observer;
+    trainer->observers.next_told = 0;
     return SGM_OK;
 }
 

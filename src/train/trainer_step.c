@@ -30,26 +30,27 @@ sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
 {
     sgm__training_position *position = &trainer->position;
     sgm_iterator_state state;
-    SGM_TRY(sgm_iterator_batches(trainer->training, &trainer->batches));
-    if (position->batch > trainer->batches) { /* of other data, whose epoch ends here */
+    SGM_TRY(sgm_iterator_batches(trainer->data.training, &trainer->progress.batches));
+    if (position->batch > trainer->progress.batches) { /* of other data, whose epoch ends here */
         position->batch = 0;
         position->sums = (sgm__metric_sums){0};
     }
-    sgm_iterator_get_state(trainer->training, &state);
+    sgm_iterator_get_state(trainer->data.training, &state);
     if (state.epoch == position->epoch && state.batches == position->batch)
         return SGM_OK;
     state = (sgm_iterator_state){.epoch = position->epoch, .batches = position->batch};
-    return sgm_iterator_set_state(trainer->training, &state);
+    return sgm_iterator_set_state(trainer->data.training, &state);
 }
 
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    bool waits = !sgm__iterator_is_ready(trainer->training); /* a clock costs more than a small minibatch */
+    bool waits =
+        !sgm__iterator_is_ready(trainer->data.training); /* a clock costs more than a small minibatch */
     double start = waits ? sgm__now() : 0;
-    SGM_TRY(sgm_iterator_next(trainer->training, block));
+    SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     if (waits)
-        trainer->waited += sgm__now() - start;
-    trainer->given = *block != NULL ? (*block)->count : 0;
+        trainer->progress.waited += sgm__now() - start;
+    trainer->progress.given = *block != NULL ? (*block)->count : 0;
     return SGM_OK;
 }
 
@@ -58,7 +59,7 @@ sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm__training_position *position = &trainer->position;
-    trainer->rates[position->iteration % SGM__KEPT_RATES] = rate;
+    trainer->progress.rates[position->iteration % SGM__KEPT_RATES] = rate;
     if (trainer->strategy != NULL)
         return trainer->strategy->iterate(trainer, block, rate);
     bool update = sgm__trainer_updates_next(trainer);
@@ -71,7 +72,7 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
     SGM_TRY(sgm__layer_times_run(trainer, program));
     double before = position->sums.loss;
     SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
-    trainer->newest_loss = (position->sums.loss - before) / (double)block->count;
+    trainer->progress.newest_loss = (position->sums.loss - before) / (double)block->count;
     SGM_TRY(sgm__trainer_read_costs(trainer, program));
     position->updates += update;
     position->accumulated = update ? 0 : position->accumulated + 1;
@@ -92,7 +93,8 @@ sgm_status sgm__trainer_check_loss(const sgm_trainer *trainer)
                     "the loss is %s at iteration %lld, in epoch %lld: lower the learning rate (%g now), clip "
                     "gradients, or look for such values in the data%s%s%s",
                     isnan(position->sums.loss) ? "not a number" : "infinite", (long long)position->iteration,
-                    (long long)position->epoch + 1, sgm__trainer_learning_rate(trainer, trainer->batches),
+                    (long long)position->epoch + 1,
+                    sgm__trainer_learning_rate(trainer, trainer->progress.batches),
                     debug ? "" : "; the hook nan_watch, or handler debug:", debug ? "" : handler,
                     debug ? "" : ", names the instruction that it comes from");
 }

@@ -17,8 +17,8 @@ bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
     if (!trainer || begins_with(identifier, "shared") || begins_with(identifier, "training") ||
         identifier[0] == '*')
         return false;
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        char *part = sgm__identifier_part(trainer->validation[i].name);
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        char *part = sgm__identifier_part(trainer->data.validation[i].name);
         bool is_of = part && begins_with(identifier, part);
         sgm__free(part);
         if (is_of)

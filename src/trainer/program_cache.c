@@ -3,8 +3,8 @@
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
 {
-    trainer->rerecording.program = NULL;
-    trainer->program_count = 0; /* they stay in the session, where an equal graph finds them */
+    trainer->recorded.rerecording.program = NULL;
+    trainer->recorded.program_count = 0; /* they stay in the session, where an equal graph finds them */
 }
 
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
@@ -17,9 +17,9 @@ void sgm__trainer_forget_programs(sgm_trainer *trainer)
 sgm__known_program *sgm__trainer_find_program(const sgm_trainer *trainer, sgm__step_purpose purpose,
                                               int64_t batch)
 {
-    for (size_t i = 0; i < trainer->program_count; i++)
-        if (trainer->programs[i].purpose == purpose && trainer->programs[i].batch == batch)
-            return &trainer->programs[i];
+    for (size_t i = 0; i < trainer->recorded.program_count; i++)
+        if (trainer->recorded.programs[i].purpose == purpose && trainer->recorded.programs[i].batch == batch)
+            return &trainer->recorded.programs[i];
     return NULL;
 }
 
@@ -31,8 +31,9 @@ sgm_status sgm__trainer_remember_program(sgm_trainer *trainer, sgm__step_purpose
         known->program = program;
         return SGM_OK;
     }
-    SGM_TRY(sgm__reserve(&trainer->programs, &trainer->program_capacity, trainer->program_count + 1,
-                         sizeof(sgm__known_program)));
-    trainer->programs[trainer->program_count++] = (sgm__known_program){purpose, batch, program};
+    SGM_TRY(sgm__reserve(&trainer->recorded.programs, &trainer->recorded.program_capacity,
+                         trainer->recorded.program_count + 1, sizeof(sgm__known_program)));
+    trainer->recorded.programs[trainer->recorded.program_count++] =
+        (sgm__known_program){purpose, batch, program};
     return SGM_OK;
 }

@@ -141,7 +141,6 @@ struct sgm__checkpoint_place {
     void (*release)(sgm__checkpoint_place *place); /* NULL: nothing to do */
 };
 
-#define SGM__KEPT_RATES 256
 /* Outputs of programs beside the network's, under names that no layer can have. */
 #define SGM__LOSS "trainer.loss"
 #define SGM__CORRECT "trainer.correct"
@@ -156,34 +155,33 @@ typedef struct sgm__cost {
     double newest; /* of the newest minibatch */
 } sgm__cost;
 
-struct sgm_trainer {
-    char *name;
-    sgm__trainer_settings settings;
-    bool unscheduled; /* does not run with its environment */
-    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
-    bool held;        /* by a model, which needs it as long as there is the environment */
-    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
-    char message[1024];
-    sgm_network *network;
-    sgm_optimiser *optimiser;
-    struct sgm__layer_times *times;          /* what steps take; NULL: nobody asked */
-    _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
-    sgm_operator *parallel;                  /* what the strategy shares the work out with */
-    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
-    int32_t worker;     /* of a replica: its number */
+/* What it trains and measures on. */
+typedef struct sgm__trainer_data {
     sgm_iterator *training;
     sgm__named_iterator *validation;
     size_t validation_count, validation_capacity;
+    sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
+} sgm__trainer_data;
+
+/* What is done to parameters whose names match patterns. */
+typedef struct sgm__trainer_patterns {
     sgm__initialiser_rule *rules;
     size_t rule_count, rule_capacity;
     sgm__modifier_rule *modifiers;
     size_t modifier_count, modifier_capacity;
     char **frozen;
     size_t frozen_count, frozen_capacity;
-    sgm__observer *observers;
-    size_t observer_count, observer_capacity;
-    int64_t next_told;          /* the smallest `next` of observers */
-    sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
+} sgm__trainer_patterns;
+
+/* Who is told how it goes. */
+typedef struct sgm__trainer_observers {
+    sgm__observer *items;
+    size_t count, capacity;
+    int64_t next_told; /* the smallest `next` of observers */
+} sgm__trainer_observers;
+
+/* What hooks and passes over data left in the registry, and for the epoch's line. */
+typedef struct sgm__trainer_results {
     sgm__passed *passed;
     size_t passed_count, passed_capacity;
     sgm_score *scores;  /* since the newest epoch's line */
@@ -192,33 +190,41 @@ struct sgm_trainer {
     sgm__left *left;
     size_t left_count, left_capacity;
     pthread_mutex_t left_lock;
-    char first_targets[sizeof((sgm_field *)NULL)->name]; /* field of the first cost, once recorded */
-    sgm_session *session;
-    sgm_graph *graph;        /* recorded into again and again */
-    sgm_recording recording; /* the newest */
+} sgm__trainer_results;
+
+/* What was recorded of the network, and compiled. */
+typedef struct sgm__trainer_recorded {
+    char first_targets[sizeof((sgm_field *)NULL)->name]; /* field of the first cost */
     sgm__trained_parameter *trained;
     size_t trained_count, trained_capacity;
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__rerecording rerecording;
-    sgm__training_position position;
-    sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
+    bool *stale; /* states, in the session's order, that have to be filled anew when recorded */
+    size_t stale_count;
+    sgm__cost **costs; /* one for each layer that is a cost */
+    size_t cost_count, cost_capacity;
+    sgm_option **rows; /* of layers' arguments */
+    size_t row_count, row_capacity;
+} sgm__trainer_recorded;
+
+#define SGM__KEPT_RATES 256
+/* What a run wants, and how it goes. */
+typedef struct sgm__trainer_progress {
     int64_t epochs;         /* wanted by the run, 0: no limit */
     int64_t maximum;        /* iterations, the same */
     int64_t batches;        /* of an epoch, 0: unknown */
-    bool averages_in;       /* parameters and their averages have changed places */
-    sgm__ending ending;
-    char *ended_by; /* the hook, and why, that ends this run; NULL: none */
+    sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
+    char *ended_by;         /* the hook, and why, that ends this run; NULL: none */
     double newest_loss;
-    double waited;                      /* seconds in all that the data took for minibatches to train on */
     int64_t given;                      /* examples of the newest minibatch */
+    double waited;                      /* seconds in all that the data took for minibatches to train on */
     double rates[SGM__KEPT_RATES];      /* learning rates of the newest iterations, by number */
     double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
-    sgm_registry *registry;
-    sgm__hooks *hooks;
-    size_t published;    /* states of the session that the registry shows */
-    sgm__turn_lock lock; /* held during a step */
-    sgm__whereabouts whereabouts;
+} sgm__trainer_progress;
+
+/* Who changed what. */
+typedef struct sgm__trainer_journal {
     const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
     const char *changed_by;             /* who sets values just now */
     struct sgm__change_record *changes; /* in memory; NULL for a worker's replica */
@@ -228,19 +234,57 @@ struct sgm_trainer {
     size_t changed_count, changed_capacity;
     bool restoring; /* changes that a checkpoint brings are no new ones */
     int64_t branch; /* of the run's history: each reset or restore begins another one */
-    bool *stale;    /* states, in the session's order, that have to be filled anew when recorded */
-    size_t stale_count;
+} sgm__trainer_journal;
+
+/* Gradients and updates that are kept because somebody reads them (trainer_gradients.c). */
+typedef struct sgm__trainer_kept {
+    double gradients_until, updates_until; /* when they are kept no more; 0: they are not */
+    double read_for;                       /* seconds for which who reads just now wants them; 0: for good */
+    int64_t from;                          /* updates when keeping them began */
+} sgm__trainer_kept;
+
+struct sgm_trainer {
+    char *name;
+    sgm__trainer_settings settings;
+    bool unscheduled; /* does not run with its environment */
+    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
+    bool held;        /* by a model, which needs it as long as there is the environment */
+    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
+    char message[1024];
+
+    sgm_network *network;
+    sgm_optimiser *optimiser;
+    sgm__trainer_data data;
+    sgm__trainer_patterns patterns;
+    sgm__trainer_observers observers;
+    sgm__hooks *hooks;
+
+    _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
+    sgm_operator *parallel;                  /* what the strategy shares the work out with */
+    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
+    int32_t worker;     /* of a replica: its number */
+
+    sgm_session *session;
+    sgm_graph *graph;        /* recorded into again and again */
+    sgm_recording recording; /* the newest */
+    sgm__trainer_recorded recorded;
+    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
+
+    sgm__training_position position;
+    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
+    bool averages_in;        /* parameters and their averages have changed places */
+    sgm__ending ending;
+    sgm__trainer_progress progress;
+    sgm__trainer_results results;
+
+    sgm_registry *registry;
+    size_t published; /* states of the session that the registry shows */
+    sgm__trainer_kept kept;
+    sgm__trainer_journal journal;
+    sgm__turn_lock lock; /* held during a step */
+    sgm__whereabouts whereabouts;
     sgm__control control;
     sgm__checkpoint_place place; /* guarded by the control's lock */
-    sgm__cost **costs;           /* one for each layer that is a cost */
-    size_t cost_count, cost_capacity;
-    sgm_option **rows; /* of layers' arguments */
-    size_t row_count, row_capacity;
-    double gradients_until,
-        updates_until;       /* when they are kept no more, see trainer_gradients.c; 0: they are not */
-    double read_for;         /* seconds for which who reads just now wants them; 0: for good */
-    int64_t kept_from;       /* updates when keeping them began */
-    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
 };
 
 /* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */

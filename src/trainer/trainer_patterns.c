@@ -29,15 +29,15 @@ sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer)
 {
     if (sgm_network_is_dynamic(trainer->network))
         return SGM_OK;
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->frozen[i]))
-            return fail_unmatched(trainer, "freezing", trainer->frozen[i]);
-    for (size_t i = 0; i < trainer->rule_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->rules[i].pattern))
-            return fail_unmatched(trainer, "the initialiser for", trainer->rules[i].pattern);
-    for (size_t i = 0; i < trainer->modifier_count; i++)
-        if (!sgm__trainer_matches_any(trainer, trainer->modifiers[i].pattern))
-            return fail_unmatched(trainer, "the modifier for", trainer->modifiers[i].pattern);
+    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->patterns.frozen[i]))
+            return fail_unmatched(trainer, "freezing", trainer->patterns.frozen[i]);
+    for (size_t i = 0; i < trainer->patterns.rule_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->patterns.rules[i].pattern))
+            return fail_unmatched(trainer, "the initialiser for", trainer->patterns.rules[i].pattern);
+    for (size_t i = 0; i < trainer->patterns.modifier_count; i++)
+        if (!sgm__trainer_matches_any(trainer, trainer->patterns.modifiers[i].pattern))
+            return fail_unmatched(trainer, "the modifier for", trainer->patterns.modifiers[i].pattern);
     return SGM_OK;
 }
 

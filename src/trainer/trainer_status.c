@@ -29,8 +29,8 @@ sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
 
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
 {
-    for (size_t i = 0; i < trainer->frozen_count; i++)
-        if (sgm__pattern_matches(trainer->frozen[i], parameter))
+    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
+        if (sgm__pattern_matches(trainer->patterns.frozen[i], parameter))
             return true;
     return false;
 }
@@ -60,36 +60,37 @@ double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
     double epoch = (double)position->epoch;
     if (batches > 0)
         epoch += (double)position->batch / (double)batches;
-    return options->learning_rate *
-           sgm_schedule_factor(&options->schedule, epoch, (double)trainer->epochs, position->reductions);
+    return options->learning_rate * sgm_schedule_factor(&options->schedule, epoch,
+                                                        (double)trainer->progress.epochs,
+                                                        position->reductions);
 }
 
 sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator)
 {
     sgm__text known = {0};
     *iterator = NULL;
-    for (size_t i = 0; i < trainer->validation_count && *iterator == NULL; i++) {
-        if (strcmp(trainer->validation[i].name, data) == 0)
-            *iterator = trainer->validation[i].iterator;
-        sgm__text_append(&known, "%s, ", trainer->validation[i].name);
+    for (size_t i = 0; i < trainer->data.validation_count && *iterator == NULL; i++) {
+        if (strcmp(trainer->data.validation[i].name, data) == 0)
+            *iterator = trainer->data.validation[i].iterator;
+        sgm__text_append(&known, "%s, ", trainer->data.validation[i].name);
     }
     if (*iterator == NULL && strcmp(data, "training") == 0)
-        *iterator = trainer->training;
+        *iterator = trainer->data.training;
     sgm_status status = SGM_OK;
-    if (*iterator == NULL && trainer->validation_count == 0 && trainer->training == NULL)
+    if (*iterator == NULL && trainer->data.validation_count == 0 && trainer->data.training == NULL)
         status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", trainer->name);
     else if (*iterator == NULL)
         status = sgm_fail(SGM_ERROR_NOT_FOUND, "the trainer has no data '%s'; it has %s%s", data,
                           known.data != NULL ? known.data : "",
-                          trainer->training != NULL ? "training" : "none for training");
+                          trainer->data.training != NULL ? "training" : "none for training");
     sgm__text_free(&known);
     return status;
 }
 
 void sgm__trainer_parameters_changed(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->passed_count; i++)
-        trainer->passed[i].current = false;
+    for (size_t i = 0; i < trainer->results.passed_count; i++)
+        trainer->results.passed[i].current = false;
 }
 
 /* --- with others who compute --- */

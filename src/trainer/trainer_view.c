@@ -15,10 +15,10 @@ static sgm_shape input_of(const sgm_trainer *trainer)
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
 {
     const sgm_trainer *owner = trainer->owner;
-    bool runs = owner->running_since > 0;
+    bool runs = owner->progress.running_since > 0;
     return (sgm__trainer_view){
         .name = trainer->name,
-        .folder = trainer->folder,
+        .folder = trainer->journal.folder,
         .network = trainer->network,
         .session = trainer->session,
         .handler = trainer->settings.handler,
@@ -26,12 +26,12 @@ sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
         .seed = trainer->settings.seed,
         .epoch = trainer->position.epoch,
         .iteration = trainer->position.iteration,
-        .branch = trainer->branch,
-        .examples = trainer->given,
-        .seconds = owner->running_time + (runs ? sgm__now() - owner->running_since : 0),
-        .waited = owner->waited,
+        .branch = trainer->journal.branch,
+        .examples = trainer->progress.given,
+        .seconds = owner->progress.running_time + (runs ? sgm__now() - owner->progress.running_since : 0),
+        .waited = owner->progress.waited,
         .worker = trainer->worker,
-        .target_field = trainer->first_targets,
+        .target_field = trainer->recorded.first_targets,
         .input = input_of(trainer),
     };
 }
@@ -43,7 +43,7 @@ bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer)
 
 const char *sgm__trainer_data_name(const sgm_trainer *trainer, size_t index)
 {
-    return index < trainer->validation_count ? trainer->validation[index].name : NULL;
+    return index < trainer->data.validation_count ? trainer->data.validation[index].name : NULL;
 }
 
 bool sgm__trainer_is_held(sgm_trainer *trainer)
@@ -53,5 +53,5 @@ bool sgm__trainer_is_held(sgm_trainer *trainer)
 
 void sgm__trainer_read_for(sgm_trainer *trainer, double seconds)
 {
-    trainer->read_for = seconds;
+    trainer->kept.read_for = seconds;
 }

@@ -224,7 +224,23 @@ run 2 train "$examples/iris.yaml" epochs=1 seed=2 epochs=2
 has err "epochs is given twice: 'epochs=1' and 'epochs=2'"
 printf 'network: input(2) + dense(2) + softmax_cross_entropy\ndata: {csv: ragged.csv}\n' >place.yaml
 run 2 train place.yaml
-has err "data.csv: unknown key here; it belongs below 'training'"
+has err "data.csv: unknown key here; 'csv' belongs below 'training'"
+run 2 train "$examples/iris.yaml" optimiser.lr=0.1
+has err "optimiser.lr: unknown key \(did you mean 'learning_rate'\?\)"
+run 2 train "$examples/iris.yaml" lr=0.1
+has err "lr: unknown key here; 'learning_rate' belongs below 'optimiser'"
+run 2 train "$examples/iris.yaml" data.batch_size=8
+has err "data.batch_size: unknown key \(did you mean 'batch'\?\)"
+
+# A table may be packed.
+printf '1,2,0\n3,4,1\n5,6,1\n' | gzip >packed.csv.gz
+run 0 train ragged.yaml epochs=1 data.training.csv=packed.csv.gz name=packed folder=packed
+printf '1,2\n3,4\n' >plain.csv
+gzip -k plain.csv
+run 0 predict packed plain.csv
+cp out plain.out
+run 0 predict packed plain.csv.gz
+same "a packed table gives what it gives unpacked" "$(cat out)" "$(cat plain.out)"
 run 2 train "$examples/iris.yaml" seed=-1
 has err "seed: expected a whole number from 0 to 9e\+18, got '-1'"
 

@@ -60,7 +60,7 @@ TEST(csv_errors_name_the_place)
     check_csv_error("1,a\n\n\n\"2\n\",a\nx,a\n", 1, "line 6, column 0 (from 0): \"x\" is not a number; skip");
     check_csv_error("1,a\nnan,a\n", 1, "line 2, column 0 (from 0): \"nan\" is no finite number");
     check_csv_error("1,a\n1e39,a\n", 1, "\"1e39\" is too large for float32");
-    check_csv_error("1,a\n", 2, "column 2 is asked for, but there are 2");
+    check_csv_error("1,a\n", 2, "a field reads column 2, but the table has 2: columns 0 to 1");
     check_csv_error("1e60,a\n", 0, "too large for float32");
 }
 

@@ -240,7 +240,7 @@ TEST(restoring_keeps_what_it_leaves)
     wave_trainer resumed = make();
     int64_t epochs = (int64_t)number_of(made.trainer, "epoch") + 1;
     CHECK_OK(sgm_trainer_run(resumed.trainer, .epochs = epochs, .folder = folder, .resume = true));
-    CHECK_INT(resumed.trainer->branch, 1);
+    CHECK_INT(resumed.trainer->journal.branch, 1);
     CHECK_INT(lines_with("metrics.jsonl", "\"branch\":0", "epoch"), lines);
     CHECK_INT(lines_with("metrics.jsonl", "\"branch\":1", "epoch"), 11);
     free_wave_trainer(resumed);
@@ -272,7 +272,7 @@ TEST(a_checkpoint_that_cannot_be_taken_changes_nothing)
     CHECK_ERROR(sgm_trainer_restore(made.trainer, "missing"), "there is no checkpoint");
     CHECK_ERROR(sgm_trainer_restore(made.trainer, ""), "needs the name");
     CHECK(same_states(made.trainer, same.trainer));
-    CHECK_INT(made.trainer->branch, 0);
+    CHECK_INT(made.trainer->journal.branch, 0);
     CHECK(!sgm__file_exists(in_folder("before-branch-1.safetensors")));
     CHECK(!sgm__file_exists(in_folder("branches.jsonl")));
     end(&run);
@@ -303,7 +303,7 @@ TEST(idle_and_running_trainers_are_restored_too)
     CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_RUNNING);
     CHECK(number_of(made.trainer, "iteration") >= 9);
     end(&run);
-    CHECK_INT(made.trainer->branch, 2);
+    CHECK_INT(made.trainer->journal.branch, 2);
     CHECK_INT(lines_with("branches.jsonl", "\"from\":null,\"epoch\":0,\"iteration\":0", "\"left\":0"), 1);
     CHECK_INT(lines_with("branches.jsonl", "\"from\":\"nine\",\"epoch\":2,\"iteration\":9", "\"left\":1"), 1);
     free_wave_trainer(made);

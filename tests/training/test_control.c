@@ -170,7 +170,7 @@ TEST(what_there_is_is_listed_with_values)
     CHECK_ANSWER(made.trainer,
                  "{\"command\":\"list\",\"identifier\":\"optimiser.gradients\",\"values\":true}",
                  "\"value\":null,\"text\":\"float32 (6, 8)\"");
-    CHECK(made.trainer->gradients_until == 0); /* that was no reading */
+    CHECK(made.trainer->kept.gradients_until == 0); /* that was no reading */
     CHECK_ANSWER(made.trainer,
                  "{\"command\":\"list\",\"identifier\":\"optimiser.schedule.kind\",\"values\":true}",
                  "\"choices\":[\"constant\",\"step\"");

@@ -324,9 +324,9 @@ static bool listen(void *user, const sgm_training_progress *progress)
     tell(all, progress->training.loss);
     tell(all, progress->training.accuracy);
     tell(all, (double)progress->training.examples);
-    tell(all, all->trainer->newest_loss);
-    for (size_t i = 0; i < all->trainer->cost_count; i++)
-        tell(all, all->trainer->costs[i]->newest);
+    tell(all, all->trainer->progress.newest_loss);
+    for (size_t i = 0; i < all->trainer->recorded.cost_count; i++)
+        tell(all, all->trainer->recorded.costs[i]->newest);
     return true;
 }
 

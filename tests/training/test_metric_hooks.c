@@ -104,7 +104,7 @@ TEST(what_is_loaded_is_measured_anew)
     CHECK_OK(sgm_trainer_save(other.trainer, path));
     CHECK_OK(sgm_trainer_load_parts(made.trainer, path, .parts = SGM_PART_PARAMETERS));
     CHECK_OK(sgm__trainer_pass_for_hooks(made.trainer, f1, "validation", NULL, NULL, false));
-    CHECK_OK(sgm_trainer_evaluate(other.trainer, other.trainer->validation[0].iterator, &measured));
+    CHECK_OK(sgm_trainer_evaluate(other.trainer, other.trainer->data.validation[0].iterator, &measured));
     CHECK_NEAR(number_of(made.trainer, "validation.cost"), measured.loss, 0);
     free_wave_trainer(made);
     free_wave_trainer(other);

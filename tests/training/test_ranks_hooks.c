@@ -85,7 +85,7 @@ static void end(const rank_run *run, int64_t epochs)
     }
     snprintf(name, sizeof name, "end.%d", sgm_operator_rank(run->ranks));
     snprintf(text, sizeof text, "iteration %lld, rate %g", (long long)run->made.trainer->position.iteration,
-             sgm__trainer_learning_rate(run->made.trainer, run->made.trainer->batches));
+             sgm__trainer_learning_rate(run->made.trainer, run->made.trainer->progress.batches));
     CHECK_OK(sgm__file_write_atomic(rank_path(name), text, strlen(text)));
     free_wave_trainer(run->made);
 }

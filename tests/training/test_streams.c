@@ -156,7 +156,7 @@ TEST(mistakes_are_told)
     sgm_env_free(env);
     trainer = trainer_of(NETWORK(4, ", streams=2"), 4, 0.1);
     sgm_content on = sgm_boolean_content(true);
-    CHECK_OK(sgm_iterator_set(trainer->training, "shuffle", &on));
+    CHECK_OK(sgm_iterator_set(trainer->data.training, "shuffle", &on));
     CHECK_ERROR(sgm_trainer_run(trainer, .epochs = 1), "the training data are shuffled");
     sgm_env_free(env);
 }

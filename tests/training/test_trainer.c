@@ -394,7 +394,7 @@ TEST(evaluating_the_training_data_in_between_does_not_change_training)
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 3));
     CHECK_OK(sgm_trainer_run(asked.trainer, .iterations = 3));
     sgm_metrics metrics;
-    CHECK_OK(sgm_trainer_evaluate(asked.trainer, asked.trainer->training, &metrics));
+    CHECK_OK(sgm_trainer_evaluate(asked.trainer, asked.trainer->data.training, &metrics));
     CHECK_OK(sgm_trainer_run(plain.trainer, .epochs = 2));
     CHECK_OK(sgm_trainer_run(asked.trainer, .epochs = 2));
     check_same_bytes(plain.trainer, asked.trainer, "1-dense.weights");

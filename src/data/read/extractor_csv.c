@@ -177,8 +177,10 @@ static sgm_status append(const csv_extractor *self, const sgm_examples *examples
                         "%s: expected text, but the reader gives arrays; use sgm_array_extractor",
                         sgm_reader_name(self->chunks.reader));
     if (self->last_column >= examples->columns)
-        return sgm_fail(SGM_ERROR_FORMAT, "%s: column %d is asked for, but there are %d (the first is 0)",
-                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)examples->columns);
+        return sgm_fail(SGM_ERROR_FORMAT,
+                        "%s: a field reads column %d, but the table has %d: columns 0 to %d",
+                        sgm_reader_name(self->chunks.reader), (int)self->last_column, (int)examples->columns,
+                        (int)examples->columns - 1);
     SGM_TRY(sgm__builder_reserve(builder, examples->count));
     int32_t done[SGM_MAX_FIELDS] = {0};
     for (size_t i = 0; i < self->group_count; i++) {

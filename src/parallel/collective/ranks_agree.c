@@ -175,8 +175,8 @@ sgm_status sgm__ranks_leave(sgm_trainer *trainer)
 
 void sgm__ranks_end(sgm_trainer *trainer)
 {
-    if (sgm__trainer_ranks(trainer) != NULL && trainer->training != NULL)
-        sgm__iterator_set_part(trainer->training, 0, 1);
+    if (sgm__trainer_ranks(trainer) != NULL && trainer->data.training != NULL)
+        sgm__iterator_set_part(trainer->data.training, 0, 1);
 }
 
 /* --- meetings --- */

@@ -176,9 +176,9 @@ static sgm_status give_validation(given_values *given, const sgm__ranks *ranks)
     int64_t blocks, examples, compared;
     uint64_t hash = 1;
     char text[TEXT];
-    give_number(given, "validation data", (int64_t)trainer->validation_count);
-    for (size_t i = 0; i < trainer->validation_count; i++) {
-        sgm_dataset *dataset = sgm_iterator_dataset(trainer->validation[i].iterator);
+    give_number(given, "validation data", (int64_t)trainer->data.validation_count);
+    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+        sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.validation[i].iterator);
         SGM_TRY(count_examples(dataset, &blocks, &examples));
         hash = sgm__hash(&examples, sizeof examples, hash);
         SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
@@ -192,16 +192,17 @@ static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
     int64_t batches, blocks, examples;
-    SGM_TRY(sgm_iterator_batches(trainer->training, &batches));
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->training);
+    SGM_TRY(sgm_iterator_batches(trainer->data.training, &batches));
+    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
     SGM_TRY(count_examples(dataset, &blocks, &examples));
     give_number(given, "examples of the training data", examples);
     SGM_TRY(give_content(given, ranks, dataset, blocks));
     give_number(given, "minibatches of an epoch", batches);
-    give_number(given, "examples of a minibatch", sgm__iterator_size(trainer->training));
-    give_number(given, "seed of the training data's order", (int64_t)sgm__iterator_seed(trainer->training));
-    give_number(given, "shuffle", sgm__iterator_shuffles(trainer->training));
-    give_number(given, "augment", sgm__iterator_augments(trainer->training));
+    give_number(given, "examples of a minibatch", sgm__iterator_size(trainer->data.training));
+    give_number(given, "seed of the training data's order",
+                (int64_t)sgm__iterator_seed(trainer->data.training));
+    give_number(given, "shuffle", sgm__iterator_shuffles(trainer->data.training));
+    give_number(given, "augment", sgm__iterator_augments(trainer->data.training));
     return give_validation(given, ranks);
 }
 
@@ -209,8 +210,8 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const sgm_operator *parallel = trainer->parallel;
-    give_number(given, "epochs", trainer->epochs);
-    give_number(given, "iterations", trainer->maximum);
+    give_number(given, "epochs", trainer->progress.epochs);
+    give_number(given, "iterations", trainer->progress.maximum);
     give_number(given, "operator.every", parallel->every);
     give_number(given, "operator.check_every", ranks->options.check_every);
     give_number(given, "operator.bucket", ranks->options.bucket_bytes);

@@ -36,7 +36,8 @@ bool sgm__ranks_divide(sgm_trainer *trainer)
     if (ranks == NULL)
         return false;
     bool sharded = sgm__ranks_sharded(ranks); /* then it was recorded so already */
-    bool looked_at = trainer->gradients_until > 0 || trainer->updates_until > 0; /* those of all, here */
+    bool looked_at =
+        trainer->kept.gradients_until > 0 || trainer->kept.updates_until > 0; /* those of all, here */
     ranks->divides = ranks->node != NULL && ranks->count > 1 && (sharded || is_divisible(trainer));
     return ranks->divides && !sharded && !looked_at;
 }
@@ -45,8 +46,8 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     SGM_TRY(sgm__ranks_find_places(ranks));
-    for (size_t i = 0; i < trainer->trained_count; i++)
-        trainer->trained[i].elsewhere = ranks->places[i].owner != ranks->rank;
+    for (size_t i = 0; i < trainer->recorded.trained_count; i++)
+        trainer->recorded.trained[i].elsewhere = ranks->places[i].owner != ranks->rank;
     return SGM_OK;
 }
 

@@ -27,15 +27,15 @@ static sgm_status check_divisible(const sgm_trainer *trainer)
 
 static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, sgm__rank_place *places)
 {
-    size_t count = trainer->trained_count;
+    size_t count = trainer->recorded.trained_count;
     for (size_t i = 0; i < count; i++) {
-        sgm_type type = sgm_value_type(trainer->graph, trainer->trained[i].value);
-        places[i].name = trainer->trained[i].name;
+        sgm_type type = sgm_value_type(trainer->graph, trainer->recorded.trained[i].value);
+        places[i].name = trainer->recorded.trained[i].name;
         places[i].bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
     }
     SGM_TRY(sgm__ranks_find_owners(ranks, places, count));
     for (size_t i = 0; i < count; i++)
-        trainer->trained[i].elsewhere = places[i].owner != ranks->rank;
+        trainer->recorded.trained[i].elsewhere = places[i].owner != ranks->rank;
     return SGM_OK;
 }
 
@@ -45,7 +45,7 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
     if (!sgm__ranks_sharded(ranks))
         return SGM_OK;
     SGM_TRY(check_divisible(trainer));
-    sgm__rank_place *places = sgm__calloc(trainer->trained_count, sizeof *places);
+    sgm__rank_place *places = sgm__calloc(trainer->recorded.trained_count, sizeof *places);
     sgm_status status = places != NULL ? mark(ranks, trainer, places) : SGM_ERROR_MEMORY;
     sgm__free(places);
     return status == SGM_OK ? sgm__ranks_find_slots(trainer) : status;

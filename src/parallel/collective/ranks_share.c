@@ -12,7 +12,7 @@ void sgm__ranks_take_part(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks != NULL && trainer->parallel->merges_gradients)
-        sgm__iterator_set_part(trainer->training, ranks->rank, ranks->count);
+        sgm__iterator_set_part(trainer->data.training, ranks->rank, ranks->count);
 }
 
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
@@ -20,7 +20,7 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     sgm__given_part given;
-    sgm__iterator_given(trainer->training, block, &given);
+    sgm__iterator_given(trainer->data.training, block, &given);
     int64_t begin = given.whole * ranks->rank / ranks->count;
     int64_t end = given.whole * (ranks->rank + 1) / ranks->count;
     *whole = given.whole;
@@ -88,7 +88,7 @@ sgm_status sgm__ranks_put_states(sgm__ranks *ranks, double share)
 
 sgm_status sgm__ranks_get_states(sgm__ranks *ranks)
 {
-    size_t at = SHARED + ranks->trainer->cost_count;
+    size_t at = SHARED + ranks->trainer->recorded.cost_count;
     return for_others(ranks, get_state, &at, 0);
 }
 
@@ -96,7 +96,7 @@ sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const sgm__training_position *first = &trainer->parallel->workers[0].replica->position;
-    size_t count = SHARED + trainer->cost_count;
+    size_t count = SHARED + trainer->recorded.cost_count;
     SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
     ranks->shared[LOSS] = own->loss;
     ranks->shared[CORRECT] = own->correct;
@@ -107,8 +107,9 @@ sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
     ranks->shared[UPDATES] = ranks->rank == 0 ? (double)first->updates : 0;
     ranks->shared[ACCUMULATED] = ranks->rank == 0 ? (double)first->accumulated : 0;
     sgm__ranks_put_sign(ranks, &ranks->shared[SIGNS]);
-    for (size_t i = 0; i < trainer->cost_count; i++)
-        ranks->shared[SHARED + i] = own->examples > 0 ? trainer->costs[i]->newest * (double)own->examples : 0;
+    for (size_t i = 0; i < trainer->recorded.cost_count; i++)
+        ranks->shared[SHARED + i] =
+            own->examples > 0 ? trainer->recorded.costs[i]->newest * (double)own->examples : 0;
     ranks->shared_count = count;
     return SGM_OK;
 }
@@ -123,8 +124,8 @@ sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
                                .has_accuracy = shared[HAS_ACCURACY] > 0};
     ranks->someone_stops = shared[STOPS] > 0;
     ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
-    for (size_t i = 0; i < trainer->cost_count; i++)
-        trainer->costs[i]->newest = shared[SHARED + i] / shared[EXAMPLES];
+    for (size_t i = 0; i < trainer->recorded.cost_count; i++)
+        trainer->recorded.costs[i]->newest = shared[SHARED + i] / shared[EXAMPLES];
     return sgm__ranks_check_signs(ranks, &shared[SIGNS]);
 }
 

@@ -10,8 +10,8 @@ static sgm_status record_elsewhere(const sgm_trainer *trainer, sgm_graph *graph,
                                    sgm__trained_parameter *parameters, sgm_value *gradients)
 {
     size_t count = 0;
-    for (size_t i = 0; i < trainer->trained_count; i++) {
-        const sgm__trained_parameter *trained = &trainer->trained[i];
+    for (size_t i = 0; i < trainer->recorded.trained_count; i++) {
+        const sgm__trained_parameter *trained = &trainer->recorded.trained[i];
         sgm_type type = sgm_value_type(trainer->graph, trained->value);
         if (!trained->elsewhere)
             continue;
@@ -55,7 +55,7 @@ static sgm_status note_slots(sgm__ranks *ranks, const sgm_graph *graph)
 
 sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer)
 {
-    size_t count = trainer->trained_count;
+    size_t count = trainer->recorded.trained_count;
     sgm_graph *graph = sgm_graph_create();
     sgm__trained_parameter *parameters = sgm__calloc(count, sizeof *parameters);
     sgm_value *gradients = sgm__calloc(count, sizeof *gradients);
