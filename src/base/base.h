@@ -1,4 +1,10 @@
-/* Floor 0: what every part stands on. Internal. */
+/* Declares what every other folder of the library stands on: errors, memory, text, random numbers, files,
+ * tasks and the log.
+ *
+ * The folder src/base includes no header of another folder of src, only public ones of include/sigma. Each
+ * section below names the file that implements it. Parts that only few files need have headers of their own:
+ * base/clock.h (timed waits), base/turn_lock.h (the trainer's lock), base/name_index.h (hash tables),
+ * base/plugin.h (libraries loaded at run time). Internal. */
 #ifndef SGM_BASE_BASE_H
 #define SGM_BASE_BASE_H
 
@@ -11,16 +17,19 @@
 #include <string.h>
 
 /* --- errors (error.c) --- */
-/* sgm_fail() sets the thread's error. sgm__fail_memory() does so without allocating. */
+/* sgm_fail sets the thread's error. sgm__fail_memory does so without allocating. */
 sgm_status sgm__fail_memory(size_t size);
-/* Puts "where: " before the newest message, so that outer layers can name the object; returns the status. */
+/* Puts "where: " before the newest message, so that an outer layer can name the object (a file, a layer, a
+ * trainer) that an inner one knows nothing of. Returns the status of that failure, unchanged. */
 sgm_status sgm__fail_within(const char *format, ...) SGM_PRINTF(1, 2);
-/* The newest failure is about an example of a minibatch, from 0: outer layers, which know where minibatches
- * come from, can name it. Kept by sgm__fail_within; -1: about none, or none was named. */
+/* Notes that the newest failure is about one example of a minibatch (counted from 0): an outer layer, which
+ * knows the dataset that the minibatch came from, can then name the example. sgm__fail_within keeps the
+ * number, any other failure resets it to -1, which means that no example was named. */
 sgm_status sgm__fail_example(int64_t example);
 int64_t sgm__failed_example(void);
-/* What fails returns no SGM_OK. The compiler and the analyser would have to look into another file for that.
- */
+/* Tells the compiler and the static analyser that a failing function never returns SGM_OK, which they cannot
+ * see across files. Without it they follow paths such as "failed, but returned SGM_OK" and warn about values
+ * that are not set there. The four macros below wrap each function of this kind. */
 static inline sgm_status sgm__failed(sgm_status status)
 {
     if (status == SGM_OK)
@@ -31,19 +40,23 @@ static inline sgm_status sgm__failed(sgm_status status)
 #define sgm__fail_memory(size) sgm__failed(sgm__fail_memory(size))
 #define sgm__fail_within(...) sgm__failed(sgm__fail_within(__VA_ARGS__))
 #define sgm__fail_example(example) sgm__failed(sgm__fail_example(example))
-/* The status of a call that gave NULL. */
+/* The status to return after a call that gave NULL. SGM_ERROR_STATE covers a call that returned NULL without
+ * reporting a failure. */
 static inline sgm_status sgm__last_failure(void)
 {
     sgm_status status = sgm_last_status();
     return status != SGM_OK ? status : SGM_ERROR_STATE;
 }
-/* For an argument that is NULL: that of the failed call which should have made it, else `message`. */
+/* For an argument that is NULL: usually a constructor failed before and its NULL was passed on, so that
+ * constructor's failure is reported; only without one is the argument itself the mistake, and `message` says
+ * so. */
 static inline sgm_status sgm__fail_null(const char *message)
 {
     sgm_status status = sgm_last_status();
     return status != SGM_OK ? status : sgm_fail(SGM_ERROR_ARGUMENT, "%s", message);
 }
-/* Returns from the caller with the status of a call that failed. */
+/* Returns from the calling function with the status of `call` if it failed. The caller must own nothing that
+ * needs freeing at that point. */
 #define SGM_TRY(call)                                                                                        \
     do {                                                                                                     \
         sgm_status sgm_try_status = (call);                                                                  \
@@ -52,8 +65,9 @@ static inline sgm_status sgm__fail_null(const char *message)
     } while (0)
 
 /* --- options (options.c) --- */
-/* Copies a caller's options, whose first member is struct_size, into `own` of `size` bytes. What an older
- * struct does not have is zero; `given` NULL: all is. */
+/* Copies a caller's options, whose first member is struct_size, into `own` of `size` bytes. Members that an
+ * older and therefore shorter struct lacks become zero, which means the default; with `given` NULL all
+ * members do. `what` begins the message of a failure. */
 sgm_status sgm__options_read(void *own, size_t size, const void *given, const char *what);
 
 /* --- memory (memory.c): every allocation of the library goes through these; failures set the error --- */
@@ -65,12 +79,15 @@ void *sgm__alloc_aligned(size_t size); /* 64-byte aligned; free with sgm__free_a
 void sgm__free_aligned(void *memory);
 char *sgm__strdup(const char *text); /* NULL in, NULL out (without an error) */
 char *sgm__strndup(const char *text, size_t length);
-/* Grows `*items` so that it holds `needed` entries of `size` bytes; `*capacity` is kept up to date. */
+/* Grows the array at `*items` until it holds `needed` entries of `size` bytes each. `items` is the address of
+ * a typed pointer, passed as void *; `*capacity` is kept up to date and counts entries. */
 sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size);
 bool sgm__mul_overflows(size_t a, size_t b, size_t *product);
 bool sgm__add_overflows(size_t a, size_t b, size_t *sum);
 
 /* --- strings (text.c) --- */
+/* A string that grows; zeroed, it is empty. A failure is kept in `failed`, so that a caller appends freely
+ * and checks once at the end (usually by way of sgm__text_take). */
 typedef struct sgm__text {
     char *data; /* always terminated once anything was appended */
     size_t length, capacity;
@@ -81,38 +98,46 @@ void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments) S
 void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
 char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
 void sgm__text_free(sgm__text *text);
-/* The words between spaces, tabs and line ends, NULL behind the last; one block for sgm__free. `count` and
- * `text` may be NULL. */
+/* Splits at spaces, tabs and line ends. The list ends in NULL; list and words are one block, freed with
+ * sgm__free. `text` NULL has no words; `count` may be NULL. */
 char **sgm__words(const char *text, size_t *count);
 char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
-/* Bytes of the UTF-8 sequence of a character from U+0080 on at `text`, which ends in a 0 byte; 0: none. */
+/* Number of bytes (2 to 4) of the UTF-8 sequence of a character from U+0080 on at the beginning of `text`; 0
+ * if there is no valid one. `text` ends in a 0 byte, which also stops the check of a sequence that is cut
+ * off. */
 size_t sgm__utf8_length(const unsigned char *text);
-/* Names of files and cells of tables stand in messages, and may steer a terminal: what is no UTF-8 and what
- * controls (line ends and tabs apart) becomes '?', in place. Returns `text`. */
+/* Replaces bytes that are not valid UTF-8, and control characters other than line ends and tabs, by '?' in
+ * place; returns `text`. Names of files and cells of tables are quoted in messages: without this, a crafted
+ * name could move the cursor or retitle the terminal. */
 char *sgm__make_printable(char *text);
-/* Strict numbers, independent of the locale: the whole of `text` (spaces around allowed) must be one number.
- */
+/* Strict numbers, independent of the locale: the whole of `text` must be one number, with spaces around it
+ * allowed. Returns false and leaves `*value` alone otherwise. */
 bool sgm__parse_double(const char *text, double *value);
 bool sgm__parse_int64(const char *text, int64_t *value);
-/* The shortest decimal that reads back as `number`, whatever the locale; 32 bytes are enough. Returns the
- * buffer. */
+/* Writes the shortest decimal that reads back as exactly `number`, independent of the locale: at most 17
+ * significant digits; 32 bytes are enough. Returns `buffer`. */
 char *sgm__number_text(double number, char *buffer, size_t size);
-/* float_text.c: the shortest that reads back as the same float32, in at most 9 digits; returns `buffer`. */
-#define SGM__FLOAT_TEXT 32 /* bytes that do */
+/* float_text.c: the shortest decimal that reads back as the same float32, with at most 9 digits; returns
+ * `buffer`. */
+#define SGM__FLOAT_TEXT 32 /* bytes that are always enough */
 char *sgm__float_text(float number, char *buffer, size_t size);
-/* The nearest of `names` (count entries) to `name` by edit distance, NULL when none is near: "did you mean".
- */
+/* The nearest of `names` (count entries) to `name` by edit distance, for "did you mean"; NULL when none is
+ * near enough to be a sensible guess. */
 const char *sgm__nearest(const char *name, const char *const *names, size_t count);
 /* The text of an errno value; any thread. */
 const char *sgm__errno_text(int error);
 
 /* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
  * counter) gives the same numbers in any order and on any device --- */
+/* The block function: four 32-bit words out of key `seed` and the 128-bit counter made of (`stream`,
+ * `counter`). */
 void sgm__philox(uint64_t seed, uint64_t stream, uint64_t counter, uint32_t out[4]);
+/* A generator over the block function. Its five members are the whole state, which checkpoints save: a
+ * restored generator goes on with the very next word. */
 typedef struct sgm__random {
-    uint64_t seed, stream, counter; /* the whole state: saved in checkpoints */
-    uint32_t buffer[4];
-    uint32_t left;
+    uint64_t seed, stream, counter; /* counter: number of blocks taken */
+    uint32_t buffer[4];             /* the newest block */
+    uint32_t left;                  /* words of the block that were not given out, from its end */
 } sgm__random;
 sgm__random sgm__random_make(uint64_t seed, uint64_t stream);
 uint32_t sgm__random_uint32(sgm__random *random);
@@ -126,31 +151,34 @@ uint64_t sgm__hash_text(const char *text);
 double sgm__now(void);           /* monotonic seconds */
 int32_t sgm__processors(void);   /* that this process may use; at least 1 */
 uint64_t sgm__memory_size(void); /* bytes that the computer has; UINT64_MAX: it does not say */
-/* file_open.c: opens an ordinary file to read it, the one way to do so for a path of the user's: what could
- * make the caller wait (a named pipe, a socket, a device) and folders are errors; *file is -1 then. What the
- * process was given open is taken as it is: /dev/stdin, /dev/fd/N. */
+/* file_open.c: opens an ordinary file for reading; the one way to open a path that the user gave. Folders are
+ * errors, and so is whatever could make the caller wait for ever (a named pipe, a socket, a device); *file is
+ * -1 then. A path to what the process was given open (/dev/stdin, /dev/fd/N) is taken whatever it is. */
 sgm_status sgm__file_open(const char *path, int *file);
-/* The same for fread(); NULL on failure. */
+/* As sgm__file_open, as a stream for fread; NULL on failure. */
 FILE *sgm__file_open_stream(const char *path);
 /* Reads a whole file of at most `limit` bytes; *data ends in an extra 0 byte, free with sgm__free. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length);
-/* Writes through `path`.tmp, fsync, rename, fsync of the folder; straight to a device or a pipe. */
+/* Writes through `path`.tmp, fsync, rename and fsync of the folder, so that a reader or a crash sees the old
+ * file or the new one, never a part. Devices and pipes are written to directly. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length);
-/* Renames `with`, which is whole and synchronised, and syncs the folder; when that fails, `with` is removed.
- */
+/* Renames `with`, which must be complete and synchronised, to `path`, and syncs the folder. When the rename
+ * fails, `with` is removed. */
 sgm_status sgm__file_replace(const char *path, const char *with);
 sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);
 
 /* --- tasks (task.c) --- */
-/* As sgm_task_watch, but not told of progress, which sgm_tasks gives to who asks: a task that nobody else
- * watches goes on without looking at the clock. */
+/* As sgm_task_watch, but the function is called only when a task begins and ends, not for progress: a task
+ * that has only such watchers does not even look at the clock when it counts. The progress itself can still
+ * be read through sgm_tasks. */
 sgm_status sgm__task_watch_ends(sgm_task_function function, void *user);
 
 /* --- logging (log.c) --- */
 #define sgm__log(...) sgm_log_message(__VA_ARGS__)
 void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments);
-/* For those who draw a line without an end on the terminal: a message clears it first. */
+/* Says whether the terminal shows a line that has no line end (a progress bar): the log then clears that line
+ * before it writes a message. */
 void sgm__log_line_is_open(bool open);
 
 #endif

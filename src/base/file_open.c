@@ -1,4 +1,10 @@
-/* Opening files to read them. */
+/* Opens files for reading, and never waits while opening.
+ *
+ * All paths that come from a user or a data set go through sgm__file_open: readers (src/data/read), bundles
+ * (src/persistence), configurations. Opening a named pipe with open(2) blocks until somebody opens its other
+ * end, which may never happen; O_NONBLOCK avoids that, and fstat then tells what was opened. Checking the
+ * path before opening would leave a gap in which the file can be exchanged. Reading whole files and writing
+ * is in system.c. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -6,8 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* A pipe with a name would be waited for until somebody writes to it, maybe for ever. What a process is given
- * as /dev/fd/N, /dev/stdin or /proc/.../fd/N has somebody at its other end. */
+/* Tells whether the path stands for a descriptor that the process inherited (a shell's `<(command)` gives
+ * /dev/fd/N). A pipe is welcome there: the shell has connected its other end, so that reading it ends. */
 static bool is_given(const char *path)
 {
     return strncmp(path, "/dev/fd/", 8) == 0 || strcmp(path, "/dev/stdin") == 0 ||
@@ -22,13 +28,16 @@ static const char *kind_of(mode_t mode)
                             : "a device";
 }
 
-/* Reads wait again: O_NONBLOCK is for opening only. */
+/* Takes O_NONBLOCK away again once the file is open, so that reads wait for data as usual. */
 static bool waits(int file)
 {
     int flags = fcntl(file, F_GETFL);
     return flags >= 0 && fcntl(file, F_SETFL, flags & ~O_NONBLOCK) == 0;
 }
 
+/* Reports ENXIO on its own: open(2) answers so for a socket, and for a device without a driver, and its usual
+ * text ("no such device or address") would send a user in the wrong direction. O_NOCTTY: opening a terminal
+ * must not make it the process's controlling one. */
 sgm_status sgm__file_open(const char *path, int *file)
 {
     struct stat about;

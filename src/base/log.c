@@ -1,4 +1,10 @@
-/* The one way out for messages: to every sink whose level they reach. */
+/* The logger: takes messages from any thread and passes each to every sink whose level it reaches.
+ *
+ * A sink is a struct of functions (log_sink.h): stderr or a function of the program, which this file has, or
+ * a file, in log_file.c. The list of sinks, and every call of a sink, is guarded by one mutex, so that no two
+ * messages mix. `minimum_level` repeats the lowest level of all sinks as an atomic number: a message that no
+ * sink wants costs one comparison and takes no lock. Logging needs no memory, so that running out of memory
+ * can be logged. The list always ends in default_sink, which is never freed. */
 #include "base/log_sink.h"
 
 #include <stdatomic.h>
@@ -39,6 +45,9 @@ sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level)
 
 /* --- lines --- */
 
+/* Every sink writes its own beginning of the line (time, level) and calls this for the rest. A line break
+ * inside a message gets four spaces behind it, so that every line of a log file that begins with a date
+ * begins a message. */
 size_t sgm__log_end_line(char *line, size_t length, const sgm__log_entry *entry)
 {
     const size_t maximum = SGM__LOG_LINE - 6; /* a line break with its spaces, or the end */
@@ -72,6 +81,8 @@ static bool wants_colour(void)
     return (none == NULL || none[0] == '\0') && (kind == NULL || strcmp(kind, "dumb") != 0);
 }
 
+/* Erases an unfinished line (a progress bar) first: carriage return, then "clear to the end of the line". The
+ * parts of the line are one fwrite, as other processes may write to the same terminal. */
 static void write_to_stderr(sgm_log_sink *self, const sgm__log_entry *entry)
 {
     static const char *const colours[] = {"\033[2m", "\033[32m", "\033[33m", "\033[1;31m"};
@@ -90,6 +101,8 @@ static void write_to_stderr(sgm_log_sink *self, const sgm__log_entry *entry)
 
 /* --- functions --- */
 
+/* A sink that calls a function of the program. The default sink is one too, whose function is NULL while it
+ * writes to stderr. */
 typedef struct function_sink {
     sgm_log_sink base;
     sgm_log_function function;
@@ -112,8 +125,11 @@ static void free_sink(sgm_log_sink *sink)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static function_sink default_sink = {.base = {.minimum = SGM_LOG_WARNING, .write = write_to_stderr}};
 static sgm_log_sink *sinks = &default_sink.base;
-static atomic_int minimum_level;
-/* Set while this thread calls sinks: what they make the library log is dropped, and the lock is held. */
+static atomic_int
+    minimum_level; /* the lowest level that a sink takes; guarded by `mutex` for writing, read without it */
+/* Set while this thread calls sinks, and thereby holds `mutex`. Messages that a sink's function logs
+ * meanwhile are dropped (else a failing sink would log about its failure for ever), and lock_sinks does not
+ * lock again, so that a sink's function may add, change and end sinks. */
 static _Thread_local bool logging;
 
 static void lock_sinks(void)
@@ -151,7 +167,8 @@ static void write_to_all(const sgm__log_entry *entry)
             sink->write(sink, entry);
 }
 
-/* A sink may have got into trouble; it says so only once, so this ends. */
+/* Passes on what sinks could not do (such as a full disk) as a warning to all sinks, the one in trouble
+ * included. A sink reports each kind of trouble only once, so this ends. */
 static void tell_troubles(const sgm__log_entry *entry)
 {
     for (sgm_log_sink *sink = sinks; sink != NULL; sink = sink->next) {
@@ -164,6 +181,8 @@ static void tell_troubles(const sgm__log_entry *entry)
     }
 }
 
+/* Unlinks and closes the sinks that have ended. Called only when no loop over the list is under way, since a
+ * sink's function may end any sink, its own included, amid write_to_all. */
 static void remove_ended(void)
 {
     for (sgm_log_sink **place = &sinks; *place != NULL;) {
@@ -205,6 +224,8 @@ static void after_fork(void)
     unlock_sinks();
 }
 
+/* The sink lies in static memory: this runs at the first message, which may be about memory that has run out,
+ * and the program's allocator may not be set at all. */
 static void open_users_file(const char *path)
 {
     static max_align_t memory[(SGM__LOG_FILE_ROOM + sizeof(max_align_t) - 1) / sizeof(max_align_t)];
@@ -219,6 +240,9 @@ static void open_users_file(const char *path)
     deliver(SGM_LOG_WARNING, "log", message);
 }
 
+/* Called once, before the first use of the logger. The handlers around fork take the lock in the parent and
+ * give it back in both processes: a child that was forked while another thread logged would otherwise inherit
+ * a mutex that nobody unlocks. */
 static void configure(void)
 {
     const char *level = getenv("SIGMA_LOG"), *path = getenv("SIGMA_LOG_FILE");
@@ -237,6 +261,8 @@ static void configure(void)
 
 /* --- for everyone --- */
 
+/* Neither touches the thread's newest error nor needs memory: messages are logged amid the handling of
+ * failures. */
 void sgm__vlog(sgm_log_level level, const char *source, const char *format, va_list arguments)
 {
     if (logging || level < SGM_LOG_DEBUG || level >= SGM_LOG_NONE)
@@ -261,6 +287,7 @@ void sgm_log_message(sgm_log_level level, const char *source, const char *format
     va_end(arguments);
 }
 
+/* Changes the default sink in place: it stays at the end of the list, whatever it does. */
 void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
@@ -336,6 +363,9 @@ void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum)
     unlock_sinks();
 }
 
+/* A sink that ends while this thread is inside a sink's function is only marked: deliver() removes it after
+ * its loop. From any other thread the sink is closed before this returns, because the lock waits for a
+ * delivery that is under way. */
 void sgm_log_end(sgm_log_sink *sink)
 {
     if (sink == NULL || sink->close == NULL)

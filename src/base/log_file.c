@@ -1,8 +1,11 @@
-/* Messages into a file, which is rotated when it gets large: PATH becomes PATH.1, that PATH.2, and so on.
+/* The log's sink for files, with rotation: PATH is renamed to PATH.1 when it gets large, PATH.1 to PATH.2,
+ * and so on.
  *
- * A line is written under a lock on the file (flock), after a look whether the file still has its name: so
- * processes that share it neither lose nor mix lines, and only who holds the lock of the file that has the
- * name rotates. */
+ * log.c calls write_to_file under its lock, so one thread at a time is here; other processes may write to the
+ * same file. A line is therefore written under a lock on the file itself (flock), after a check that the open
+ * file is still the one with the name (same device and inode): processes that share a log neither lose nor
+ * mix lines, and only the process that holds the lock of the named file rotates it. Nothing here needs memory
+ * beyond the sink. Failures are told to the other sinks by way of `trouble`, once for each kind. */
 #include "base/log_sink.h"
 
 #include <errno.h>
@@ -12,21 +15,25 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define DEFAULT_BYTES 15000000
-#define DEFAULT_FILES 5
+#define DEFAULT_BYTES 15000000 /* of a file before it is rotated */
+#define DEFAULT_FILES 5        /* rotated files that are kept */
+/* to get hold of a file that other processes keep rotating; afterwards the message is given up */
 #define MAXIMUM_ATTEMPTS 100 /* to get hold of a file that others rotate all the time */
 
 typedef struct file_sink {
     sgm_log_sink base;
-    int64_t bytes; /* -1: never rotated */
-    int64_t grown; /* not rotated below this size, since that failed at a smaller one */
-    int files, descriptor;
-    pid_t process; /* that opened it: a lock is shared with the parent otherwise */
+    int64_t bytes;         /* rotate before the file would exceed this size; -1: never */
+    int64_t grown;         /* after a failed rotation at a smaller size: do not try again below this size */
+    int files, descriptor; /* descriptor -1: not open */
+    pid_t process; /* opened the descriptor: after a fork, parent and child would share it, and with it the
+                      flock */
     bool told_of_writing, told_of_rotating;
     char path[PATH_MAX]; /* absolute */
 } file_sink;
 _Static_assert(sizeof(file_sink) <= SGM__LOG_FILE_ROOM, "the room for a file sink is too small");
 
+/* Leaves a report for log.c's tell_troubles, unless `*told` says that this kind of trouble was reported
+ * before. */
 static void tell(file_sink *self, bool *told, const char *what, int error)
 {
     if (!*told)
@@ -50,7 +57,9 @@ static bool open_file(file_sink *self)
     return self->descriptor >= 0;
 }
 
-/* Locks the file that has the name now. File systems without locks do without. */
+/* Locks the file that has the name at this moment, opening it anew if another process has rotated it in
+ * between; true with `*info` about it. A failing flock is ignored: file systems without locks work, but lines
+ * of several processes may then mix. */
 static bool lock_current(file_sink *self, struct stat *info)
 {
     for (int attempt = 0; attempt < MAXIMUM_ATTEMPTS; attempt++) {
@@ -73,7 +82,9 @@ static void unlock(const file_sink *self)
     flock(self->descriptor, LOCK_UN);
 }
 
-/* The file loses its name; the lock goes with it. */
+/* Shifts the old files by one, from the oldest on, and takes the name from the current file. Closing the file
+ * gives its lock back; a process that waited for that lock then finds that the name has moved on. False, with
+ * errno, when a rename fails: the file is still open and locked then. */
 static bool rotate(file_sink *self)
 {
     char older[PATH_MAX + 16], newer[PATH_MAX + 16];
@@ -90,7 +101,9 @@ static bool rotate(file_sink *self)
     return true;
 }
 
-/* Sees to it that `length` bytes have room in the file, which is locked before and (if true) after. */
+/* Rotates until `length` more bytes fit; the file is locked before, and after if this returns true. A file
+ * that holds nothing is not rotated, so a single line longer than the limit is still written. A loop, as the
+ * next file may be large already when another process wrote to it meanwhile. */
 static bool make_room(file_sink *self, size_t length, struct stat *info)
 {
     while (S_ISREG(info->st_mode) && self->bytes > 0 && info->st_size > 0 &&
@@ -121,6 +134,8 @@ static bool write_line(int file, const char *line, size_t length)
     return true;
 }
 
+/* Takes a half-written line (a full disk) away again by cutting the file to its former size, so that the next
+ * line does not begin in the middle of one. */
 static void write_to_file(sgm_log_sink *sink, const sgm__log_entry *entry)
 {
     file_sink *self = (file_sink *)sink;
@@ -152,7 +167,8 @@ static void close_sink(sgm_log_sink *sink)
     sgm__free(sink);
 }
 
-/* Absolute, so that the file stays where it is when the program goes to another folder. */
+/* Makes the path absolute, so that rotation and reopening still mean the same file after the program has
+ * called chdir. Returns an errno value, 0 for success. */
 static int set_path(file_sink *self, const char *path)
 {
     size_t length = 0;

@@ -1,9 +1,15 @@
-/* Every allocation of the library, through the allocator that the program may set. */
+/* Every allocation of the library goes through this file, to the allocator that the program may set
+ * (sgm_set_allocator).
+ *
+ * A failed allocation sets the thread's error (sgm__fail_memory) and returns NULL; nothing here aborts.
+ * Because all allocations pass sgm__realloc, tests can make the n-th one fail and look for leaks. The
+ * allocator is two functions like realloc and free, which know no alignment and no zeroing: both are made
+ * here. There is no lock: the allocator is set once, before the first other call. */
 #include "base/base.h"
 
 #include <stdlib.h>
 
-#define ALIGNMENT 64
+#define ALIGNMENT 64 /* bytes: a cache line, and the widest vector (AVX-512) */
 
 static void *default_reallocate(void *user, void *memory, size_t size)
 {
@@ -17,6 +23,7 @@ static void default_release(void *user, void *memory)
     free(memory);
 }
 
+/*  */
 static const sgm_allocator default_allocator = {default_reallocate, default_release, NULL};
 static sgm_allocator allocator = {default_reallocate, default_release, NULL};
 
@@ -35,6 +42,7 @@ bool sgm__add_overflows(size_t a, size_t b, size_t *sum)
     return __builtin_add_overflow(a, b, sum);
 }
 
+/* Asks for at least 1 byte, so that NULL always means failure. */
 void *sgm__realloc(void *memory, size_t size)
 {
     /* Sizes beyond PTRDIFF_MAX are always mistakes, and would break pointer differences. */
@@ -70,6 +78,8 @@ void sgm__free(void *memory)
         allocator.release(allocator.user, memory);
 }
 
+/* Takes more than asked for and returns the first aligned address that leaves room for a pointer before it.
+ * There lies the allocator's own pointer, which sgm__free_aligned needs. */
 void *sgm__alloc_aligned(size_t size)
 {
     /* The allocator knows no alignment: take more, and keep its pointer just before the aligned block. */
@@ -96,6 +106,9 @@ void sgm__free_aligned(void *memory)
     sgm__free(original);
 }
 
+/* Grows by half and 8 entries, so that appending n entries copies O(n) in total. `*items` is read and written
+ * with memcpy because the pointer's type is unknown here: a cast to void ** would break the aliasing rules.
+ */
 sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t size)
 {
     if (needed <= *capacity)

@@ -1,5 +1,10 @@
-/* Names to values: a hash table with linear probing (Knuth, The Art of Computer Programming, volume 3, 6.4).
- */
+/* A hash table from names to values with linear probing (Knuth, The Art of Computer Programming, volume 3,
+ * section 6.4).
+ *
+ * A name lies in the first free slot from its hash's slot on, so a search ends at the first free slot; the
+ * table is at most half full, so there always is one. Names are not copied: each must outlive its entry, at
+ * the same address. Sessions index their states this way, registries their entries, bundles their tensors and
+ * networks their parameters. */
 #include "base/name_index.h"
 
 #define FIRST_CAPACITY 16 /* a power of two, as all capacities are */
@@ -27,6 +32,8 @@ bool sgm__name_index_find(const sgm__name_index *index, const char *name, uintpt
     return slot->name != NULL;
 }
 
+/* Doubles the capacity until at most half of the slots will be taken, and puts all names into a new array:
+ * their slots depend on the capacity. On failure the table is as before. */
 sgm_status sgm__name_index_reserve(sgm__name_index *index, size_t more)
 {
     sgm__name_index larger = {.count = index->count,
@@ -52,7 +59,9 @@ void sgm__name_index_add(sgm__name_index *index, const char *name, uintptr_t val
     index->count++;
 }
 
-/* Names behind the hole move into it if they were put further on because it was taken. */
+/* Moves later names of the same cluster into the hole, as a search must not meet a free slot before its name:
+ * a name may move if its own first slot does not lie after the hole (all distances modulo the capacity).
+ * Leaving marks for deleted names instead would slow every later search down. */
 void sgm__name_index_remove(sgm__name_index *index, const char *name)
 {
     size_t mask = index->capacity - 1, hole = find_slot(index, name);

@@ -1,4 +1,9 @@
-/* Options: structs of callers that may have been compiled with another version of the headers. */
+/* Reads structs of options of callers that may have been compiled against an older or newer header.
+ *
+ * Every function with options (SGM_WITH_OPTIONS in sigma/status.h) calls sgm__options_read first and then
+ * uses its own copy alone. The caller's struct_size says how many bytes its struct has: options are only ever
+ * added at the end, and 0 always means the default, so a shorter struct is filled up with zeros. A longer one
+ * comes from a newer header; it is accepted as long as the members that this library does not know are 0. */
 #include "base/base.h"
 
 static bool is_zero(const unsigned char *bytes, size_t count)
@@ -9,6 +14,8 @@ static bool is_zero(const unsigned char *bytes, size_t count)
     return true;
 }
 
+/* A struct_size too small to hold itself means that the macro found a value without a name (SGM_OPTIONS_SIZE
+ * gives 0 then), or that a caller without the macro forgot to set it; one message covers both. */
 sgm_status sgm__options_read(void *own, size_t size, const void *given, const char *what)
 {
     size_t given_size = size;

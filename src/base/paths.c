@@ -1,9 +1,15 @@
-/* The user's folders. */
+/* Finds the user's folders for data and for downloads, following the XDG base directory specification.
+ *
+ * For each folder, in this order: the variable of Sigma's own (SIGMA_DATA_DIR), taken as it is; "sigma" below
+ * the XDG variable; "sigma" below the specification's default in HOME. The specification says to ignore
+ * relative values. Nothing is created here: sources that download (src/data/read) do that. */
 #include "base/base.h"
 #include <sigma/paths.h>
 
 #include <stdlib.h>
 
+/* `name` is for the message; `own_variable` belongs to Sigma, `variable` to XDG; `below_home` is the default
+ * of the specification. */
 typedef struct known_folder {
     const char *name, *own_variable, *variable, *below_home;
 } known_folder;

@@ -1,4 +1,12 @@
-/* Plug-ins: where they are looked for, and how they are loaded. */
+/* Finds and loads plug-ins: shared libraries such as libsigma-mpi.so that give the library a table of
+ * functions.
+ *
+ * sgm__plugin_open is called by src/parallel/collective/ranks.c (MPI) and src/handlers/device/run/device.c
+ * (CUDA, OpenCL). A plug-in stays loaded until the process ends, as tables of it may be in use anywhere;
+ * dlopen counts references and returns the same library again. The folders are tried in order, and the first
+ * file of the right name decides: one that cannot be loaded is an error, not a reason to go on, since the
+ * reason (a missing library below it) is what the user must know. The interface that a plug-in has to offer
+ * is described in plugin.h. */
 #include "base/plugin.h"
 
 #include <dlfcn.h>
@@ -10,14 +18,15 @@
 
 #define FOLDERS_VARIABLE "SIGMA_PLUGIN_PATH"
 
-/* The folder of the program or library that this code is in; empty: it is not known. */
+/* The folder of the file (program or shared library) that contains this code; "" if it cannot be found out.
+ * The dynamic linker gives a shared library's path; the name that it has for the program itself is empty or
+ * as typed, so that path comes from /proc/self/exe. */
 static void own_folder(char *folder, size_t size)
 {
-    static const char anchor;
+    static const char anchor; /* any address of this file of code */
     Dl_info info;
     struct link_map *map = NULL;
     folder[0] = '\0';
-    /* The program itself has no name there, or the one it was called by. */
     if (dladdr1(&anchor, &info, (void **)&map, RTLD_DL_LINKMAP) == 0 || map == NULL)
         return;
     if (map->l_name != NULL && map->l_name[0] == '/') {
@@ -32,6 +41,7 @@ static void own_folder(char *folder, size_t size)
         *slash = '\0';
 }
 
+/* The state of one search, which ends at the first library or the first failure. */
 typedef struct hunt {
     const char *file;
     void *library;
@@ -39,6 +49,8 @@ typedef struct hunt {
     sgm_status status;
 } hunt;
 
+/* Tries one folder; does nothing once the search has ended. RTLD_NOW: missing symbols show here, as a
+ * message, not amid a training. RTLD_LOCAL: the plug-in's symbols do not mix with the program's. */
 static void look_in(hunt *search, const char *folder, size_t length)
 {
     if (length == 0 || search->library != NULL || search->status != SGM_OK)
@@ -55,6 +67,8 @@ static void look_in(hunt *search, const char *folder, size_t length)
     sgm__free(path);
 }
 
+/* Tries `folder` beside this code's own file; a plain file of that name is skipped, because in an
+ * installation the program itself is bin/sigma. */
 static void look_beside(hunt *search, const char *own, const char *folder)
 {
     struct stat found;
@@ -90,6 +104,8 @@ static sgm_status find_library(hunt *search, const char *name, const char *packa
         name, search->file, search->looked.data, package);
 }
 
+/* Calls sgm_plugin_NAME, which gives the table, and checks its version (the first 4 bytes). memcpy turns
+ * dlsym's object pointer into a function pointer, which ISO C has no cast for. */
 static sgm_status take_table(void *library, const char *name, uint32_t version, const void **table)
 {
     char symbol[128];

@@ -1,4 +1,10 @@
-/* Clock and files. */
+/* The clock, the computer's size, and files as a whole: reading them into memory, writing them so that a
+ * crash leaves no half file.
+ *
+ * Opening files of the user safely is in file_open.c. A file is replaced in the order write `path`.tmp,
+ * fsync, rename, fsync of the folder: after a crash or a power failure `path` has either its old or its new
+ * content. Checkpoints, tensors and configurations are written this way. All reads and writes go on after a
+ * signal (EINTR) and after partial transfers. */
 #include "base/base.h"
 #include "base/clock.h"
 
@@ -10,6 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Counts the processors of the affinity mask, which taskset and containers restrict; the number of those
+ * online would start too many threads there. */
 int32_t sgm__processors(void)
 {
     cpu_set_t set;
@@ -58,6 +66,8 @@ bool sgm__file_exists(const char *path)
     return stat(path, &information) == 0;
 }
 
+/* `action` is a verb, as in "cannot read 'path': reason"; the reason is errno's, saved before anything can
+ * change it. */
 static sgm_status fail_file(const char *action, const char *path)
 {
     int error = errno;
@@ -83,6 +93,9 @@ static ssize_t read_fully(int file, char *data, size_t size)
     return (ssize_t)done;
 }
 
+/* Reads to the end of the file into *data, which the caller frees even on failure. One byte more than
+ * expected is asked for: if it does not come, the file has ended and no second read is needed. A regular file
+ * that is too large fails before memory is taken for it. */
 static sgm_status read_open_file(int file, const char *path, size_t limit, char **data, size_t *length)
 {
     struct stat information;
@@ -143,8 +156,9 @@ static bool write_fully(int file, const char *data, size_t size)
     return true;
 }
 
-/* Makes a rename durable. Some file systems cannot sync folders, and a folder may be writable yet unreadable:
- * then there is nothing more to do. */
+/* Makes a rename durable: the name lies in the folder, which has a buffer of its own. Some file systems
+ * cannot sync folders, and a folder may be writable yet unreadable; both are taken as success, because
+ * nothing more can be done. */
 static sgm_status sync_folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -165,6 +179,9 @@ static sgm_status sync_folder_of(const char *path)
     return status;
 }
 
+/* Writes and synchronises the temporary file, which is removed on any failure. O_NOFOLLOW: a symbolic link
+ * that somebody has put there would be written through. close() may report a late failure of a network file
+ * system, so its result counts. */
 static sgm_status write_temporary(const char *path, const void *data, size_t length)
 {
     int file = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_NOFOLLOW | O_CLOEXEC, 0666);
@@ -180,7 +197,8 @@ static sgm_status write_temporary(const char *path, const void *data, size_t len
     return status;
 }
 
-/* A device (/dev/null, /dev/stdout) or a pipe is written to: a rename would put a file in its place. */
+/* Tells whether the path is a character device (/dev/null, /dev/stdout) or a pipe, which has to be written to
+ * directly: a rename would put an ordinary file in its place. */
 static bool is_stream(const char *path)
 {
     struct stat information;
@@ -222,13 +240,14 @@ sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t len
 
 /* --- folders --- */
 
+/* A folder that exists already is fine, whatever error mkdir gave: a read-only file system answers EROFS
+ * before it looks, and another process may have made the folder in between. */
 static sgm_status make_folder(const char *path)
 {
     struct stat information;
     if (mkdir(path, 0777) == 0)
         return SGM_OK;
     int error = errno;
-    /* Also other errors are fine where the folder exists: a read-only file system answers EROFS first. */
     if (stat(path, &information) != 0) {
         errno = error;
         return fail_file("create the folder", path);
@@ -238,6 +257,8 @@ static sgm_status make_folder(const char *path)
     return SGM_OK;
 }
 
+/* Creates each folder of the path from left to right. The search begins behind a first '/', so that the root
+ * is not created. */
 sgm_status sgm__make_folders(const char *path)
 {
     char *partial = sgm__strdup(path);

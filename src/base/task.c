@@ -1,5 +1,11 @@
-/* The table of what is going on. A task has a slot of its own until it ends; its number says which. What
- * changes often (done, total) is atomic, the rest is guarded by the table's lock. */
+/* The table of tasks that are going on in the process: downloads, preparations, trainings, compilations.
+ *
+ * A task occupies one of 64 static slots from sgm_task_begin to sgm_task_end. Its number is never used twice,
+ * and number modulo 64 is its slot: so finding it is one comparison, and a number whose task has ended finds
+ * nothing. Members that change often (done, total) are atomic, everything else in a slot is guarded by
+ * `table_lock`. Watchers (monitors, functions of the program) are called on the task's own thread under
+ * `watch_lock`, never under `table_lock`, so that a watcher may call sgm_tasks. Nothing here allocates, and
+ * with a full table the work goes on untold. */
 #include "base/base.h"
 #include <sigma/task.h>
 
@@ -7,37 +13,42 @@
 #include <stdio.h>
 #include <time.h>
 
-#define SLOTS 64
+#define SLOTS 64 /* tasks at a time */
 #define WATCHERS 16
-#define TELL_SECONDS 0.1
+#define TELL_SECONDS 0.1 /* at least this long between two reports of one task's progress */
 
+/* One running task. Members are set before `task` is, and a slot is free again as soon as `task` is 0. */
 typedef struct slot {
-    _Atomic sgm_task task; /* 0: free */
+    _Atomic sgm_task task; /* the number; 0: free */
     atomic_uint_fast64_t done, total;
     atomic_bool cancelled, can_cancel;
-    /* of the thread that has the task */
+    /* Used by the task's thread alone: whether progress was ever counted, and when watchers were last told.
+     */
     bool counted;
     double told;
-    /* written once, before `task` is */
-    uint64_t first; /* done at the first progress: what was there before does not count for the rate */
+    /* Written before `task` is, and `first` once more at the first progress: the amount that was done before
+     * the task began (a resumed download), which must not count for the rate. */
+    uint64_t first;
     sgm_task_info info;
-    double began;
+    double began; /* monotonic seconds; info.began is the time of day */
 } slot;
 
 typedef struct watcher {
     sgm_task_function function;
     void *user;
-    bool ends_only; /* not told of progress */
+    bool ends_only; /* called at the beginning and the end, not for progress */
 } watcher;
 
 static pthread_mutex_t table_lock = PTHREAD_MUTEX_INITIALIZER;
 static slot slots[SLOTS];
-static int64_t newest; /* number of tasks so far */
+static int64_t newest; /* the number that was given last; guarded by table_lock */
 
 static pthread_mutex_t watch_lock = PTHREAD_MUTEX_INITIALIZER;
 static watcher watchers[WATCHERS];
 static atomic_size_t watcher_count, progress_watchers;
-static _Thread_local bool telling; /* this thread is in a watcher, and holds watch_lock */
+/* This thread is inside a watcher, and holds watch_lock: tasks that a watcher begins are not told to anybody,
+ * and the watcher may add and remove watchers without locking again. */
+static _Thread_local bool telling;
 
 /* --- names --- */
 
@@ -64,13 +75,15 @@ const char *sgm_task_kind_going(sgm_task_kind kind)
 
 /* --- telling --- */
 
+/* NULL: the task has ended, or is 0 because the table was full. */
 static slot *slot_of(sgm_task task)
 {
     slot *s = &slots[(uint64_t)task % SLOTS];
     return task > 0 && atomic_load(&s->task) == task ? s : NULL;
 }
 
-/* Under the table's lock. */
+/* Copies what is known of a task, with progress and rate computed from one look at the counters. Called under
+ * table_lock. */
 static void describe(const slot *s, sgm_task_info *info)
 {
     *info = s->info;
@@ -96,11 +109,15 @@ static void call_watchers(const sgm_task_info *info, bool is_progress)
     pthread_mutex_unlock(&watch_lock);
 }
 
+/* `by` is one of the two numbers of watchers. A watcher that is added just now may miss this event, so no
+ * ordering is needed. */
 static bool is_watched(const atomic_size_t *by)
 {
     return atomic_load_explicit(by, memory_order_relaxed) > 0 && !telling;
 }
 
+/* Describes the task under table_lock, and calls watchers after it is released. Called on the task's thread.
+ */
 static void tell(slot *s, bool is_progress)
 {
     sgm_task_info info;
@@ -113,7 +130,7 @@ static void tell(slot *s, bool is_progress)
 
 /* --- tasks --- */
 
-/* What a terminal could mistake is a '?'. */
+/* Line ends and tabs become '?' as well: descriptions are shown on one line of a terminal. */
 static void copy_text(char *copy, size_t size, const char *text)
 {
     snprintf(copy, size, "%s", text != NULL ? text : "");
@@ -122,7 +139,9 @@ static void copy_text(char *copy, size_t size, const char *text)
             *c = '?';
 }
 
-/* The slots are tried from the one that was given longest ago on, so that numbers say the order. */
+/* Numbers go on until one falls on a free slot: skipped numbers are never used, and a later task always has
+ * the larger number, so that sorting by number is sorting by age. NULL after a whole round: the table is
+ * full. Called under table_lock. */
 static slot *take_slot(sgm_task *task)
 {
     for (int i = 0; i < SLOTS; i++) {
@@ -134,6 +153,7 @@ static slot *take_slot(sgm_task *task)
     return NULL;
 }
 
+/* The store to `task` comes last: it makes the slot visible to slot_of, which takes no lock. */
 sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char *unit)
 {
     struct timespec wall;
@@ -169,6 +189,8 @@ void sgm_task_can_cancel(sgm_task task)
         atomic_store(&s->can_cancel, true);
 }
 
+/* Takes the first count as the beginning for the rate; sgm_tasks reads it on other threads, hence the lock.
+ */
 static void count_from(slot *s, uint64_t done)
 {
     s->counted = true;
@@ -177,6 +199,7 @@ static void count_from(slot *s, uint64_t done)
     pthread_mutex_unlock(&table_lock);
 }
 
+/* Called in inner loops: without watchers it costs two stores and two loads, and no look at the clock. */
 bool sgm_task_progress(sgm_task task, uint64_t done, uint64_t total)
 {
     slot *s = slot_of(task);
@@ -191,6 +214,8 @@ bool sgm_task_progress(sgm_task task, uint64_t done, uint64_t total)
     return !atomic_load_explicit(&s->cancelled, memory_order_relaxed);
 }
 
+/* Describes the task a last time before its slot becomes free, as another thread may take the slot at once.
+ */
 void sgm_task_end(sgm_task task, sgm_status status)
 {
     sgm_task_info info;
@@ -210,7 +235,7 @@ void sgm_task_end(sgm_task task, sgm_status status)
 
 /* --- looking --- */
 
-/* Those that run, oldest first. Under the table's lock. */
+/* Collects the slots in use, sorted by number, that is by age (insertion sort). Called under table_lock. */
 static size_t running(const slot *found[SLOTS])
 {
     size_t count = 0;
@@ -254,6 +279,8 @@ sgm_status sgm_task_cancel(sgm_task task)
     return status;
 }
 
+/* Adding and removing watchers waits for a call under way, so that an unwatched function is not called any
+ * more once sgm_task_unwatch has returned. Inside a watcher this thread has the lock already. */
 static void lock_watchers(void)
 {
     if (!telling)
@@ -266,7 +293,7 @@ static void unlock_watchers(void)
         pthread_mutex_unlock(&watch_lock);
 }
 
-/* NULL: none. */
+/* The watcher with this function and user; `function` NULL finds a free place. NULL: there is none. */
 static watcher *find_watcher(sgm_task_function function, void *user)
 {
     for (size_t i = 0; i < WATCHERS; i++)

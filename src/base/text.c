@@ -1,4 +1,10 @@
-/* Growing strings, strict numbers, and the nearest name. */
+/* Text for all parts: strings that grow, UTF-8, strict numbers, words, and the nearest name for "did you
+ * mean".
+ *
+ * Everything is independent of the program's locale: a program that calls setlocale must not change what the
+ * library writes into files and reads from them (a decimal comma would break JSON). Formatting switches the
+ * thread to the C locale for the duration of the call; reading uses functions that take a locale. Text of
+ * float32 numbers is in float_text.c, quantities for people are in units.c. */
 #include "base/base.h"
 
 #include <errno.h>
@@ -27,7 +33,8 @@ static locale_t get_c_locale(void)
 
 /* --- growing strings --- */
 
-/* Makes room for `length` more bytes and the terminator. */
+/* Makes room for `length` more bytes and the terminator; false if that failed here or at an earlier append.
+ */
 static bool make_room(sgm__text *text, size_t length)
 {
     size_t needed;
@@ -42,6 +49,8 @@ static bool make_room(sgm__text *text, size_t length)
     return !text->failed;
 }
 
+/* Formats twice, first to learn the length; the arguments are copied for that, since a va_list can be used
+ * only once. Formatting must be in the C locale both times, or the lengths could differ. */
 void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments)
 {
     va_list again;
@@ -77,6 +86,7 @@ void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length)
     text->data[text->length] = '\0';
 }
 
+/* Appending nothing makes an empty text a valid string, too. */
 char *sgm__text_take(sgm__text *text)
 {
     sgm__text_append_bytes(text, "", 0);
@@ -112,7 +122,8 @@ void sgm_string_free(char *text)
 
 /* --- characters --- */
 
-/* As RFC 3629, section 4. */
+/* The table of RFC 3629, section 4 (Unicode's table 3-7): the range of the second byte depends on the first
+ * one, which excludes overlong forms (e0, f0), surrogates (ed) and code points beyond U+10FFFF (f4). */
 size_t sgm__utf8_length(const unsigned char *text)
 {
     static const struct {
@@ -134,7 +145,8 @@ size_t sgm__utf8_length(const unsigned char *text)
     return 0;
 }
 
-/* C1 controls, two bytes from U+0080 to U+009F, steer terminals as well as those below a space do. */
+/* Length of the character at `text` if it may be shown, else 0. C1 controls (U+0080 to U+009F, two bytes in
+ * UTF-8) steer terminals as well as those below a space do. */
 static size_t printable_length(const unsigned char *text)
 {
     if (*text < 0x80)
@@ -172,11 +184,13 @@ static const char *skip_spaces(const char *text)
     return text;
 }
 
+/* strtod_l would also take hexadecimal numbers and NaN payloads, which no format of the library has, so their
+ * letters are refused first. Overflow is an error, underflow is not: the nearest double is small or 0 then.
+ * errno is restored. */
 bool sgm__parse_double(const char *text, double *value)
 {
     if (!text)
         return false;
-    /* strtod would also take hexadecimal numbers and NaN payloads, which no format of ours has. */
     if (strpbrk(text, "xX("))
         return false;
     char *end;
@@ -191,11 +205,13 @@ bool sgm__parse_double(const char *text, double *value)
     return true;
 }
 
+/* Tries 15, 16 and 17 digits. All decimals of at most 15 digits survive the way through a double (DBL_DIG),
+ * so 15 suffice whenever a short form exists, and %g drops trailing zeros. Subnormal numbers have fewer
+ * significant bits: there the search begins at 1 digit. */
 char *sgm__number_text(double number, char *buffer, size_t size)
 {
     double again;
     locale_t own = uselocale(get_c_locale());
-    /* Fifteen digits tell all decimals that have no more from each other, but for the smallest numbers. */
     for (int digits = fabs(number) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(buffer, size, "%.*g", digits, number);
         if (!isfinite(number) || (sgm__parse_double(buffer, &again) && again == number))
@@ -205,6 +221,8 @@ char *sgm__number_text(double number, char *buffer, size_t size)
     return buffer;
 }
 
+/* Accumulates the negated number, because the negative range is larger by one: INT64_MIN can be read without
+ * overflow. */
 bool sgm__parse_int64(const char *text, int64_t *value)
 {
     if (!text)
@@ -215,7 +233,6 @@ bool sgm__parse_int64(const char *text, int64_t *value)
         text++;
     if (*text < '0' || *text > '9')
         return false;
-    /* Counted downwards, because the negative range is the larger one. */
     int64_t parsed = 0;
     for (; *text >= '0' && *text <= '9'; text++) {
         if (__builtin_mul_overflow(parsed, (int64_t)10, &parsed) ||
@@ -230,15 +247,17 @@ bool sgm__parse_int64(const char *text, int64_t *value)
 
 /* --- the nearest name --- */
 
-#define LONGEST_NAME 64
+#define LONGEST_NAME 64 /* bytes; longer names get no suggestion */
 
 static char lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
 }
 
-/* Edits (insert, delete, replace, swap neighbours) that turn a into b, ignoring case; both are at most
- * LONGEST_NAME long. */
+/* The number of edits (insert, delete, replace, swap two neighbours) that turn a into b, ignoring the case of
+ * ASCII letters: the optimal string alignment distance (Damerau 1964), by dynamic programming. row[j] is the
+ * distance of the first i bytes of a from the first j of b; the swap looks two rows back, so three rows are
+ * kept, and rotate. Both lengths are at most LONGEST_NAME. */
 static size_t edit_distance(const char *a, size_t a_length, const char *b, size_t b_length)
 {
     size_t rows[3][LONGEST_NAME + 1];
@@ -267,12 +286,13 @@ static size_t edit_distance(const char *a, size_t a_length, const char *b, size_
     return last[b_length];
 }
 
+/* Suggests a name only if at most a third of the letters (for one or two letters: one) must change: beyond
+ * that a suggestion would be a guess. Among equally near names the first one is taken. */
 const char *sgm__nearest(const char *name, const char *const *names, size_t count)
 {
     size_t length = name ? strlen(name) : 0;
     if (length == 0 || length > LONGEST_NAME)
         return NULL;
-    /* A third of the name may differ: beyond that a suggestion would be a guess. */
     size_t minimum = length / 3 + (length < 3 ? 2 : 1);
     const char *nearest = NULL;
     for (size_t i = 0; i < count; i++) {
@@ -288,6 +308,8 @@ const char *sgm__nearest(const char *name, const char *const *names, size_t coun
     return nearest;
 }
 
+/* One block holds the pointers and behind them a copy of the text, which strtok_r cuts. n bytes have at most
+ * (n + 1) / 2 words, plus the NULL at the end. */
 char **sgm__words(const char *text, size_t *count)
 {
     size_t length = text != NULL ? strlen(text) : 0, found = 0, maximum = length / 2 + 2;

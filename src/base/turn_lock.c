@@ -1,18 +1,27 @@
-/* Locks that threads have in turns. */
+/* Implements the locks of turn_lock.h: recursive mutexes, with a list for each thread of those that it holds.
+ *
+ * The list `held` is what makes giving way possible: a thread that has to wait unlocks each of its mutexes as
+ * often as it has locked it, waits, and locks all again. While a thread waits for a turn lock it holds no
+ * other turn lock: "hold and wait", a condition of every deadlock (Coffman et al., 1971), does not occur
+ * among them. Users: src/trainer/trainer_lock.c (the trainer's lock), src/hooks/hooks_run.c and
+ * src/trainer/hooks_check.c (a hook's mutex). */
 #include "base/turn_lock.h"
 
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 
-#define MAXIMUM_HELD 16 /* by one thread; beyond, nothing is let go of */
-#define LOOK_NANOSECONDS 20000000
+/* Locks that one thread can hold with giving way; a lock beyond is held too, but not released while the
+ * thread waits. */
+#define MAXIMUM_HELD 16
+#define LOOK_NANOSECONDS 20000000 /* time between two questions to goes_on: 20 ms */
 
 typedef struct held_lock {
     sgm__turn_lock *lock;
-    int depth;
+    int depth; /* how often this thread has locked it */
 } held_lock;
 
+/* The locks of this thread, in any order. */
 static _Thread_local held_lock held[MAXIMUM_HELD];
 static _Thread_local size_t held_count;
 static _Thread_local int busy;
@@ -57,6 +66,7 @@ static held_lock *find_held(const sgm__turn_lock *lock)
     return NULL;
 }
 
+/* `waiting` makes the holder's sgm__turn_lock_let_others give the lock away. */
 static void wait_for(sgm__turn_lock *lock)
 {
     atomic_fetch_add(&lock->waiting, 1);
@@ -66,6 +76,8 @@ static void wait_for(sgm__turn_lock *lock)
 
 /* --- several locks --- */
 
+/* Unlocks each lock as often as it is held. The list is not changed, so that take() restores the same depths.
+ */
 static void let_go(const held_lock *locks, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -73,7 +85,9 @@ static void let_go(const held_lock *locks, size_t count)
             pthread_mutex_unlock(&locks[i].lock->mutex);
 }
 
-/* All but `first`, which this thread has; the number of the one that somebody else has, `count`: none. */
+/* Tries to take all locks but locks[first], which this thread has already, without waiting. Returns `count`
+ * on success; otherwise the index of a lock that another thread holds, with all that were taken here
+ * released. */
 static size_t take_others(const held_lock *locks, size_t count, size_t first)
 {
     size_t i = 0;
@@ -85,7 +99,10 @@ static size_t take_others(const held_lock *locks, size_t count, size_t first)
     return i;
 }
 
-/* Waits for one at a time, without any other. */
+/* Takes all locks, at first once each. The thread waits for one lock while holding none, then tries the
+ * others; if another thread holds one of those, it releases everything and waits for that one next (the
+ * scheme of C++'s std::lock). It begins with the last of the list, which give_way fills with the lock that is
+ * wanted. Locking again up to the old depths needs no waiting. */
 static void take(const held_lock *locks, size_t count)
 {
     for (size_t first = count - 1;;) {
@@ -102,7 +119,8 @@ static void take(const held_lock *locks, size_t count)
             pthread_mutex_lock(&locks[i].lock->mutex);
 }
 
-/* The thread may be in the middle of something there. */
+/* Releases all locks of this thread, each marked as left by a thread that may be in the middle of something:
+ * see sgm__turn_lock_gather. `away` changes while the lock is still held. */
 static void leave_held(void)
 {
     for (size_t i = 0; i < held_count; i++)
@@ -110,12 +128,14 @@ static void leave_held(void)
     let_go(held, held_count);
 }
 
+/* Takes the marks back, when all locks are held again. */
 static void come_back(void)
 {
     for (size_t i = 0; i < held_count; i++)
         held[i].lock->away--;
 }
 
+/* Waits for `wanted` together with all locks held so far. The caller adds `wanted` to the list afterwards. */
 static void give_way(sgm__turn_lock *wanted)
 {
     held_lock all[MAXIMUM_HELD + 1];
@@ -126,6 +146,8 @@ static void give_way(sgm__turn_lock *wanted)
     come_back();
 }
 
+/* The mutex is kept while the thread waits for its turn locks. That cannot block for ever: a thread that
+ * holds one of these and wants the mutex comes here too, and releases its turn locks. */
 void sgm__lock_giving_way(pthread_mutex_t *mutex)
 {
     if (pthread_mutex_trylock(mutex) == 0)
@@ -139,6 +161,7 @@ void sgm__lock_giving_way(pthread_mutex_t *mutex)
 
 /* --- one lock --- */
 
+/* Notes a lock that this thread has just taken: its depth, one more turn, and that the thread is busy. */
 static void was_taken(sgm__turn_lock *lock)
 {
     held_lock *known = find_held(lock);
@@ -169,6 +192,8 @@ void sgm__turn_lock_take(sgm__turn_lock *lock)
     was_taken(lock);
 }
 
+/* pthread_mutex_timedlock measures by the real-time clock; if somebody sets that clock, a wait becomes
+ * shorter or longer once, which only moves the next question. */
 bool sgm__turn_lock_take_while(sgm__turn_lock *lock, bool (*goes_on)(void *user), void *user)
 {
     bool taken = pthread_mutex_trylock(&lock->mutex) == 0;
@@ -187,6 +212,7 @@ bool sgm__turn_lock_take_while(sgm__turn_lock *lock, bool (*goes_on)(void *user)
     return taken;
 }
 
+/* The last entry of the list fills the gap. */
 void sgm__turn_lock_leave(sgm__turn_lock *lock)
 {
     held_lock *known = find_held(lock);
@@ -201,8 +227,9 @@ bool sgm__turn_lock_is_wanted(sgm__turn_lock *lock)
     return atomic_load(&lock->waiting) > 0;
 }
 
-/* A mutex may be taken again by the thread that has just left it, so each of those who wait goes first, once:
- * threads that never stop asking leave this one its share. */
+/* A mutex may be taken again by the thread that has just released it, before a waiting thread wakes up. So
+ * this thread spins until as many turns have passed as threads were waiting, or none waits any more. Threads
+ * that came later do not count: ones that never stop asking leave this thread its share. */
 void sgm__turn_lock_let_others(sgm__turn_lock *lock)
 {
     int waiting = atomic_load(&lock->waiting);
@@ -215,6 +242,8 @@ void sgm__turn_lock_let_others(sgm__turn_lock *lock)
     sgm__turn_lock_take(lock);
 }
 
+/* With one lock held, that is held[0]. It is released and taken back until all threads that are away have
+ * come back; they need only this lock and others that the caller does not hold. */
 bool sgm__turn_lock_gather(sgm__turn_lock *lock)
 {
     while (lock->away > 0) {

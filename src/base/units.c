@@ -1,4 +1,10 @@
-/* Quantities for people: how long, how often, how much. Independent of the locale. */
+/* Writes quantities for people: durations, rates, clock times, counts, sizes. Declared in sigma/units.h.
+ *
+ * Used by monitors, the log and the command; text that is read back by machines is written by
+ * sgm__number_text (text.c). Decimal points come from integers, so that the locale has no influence. A value
+ * changes its unit exactly where its rounded text would reach the next unit: 999.96 us is written as 1.0 ms,
+ * not as 1000.0 us; hence limits such as 0.99995 and 59.95. Units of time beyond minutes are fixed: a year is
+ * 365 days. Each function fills `buffer` (cut off to `size`) and returns it. */
 #include "base/base.h"
 #include <sigma/units.h>
 
@@ -10,14 +16,15 @@ typedef struct unit {
     double seconds;
 } unit;
 
-/* Without a decimal point from the program's locale: `value` to one decimal. */
+/* One decimal, without the decimal point of the program's locale. */
 static void write_tenths(double value, const char *name, char *buffer, size_t size)
 {
     long long tenths = llround(value * 10);
     snprintf(buffer, size, "%lld.%lld %s", tenths / 10, tenths % 10, name);
 }
 
-/* The largest two units, "1 h 2 min"; `seconds` is 60 or more. */
+/* The largest unit that is reached and the one below it, as in "1 h 2 min"; `seconds` is 60 or more. The
+ * smaller unit is rounded down, so that there is never "1 h 60 min"; it is left out when it is 0. */
 static void write_two_units(double seconds, char *buffer, size_t size)
 {
     static const unit units[] = {{"y", 31536000}, {"w", 604800}, {"d", 86400},
@@ -26,7 +33,6 @@ static void write_two_units(double seconds, char *buffer, size_t size)
     double rounded = round(seconds);
     while (first < 4 && rounded < units[first].seconds)
         first++;
-    /* The smaller unit is what is full of it: there is never "1 h 60 min". */
     double whole = floor(rounded / units[first].seconds);
     double rest = floor((rounded - whole * units[first].seconds) / units[first + 1].seconds);
     if (rest > 0)
@@ -35,6 +41,7 @@ static void write_two_units(double seconds, char *buffer, size_t size)
         snprintf(buffer, size, "%.0f %s", whole, units[first].name);
 }
 
+/* 0 is written in seconds, tiny values in microseconds. */
 char *sgm_duration_text(double seconds, char *buffer, size_t size)
 {
     static const unit small[] = {{"us", 1e-6}, {"ms", 1e-3}, {"s", 1}};
@@ -58,6 +65,8 @@ char *sgm_duration_text(double seconds, char *buffer, size_t size)
     return buffer;
 }
 
+/* Takes the first unit of time in which the rate is at least 1, up to a day: 0.5 per second is 30.0 per
+ * minute. */
 char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size)
 {
     static const unit units[] = {{"s", 1}, {"min", 60}, {"h", 3600}, {"d", 86400}};
@@ -78,6 +87,7 @@ char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t si
     return buffer;
 }
 
+/* h:mm:ss, or m:ss below an hour, rounded to seconds. Negative and absurd values (12 digits) become 0:00. */
 char *sgm_clock_text(double seconds, char *buffer, size_t size)
 {
     int64_t whole = seconds >= 0 && seconds < 1e12 ? (int64_t)(seconds + 0.5) : 0;
@@ -88,6 +98,7 @@ char *sgm_clock_text(double seconds, char *buffer, size_t size)
     return buffer;
 }
 
+/* Groups of three digits, separated by commas; two bytes of the buffer are kept for a comma and the end. */
 char *sgm_count_text(int64_t number, char *buffer, size_t size)
 {
     char digits[32];
@@ -104,6 +115,7 @@ char *sgm_count_text(int64_t number, char *buffer, size_t size)
     return buffer;
 }
 
+/* Decimal units (1 kB is 1000 bytes), as disks and networks are measured. */
 char *sgm_bytes_text(double bytes, char *buffer, size_t size)
 {
     static const char *const names[] = {"kB", "MB", "GB", "TB"};
