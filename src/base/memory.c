@@ -23,7 +23,6 @@ static void default_release(void *user, void *memory)
     free(memory);
 }
 
-/*  */
 static const sgm_allocator default_allocator = {default_reallocate, default_release, NULL};
 static sgm_allocator allocator = {default_reallocate, default_release, NULL};
 

@@ -1,8 +1,13 @@
-/* The header is the text of a Python dictionary: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
- * It is parsed as exactly that, each of the three keys once. */
+/* Parses the header of .npy files, the text of a Python dictionary: {'descr': '<f4', 'fortran_order': False,
+ * 'shape': (3, 4), }.
+ *
+ * It is parsed as exactly that, by recursive descent: each of the three keys once, in any order, no other
+ * key. Python itself would evaluate the text; anything that is not the header of a plain array is refused
+ * with the number of the offending character. The bytes around the header are read by the callers
+ * (src/data/read, src/persistence/npz.c), and files are written in src/persistence/npy_save.c. */
 #include "tensor/npy.h"
 
-/* A place in the header's text. */
+/* The parser: a place in the header's text, and what has been found so far. */
 typedef struct npy_header {
     const char *name; /* of the file */
     const char *text, *at;
@@ -24,6 +29,7 @@ static void skip_blanks(npy_header *header)
     header->at += strspn(header->at, " \t\n");
 }
 
+/* Skips blanks and then `token`, if it comes next. */
 static bool accept(npy_header *header, const char *token)
 {
     size_t length = strlen(token);
@@ -34,6 +40,8 @@ static bool accept(npy_header *header, const char *token)
     return true;
 }
 
+/* Reads a quoted text of at most size - 1 bytes. Escapes are not interpreted: neither keys nor types have
+ * any. */
 static sgm_status parse_string(npy_header *header, char *out, size_t size)
 {
     skip_blanks(header);
@@ -65,7 +73,8 @@ static sgm_status parse_dimension(npy_header *header, int64_t *dimension)
     return SGM_OK;
 }
 
-/* (), (3,), (3, 4), (3, 4,) */
+/* A tuple as Python writes it: (), (3,), (3, 4), (3, 4,). In Python "(3)" is a number and no tuple, so one
+ * dimension without a comma is an error. */
 static sgm_status parse_shape(npy_header *header)
 {
     if (!accept(header, "("))
@@ -84,6 +93,7 @@ static sgm_status parse_shape(npy_header *header)
     return SGM_OK;
 }
 
+/* A list instead of a text describes structured elements, which get a message of their own. */
 static sgm_status parse_descr(npy_header *header)
 {
     skip_blanks(header);

@@ -1,9 +1,13 @@
-/* Element types and shapes. */
+/* Element types and shapes: sizes, names, checks, strides, NumPy's broadcasting rule, and shapes as text.
+ *
+ * A shape that has passed sgm__shape_check has 0 to 8 dimensions, none negative, and few enough elements that
+ * every product of its dimensions, and the number of its bytes, fits into 63 bits; code behind the check
+ * multiplies without looking. Everything here is pure: no memory, no state. */
 #include "tensor/tensor_internal.h"
 
 #include <stdio.h>
 
-#define SHAPE_TEXT 128
+#define SHAPE_TEXT 128 /* bytes: enough for any valid shape; longer texts are cut off */
 
 /* --- element types --- */
 
@@ -46,6 +50,7 @@ bool sgm_dtype_is_float(sgm_dtype dtype)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64 || dtype == SGM_BFLOAT16;
 }
 
+/* The first loop also collects the names for the suggestion. */
 sgm_status sgm_dtype_parse(const char *name, sgm_dtype *dtype)
 {
     const char *names[SGM_DTYPE_COUNT];
@@ -63,9 +68,10 @@ sgm_status sgm_dtype_parse(const char *name, sgm_dtype *dtype)
 
 /* --- shapes --- */
 
+/* Keeps a wrong rank (dims are then cut off at 8), so that the function that is given the shape can report
+ * it: this one returns a value and cannot fail. Missing dims with a positive rank become rank -1. */
 sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims)
 {
-    /* A wrong rank is kept, so that whoever is given the shape can report it. */
     sgm_shape shape = {.rank = rank};
     if (rank > 0 && !dims)
         shape.rank = -1;
@@ -89,11 +95,12 @@ bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b)
     return true;
 }
 
+/* The product of all dimensions except those of 0 must fit, even where the result is 0: strides are products
+ * of the others. Dividing the limit by 16 leaves room to multiply by the size of any element. */
 int64_t sgm_shape_elements(const sgm_shape *shape)
 {
     if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
         return -1;
-    /* Dimensions of 0 are left out of the product: strides are made from the others and must not overflow. */
     int64_t product = 1;
     bool empty = false;
     for (int32_t i = 0; i < shape->rank; i++) {
@@ -104,7 +111,6 @@ int64_t sgm_shape_elements(const sgm_shape *shape)
         else if (__builtin_mul_overflow(product, shape->dims[i], &product))
             return -1;
     }
-    /* The limit lets callers count bytes without overflow, too. */
     if (product > INT64_MAX / 16)
         return -1;
     return empty ? 0 : product;
@@ -129,6 +135,7 @@ sgm_status sgm__shape_check(const sgm_shape *shape)
     return SGM_OK;
 }
 
+/* Row-major: the last dimension has stride 1. A dimension of 0 counts as 1, so that strides stay positive. */
 void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides)
 {
     int64_t stride = 1;
@@ -138,13 +145,14 @@ void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides)
     }
 }
 
+/* Compares the shapes from their ends; missing dimensions count as 1, and a dimension of 1 takes the size of
+ * the other. `result` may be one of the arguments. */
 sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, sgm_shape *result)
 {
     SGM_TRY(sgm__shape_check(a));
     SGM_TRY(sgm__shape_check(b));
     sgm_shape both = {.rank = a->rank > b->rank ? a->rank : b->rank};
     for (int32_t i = 0; i < both.rank; i++) {
-        /* Shapes are compared from their ends; missing dimensions count as 1. */
         int32_t in_a = i - (both.rank - a->rank), in_b = i - (both.rank - b->rank);
         int64_t x = in_a < 0 ? 1 : a->dims[in_a];
         int64_t y = in_b < 0 ? 1 : b->dims[in_b];
@@ -162,6 +170,7 @@ sgm_status sgm_shape_broadcast(const sgm_shape *a, const sgm_shape *b, sgm_shape
     return SGM_OK;
 }
 
+/* Python's notation of tuples, with the comma in "(3,)". */
 char *sgm_shape_text(const sgm_shape *shape, char *buffer, size_t size)
 {
     if (size == 0)

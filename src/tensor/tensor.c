@@ -1,13 +1,22 @@
-/* Tensors: reference-counted buffers, and views of them. */
+/* Tensors in host memory: a reference-counted buffer, and views of it with a shape, strides and a first
+ * element.
+ *
+ * Implements sigma/tensor.h. Two counts keep memory alive: each sgm_tensor counts its own references, and
+ * each buffer counts the tensors that look into it; so a view outlives the tensor that it was taken from.
+ * Both counts are atomic, so that tensors may be shared between threads; elements are not guarded at all.
+ * Strides are counted in elements and may be 0 (broadcast) or negative (slices backwards). A new tensor is
+ * contiguous, row-major, aligned to 64 bytes. Element types and conversions are in tensor_element.c, text in
+ * tensor_text.c. Tensors of devices are not these: see src/handlers. */
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
 #include <stdatomic.h>
 
-#define SHAPE_TEXT 128
-#define HEADER_SIZE 64
+#define SHAPE_TEXT 128 /* bytes for a shape in a message */
+#define HEADER_SIZE 64 /* of a buffer, so that the elements behind it are aligned like the block itself */
 
-/* Stands before the elements of an owned buffer, in the same allocation, and alone for wrapped memory. */
+/* Memory shared by tensors. Stands before the elements in the same allocation; for wrapped memory it is an
+ * allocation of its own, and `release` gives the memory back to the program. */
 typedef struct buffer {
     atomic_size_t references;
     void (*release)(void *user);
@@ -20,13 +29,15 @@ struct sgm_tensor {
     atomic_size_t references;
     sgm_dtype dtype;
     sgm_shape shape;
-    int64_t strides[SGM_MAX_RANK];
-    char *data; /* the first element of the view */
+    int64_t strides[SGM_MAX_RANK]; /* in elements, one for each dimension */
+    char *data;                    /* the first element of the view */
     buffer *buffer;
 };
 
 /* --- making and freeing --- */
 
+/* Drops one tensor's reference. The decrement has acquire and release order, so that all writes to the
+ * elements by other threads happen before the memory is given back. */
 static void buffer_drop(buffer *shared)
 {
     if (atomic_fetch_sub_explicit(&shared->references, 1, memory_order_acq_rel) != 1)
@@ -36,7 +47,8 @@ static void buffer_drop(buffer *shared)
     sgm__free_aligned(shared);
 }
 
-/* Takes over the caller's reference to `shared`, also on failure. */
+/* Makes a tensor on `shared`, and takes over the caller's reference to `shared`, also on failure. `strides`
+ * NULL: contiguous. */
 static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const int64_t *strides, void *data,
                                buffer *shared)
 {
@@ -73,6 +85,7 @@ static buffer *buffer_make(size_t bytes)
     return made;
 }
 
+/* Checks type and shape, too; every constructor begins here. */
 static sgm_status count_bytes(sgm_dtype dtype, const sgm_shape *shape, size_t *bytes)
 {
     char text[SHAPE_TEXT];
@@ -86,7 +99,7 @@ static sgm_status count_bytes(sgm_dtype dtype, const sgm_shape *shape, size_t *b
     return SGM_OK;
 }
 
-/* Contiguous, its elements not set. */
+/* A contiguous tensor whose elements are not set. */
 static sgm_tensor *tensor_allocate(sgm_dtype dtype, const sgm_shape *shape, size_t *bytes)
 {
     if (count_bytes(dtype, shape, bytes) != SGM_OK)
@@ -134,6 +147,7 @@ static sgm_status check_wrapped(sgm_dtype dtype, const sgm_shape *shape, const v
     return SGM_OK;
 }
 
+/* Whatever fails, `release` runs exactly once: here, or in buffer_drop by way of tensor_make. */
 sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values,
                             void (*release)(void *user), void *user)
 {
@@ -148,6 +162,7 @@ sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *value
     return tensor_make(dtype, shape, NULL, values, wrapped);
 }
 
+/* Relaxed order suffices for an increment: the caller has a reference already. */
 sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor)
 {
     if (tensor)
@@ -165,7 +180,8 @@ void sgm_tensor_free(sgm_tensor *tensor)
 
 /* --- facts --- */
 
-/* Passes on the failure that led to a NULL tensor, or reports it when there was none. */
+/* Passes on the failure that led to a NULL tensor, or reports the NULL itself: constructors can be nested
+ * without checks in between. */
 static sgm_status check_tensor(const sgm_tensor *tensor)
 {
     if (tensor)
@@ -200,6 +216,7 @@ const void *sgm_tensor_const_data(const sgm_tensor *tensor)
     return tensor != NULL ? tensor->data : NULL;
 }
 
+/* Strides of dimensions of size 1 do not matter, as no step along them is ever taken. */
 bool sgm_tensor_is_contiguous(const sgm_tensor *tensor)
 {
     if (tensor == NULL || sgm_shape_elements(&tensor->shape) == 0)
@@ -214,6 +231,7 @@ bool sgm_tensor_is_contiguous(const sgm_tensor *tensor)
 
 /* --- views --- */
 
+/* A new tensor on the same buffer. The reference that it adds is given back by tensor_make if that fails. */
 static sgm_tensor *view_make(const sgm_tensor *tensor, const sgm_shape *shape, const int64_t *strides,
                              char *data)
 {
@@ -221,7 +239,9 @@ static sgm_tensor *view_make(const sgm_tensor *tensor, const sgm_shape *shape, c
     return tensor_make(tensor->dtype, shape, strides, data, tensor->buffer);
 }
 
-/* How many entries the slice has. */
+/* The number of entries from `start` on, before `stop`, in steps of `step`: ceil(|stop - start| / |step|).
+ * Unsigned arithmetic, because the negation of the smallest step does not fit into int64. Unlike Python's
+ * slices, limits outside of the dimension are errors. */
 static sgm_status count_slice(const sgm_shape *shape, int32_t axis, int64_t start, int64_t stop, int64_t step,
                               int64_t *count)
 {
@@ -250,6 +270,7 @@ static sgm_status count_slice(const sgm_shape *shape, int32_t axis, int64_t star
     return SGM_OK;
 }
 
+/* With at most one entry the step is never taken and may be huge: it stays out of the product. */
 sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, int64_t stop, int64_t step)
 {
     int64_t count;
@@ -260,7 +281,6 @@ sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, in
     int64_t strides[SGM_MAX_RANK];
     memcpy(strides, tensor->strides, sizeof strides);
     shape.dims[axis] = count;
-    /* A step that is never taken may be huge: it stays out of the product. */
     if (count > 1)
         strides[axis] *= step;
     char *data = tensor->data;
@@ -295,6 +315,8 @@ sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes)
     return view_make(tensor, &shape, strides, tensor->data);
 }
 
+/* A dimension of 1 is repeated by a stride of 0; new dimensions in front have stride 0, too. All repetitions
+ * are the same memory, so the view must not be written to (check_writable). */
 sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape)
 {
     char from[SHAPE_TEXT], to[SHAPE_TEXT];
@@ -320,7 +342,8 @@ sgm_tensor *sgm_tensor_broadcast(sgm_tensor *tensor, const sgm_shape *shape)
 
 /* --- reshaping --- */
 
-/* Replaces a dimension of -1 by what is left for it, and checks that the number of elements stays. */
+/* Replaces a dimension of -1 by what remains for it, and checks that the number of elements stays the same.
+ * With 0 elements in the other dimensions a -1 has no single answer and is an error. */
 static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, sgm_shape *shape)
 {
     char from_text[SHAPE_TEXT], text[SHAPE_TEXT];
@@ -349,9 +372,11 @@ static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, 
     return SGM_OK;
 }
 
-/* Finds strides under which the same elements have another shape (of as many elements, more than none); false
- * when only a copy can have it. Both shapes are split into the shortest runs of dimensions that hold equally
- * many elements; a run can be cut anew if its old dimensions are evenly spaced. */
+/* Finds strides under which the same elements have another shape, which must have as many elements (more than
+ * 0); false if only a copy can have it. Both shapes are split into the shortest runs of dimensions that hold
+ * equally many elements (old dimensions of 1 left out): old (6, 4) and new (2, 3, 4) into 6 = 2 * 3 and 4 =
+ * 4. A run of old dimensions that is evenly spaced is a single dimension with the stride of its last one, and
+ * can be cut anew. The same rule as NumPy's. */
 static bool restride(const sgm_tensor *tensor, const sgm_shape *shape, int64_t strides[SGM_MAX_RANK])
 {
     sgm_shape old = {0};
@@ -417,6 +442,8 @@ sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype)
     return copy;
 }
 
+/* Works on a contiguous copy: an index then gives example and element by one division. float32 has no finite
+ * value near 1e39 or beyond, so a dataset's float64 would silently become infinite. */
 sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first)
 {
     if (tensor->dtype != SGM_FLOAT64 || tensor->shape.rank == 0)
@@ -438,12 +465,14 @@ sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first)
     return status;
 }
 
+/* NULL goes to sgm_tensor_cast, too, for its message. */
 sgm_tensor *sgm_tensor_copy(const sgm_tensor *tensor)
 {
     return tensor ? sgm_tensor_cast(tensor, tensor->dtype) : sgm_tensor_cast(NULL, SGM_FLOAT32);
 }
 
-/* The addresses of the first byte of a view and of the one after its last. */
+/* The address of the first byte of a view and the one after its last: negative strides reach before the first
+ * element. The view has at least one element. */
 static void find_extent(const sgm_tensor *tensor, uintptr_t *first, uintptr_t *end)
 {
     ptrdiff_t size = (ptrdiff_t)sgm_dtype_size(tensor->dtype), before = 0, after = 0;
@@ -458,6 +487,8 @@ static void find_extent(const sgm_tensor *tensor, uintptr_t *first, uintptr_t *e
     *end = (uintptr_t)tensor->data + (uintptr_t)(after + size);
 }
 
+/* Compares only the extents: interleaved views (odd and even columns) count as overlapping, which costs a
+ * copy but is never wrong. */
 static bool may_overlap(const sgm_tensor *a, const sgm_tensor *b)
 {
     uintptr_t a_first, a_end, b_first, b_end;
@@ -466,6 +497,8 @@ static bool may_overlap(const sgm_tensor *a, const sgm_tensor *b)
     return a_first < b_end && b_first < a_end;
 }
 
+/* A stride of 0 along more than one entry: several elements are one place in memory, so the result of a write
+ * would depend on its order. */
 static sgm_status check_writable(const sgm_tensor *target)
 {
     char text[SHAPE_TEXT];
@@ -478,6 +511,8 @@ static sgm_status check_writable(const sgm_tensor *target)
     return SGM_OK;
 }
 
+/* If the two may overlap, the source is copied first, as reading after writing would see new values (a tensor
+ * assigned to its own reverse). */
 sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
 {
     char target_text[SHAPE_TEXT], source_text[SHAPE_TEXT];
@@ -505,6 +540,7 @@ sgm_status sgm_tensor_assign(sgm_tensor *target, const sgm_tensor *source)
 
 /* --- elements --- */
 
+/* NULL, with the thread's error set, if an index is outside. */
 static char *find_element(const sgm_tensor *tensor, const int64_t *indices)
 {
     char text[SHAPE_TEXT];
@@ -523,6 +559,7 @@ static char *find_element(const sgm_tensor *tensor, const int64_t *indices)
     return tensor->data + (ptrdiff_t)offset * (ptrdiff_t)sgm_dtype_size(tensor->dtype);
 }
 
+/* NaN on failure, as the function has no status to return. */
 double sgm_tensor_get(const sgm_tensor *tensor, const int64_t *indices)
 {
     const char *element = find_element(tensor, indices);
@@ -536,6 +573,8 @@ void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double value)
         sgm__element_store(tensor->dtype, element, value);
 }
 
+/* `count` must be exactly the number of elements: a caller that is mistaken about the shape learns it here.
+ */
 static sgm_status check_doubles(const sgm_tensor *tensor, const double *values, size_t count)
 {
     char text[SHAPE_TEXT];

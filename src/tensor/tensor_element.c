@@ -1,9 +1,15 @@
-/* Elements of all types, and strided copies between them. */
+/* Converts elements of all types into each other, one at a time and as strided copies of whole tensors.
+ *
+ * Every conversion goes by way of a wide type: int64 where the source is an integer or bool, double where it
+ * is a float. So a type needs one load and one store for each wide type, instead of a loop for each pair of
+ * types, and each value is rounded once. sgm__copy_strided walks through both tensors row by row; a row goes
+ * through a buffer of CHUNK wide values, which stays in the first-level cache. Addresses need no alignment:
+ * every access is a memcpy. Callers: tensor.c, src/persistence, the sessions of src/handlers. */
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
 
-#define CHUNK 256
+#define CHUNK 256 /* wide values at a time: 2 kB of stack */
 
 /* --- bfloat16: the upper half of a float32 --- */
 
@@ -15,6 +21,8 @@ float sgm__bfloat16_to_float(uint16_t bits)
     return value;
 }
 
+/* To nearest, ties to even: adding 0x7FFF, plus 1 if the lowest bit that stays is set, carries into the upper
+ * half exactly when that half has to be rounded up; a carry out of the largest number gives infinity. */
 uint16_t sgm__bfloat16_from_float(float value)
 {
     uint32_t bits;
@@ -24,10 +32,12 @@ uint16_t sgm__bfloat16_from_float(float value)
     return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* Rounding to nearest twice, double to float to bfloat16, may be off by one. So the step to float rounds to
+ * odd instead: truncate, and set the lowest bit if anything was lost. The extra bits of float (16 more than
+ * bfloat16 has) then still tell every tie from its neighbours, and the second rounding is correct (Boldo and
+ * Melquiond, 2008). */
 uint16_t sgm__bfloat16_from_double(double value)
 {
-    /* Rounding twice to nearest may be off by one. Rounding to odd first (truncate, and mark a lost part in
-     * the lowest bit) keeps every tie apart. */
     float near = (float)value;
     if (!isnan(value) && (double)near != value) {
         uint32_t bits;
@@ -40,12 +50,14 @@ uint16_t sgm__bfloat16_from_double(double value)
     return sgm__bfloat16_from_float(near);
 }
 
+/* float16 has a sign, 5 bits of exponent (bias 15) and 10 of fraction; 112 is the difference of the biases,
+ * 127 - 15. Exponent 0 is zero or subnormal, fraction * 2^-24; exponent 31 is infinite or NaN. */
 float sgm__float16_to_float(uint16_t half)
 {
     uint32_t sign = (uint32_t)(half >> 15) << 31, exponent = (half >> 10) & 31u, fraction = half & 1023u,
              bits;
     float value;
-    if (exponent == 0) { /* zero and subnormal numbers: fraction * 2^-24 */
+    if (exponent == 0) {
         value = (float)fraction * 0x1p-24f;
         return sign != 0 ? -value : value;
     }
@@ -57,11 +69,13 @@ float sgm__float16_to_float(uint16_t half)
     return value;
 }
 
+/* From the front: element i is written to 4i and read from 2 (count + i), so writing never passes what is
+ * still to be read. */
 void sgm__float16_widen(void *floats, size_t count)
 {
     char *target = floats;
     const char *source = target + count * (sizeof(float) - sizeof(uint16_t));
-    for (size_t i = 0; i < count; i++) { /* what is written never passes what is still to be read */
+    for (size_t i = 0; i < count; i++) {
         uint16_t half;
         memcpy(&half, source + i * sizeof half, sizeof half);
         float value = sgm__float16_to_float(half);
@@ -69,9 +83,10 @@ void sgm__float16_widen(void *floats, size_t count)
     }
 }
 
+/* A double holds integers of up to 53 bits, so a larger one would be rounded twice. The 11 lowest bits are
+ * folded into one that says whether any of them was set: rounding to odd again. */
 static uint16_t bfloat16_from_int64(int64_t value)
 {
-    /* Beyond 53 bits a double would round as well: fold what it cannot hold into its lowest bit. */
     uint64_t magnitude = value < 0 ? 0 - (uint64_t)value : (uint64_t)value;
     double wide = (double)magnitude;
     if (magnitude >> 53)
@@ -81,6 +96,8 @@ static uint16_t bfloat16_from_int64(int64_t value)
 
 /* --- saturating conversions --- */
 
+/* Truncates as C does, but saturates where C's conversion is undefined; NaN becomes 0. The limits are powers
+ * of two, which double has exactly; INT64_MAX it has not. */
 static int64_t int64_from_double(double value)
 {
     if (isnan(value))
@@ -130,6 +147,7 @@ static bool is_integer(sgm_dtype dtype)
     }                                                                                                        \
     break
 
+/* Also loads integers, for sgm__element_load; conversions between tensors load those with load_integers. */
 static void load_doubles(double *wide, size_t count, sgm_dtype dtype, const char *source, ptrdiff_t step)
 {
     switch ((int)dtype) {
@@ -209,7 +227,8 @@ static void store_integers(const int64_t *wide, size_t count, sgm_dtype dtype, c
         memcpy(target, source, (size));                                                                      \
     break
 
-/* Elements of one type, bit by bit: NaNs keep their payload. */
+/* Copies elements of one type bit by bit, so that NaNs keep their payload. Nothing happens if source and
+ * target are the same elements. */
 static void copy_row(size_t size, size_t count, char *target, ptrdiff_t target_step, const char *source,
                      ptrdiff_t source_step)
 {
@@ -231,6 +250,7 @@ static void copy_row(size_t size, size_t count, char *target, ptrdiff_t target_s
     }
 }
 
+/* Converts `count` elements; steps are in bytes, and may be 0 or negative. */
 static void convert_row(size_t count, sgm_dtype target_dtype, char *target, ptrdiff_t target_step,
                         sgm_dtype source_dtype, const char *source, ptrdiff_t source_step)
 {
@@ -278,13 +298,16 @@ void sgm__element_convert(sgm_dtype target_dtype, void *target, sgm_dtype source
 
 /* --- strided copies --- */
 
+/* The loop nest of a copy, outermost first: for each dimension its size, and the strides of both sides in
+ * elements. */
 typedef struct walk {
     int32_t rank;
     int64_t dims[SGM_MAX_RANK], target[SGM_MAX_RANK], source[SGM_MAX_RANK];
 } walk;
 
-/* Leaves out dimensions of 1 and joins those that both sides step through evenly: rows get as long as
- * possible. */
+/* Leaves out dimensions of size 1, and joins neighbours that both sides step through evenly (outer stride =
+ * inner stride * inner size): rows become as long as possible, and two contiguous tensors are a single row.
+ */
 static walk join_dimensions(const sgm_shape *shape, const int64_t *target_strides,
                             const int64_t *source_strides)
 {
@@ -307,6 +330,9 @@ static walk join_dimensions(const sgm_shape *shape, const int64_t *target_stride
     return joined;
 }
 
+/* The last joined dimension is the row; the others are counted like an odometer: the innermost index
+ * advances, and one that is full goes back to 0, taking its addresses back, and lets the next outer one
+ * advance. The walk ends when the outermost is full. */
 void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *target,
                        const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
                        const int64_t *source_strides)

@@ -1,4 +1,5 @@
-/* Elements, shapes and strided copies, below the public tensors. Internal. */
+/* Elements, shapes and strided copies, on which the public tensors (sigma/tensor.h) and files of tensors
+ * stand. Internal. */
 #ifndef SGM_TENSOR_TENSOR_INTERNAL_H
 #define SGM_TENSOR_TENSOR_INTERNAL_H
 
@@ -7,18 +8,22 @@
 
 /* --- shapes (shape.c) --- */
 sgm_status sgm__dtype_check(sgm_dtype dtype);
-/* Rank 0 to 8, no negative dimension, and a number of elements that can be counted; NULL is refused. */
+/* Rank 0 to 8, no negative dimension, few enough elements to count their bytes; NULL is refused with a
+ * message. */
 sgm_status sgm__shape_check(const sgm_shape *shape);
-/* The strides, in elements, of a contiguous tensor: one for each dimension; `shape` has passed the check. */
+/* The strides, counted in elements, of a contiguous (row-major) tensor: one for each dimension. `shape` has
+ * passed the check. */
 void sgm__contiguous_strides(const sgm_shape *shape, int64_t *strides);
 
 /* --- elements (tensor_element.c); pointers need no alignment --- */
 float sgm__bfloat16_to_float(uint16_t bits);
 uint16_t sgm__bfloat16_from_float(float value);   /* to nearest, ties to even */
 uint16_t sgm__bfloat16_from_double(double value); /* the same, rounded once */
-/* IEEE 754 half precision, which files have and tensors have not: exactly, a NaN with its payload. */
+/* IEEE 754 half precision, which files have and tensors do not; the conversion is exact, a NaN keeps its
+ * payload. */
 float sgm__float16_to_float(uint16_t bits);
-/* In place: `count` float16 at the end of the room for as many floats become those floats. */
+/* Widens in place: `count` float16 values lie at the end of a block with room for as many floats, and become
+ * these floats. */
 void sgm__float16_widen(void *floats, size_t count);
 double sgm__element_load(sgm_dtype dtype, const void *element);
 void sgm__element_store(sgm_dtype dtype, void *element, double value);
@@ -32,8 +37,8 @@ void sgm__copy_strided(const sgm_shape *shape, sgm_dtype target_dtype, void *tar
                        const int64_t *target_strides, sgm_dtype source_dtype, const void *source,
                        const int64_t *source_strides);
 
-/* Of examples (count, ...), numbered from `first` on: fails at a finite float64 that float32 makes infinite.
- */
+/* Checks examples, shape (count, ...), before they become float32: fails with SGM_ERROR_NUMERIC at the first
+ * finite float64 that would become infinite. `first` is the number of the first example, for the message. */
 sgm_status sgm__tensor_fits_float32(const sgm_tensor *tensor, int64_t first);
 
 #endif

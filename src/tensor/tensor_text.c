@@ -1,19 +1,24 @@
-/* Tensors as text, in the manner of NumPy. */
+/* Writes tensors as text in the manner of NumPy's repr, shortened in the middle of long axes.
+ *
+ * sgm_tensor_text first measures and then prints, both with the same recursion over the axes and over the
+ * same elements, since all columns have one width and all floats one number of digits: a pass for the range
+ * (plain or scientific notation), one for the digits, one for the width. Works on views of any strides. */
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
 
-#define EDGE 3 /* how many items stay at both ends of a shortened axis */
-#define LINE_LENGTH 75
-#define MAXIMUM_DIGITS 8
+#define EDGE 3           /* items that stay at both ends of a shortened axis */
+#define LINE_LENGTH 75   /* characters, as in NumPy */
+#define MAXIMUM_DIGITS 8 /* after the point, as in NumPy */
 
+/* What the passes pass on to each other. */
 typedef struct printer {
     const sgm_tensor *tensor;
-    bool shorten;
+    bool shorten; /* more elements than wanted: axes longer than 2 * EDGE are shortened */
     bool scientific;
     double largest, smallest; /* magnitudes of the finite elements other than 0 */
     int digits;               /* after the point, the same for all elements */
-    size_t left, width;       /* of the widest element: up to the point, and in all */
+    size_t left, width;       /* of the widest element, in characters: before the point, and altogether */
     sgm__text element;        /* the element at hand */
     sgm__text text;
     size_t line; /* where the current line starts in `text` */
@@ -31,7 +36,8 @@ static void write_digits(printer *p, double value, int digits)
         sgm__text_append(&p->element, "%#.*f", digits, value);
 }
 
-/* Whether the element as written is `value` again, once it is stored in the tensor's type. */
+/* Whether p->element, read again and stored in the tensor's type, has the same bits as `value`. So float32
+ * 0.1 needs one digit, though its double has many more. */
 static bool reads_back(const printer *p, double value)
 {
     char stored[8], read[8];
@@ -44,8 +50,8 @@ static bool reads_back(const printer *p, double value)
     return memcmp(stored, read, sgm_dtype_size(dtype)) == 0;
 }
 
-/* The fewest digits after the point that tell `value` from its neighbours, at most MAXIMUM_DIGITS; also
- * writes it. */
+/* Writes `value` with the fewest digits after the point that distinguish it from its neighbours, at most
+ * MAXIMUM_DIGITS; returns their number. */
 static int write_shortest(printer *p, double value)
 {
     int digits = 0;
@@ -63,7 +69,8 @@ static int write_shortest(printer *p, double value)
     return digits;
 }
 
-/* Returns how many characters stand left of the point, 0 if there is none. */
+/* Writes p->element; returns the number of characters before the point, 0 if there is no point. In plain
+ * notation spaces stand for the digits that this element has less than others, as NumPy pads. */
 static size_t write_float(printer *p, double value)
 {
     p->element.length = 0;
@@ -127,6 +134,8 @@ static void measure_width(printer *p, const char *data)
         p->width = width;
 }
 
+/* Calls `visit` for each element that will be shown, skipping the middle of shortened axes; print_axis skips
+ * the same ones. */
 static void for_each(printer *p, void (*visit)(printer *p, const char *data), int32_t axis, const char *data)
 {
     const sgm_shape *shape = sgm_tensor_shape(p->tensor);
@@ -144,6 +153,8 @@ static void for_each(printer *p, void (*visit)(printer *p, const char *data), in
     }
 }
 
+/* NumPy's rule for scientific notation: a magnitude of 1e8 or more, one below 1e-4, or a ratio above 1000
+ * between the largest and the smallest. */
 static void measure(printer *p)
 {
     const char *data = sgm_tensor_const_data(p->tensor);
@@ -175,8 +186,8 @@ static void break_line(printer *p, int32_t breaks, int32_t indent)
     sgm__text_append(&p->text, "%*s", (int)indent, "");
 }
 
-/* Between two items of an axis: a space in a row, a new line between rows, and an empty one between tables.
- */
+/* Between two items of an axis: a space in a row (a new line if the next item, `width` characters, does not
+ * fit), a new line between rows, an empty line more between tables. */
 static void print_separator(printer *p, int32_t axis, size_t width)
 {
     int32_t rank = sgm_tensor_shape(p->tensor)->rank;

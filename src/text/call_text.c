@@ -1,3 +1,11 @@
+/* Parses "name(value, key=value)" in two steps: sgm__call_name, then sgm__call_parse with the fields of that
+ * name.
+ *
+ * A caller asks for the name first, looks the name up in its table, and passes the fields that belong to it.
+ * Arguments are numbers only (sgm__parse_double), so commas and parentheses need no quoting, and the text can
+ * be cut in place: sgm__call_parse works on a copy, in which each ',', '=' and ')' becomes the end of a
+ * string. Texts of rules and criteria, which nest, are read by phrase.c, the notation of networks by
+ * src/network/notation.c. */
 #include "text/call_text.h"
 
 #include <ctype.h>
@@ -9,6 +17,7 @@ static const char *skip_space(const char *text)
     return text;
 }
 
+/* Letters, digits and underscores. */
 static size_t word_length(const char *text)
 {
     size_t length = 0;
@@ -28,6 +37,7 @@ sgm_status sgm__call_name(const char *text, char *name, size_t size)
     return SGM_OK;
 }
 
+/* Suggests from the first 16 fields; no call has more. */
 static sgm_status unknown_argument(const char *text, const char *argument, const sgm__call_field *fields,
                                    size_t count)
 {
@@ -40,7 +50,8 @@ static sgm_status unknown_argument(const char *text, const char *argument, const
                     argument, near != NULL ? near : names[0]);
 }
 
-/* One argument, "key=value" or "value"; the text is NUL-terminated at its end. */
+/* Reads one argument, "key=value" or "value"; a 0 byte has taken the place of what followed it. `text` is the
+ * whole call, for messages. `*positional` is the field that the next argument without a key fills. */
 static sgm_status parse_argument(const char *text, char *argument, const sgm__call_field *fields,
                                  size_t count, size_t *positional)
 {
@@ -65,6 +76,7 @@ static sgm_status parse_argument(const char *text, char *argument, const sgm__ca
     return SGM_OK;
 }
 
+/* `rest` begins behind the opening parenthesis. A comma at the end is allowed. */
 static sgm_status parse_arguments(const char *text, char *rest, const sgm__call_field *fields, size_t count,
                                   size_t positional)
 {

@@ -1,6 +1,14 @@
+/* Turns jansson's values into text, for checkpoints, the control socket, the web server and logs of JSON
+ * lines.
+ *
+ * Objects, arrays and numbers are written here by recursion, because jansson's own numbers are too long (see
+ * json_text.h); strings, with their escapes, are left to jansson. The depth is bounded by that of the values,
+ * which the library makes itself or which jansson's parser has bounded. A failure stays in the text's
+ * `failed`. */
 #include "text/json_text.h"
 
-/* An exponent is as short as it can be, too: 1e30, 1e-5. */
+/* A real number must stay one when it is read back, hence ".0" behind whole numbers. Exponents are shortened
+ * from "1e+30" to "1e30" and from "1e-05" to "1e-5". The 'n' guards "nan" and "inf". */
 static void append_real(sgm__text *text, double number)
 {
     char digits[32];
@@ -21,6 +29,7 @@ static int append_bytes(const char *bytes, size_t length, void *text)
     return 0;
 }
 
+/* Takes strings, true, false and null; jansson fails for NULL, which stands for a lack of memory. */
 static void append_string(sgm__text *text, const json_t *string)
 {
     if (json_dump_callback(string, append_bytes, text, JSON_ENCODE_ANY) != 0)
@@ -38,6 +47,8 @@ static void append_array(sgm__text *text, const json_t *array)
     sgm__text_append_bytes(text, "]", 1);
 }
 
+/* jansson's iterators take non-const values although they change nothing: the casts through uintptr_t drop
+ * const without a warning. A key is wrapped in a value, as only values can be written. */
 static void append_object(sgm__text *text, const json_t *object)
 {
     bool is_first = true;
@@ -67,7 +78,7 @@ void sgm__json_append(sgm__text *text, const json_t *value)
     else if (json_is_integer(value))
         sgm__text_append(text, "%lld", (long long)json_integer_value(value));
     else
-        append_string(text, value); /* or true, false, null; of NULL it fails */
+        append_string(text, value); /* true, false and null, too; fails for NULL */
 }
 
 char *sgm__json_text(const json_t *value)
@@ -77,9 +88,9 @@ char *sgm__json_text(const json_t *value)
     return sgm__text_take(&text);
 }
 
+/* jansson's own words for a 0 character name a flag of its C functions, which means nothing to a user. */
 const char *sgm__json_mistake(const json_error_t *error)
 {
-    /* Its own words name a flag of its functions. */
     return json_error_code(error) == json_error_null_character ? "\\u0000 is not allowed in a text"
                                                                : error->text;
 }

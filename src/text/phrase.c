@@ -1,3 +1,10 @@
+/* Splits sentences of rules, criteria and time steps into tokens, and reads values from them.
+ *
+ * There is one token of lookahead and no list of tokens: read_token finds kind and length of the token at
+ * `at`, and everything else compares bytes of the text. The order of the tests decides between kinds: numbers
+ * first (so "-1" is a number), then words, strings, signs. Words hold dots, stars, tag conditions and inner
+ * hyphens, so that a pattern such as network.layers.*<dense>.weights is one token; the pattern's own meaning
+ * is in src/registry/pattern.c. The grammars are those of the callers (src/hooks/when, src/metrics). */
 #include "text/phrase.h"
 
 #include <math.h>
@@ -20,12 +27,14 @@ static bool is_space(char c)
     return c == ' ' || (c >= '\t' && c <= '\r');
 }
 
+/* A byte after the first one of a UTF-8 character: 10xxxxxx. */
 static bool continues_character(char c)
 {
     return ((unsigned char)c & 0xc0) == 0x80;
 }
 
-/* A tag condition "<dense,hidden>" after a `*`; 0: there is none, and '<' compares. */
+/* Length of a tag condition such as "<dense,hidden>", which may follow a `*`; 0 if there is none, and '<' is
+ * the sign of a comparison ("loss.* < 3"). */
 static size_t tags_length(const char *text)
 {
     size_t length = 1;
@@ -36,6 +45,8 @@ static size_t tags_length(const char *text)
     return text[length] == '>' && text[length - 1] != ',' ? length + 1 : 0;
 }
 
+/* A word ends before "*=" and "-=", which are assignments ("rate*=2"); but "*==" is a star and a comparison.
+ */
 static size_t word_length(const char *text)
 {
     size_t length = 0;
@@ -60,6 +71,8 @@ static size_t digits_length(const char *text)
     return length;
 }
 
+/* [sign] digits [. digits] [e [sign] digits], with a digit before or behind the point. An 'e' without digits
+ * does not belong to the number. */
 static size_t number_length(const char *text)
 {
     size_t length = *text == '-' || *text == '+';
@@ -79,6 +92,8 @@ static size_t number_length(const char *text)
     return length;
 }
 
+/* Length with both quotes; 0 if the string has no end. A backslash takes the next character with it, whatever
+ * that is: sgm__phrase_string checks it. */
 static size_t string_length(const char *text)
 {
     size_t length = 1;
@@ -100,7 +115,7 @@ static size_t sign_length(const char *text)
     return *text == '<' || *text == '>' || *text == '=';
 }
 
-/* What is at `at` that no rule has: one character, or a string without an end. */
+/* Length of what is no token: one whole character, or a string without an end up to the end of the text. */
 static size_t strange_length(const char *text)
 {
     size_t length = 1;
@@ -111,6 +126,7 @@ static size_t strange_length(const char *text)
     return length;
 }
 
+/* Skips spaces and finds out kind and length of the token there. */
 static void read_token(sgm__phrase *phrase)
 {
     while (is_space(phrase->text[phrase->at]))
@@ -134,6 +150,7 @@ static void read_token(sgm__phrase *phrase)
     }
 }
 
+/* The limit bounds the work for texts that come through the network, and the lengths of messages. */
 sgm_status sgm__phrase_begin(sgm__phrase *phrase, const char *text)
 {
     *phrase = (sgm__phrase){.text = text != NULL ? text : ""};
@@ -166,7 +183,7 @@ bool sgm__phrase_take(sgm__phrase *phrase, const char *token)
 
 /* --- errors --- */
 
-/* In characters, from 1. */
+/* Columns count characters, not bytes, from 1. */
 static size_t column_of(const sgm__phrase *phrase, size_t at)
 {
     size_t column = 1;
@@ -190,7 +207,8 @@ sgm_status sgm__phrase_fail(const sgm__phrase *phrase, size_t at, const char *fo
     return sgm_fail(SGM_ERROR_FORMAT, "column %zu: %s", column_of(phrase, at), message);
 }
 
-/* "'stalss'", "the end", "character 0x07" */
+/* The current token for a message: 'stalss', "the end", "character 0x07". Long tokens are cut off at 40
+ * bytes. */
 static void describe(const sgm__phrase *phrase, char *buffer, size_t size)
 {
     unsigned char first = (unsigned char)phrase->text[phrase->at];
@@ -240,6 +258,7 @@ sgm_status sgm__phrase_number(sgm__phrase *phrase, double *value)
     return SGM_OK;
 }
 
+/* A whole number from 1 to 2^53; `of` names what is counted, as in "a number of epochs". */
 sgm_status sgm__phrase_count(sgm__phrase *phrase, const char *of, int64_t *count)
 {
     char what[80];
@@ -256,6 +275,8 @@ sgm_status sgm__phrase_count(sgm__phrase *phrase, const char *of, int64_t *count
     return SGM_OK;
 }
 
+/* Resolves the escapes \" and \\; others and control characters are errors. The result is freed with
+ * sgm__free. */
 sgm_status sgm__phrase_string(sgm__phrase *phrase, const char *what, char **string)
 {
     if (phrase->kind != SGM__PHRASE_STRING)
@@ -283,6 +304,7 @@ sgm_status sgm__phrase_string(sgm__phrase *phrase, const char *what, char **stri
     return SGM_OK;
 }
 
+/* Keywords of the grammars, which no identifier may be: a rule could otherwise not be told from its parts. */
 static const char *const reserved[] = {"and", "external", "if", "not", "or", "repeated", "then"};
 
 static bool is_reserved(const sgm__phrase *phrase)
@@ -293,7 +315,7 @@ static bool is_reserved(const sgm__phrase *phrase)
     return false;
 }
 
-/* Parts of an identifier are not empty. */
+/* Not too long, and no empty part before, between or behind dots (no word begins with a dot). */
 static bool is_well_formed(const char *text, size_t length)
 {
     bool good = length > 0 && length <= SGM__IDENTIFIER_LONGEST && text[length - 1] != '.';
