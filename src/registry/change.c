@@ -1,10 +1,11 @@
-/* Setting: one entry or many at once, and putting children.
+/* Setting of entries, one or many at once, and putting of children.
  *
- * A change is made (entry found, content checked and copied), prepared (all that may fail), assigned (nothing
- * can fail any more) and told to the observers. The first three happen with the lock, so that several changes
- * are seen together or not at all. Bindings are set in between, without it, and set back when a later step
- * fails.
- */
+ * Four steps: a change is made (sgm__change_make: entry found, content checked and copied), prepared
+ * (prepare: everything else that can fail), assigned (assign: nothing can fail any more) and told to the
+ * observers (tell). Made, prepared and assigned is with the tree's lock, for all changes of a call before the
+ * next step, so that other threads see all of them or none. Bound entries are set in between and without the
+ * lock, since their functions belong to the program; if a later step fails, they are set back. Callers:
+ * sgm_registry_set and sgm_registry_put here, sgm_resolve_set in resolver.c. */
 #include "registry/registry_internal.h"
 
 #include <stdio.h>
@@ -41,6 +42,10 @@ void sgm__change_clear(sgm__change *change)
     *change = (sgm__change){0};
 }
 
+/* Called after bindings were set, and therefore after the lock was perhaps released for a while: an entry
+ * that has gone meanwhile, or a registry that was moved to another tree, is skipped and keeps its new state.
+ * The copy `after` for the observers is made only if there are observers, as assign() gives the value itself
+ * away. */
 static sgm_status prepare(sgm__change *change, const sgm__tree *tree)
 {
     sgm__core *core = change->core;
@@ -65,6 +70,8 @@ static sgm_status prepare(sgm__change *change, const sgm__tree *tree)
     return SGM_OK;
 }
 
+/* Exchanges the contents; the old one is in `before`, which sgm__change_clear frees without the lock. Keeps
+ * the links between parent and child, and the tree's generation, up to date. */
 static void assign(sgm__change *change, sgm__tree *tree)
 {
     sgm__entry *entry = change->entry;
@@ -97,7 +104,8 @@ static void tell(const sgm__change *change)
 
 /* --- bindings --- */
 
-/* Sets the first `count` back to what they were; the newest error stays what it is. */
+/* Gives the first `count` bound entries the values that they had before. The newest error is saved around
+ * that, as it says why. */
 static void set_back(sgm__change *changes, size_t count, sgm_status status)
 {
     char message[1024];
@@ -110,7 +118,7 @@ static void set_back(sgm__change *changes, size_t count, sgm_status status)
     sgm_fail(status, "%s", message);
 }
 
-/* With the whole identifier in front, which needs the lock. */
+/* Puts the whole identifier in front of the failure; finding it out needs the lock. */
 static void fail_set(const sgm__change *change, sgm_status status)
 {
     char path[SGM__MAXIMUM_TEXT];
@@ -120,6 +128,9 @@ static void fail_set(const sgm__change *change, sgm_status status)
     sgm__fail_binding(path, status);
 }
 
+/* Reads all old values before it sets the first one, for set_back and for the observers; an entry that cannot
+ * be read is therefore not set. Reads each again after its set, because a binding may round or limit the
+ * value. Without the lock. */
 static sgm_status set_bindings(sgm__change *changes, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -141,6 +152,7 @@ static sgm_status set_bindings(sgm__change *changes, size_t count)
     return status;
 }
 
+/* If bindings were set and preparing fails afterwards (out of memory), they are set back as well. */
 sgm_status sgm__changes_commit(sgm__core *root, sgm__tree *tree, sgm__change *changes, size_t count)
 {
     bool any_bound = false;
@@ -168,6 +180,7 @@ sgm_status sgm__changes_commit(sgm__core *root, sgm__tree *tree, sgm__change *ch
 
 /* --- putting --- */
 
+/* The number of levels of registries below this one. With the lock. */
 static size_t levels_below(const sgm__core *core)
 {
     size_t maximum = 0;
@@ -179,11 +192,14 @@ static size_t levels_below(const sgm__core *core)
     return maximum;
 }
 
+/* Putting a child where it lies already changes nothing, and is no error. */
 static bool is_there(const sgm__core *core, const char *name, const sgm__core *child)
 {
     return child->parent == core && strcmp(child->place->name, name) == 0;
 }
 
+/* A tree has no circles, so a registry must not be put below itself; each has at most one parent; and the
+ * depth is bounded. With both trees' locks. */
 static sgm_status check_place(const sgm__core *core, const char *name, const sgm__core *child)
 {
     char path[SGM__MAXIMUM_TEXT], wanted[SGM__MAXIMUM_TEXT];
@@ -205,6 +221,7 @@ static sgm_status check_place(const sgm__core *core, const char *name, const sgm
     return SGM_OK;
 }
 
+/* Moves the child to the parent's tree after the last step that can fail, and before the entry shows it. */
 static sgm_status put_locked(sgm__change *change, sgm__core *core, const char *name, bool own,
                              sgm_registry *child, sgm__tree *tree)
 {

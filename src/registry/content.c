@@ -1,9 +1,14 @@
-/* Contents of entries, and what an option's row says of them. */
+/* Contents of entries: constructors, copies, comparison, text, and checks against the row of an option.
+ *
+ * A content (sgm_content in sigma/registry.h) is a kind and a union. Constructors borrow; sgm__content_copy
+ * makes a content that owns its text or a reference to its tensor or registry, and sgm_content_clear gives
+ * these back. The checks at the end are the only place where bounds and choices of options are tested:
+ * entries (entry.c), settings (setting.c) and configurations all come here, and so give the same messages. */
 #include "registry/registry_internal.h"
 
 #include <math.h>
 
-#define ENDLESS 1e30
+#define ENDLESS 1e30 /* a maximum from here on means that there is none */
 
 const char *sgm_kind_name(sgm_kind kind)
 {
@@ -12,6 +17,7 @@ const char *sgm_kind_name(sgm_kind kind)
     return (unsigned)kind <= SGM_KIND_REGISTRY ? names[kind] : "unknown kind";
 }
 
+/* A kind with its article, for "expected an integer, got ...". */
 const char *sgm__kind_article(sgm_kind kind)
 {
     static const char *const names[] = {
@@ -49,6 +55,7 @@ sgm_content sgm_registry_content(sgm_registry *value)
     return (sgm_content){.kind = SGM_KIND_REGISTRY, .as.registry = value};
 }
 
+/* Empties *content before anything is freed, as freeing a registry may call functions of the program. */
 void sgm_content_clear(sgm_content *content)
 {
     if (content == NULL)
@@ -74,6 +81,8 @@ sgm_status sgm__content_check(const sgm_content *content)
     return SGM_OK;
 }
 
+/* Called with the lock, which is why a registry is retained directly: sgm_registry_retain would do the same,
+ * but a copy through a read-only registry must be a view. */
 sgm_status sgm__content_copy(const sgm_content *content, bool read_only, sgm_content *copy)
 {
     sgm_content made = *content;
@@ -93,6 +102,8 @@ sgm_status sgm__content_copy(const sgm_content *content, bool read_only, sgm_con
     return SGM_OK;
 }
 
+/* Compares bytes of contiguous copies: so NaNs equal themselves, and 0 differs from -0. Without memory for
+ * the copies the tensors count as different. */
 static bool tensors_equal(const sgm_tensor *a, const sgm_tensor *b)
 {
     if (a == b)
@@ -120,6 +131,7 @@ static bool registries_equal(const sgm_registry *a, const sgm_registry *b)
     return a == b || (a != NULL && b != NULL && a->core == b->core);
 }
 
+/* Contents of different kinds differ, even an integer and a number of equal value. */
 bool sgm_content_equal(const sgm_content *a, const sgm_content *b)
 {
     if (a == NULL || b == NULL || a->kind != b->kind)
@@ -131,7 +143,7 @@ bool sgm_content_equal(const sgm_content *a, const sgm_content *b)
         return a->as.boolean == b->as.boolean;
     case SGM_KIND_INTEGER:
         return a->as.integer == b->as.integer;
-    case SGM_KIND_NUMBER: /* a cost that stays NaN does not change */
+    case SGM_KIND_NUMBER: /* NaN equals NaN: a loss that stays NaN does not change */
         return a->as.number == b->as.number || (isnan(a->as.number) && isnan(b->as.number));
     case SGM_KIND_TEXT:
         return texts_equal(a->as.text, b->as.text);
@@ -157,6 +169,7 @@ static char *tensor_text(const sgm_tensor *tensor)
                        sgm_shape_text(sgm_tensor_shape(tensor), shape, sizeof shape));
 }
 
+/* Takes no lock: a registry is described by its kind alone. Texts are cut off at `maximum_text` bytes. */
 static char *describe(const sgm_content *content, int maximum_text)
 {
     char number[32];
@@ -207,6 +220,8 @@ static bool parse_boolean(const char *text, bool *value)
     return false;
 }
 
+/* Used for words of a command line, of a configuration and of the web page. The content belongs to the
+ * caller. */
 sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_content *content)
 {
     if (text == NULL || content == NULL)
@@ -239,6 +254,8 @@ sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_content *conte
 
 /* --- checks against a kind and a row --- */
 
+/* Numbers are never converted to integers, not even whole ones: a caller that means a count writes an
+ * integer. */
 sgm_status sgm__kind_convert(sgm_kind kind, const char *identifier, const sgm_content *content,
                              sgm_content *value)
 {
@@ -258,6 +275,8 @@ sgm_status sgm__kind_convert(sgm_kind kind, const char *identifier, const sgm_co
     return status;
 }
 
+/* NaN is outside of any bounds. If the value is too small and there is no real maximum, the message says "of
+ * at least" and leaves the maximum out. */
 static sgm_status check_bounds(const sgm_option *option, const char *identifier, const sgm_content *value)
 {
     double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
@@ -274,6 +293,7 @@ static sgm_status check_bounds(const sgm_option *option, const char *identifier,
                     sgm__number_text(number, got, sizeof got));
 }
 
+/* Names all choices, and the nearest one, if the text is none of them. */
 static sgm_status check_choice(const sgm_option *option, const char *identifier, const char *text)
 {
     size_t count = 0;
@@ -296,6 +316,7 @@ static sgm_status check_choice(const sgm_option *option, const char *identifier,
     return status;
 }
 
+/* `value` is in the row's kind already. Booleans, tensors and registries have no bounds. */
 sgm_status sgm__option_check(const sgm_option *option, const char *identifier, const sgm_content *value)
 {
     if (option == NULL)

@@ -1,14 +1,21 @@
-/* Copies of whole registries, and texts made of what is in them. */
+/* Snapshots of whole registries, and texts with values filled in.
+ *
+ * sgm_registry_copy makes an independent tree that shows the original as it was at one moment. The structure
+ * and the plain values are copied with the original's lock; bound entries, whose functions belong to the
+ * program, and the elements of tensors, which may be many, are copied after the lock is released. So "one
+ * moment" holds for structure and plain values; bound entries are read shortly later. No other thread knows
+ * the copy until it is complete, so it is changed without its own lock. */
 #include "registry/registry_internal.h"
 
 /* --- copies --- */
 
-/* Bound entries are read after the lock is gone. */
+/* A bound entry of the original, retained, and the entry of the copy that will get its value. */
 typedef struct bound_entry {
     sgm__entry *from, *to;
     sgm__core *core; /* of the copy */
 } bound_entry;
 
+/* All bound entries found so far. */
 typedef struct copying {
     bound_entry *bound;
     size_t count, capacity;
@@ -16,6 +23,8 @@ typedef struct copying {
 
 static sgm_status copy_registry(copying *state, const sgm__core *from, sgm__core *to);
 
+/* Hangs the new child in its place before it is filled, so that one release of the whole copy frees
+ * everything when a later step fails. */
 static sgm_status copy_child(copying *state, const sgm__core *child, sgm__core *to, sgm__entry *entry)
 {
     sgm_registry *copy = sgm_registry_create();
@@ -29,6 +38,7 @@ static sgm_status copy_child(copying *state, const sgm__core *child, sgm__core *
     return copy_registry(state, child, copy->core);
 }
 
+/* The copied entry is never bound: it has the row and the kind, and gets a value. */
 static sgm_status copy_entry(copying *state, sgm__entry *from, sgm__core *to)
 {
     SGM_TRY(sgm__core_reserve(to, 1));
@@ -47,7 +57,7 @@ static sgm_status copy_entry(copying *state, sgm__entry *from, sgm__core *to)
                          : sgm__content_copy(&from->content, false, &entry->content);
 }
 
-/* With the lock of `from`; nobody else knows `to`. */
+/* With the lock of `from`; no other thread knows `to`. */
 static sgm_status copy_registry(copying *state, const sgm__core *from, sgm__core *to)
 {
     for (size_t i = 0; i < from->tag_count; i++) {
@@ -62,6 +72,8 @@ static sgm_status copy_registry(copying *state, const sgm__core *from, sgm__core
     return SGM_OK;
 }
 
+/* Reads the bound entries, without the lock, and releases all of them also after a failure. An entry whose
+ * binding has no value at the moment (SGM_ERROR_STATE) is removed from the copy. */
 static sgm_status read_bound(copying *state, sgm_status status)
 {
     for (size_t i = 0; i < state->count; i++) {
@@ -77,7 +89,7 @@ static sgm_status read_bound(copying *state, sgm_status status)
     return status;
 }
 
-/* Values of tensors are copied last, without the lock: they may be long. */
+/* Replaces tensors that are shared with the original by copies of their elements. */
 static sgm_status copy_tensors(sgm__core *core)
 {
     for (size_t i = 0; i < core->entry_count; i++) {
@@ -120,7 +132,7 @@ sgm_registry *sgm_registry_copy(sgm_registry *registry)
 
 /* --- texts --- */
 
-/* Appends what the identifier between two braces leads to. */
+/* Appends the value that the identifier between two braces leads to; texts without quotes. */
 static sgm_status append_value(sgm_registry *root, sgm__text *text, const char *identifier, size_t length)
 {
     sgm_content content = {0};
@@ -137,6 +149,7 @@ static sgm_status append_value(sgm_registry *root, sgm__text *text, const char *
     return value != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* "{{" and "}}" become single braces; anything else between "{" and "}" is an identifier. */
 static sgm_status fill_in(sgm_registry *root, sgm__text *text, const char *format)
 {
     for (const char *next = format; *next != '\0';) {

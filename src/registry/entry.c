@@ -1,8 +1,15 @@
-/* Entries: made from rows, bound to what lives elsewhere, removed. */
+/* Entries of registries: made from rows, bound to values that live elsewhere, checked, read, removed.
+ *
+ * An entry holds its content itself, or it is bound: then a function of the program (or of a folder above)
+ * gives the content and another one sets it. Nearly everything that monitors see of a trainer is bound
+ * (src/show). Bindings are called without the tree's lock, with the entry retained, so `release` may run
+ * later than the entry's removal: when the last reader is done. Setting is in change.c. */
 #include "registry/registry_internal.h"
 
 #include <math.h>
 
+/* The characters of names and tags: identifiers give '.', '*', '<', '>', ',' and spaces a meaning of their
+ * own. */
 sgm_status sgm__check_name(const char *what, const char *name)
 {
     if (name == NULL || name[0] == '\0')
@@ -43,6 +50,8 @@ sgm__entry *sgm__entry_retain(sgm__entry *entry)
     return entry;
 }
 
+/* Without the lock: clearing the content may free a registry, and the binding's release is a function of the
+ * program. */
 void sgm__entry_release(sgm__entry *entry)
 {
     if (entry == NULL || atomic_fetch_sub(&entry->references, 1) != 1)
@@ -59,6 +68,8 @@ sgm__core *sgm__entry_child(const sgm__entry *entry)
     return entry->content.kind == SGM_KIND_REGISTRY ? entry->content.as.registry->core : NULL;
 }
 
+/* A binding may return a status without having called sgm_fail; the thread's newest error would then be about
+ * something else. */
 sgm_status sgm__fail_binding(const char *identifier, sgm_status status)
 {
     if (sgm_last_status() == status)
@@ -66,6 +77,8 @@ sgm_status sgm__fail_binding(const char *identifier, sgm_status status)
     return sgm_fail(status, "%s: %s", identifier, sgm_status_text(status));
 }
 
+/* Checks what the binding gave as strictly as values that are set, since the program may have written it.
+ * Only a tensor may be missing: an entry of that kind then has no content yet. */
 sgm_status sgm__entry_read(sgm__entry *entry, const char *identifier, sgm_content *content)
 {
     sgm_content got = {0}, value = {0};
@@ -81,7 +94,7 @@ sgm_status sgm__entry_read(sgm__entry *entry, const char *identifier, sgm_conten
             status = sgm__kind_convert(entry->kind, identifier, &got, &value);
     }
     if (status == SGM_OK)
-        *content = value; /* nothing that owns memory is converted */
+        *content = value; /* safe without a copy: only integers are ever converted */
     else
         sgm_content_clear(&got);
     return status;
@@ -101,6 +114,7 @@ sgm_status sgm__entry_check(const sgm__core *core, const sgm__entry *entry, bool
 
 /* --- rows --- */
 
+/* Written as !(minimum <= maximum), so that NaN bounds fail, too. */
 static sgm_status check_row(const sgm_option *option)
 {
     if (option == NULL)
@@ -115,7 +129,9 @@ static sgm_status check_row(const sgm_option *option)
     return SGM_OK;
 }
 
-/* The default, borrowed. */
+/* The row's default as a content, borrowed. Integers are given as double, so they must be whole and at most
+ * 2^53, beyond which double skips integers. A text without a default takes the first choice. Tensors and
+ * registries have none. */
 static sgm_status default_of(const sgm_option *option, sgm_content *content)
 {
     *content = (sgm_content){0};
@@ -148,7 +164,8 @@ static sgm_status default_of(const sgm_option *option, sgm_content *content)
     return sgm__option_check(option, option->name, content);
 }
 
-/* Adds an entry that must be new; takes over the caller's reference, also when it fails. */
+/* Adds an entry whose name must be new. Takes over the caller's reference, also on failure: a bound entry's
+ * release runs then. */
 static sgm_status add_entry(sgm__core *core, sgm__entry *entry)
 {
     char path[SGM__MAXIMUM_TEXT];
@@ -184,6 +201,7 @@ sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option *option)
     return add_entry(core, entry);
 }
 
+/* Everything of sgm_registry_bind that can fail before the entry owns the binding. */
 static sgm_status make_bound(sgm_registry *registry, const sgm_option *option, const sgm_binding *binding,
                              sgm__core **core, sgm__entry **entry)
 {
@@ -198,6 +216,8 @@ static sgm_status make_bound(sgm_registry *registry, const sgm_option *option, c
     return *entry != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* The binding's release runs exactly once, whatever fails: here as long as no entry owns the binding,
+ * afterwards by way of the entry. */
 sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *option, const sgm_binding *binding)
 {
     sgm__core *core = NULL;
@@ -214,6 +234,8 @@ sgm_status sgm_registry_bind(sgm_registry *registry, const sgm_option *option, c
 
 /* --- removing --- */
 
+/* Removes the entry from its registry, whose reference the caller gets: to release it only after the unlock.
+ * A child becomes a root of its own, and goes on sharing the tree's lock. */
 static void take_out(sgm__core *core, sgm__entry *entry)
 {
     sgm__core *child = sgm__entry_child(entry);

@@ -1,17 +1,23 @@
-/* Identifiers with wildcards and tags, cut into their parts. */
+/* Parses identifiers with wildcards and tags, such as "*<trainer>.optimiser.learning_rate", into parts.
+ *
+ * Each part becomes a pattern for the name of an entry (pattern.c) and a list of tags that the registry in
+ * that entry must have. resolver.c walks a tree with the parts, observe.c compares the way to a changed entry
+ * with them. All strings of the result point into one copy of the text, in which dots, commas and brackets
+ * have become string ends; a second copy stays whole for messages. */
 #include "registry/pattern.h"
 
 #include "registry/registry_internal.h"
 #include <ctype.h>
 
-#define MAXIMUM_BYTES 1000
+#define MAXIMUM_BYTES 1000 /* of an identifier */
 
+/* Not isspace: what counts as a space must not depend on the locale. */
 static bool is_space(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Cuts the spaces around off, in place. */
+/* Cuts off the spaces around the text, in place. */
 static char *trim(char *text)
 {
     while (is_space(*text))
@@ -23,6 +29,7 @@ static char *trim(char *text)
     return text;
 }
 
+/* Splits a list "a,b" at its commas. The tags of all parts lie in one array; a part knows its range in it. */
 static sgm_status parse_tags(sgm__identifier *identifier, sgm__part *part, char *list)
 {
     part->first_tag = identifier->tag_count;
@@ -42,7 +49,8 @@ static sgm_status parse_tags(sgm__identifier *identifier, sgm__part *part, char 
     return SGM_OK;
 }
 
-/* Splits "name*<a,b>". Alone, "<a,b>" means any name. */
+/* Splits "name*<a,b>" into pattern and tags; "<a,b>" alone means any name. Tags need a '*' in the pattern: a
+ * name that is known exactly needs no condition. */
 static sgm_status split_tags(sgm__identifier *identifier, sgm__part *part, char *text)
 {
     char *open = strchr(text, '<'), *close = strchr(text, '>');
@@ -78,6 +86,7 @@ static sgm_status parse_part(sgm__identifier *identifier, char *text)
     return SGM_OK;
 }
 
+/* Cuts the storage at its dots. `end` lets a message repeat the text behind a part that was not found. */
 static sgm_status parse(sgm__identifier *identifier)
 {
     for (char *next = identifier->storage; next != NULL;) {
@@ -128,6 +137,8 @@ void sgm__identifier_free(sgm__identifier *identifier)
     sgm__free(identifier);
 }
 
+/* Tags restrict registries only: an entry of another kind matches by its name alone. An entry of kind
+ * registry that is empty so far has no tags. */
 bool sgm__identifier_matches(const sgm__identifier *identifier, size_t level, const char *name,
                              const sgm__core *child, bool is_registry)
 {

@@ -1,22 +1,32 @@
-/* Observers: functions that are told when entries change. */
+/* Observers: functions of the program that are called when an entry was set.
+ *
+ * An observer belongs to the registry that sgm_observe was called with, and sees changes there and below. A
+ * set collects the observers of the entry's registry and of all registries above it with the tree's lock
+ * (sgm__calls_collect, called by change.c), and calls them afterwards without any lock (sgm__calls_run), on
+ * the setter's thread. So an observer may itself use the registry. Two counts make that safe: references keep
+ * the struct alive while a call is pending, `running` lets sgm_unobserve wait until no call uses the
+ * program's `user` any more. `calls` guards the second; it is never held while the function runs. */
 #include "registry/registry_internal.h"
 
-/* Deeper sets out of observers are not told to observers: they set each other without an end. */
+/* Sets out of observers are told to observers, too. Beyond this depth they are not: two observers that set
+ * each other's entries would otherwise recurse until the stack ends. */
 #define MAXIMUM_NESTED 32
 
+/* Counted: one reference is the registry's list's, one each pending call's. */
 struct sgm__observer {
     atomic_size_t references;
     int64_t id;
     sgm__identifier *identifier;
     sgm_observer_function function;
     void *user;
-    bool read_only;
+    bool read_only; /* observes through a read-only view, and is shown views only */
     /* guarded by `calls` */
     bool ended;
     size_t running;
 };
 
-/* Counts running calls, so that after sgm_unobserve nothing touches the program's `user` any more. */
+/* One lock and one condition for all observers of the process: they are held for a few instructions, and only
+ * sgm__observer_end waits. */
 static pthread_mutex_t calls = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t call_ended = PTHREAD_COND_INITIALIZER;
 static _Atomic int64_t newest_id;
@@ -30,16 +40,18 @@ void sgm__observer_release(sgm__observer *observer)
     sgm__free(observer);
 }
 
+/* A thread that is inside an observer must not wait for another observer, which may be waiting for this one;
+ * it must not wait for itself either. */
 void sgm__observer_end(sgm__observer *observer)
 {
     pthread_mutex_lock(&calls);
     observer->ended = true;
-    /* An observer must not wait for another: that may be waiting for it. */
     while (nested == 0 && observer->running > 0)
         pthread_cond_wait(&call_ended, &calls);
     pthread_mutex_unlock(&calls);
 }
 
+/* False: the observer has ended since the call was collected. */
 static bool begin_call(sgm__observer *observer)
 {
     pthread_mutex_lock(&calls);
@@ -57,7 +69,8 @@ static void end_call(sgm__observer *observer)
     pthread_mutex_unlock(&calls);
 }
 
-/* What an observer of a read-only view may see. */
+/* Replaces a registry by its read-only view for an observer of a view, which could set through it otherwise.
+ */
 static sgm_content as_seen(const sgm__observer *observer, const sgm_content *content)
 {
     sgm_content seen = *content;
@@ -97,14 +110,16 @@ void sgm__calls_clear(sgm__calls *list)
 
 /* --- who is to be told --- */
 
-/* The way from an entry up to the root; the entry comes first. */
+/* The way from an entry up to a registry above it: names[0] and children[0] are the entry's, the last ones
+ * those of the level just below. children[i] is the registry that the entry names[i] holds. */
 typedef struct way {
     const char *names[SGM__MAXIMUM_LEVELS + 1];
     const sgm__core *children[SGM__MAXIMUM_LEVELS + 1];
     size_t count;
-    bool is_registry; /* the entry */
+    bool is_registry; /* the kind of the entry itself; all others on the way are registries */
 } way;
 
+/* An identifier begins at the top and a way at the bottom, so indices run in opposite directions. */
 static bool is_observed(const sgm__observer *observer, const way *path)
 {
     if (observer->identifier->count != path->count)
@@ -132,6 +147,8 @@ static sgm_status add_call(sgm__calls *list, sgm__observer *observer, const way 
     return SGM_OK;
 }
 
+/* Goes up from the entry's registry to the root; at each level the way so far is the entry's identifier
+ * relative to that registry. */
 sgm_status sgm__calls_collect(sgm__calls *list, const sgm__core *core, const char *name,
                               const sgm__core *child, bool is_registry)
 {
@@ -153,8 +170,8 @@ sgm_status sgm__calls_collect(sgm__calls *list, const sgm__core *core, const cha
 
 /* --- observing --- */
 
-/* A single entry whose values come from elsewhere, and which cannot be set: nobody would ever be told. With
- * the lock. */
+/* Whether the identifier leads, without wildcards, to a single bound entry that cannot be set. Its value
+ * changes where it lives, without a set, so the observer would never be called. With the lock. */
 static bool is_only_read(const sgm__core *core, const sgm__identifier *identifier)
 {
     const sgm__entry *entry = NULL;
@@ -171,6 +188,8 @@ static bool is_only_read(const sgm__core *core, const sgm__identifier *identifie
     return entry != NULL && entry->binding.get != NULL && entry->binding.set == NULL;
 }
 
+/* *id is written before other threads can see the observer: its first call may come at once, and may use the
+ * id. */
 sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function, void *user,
                        int64_t *id)
 {
@@ -189,7 +208,6 @@ sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_
     observer->function = function;
     observer->user = user;
     observer->read_only = root->read_only;
-    /* Before it is seen by other threads, which may call it at once. */
     if (id != NULL)
         *id = observer->id;
     sgm__core *core = root->core;
@@ -212,6 +230,7 @@ sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_
     return status;
 }
 
+/* Takes the observer out of the list with the lock, and waits for running calls without it. */
 void sgm_unobserve(sgm_registry *root, int64_t id)
 {
     if (root == NULL)

@@ -1,8 +1,13 @@
-/* Matching of identifiers. */
+/* Matches names in dot notation against patterns with `*`, and compares how specific patterns are.
+ *
+ * Patterns match part by part, as `*` stays within a part; so "*.weights" matches the weights of every layer
+ * of a flat network, but not "a.b.weights". The matching of a part is greedy with one point of return (see
+ * part_matches), so its time is at most the product of both lengths, without recursion and without memory.
+ * Tags are not known here: identifier.c cuts them off. */
 #include "registry/pattern.h"
 
-#define EXACT 1000000
-#define MAXIMUM_BYTES 1000
+#define EXACT 1000000      /* more than a pattern can have characters */
+#define MAXIMUM_BYTES 1000 /* of a pattern */
 
 sgm_status sgm__pattern_check(const char *pattern)
 {
@@ -33,8 +38,9 @@ static bool ends_part(char c)
     return c == '.' || c == '\0';
 }
 
-/* Matches one part and moves both texts to its end. A star that was passed is tried on one character more
- * each time the rest does not fit; only the newest one needs that. */
+/* Matches one part and moves both texts to its end. A star first stands for nothing; whenever the rest does
+ * not fit, the newest star takes one character more and matching goes on behind it. Older stars need no
+ * second try: anything that they could skip, the newest one can skip as well. */
 static bool part_matches(const char **pattern, const char **identifier)
 {
     const char *p = *pattern, *text = *identifier;
@@ -72,6 +78,7 @@ bool sgm__pattern_matches(const char *pattern, const char *identifier)
     }
 }
 
+/* Dots are not counted: all patterns that match one identifier have equally many. */
 int sgm__pattern_specificity(const char *pattern)
 {
     int literal = 0;
@@ -92,7 +99,7 @@ static int count_parts(const char *pattern)
     return parts;
 }
 
-/* Characters that must be there up to the end of the part; moves to the next part. */
+/* Counts the characters that must be present up to the end of the part, and moves to the next part. */
 static int next_literals(const char **pattern)
 {
     int literals = 0;

@@ -1,22 +1,25 @@
-/* Patterns for identifiers in dot notation: "*.weights", "layers.2-*.bias*". Internal. */
+/* Patterns for identifiers in dot notation, such as "*.weights" and "layers.2-*.bias*". Internal.
+ *
+ * Used for entries of registries (identifier.c) and for names of parameters and states, which have dots, too:
+ * frozen parameters, modifiers, learning rates, reducers of an operator. */
 #ifndef SGM_REGISTRY_PATTERN_H
 #define SGM_REGISTRY_PATTERN_H
 
 #include "base/base.h"
 
-/* Parts are separated by dots, and a pattern fits only identifiers with as many parts. In a part, `*` stands
- * for any run of characters, also none; it never reaches over a dot. */
+/* Parts are separated by dots, and a pattern matches only identifiers with as many parts. In a part, `*`
+ * stands for any run of characters, also none; it never extends over a dot. */
 sgm_status sgm__pattern_check(const char *pattern);
 bool sgm__pattern_matches(const char *pattern, const char *identifier);
-/* The number of characters that must be there; a pattern without `*` is above all that have one. Of several
- * patterns that match, the most specific one counts. */
+/* The number of characters that must be present; a pattern without `*` counts more than any with one. Of
+ * several patterns that match a name, callers use the most specific one. */
 int sgm__pattern_specificity(const char *pattern);
-/* Below 0: `a` is less specific than `b`. More parts count first, then the above, then the first part with
- * more characters that must be there. */
+/* Negative if `a` is less specific than `b`, 0 if equally, else positive. Compares the number of parts, then
+ * the specificity, then part by part the characters that must be present. */
 int sgm__pattern_compare(const char *a, const char *b);
 
-/* A part of an identifier for a name from elsewhere: what a part cannot hold becomes an underscore. Free with
- * sgm__free. */
+/* Makes a part of an identifier out of any name (a trainer's, a dataset's): characters that a part cannot
+ * hold become underscores. Free with sgm__free. */
 char *sgm__identifier_part(const char *name);
 
 #endif

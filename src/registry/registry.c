@@ -1,10 +1,16 @@
-/* Registries: their life, and what can be asked of them. */
+/* Registries: creating and freeing, tags, getting, lists of names, paths.
+ *
+ * A registry is a core (registry_internal.h) that the program knows by one of two handles, writable and
+ * read-only. References are counted over both handles; entries hold one reference to a child. When the last
+ * reference goes, children that live on become roots of their own. Functions here take the tree's lock for as
+ * long as a copy takes; values of bound entries are read after it is released. */
 #include "registry/registry_internal.h"
 
 #include <stdio.h>
 
 /* --- life --- */
 
+/* A new registry is a tree of its own, until it is put somewhere. */
 sgm_registry *sgm_registry_create(void)
 {
     sgm__core *core = sgm__calloc(1, sizeof *core);
@@ -25,7 +31,8 @@ void sgm__core_retain(sgm__core *core)
     atomic_fetch_add(&core->references, 1);
 }
 
-/* Takes the children out, so that none points to a parent that is gone. */
+/* Cuts the links of the children to this core, which is about to be freed. It needs the lock although no
+ * reference to the core is left: another thread may come up from a child (sgm__core_path, observers). */
 static void let_children_go(sgm__core *core)
 {
     sgm__tree *tree = sgm__tree_lock(core);
@@ -41,6 +48,8 @@ static void let_children_go(sgm__core *core)
     sgm__tree_unlock(tree);
 }
 
+/* Without the lock. Observers end before the entries are released: after the registry is freed none of their
+ * functions runs. */
 void sgm__core_release(sgm__core *core)
 {
     if (core == NULL || atomic_fetch_sub(&core->references, 1) != 1)
@@ -115,6 +124,7 @@ bool sgm__core_has_tag(const sgm__core *core, const char *tag)
     return false;
 }
 
+/* The list keeps the order of definition, the index finds names; both need room. */
 sgm_status sgm__core_reserve(sgm__core *core, size_t more)
 {
     SGM_TRY(
@@ -128,8 +138,8 @@ void sgm__core_add(sgm__core *core, sgm__entry *entry)
     sgm__name_index_add(&core->index, entry->name, (uintptr_t)entry);
 }
 
-/* Writes a name and a dot before what is there, as the way leads from the leaf to the root. What does not fit
- * becomes "...". */
+/* Writes a name and a dot before buffer[*start], as the way leads from the leaf to the root. If it does not
+ * fit, "..." takes its place and the result is false; three bytes are always left for that. */
 static bool put_before(char *buffer, size_t *start, const char *name)
 {
     size_t length = strlen(name) + (buffer[*start] != '\0');
@@ -174,6 +184,7 @@ sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 
 /* --- tags --- */
 
+/* The copy is made before the lock is taken, and freed after it is released if the tag was known. */
 sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
 {
     sgm__core *core = NULL;
@@ -209,6 +220,7 @@ bool sgm_registry_has_tag(sgm_registry *registry, const char *tag)
 
 /* --- getting --- */
 
+/* A bound entry is retained, and read after the lock is released. */
 sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_content *content)
 {
     if (content == NULL)
@@ -234,7 +246,8 @@ sgm_status sgm_registry_get(sgm_registry *registry, const char *name, sgm_conten
     return status;
 }
 
-/* Gets a content of a kind; the messages name the whole identifier. */
+/* Gets a content in this kind. Numbers and integers own nothing, so *value stays valid when the content is
+ * cleared. */
 static sgm_status get_kind(sgm_registry *registry, const char *name, sgm_kind kind, sgm_content *value)
 {
     char path[SGM__MAXIMUM_TEXT];
@@ -278,6 +291,7 @@ bool sgm_registry_has(sgm_registry *registry, const char *name)
     return has;
 }
 
+/* The row outlives the entry (a static table), so the pointer is valid without the lock. */
 const sgm_option *sgm_registry_option(sgm_registry *registry, const char *name)
 {
     if (registry == NULL || name == NULL)
@@ -311,7 +325,7 @@ static const char *tag_name(const sgm__core *core, size_t index)
     return index < core->tag_count ? core->tags[index] : NULL;
 }
 
-/* Copies all that text() gives, up to NULL. */
+/* Copies all texts that text() gives for 0, 1, ... until it returns NULL, with the lock. */
 static sgm_status copy_texts(sgm_registry *registry, text_function text, char ***texts, size_t *count)
 {
     if (texts == NULL || count == NULL)
@@ -356,6 +370,7 @@ void sgm_names_free(char **names, size_t count)
     sgm__free(names);
 }
 
+/* Of any length, unlike sgm__core_path, which is for messages. */
 char *sgm_registry_path(sgm_registry *registry)
 {
     if (check_registry(registry) != SGM_OK)
@@ -374,6 +389,7 @@ char *sgm_registry_path(sgm_registry *registry)
     return sgm__text_take(&text);
 }
 
+/* Other threads may add entries meanwhile; those stay. */
 void sgm__registry_clear(sgm_registry *registry)
 {
     char **names = NULL;

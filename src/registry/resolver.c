@@ -1,22 +1,33 @@
-/* Resolving identifiers in a tree. */
+/* Resolves identifiers with wildcards in a tree: gets or sets all entries that match.
+ *
+ * walk_level descends through the tree with the lock held, one part of the identifier for each level, and
+ * collects the matches. A resolver that the program keeps (sgm_resolver_create) remembers them together with
+ * the tree's generation, and walks again only after the structure has changed; monitors read the same
+ * identifiers many times a second. Matches point to cores and entries without retaining them: valid only with
+ * the lock, and only at that generation. As everywhere, bound entries are read without the lock. Setting goes
+ * on in change.c. If nothing matches, the place where the walk came deepest gives the suggestion of the
+ * message. */
 #include "registry/registry_internal.h"
 
-/* An entry that an identifier led to; without an entry: a registry that has none of the last name. */
+/* An entry that the identifier led to. `entry` NULL: a registry that lacks an entry of the last part's name,
+ * for add_if_missing. */
 typedef struct found {
     char *identifier;
     sgm__core *core;
     sgm__entry *entry;
 } found;
 
-/* Pointers of a walk are good while the lock is held, or the tree's generation stays the same. */
+/* A walk and its matches. The pointers in it are not retained: they are valid while the lock is held, or as
+ * long as the tree's generation is the same. */
 typedef struct walking {
     const sgm__identifier *identifier;
-    size_t maximum; /* stops after so many */
-    bool missing;   /* also registries that lack the last name */
-    sgm__text way;  /* the identifier so far */
+    size_t maximum; /* stops after so many matches */
+    bool missing;   /* collects registries that lack the last name, too */
+    sgm__text way;  /* the identifier from the root to the current level */
     found *items;
     size_t count, capacity;
-    /* where nothing matched, as deep as possible: for a suggestion */
+    /* For a suggestion: the registry where the walk came deepest; of several at that level the one with the
+     * most entries. */
     const sgm__core *stuck;
     size_t stuck_level;
 } walking;
@@ -42,7 +53,7 @@ static sgm_status add_found(walking *walk, sgm__core *core, sgm__entry *entry)
     return SGM_OK;
 }
 
-/* Appends a name to the way; false: there is no memory. */
+/* Appends a name to the way; false: out of memory. */
 static bool go_to(walking *walk, const char *name)
 {
     sgm__text_append(&walk->way, "%s%s", walk->way.length > 0 ? "." : "", name);
@@ -56,6 +67,8 @@ static void go_back(walking *walk, size_t length)
         walk->way.data[length] = '\0';
 }
 
+/* Matches part `level` against the entries of `core`, and recurses into children for all parts but the last.
+ * The depth is bounded by SGM__MAXIMUM_LEVELS, the number of parts. With the lock. */
 static sgm_status walk_level(walking *walk, sgm__core *core, size_t level)
 {
     size_t length = walk->way.length;
@@ -91,6 +104,7 @@ static sgm_status check_root(const sgm_registry *root)
     return root != NULL ? SGM_OK : sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry, got NULL");
 }
 
+/* Appends the names from below `root` down to `core`, each with a dot behind it. */
 static void add_way(sgm__text *text, const sgm__core *core, const sgm__core *root)
 {
     const char *way[SGM__MAXIMUM_LEVELS];
@@ -101,7 +115,8 @@ static void add_way(sgm__text *text, const sgm__core *core, const sgm__core *roo
         sgm__text_append(text, "%s.", way[count]);
 }
 
-/* The registry one level below that has exactly that name: "optimiser" for "learning_rate". */
+/* The registry one level below that has an entry of exactly this name: a user has often forgotten one level,
+ * as in "learning_rate" for "optimiser.learning_rate". */
 static const sgm__core *one_below(const sgm__core *core, const char *name)
 {
     for (size_t i = 0; i < core->entry_count; i++) {
@@ -113,8 +128,9 @@ static const sgm__core *one_below(const sgm__core *core, const char *name)
     return NULL;
 }
 
-/* "mnist.optimiser.rate" for "mnist.optimizer.rate", "optimiser.rate" for "rate"; NULL: nothing is near. With
- * the lock. */
+/* An identifier that would match: "mnist.optimiser.rate" for "mnist.optimizer.rate", "optimiser.rate" for
+ * "rate". NULL: none is near enough. A name that is equal is no suggestion: it then fails for its tags, or
+ * further down. With the lock. */
 static char *suggest(const walking *walk, const sgm__core *root)
 {
     const sgm__core *core = walk->stuck;
@@ -150,10 +166,11 @@ static sgm_status fail_without_match(const walking *walk, const sgm__core *root)
 struct sgm_resolver {
     sgm_registry *root;
     sgm__identifier *identifier;
-    uint64_t generation; /* 0: nothing is remembered */
+    uint64_t generation; /* of the tree when `walk` was made; 0: nothing is remembered */
     walking walk;
 };
 
+/* On failure the resolver is in a state that close_resolver accepts. */
 static sgm_status open_resolver(sgm_resolver *resolver, sgm_registry *root, const char *identifier,
                                 size_t maximum)
 {
@@ -173,7 +190,7 @@ static void close_resolver(sgm_resolver *resolver)
     sgm_registry_free(resolver->root);
 }
 
-/* With the lock. */
+/* Walks again if the tree has another generation. A failed walk is not remembered. With the lock. */
 static sgm_status refresh(sgm_resolver *resolver, const sgm__tree *tree)
 {
     if (resolver->generation == tree->generation)
@@ -185,7 +202,9 @@ static sgm_status refresh(sgm_resolver *resolver, const sgm__tree *tree)
     return SGM_OK;
 }
 
-/* Copies what was found; of bound entries only the entry, retained. With the lock. */
+/* Copies the contents of the matches with the lock; bound entries are only retained, in (*bound)[i] for match
+ * i, to be read later by read_bound. `matches->count` grows with the loop, so that a failure frees exactly
+ * what was copied. */
 static sgm_status copy_found(const sgm_resolver *resolver, sgm_matches *matches, sgm__entry ***bound)
 {
     const walking *walk = &resolver->walk;
@@ -208,7 +227,7 @@ static sgm_status copy_found(const sgm_resolver *resolver, sgm_matches *matches,
     return SGM_OK;
 }
 
-/* Takes out the matches that were left empty, whose identifier is NULL. */
+/* Removes the matches that read_bound has emptied (identifier NULL). */
 static void close_gaps(sgm_matches *matches)
 {
     size_t kept = 0;
@@ -218,8 +237,9 @@ static void close_gaps(sgm_matches *matches)
     matches->count = kept;
 }
 
-/* Asks the bindings, without the lock, and lets their entries go. Those that have no value just now are left
- * out, unless that is all of them. */
+/* Reads the bound entries without the lock, and releases all of them. Entries that have no value at the
+ * moment (SGM_ERROR_STATE, such as a loss before the first iteration) are left out; if nothing is left then,
+ * that is the failure. */
 static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_status status)
 {
     size_t missing = 0;
@@ -244,6 +264,7 @@ static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_statu
     return status == SGM_OK && missing > 0 && matches->count == 0 ? SGM_ERROR_STATE : status;
 }
 
+/* The one way for all three kinds of get. `must_match`: no match is an error with a suggestion. */
 static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_matches *matches)
 {
     sgm__entry **bound = NULL;
@@ -334,6 +355,8 @@ void sgm_resolver_free(sgm_resolver *resolver)
 
 /* --- setting --- */
 
+/* Checks everything that does not depend on the tree. An entry that may have to be added needs a name:
+ * neither '*' nor tags. */
 static sgm_status check_set(sgm_registry *root, const sgm_resolve_set_options *options,
                             const sgm__identifier *identifier, const sgm_content *content)
 {
@@ -354,7 +377,7 @@ static sgm_status check_set(sgm_registry *root, const sgm_resolve_set_options *o
     return SGM_OK;
 }
 
-/* Makes a change for each that was found; all are checked. With the lock. */
+/* Checks the content against every match before any of them is set. With the lock. */
 static sgm_status make_changes(const walking *walk, const sgm_content *content, sgm__change *changes)
 {
     const char *last = walk->identifier->parts[walk->identifier->count - 1].pattern;
@@ -366,6 +389,8 @@ static sgm_status make_changes(const walking *walk, const sgm_content *content, 
     return SGM_OK;
 }
 
+/* sgm__changes_commit releases the lock; on a failure before it, this function does. Changes are cleared
+ * without the lock. */
 static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *content)
 {
     sgm__change *changes = NULL;

@@ -1,4 +1,10 @@
-/* Settings: rows whose values are members of structs. */
+/* Settings: rows whose values are members of structs of options, such as sgm_optimiser_options.
+ *
+ * One table of rows for each struct (src/optim/option_tables.c and others) has bounds, defaults and choices;
+ * the command, configurations, monitors and the checks of constructors read and write the members by it, by
+ * offset and size, with memcpy since the struct's type is not known here. The kind of a row and the size of
+ * its member decide how the member is stored: an integer is int or int64_t, a text is a const char * or, if
+ * it has choices and the size of an int, the number of a choice. Entries of registries are in entry.c. */
 #include "registry/registry_internal.h"
 
 #include <stdio.h>
@@ -32,7 +38,7 @@ static void write_integer(void *member, size_t size, int64_t value)
         memcpy(member, &value, sizeof value);
 }
 
-/* A choice is kept as its number. */
+/* Whether the member holds the number of a choice, not a text. */
 static bool is_choice(const sgm_setting *setting)
 {
     return setting->option.choices != NULL && setting->size == sizeof(int);
@@ -43,6 +49,8 @@ static int64_t number_of(const sgm_setting *setting, int64_t index)
     return setting->numbers != NULL ? setting->numbers[index] : index;
 }
 
+/* The text of the choice with this number; for an unknown number the first one, which stands for 0, the
+ * default. */
 static const char *choice_of(const sgm_setting *setting, int64_t number)
 {
     const char *const *choices = setting->option.choices;
@@ -52,7 +60,7 @@ static const char *choice_of(const sgm_setting *setting, int64_t number)
     return choices[0];
 }
 
-/* `text` is one of the choices. */
+/* `text` has been checked to be one of the choices, so the last one needs no comparison. */
 static int64_t choice_number(const sgm_setting *setting, const char *text)
 {
     const char *const *choices = setting->option.choices;
@@ -97,6 +105,7 @@ sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_
                     setting->option.name, sgm__kind_article(setting->option.kind));
 }
 
+/* A text without choices is stored as the pointer that the content has: the caller keeps it alive. */
 sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char *identifier,
                            const sgm_content *content)
 {
@@ -133,6 +142,7 @@ sgm_status sgm_setting_set(const sgm_setting *setting, void *options, const char
                     sgm__kind_article(value.kind));
 }
 
+/* 0 stands for "not given" in all structs of options, even where it is outside of the bounds. */
 sgm_status sgm__setting_check(const sgm_setting *setting, const void *options, const char *what)
 {
     char identifier[256];

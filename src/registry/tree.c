@@ -1,8 +1,14 @@
-/* Locks of trees. */
+/* Locks of trees: which lock a registry has, and how registries change trees.
+ *
+ * A core points to its tree, and a put moves it to another one, so "the lock of this registry" can change
+ * while a thread waits for it. sgm__tree_lock therefore retains the tree, locks it, and looks whether it is
+ * still the core's; if not, it begins anew. Once the lock is held the pointer is stable, because a move needs
+ * both trees' locks. Generations come from one counter of the process: a resolver that has seen generation n
+ * will never meet n again in another tree, or in another state of the same one. */
 #include "registry/registry_internal.h"
 
-/* Guards the way from a core to its tree, for as long as it takes to retain it. No other lock is taken while
- * it is held. */
+/* Guards the step from a core to its tree: between reading the pointer and retaining the tree another thread
+ * could release the tree's last reference. No other lock is taken while it is held. */
 static pthread_mutex_t ways = PTHREAD_MUTEX_INITIALIZER;
 static _Atomic uint64_t newest_generation;
 
@@ -52,6 +58,7 @@ void sgm__tree_unlock(sgm__tree *tree)
     sgm__tree_release(tree);
 }
 
+/* Locks in the order of the addresses, so that two puts in opposite directions do not wait for each other. */
 void sgm__tree_lock_two(sgm__core *a, sgm__core *b, sgm__tree **tree_a, sgm__tree **tree_b)
 {
     for (;;) {
@@ -81,6 +88,7 @@ void sgm__tree_changed(sgm__tree *tree)
     tree->generation = atomic_fetch_add(&newest_generation, 1) + 1;
 }
 
+/* Moves the core and, recursively, its children. References go from the old tree to the new one. */
 static void move(sgm__tree *tree, sgm__core *core)
 {
     sgm__tree *old = atomic_exchange(&core->tree, tree);
