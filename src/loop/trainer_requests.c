@@ -1,4 +1,10 @@
-/* What hooks have asked for: stopping, pausing, saving, setting, resetting. */
+/* Carries out what hooks requested during an event: stop, pause, save, set a value, reset, or an action of
+ * their own.
+ *
+ * Hooks only queue requests while they run (src/hooks/hooks_requests.c), so all hooks of an event see the
+ * same trainer. With several processes the strategy decides when a request is carried out: at once where
+ * all processes' hooks ask for the same, in the next meeting, or never. A request that fails is logged: a
+ * hook's mistake must not end hours of training. */
 #include "loop/trainer_requests.h"
 
 #include "hooks/hooks.h"
@@ -7,6 +13,8 @@
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
 
+/* Sets a value in the hook's name, so that the record of changes says who did it. `trainer` may be a
+ * replica, whose values are its own; the record is its owner's. */
 static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request)
 {
     sgm_trainer *owner = trainer->owner; /* who has the record */
@@ -16,6 +24,7 @@ static sgm_status change_value(sgm_trainer *trainer, const sgm__request *request
     return status;
 }
 
+/* Stops the run in a way that checkpoints keep: a resumed run with the same length does not begin again. */
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by)
 {
     sgm__free(trainer->progress.ended_by);
@@ -40,19 +49,20 @@ static sgm_status pause_for(sgm_trainer *trainer, const sgm__request *request)
     return status;
 }
 
-/* Before a checkpoint, of all processes. */
+/* All processes bring their parts of the optimiser's states to the one that saves. */
 static sgm_status prepare_save(sgm_trainer *trainer)
 {
     return trainer->strategy != NULL ? trainer->strategy->prepare_save(trainer, false) : SGM_OK;
 }
 
+/* Makes the processes meet before their next iteration. */
 static void must_meet(sgm_trainer *trainer)
 {
     if (trainer->strategy != NULL)
         trainer->strategy->must_meet(trainer);
 }
 
-/* `asker`: the trainer, or a replica, whose values it sets. */
+/* Does one request. What only the leading process does (saving, resetting) is done when the others follow. */
 static sgm_status fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__request *request)
 {
     switch (request->kind) {
@@ -88,7 +98,7 @@ void sgm__request_fulfil(sgm_trainer *trainer, sgm_trainer *asker, const sgm__re
         sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", request->who, sgm_last_error());
 }
 
-/* Lets go of the request. */
+/* Decides and carries out; frees the request unless the strategy keeps it until the next meeting. */
 static sgm_status do_request(sgm_trainer *trainer, sgm_trainer *asker, sgm__request *request)
 {
     sgm__request_time time = SGM__REQUEST_NOW;
@@ -101,6 +111,7 @@ static sgm_status do_request(sgm_trainer *trainer, sgm_trainer *asker, sgm__requ
     return status;
 }
 
+/* Requests of replicas' hooks first, then the trainer's own, each in the order in which they were made. */
 sgm_status sgm__requests_do(sgm_trainer *trainer)
 {
     sgm_trainer *replica;

@@ -1,4 +1,13 @@
-/* Running: iterations and epochs, validation, progress, stopping. */
+/* Runs a trainer: from opening the run folder to the last checkpoint, iteration by iteration.
+ *
+ * The order of events of an iteration is fixed: commands that are queued, the next minibatch, the step,
+ * hooks of the iteration, observers, a pause. At the end of an epoch: validation, hooks of the epoch,
+ * observers, the line of metrics.jsonl, a checkpoint. The run's thread holds the trainer's lock all the
+ * time, but lets others in between two iterations (sgm__trainer_let_others) and while it is paused.
+ *
+ * What a step does is src/train; what a checkpoint is made of is src/runs. With an operator, the strategy
+ * stands in for the step and for the next minibatch; with several processes (ranks) it also decides what is
+ * done between iterations, so that all do the same: meets() asks for that. */
 #include "loop/trainer_run.h"
 #include "control/control_socket.h"
 #include "data/dataset.h"
@@ -17,7 +26,8 @@
 
 /* --- one run --- */
 
-/* For those who cannot look while this thread has the lock; a string that stays. */
+/* Says what the run's thread is doing, for threads that cannot take the lock: a command that gives up
+ * waiting names it. `doing` must be a string that stays. */
 void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 {
     sgm__whereabouts *place = &trainer->whereabouts;
@@ -26,6 +36,8 @@ void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
     atomic_store_explicit(&place->iteration, trainer->position.iteration, memory_order_relaxed);
 }
 
+/* Estimates the rest of the run from the seconds per example so far. -1: unknown, as without a number of
+ * epochs, before the first minibatch, or when the epoch's length is not known. */
 static double seconds_left(const sgm__training_run *run, double seconds)
 {
     const sgm__training_position *position = &run->trainer->position;
@@ -39,7 +51,7 @@ static double seconds_left(const sgm__training_run *run, double seconds)
     return given > 0 ? batches * examples * per_example : -1;
 }
 
-/* Without pauses. */
+/* Seconds that this run has trained, without the time of pauses and without those of runs before it. */
 static double run_seconds(const sgm__training_run *run)
 {
     const sgm_trainer *trainer = run->trainer;
@@ -49,13 +61,17 @@ static double run_seconds(const sgm__training_run *run)
 
 static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
 
+/* Called by an observer while it is being called: the thread's variable points at that observer's wish, so
+ * that the function needs no argument for who calls. */
 void sgm__observer_next(int64_t iteration)
 {
     if (next_wanted != NULL)
         *next_wanted = iteration;
 }
 
-/* Observers may let a trainer run on, and move it: each has its own place for what it wants next. */
+/* Calls each observer that wants to be told, and computes the iteration before which none does (next_told),
+ * so that iterations nobody wants cost one comparison. An observer may run another trainer, or add
+ * observers to this one: the entry is copied before the call, and next_wanted is saved around it. */
 static void call_observers(sgm__training_run *run, const sgm_training_progress *progress)
 {
     sgm_trainer *trainer = run->trainer;
@@ -75,6 +91,8 @@ static void call_observers(sgm__training_run *run, const sgm_training_progress *
     trainer->observers.next_told = minimum;
 }
 
+/* Tells observers of an event. All other kinds of progress are rare; an iteration is told only from
+ * observers.next_told on. */
 static void report(sgm__training_run *run, sgm_progress_kind kind)
 {
     sgm_trainer *trainer = run->trainer;
@@ -111,6 +129,9 @@ static void report(sgm__training_run *run, sgm_progress_kind kind)
     sgm__free(paused_by);
 }
 
+/* One step on a minibatch, and its checks: a failure names the data set and the example it came from, a
+ * loss that is not finite is looked into by the hook nan_watch (which may undo the step and pause), and
+ * workers compare their states. */
 static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 {
     sgm_trainer *trainer = run->trainer;
@@ -131,7 +152,8 @@ static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
 
 /* --- hooks --- */
 
-/* Tells hooks of an event, replicas' first, and does what they ask for. */
+/* Runs the hooks of an event, first those of replicas, then the trainer's, and carries out what they
+ * requested. */
 static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
@@ -142,13 +164,17 @@ static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
     return sgm__requests_do(trainer);
 }
 
-/* 0: there are none. */
+/* How many epochs lie between two checkpoints; 0: the run makes none. */
 static int64_t epochs_between_checkpoints(const sgm_run_options *options)
 {
     int64_t every = options->checkpoint_every != 0 ? options->checkpoint_every : 1;
     return options->folder != NULL && every > 0 ? every : 0;
 }
 
+/* Ends an epoch: validation on each data set, metrics in the registry, schedules, hooks, observers, the
+ * line of metrics.jsonl and a checkpoint. Hooks come before observers, who are told what hooks measured;
+ * the checkpoint comes last, so that it has the state after the hooks. position.sums begins anew, and the
+ * registry shows the old sums until the next epoch has a minibatch. */
 static sgm_status end_epoch(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -182,13 +208,16 @@ static sgm_status end_epoch(sgm__training_run *run)
     return run->saved ? sgm__run_folder_save(trainer, options->folder) : SGM_OK;
 }
 
-/* Several processes: they agree on what is done between two iterations. */
+/* Whether several processes train together: they agree in a meeting on what is done between two iterations,
+ * so that none goes on alone. */
 static bool meets(const sgm__training_run *run)
 {
     const sgm__strategy *strategy = run->trainer->strategy;
     return strategy != NULL && strategy->meet != NULL;
 }
 
+/* Whether the run ends before the next iteration. In a meeting all processes have agreed on stopping;
+ * alone, a signal, an observer, a hook or a command stops the run. */
 static bool is_done(const sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
@@ -199,7 +228,10 @@ static bool is_done(const sgm__training_run *run)
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
-/* Those that are there: what they lead to comes after the next iteration. */
+/* Carries out the orders that are queued now. Those that they lead to come after the next iteration, so
+ * that orders which beget orders cannot keep the run from training. A reset or a restore moves the training
+ * to another position: the strategy is told, and the run's own time is corrected, as the checkpoint brings
+ * the training's time with it. */
 sgm_status sgm__run_obey_orders(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -226,7 +258,8 @@ sgm_status sgm__run_obey_orders(sgm__training_run *run)
     return status;
 }
 
-/* Time spent paused is no running time; a run may also fail while it is paused. */
+/* Adds the time since the run began, or was resumed, to the training's; time that is spent paused does not
+ * count. */
 static void stop_the_time(sgm_trainer *trainer)
 {
     if (trainer->progress.running_since > 0)
@@ -257,7 +290,8 @@ sgm_status sgm__run_end_pause(sgm__training_run *run)
     return SGM_OK;
 }
 
-/* Until the pause ends, or for so many seconds; what came meanwhile is done. */
+/* Waits without the lock until the pause ends (*goes_on true), a command comes, or `seconds` are over;
+ * commands that came are carried out. */
 sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *goes_on)
 {
     sgm_trainer *trainer = run->trainer;
@@ -268,6 +302,7 @@ sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *go
     return *goes_on ? SGM_OK : sgm__run_obey_orders(run);
 }
 
+/* Waits while the trainer is paused. Commands that come meanwhile are carried out at once. */
 static sgm_status obey(sgm__training_run *run)
 {
     if (!sgm__control_wants_pause(&run->trainer->control))
@@ -284,7 +319,8 @@ void sgm__run_look_for_signals(sgm__training_run *run)
         run->stopped = true;
 }
 
-/* What was asked for since the last iteration. */
+/* Carries out what was asked for since the iteration before, and repeats the changes that a resumed run
+ * must make at this iteration. */
 static sgm_status do_orders(sgm__training_run *run)
 {
     if (meets(run))
@@ -294,13 +330,15 @@ static sgm_status do_orders(sgm__training_run *run)
     return SGM_OK;
 }
 
+/* The next minibatch, from the strategy or from the trainer's own iterator; *block NULL: the epoch is over.
+ */
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     return trainer->strategy != NULL ? trainer->strategy->next(trainer, block)
                                      : sgm__trainer_next_block(trainer, block);
 }
 
-/* Iterations done, of those wanted as far as that is known. */
+/* Counts iterations for whoever shows progress; cancelling the task stops the run. */
 static void tell_task(sgm__training_run *run)
 {
     const sgm__training_position *position = &run->trainer->position;
@@ -311,6 +349,8 @@ static void tell_task(sgm__training_run *run)
         run->stopped = true;
 }
 
+/* The loop of a run. A minibatch of NULL ends the epoch; an epoch without any minibatch is an error, as it
+ * would repeat for ever. */
 static sgm_status iterate(sgm__training_run *run)
 {
     for (;;) {
@@ -346,7 +386,8 @@ static sgm_status iterate(sgm__training_run *run)
     return SGM_OK;
 }
 
-/* With the time that the run had when it was saved, and what was set since. */
+/* After a resume: takes over the time that the run had when it was saved, and reads which changes it has to
+ * make again. */
 static sgm_status go_on_in_folder(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -374,7 +415,8 @@ static sgm_status end_as_before(const sgm__training_run *run)
     return sgm__trainer_end_for_good(trainer, ended->by);
 }
 
-/* What learns from the difference of two gradients takes other examples for what its step changed. */
+/* L-BFGS learns curvature from the difference of two gradients. Of two different minibatches most of that
+ * difference is the examples', not the step's: the user is told so once. */
 static void warn_of_minibatches(const sgm_trainer *trainer)
 {
     int64_t together = trainer->optimiser->options.accumulate;
@@ -388,6 +430,9 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
         (long long)(trainer->progress.batches / together));
 }
 
+/* Everything before the first iteration: checks, the run folder with its lock and its checkpoint, the
+ * control socket, the data's position, workers and ranks. Observers are told of the start only after all of
+ * that succeeded, and from then on are told of the end, too. */
 static sgm_status start(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -435,6 +480,8 @@ static sgm_status start(sgm__training_run *run)
     return tell_hooks(run, SGM_START);
 }
 
+/* All iterations, then what comes behind the last one: hooks of the stop, background hooks, states that
+ * workers still have, the last checkpoint. Ranks leave together, after all have saved. */
 static sgm_status run_all(sgm__training_run *run)
 {
     const sgm__strategy *strategy = run->trainer->strategy;
@@ -465,7 +512,8 @@ static void log_end(const sgm__training_run *run, sgm_status status)
              reason[0] != '\0' ? ", stopped by " : "", reason, run->stopped ? ", interrupted" : "");
 }
 
-/* Observers are told of the end of everything that began, also when it failed. */
+/* A run whose failures become the trainer's first failure. Observers are told of the end of everything that
+ * began, also of a failure. */
 static sgm_status run_to_the_end(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -493,6 +541,9 @@ static sgm_status read_options(const sgm_run_options *given, sgm_run_options *op
     return SGM_OK;
 }
 
+/* Takes the lock, the signals and the task around a run, and gives them back in the opposite order. Orders
+ * that came after the loop's last look are carried out before the trainer counts as idle: who queued them
+ * waits for an answer. */
 static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
 {
     sgm__training_run current = {.trainer = trainer, .options = options, .lock = -1};
@@ -527,6 +578,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     return status;
 }
 
+/* Ranks that another one leads have no folder: the leader writes metrics and checkpoints for all. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *given)
 {
     sgm_run_options options;
@@ -541,6 +593,8 @@ sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options
     return status;
 }
 
+/* The trainer is reserved first, so that commands reach it from here on; `paused` has to be known for that
+ * before the options are checked. */
 sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
 {
     sgm_run_options first;

@@ -12,6 +12,7 @@ static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
     return SGM_OK;
 }
 
+/* The iterator's place, and what preprocessors of the dataset have learnt. */
 static sgm_status copy_data(sgm_trainer *trainer, sgm__snapshot *snapshot)
 {
     snapshot->has_data = trainer->data.training != NULL;
@@ -41,6 +42,7 @@ sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
     return NULL;
 }
 
+/* Puts states, position and the data's place back; workers begin from the restored states. */
 sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snapshot)
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
@@ -67,7 +69,8 @@ void sgm__snapshot_free(sgm__snapshot *snapshot)
     sgm__free(snapshot);
 }
 
-/* By the exponents, which compilers look at in vectors. */
+/* A number is not finite if all bits of its exponent are 1. Integers are compared, as compilers turn this
+ * loop into vector instructions; isfinite would branch for each element. */
 static bool is_finite(const sgm_tensor *tensor)
 {
     const void *data = sgm_tensor_const_data(tensor);

@@ -1,5 +1,8 @@
-/* What goes into a trainer's programs and comes out of them. A small network's step is over before its names
- * are compared, so places that each step needs are noted in the program. */
+/* What goes into a trainer's programs and what comes out: fields of a minibatch, learning rate and step
+ * number; loss and correct predictions.
+ *
+ * A step of a small network takes microseconds, less than comparing the names of its inputs. So each
+ * program notes the places of inputs and outputs that every step needs when it is first fed. */
 #include "handlers/session.h"
 #include "network/rerecord.h"
 #include "train/train.h"
@@ -8,6 +11,8 @@
 enum { LOSS = SGM__FED_COUNT, CORRECT, PLACE_COUNT }; /* after the places of the numbers that are fed */
 _Static_assert(PLACE_COUNT <= SGM__NOTED_PLACES, "a program notes all places");
 
+/* The places of the numbers that are fed and read in each step; -1: the program does not have it. Found by
+ * name once. */
 static const int32_t *places_in(sgm_program *program)
 {
     if (!program->noted) {
@@ -20,7 +25,9 @@ static const int32_t *places_in(sgm_program *program)
     return program->places;
 }
 
-/* The newest failure stays where it is no example's shape that does not fit. */
+/* Makes the message of a field that does not fit as the network wants it: shapes of one example, without
+ * the minibatch's dimension. The failure of the session stays where the elements do fit, as it is about
+ * something else then. */
 sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
                                        const sgm_tensor *values)
 {
@@ -35,6 +42,7 @@ sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_pro
                                        sgm_program_input_at(program, (size_t)input), &there, &wanted);
 }
 
+/* Whether an input is one of the numbers of an update, not a field of the data. */
 static bool is_fed_number(const int32_t *places, int32_t input)
 {
     bool found = false;
@@ -43,7 +51,7 @@ static bool is_fed_number(const int32_t *places, int32_t input)
     return found;
 }
 
-/* By the names of the program's own inputs: the newest recording may be another one's. */
+/* Feeds by the names of the program's own inputs: the trainer's newest recording may be another program's. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
     const int32_t *places = places_in(program);
@@ -62,6 +70,8 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
     return SGM_OK;
 }
 
+/* Learning rate, step number and bias corrections are inputs, not constants: so one program serves the
+ * whole training. They are computed in double, whatever type they are fed in. */
 sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, double rate, int64_t step)
 {
     const int32_t *places = places_in(program);
@@ -73,6 +83,8 @@ sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, 
     return SGM_OK;
 }
 
+/* Adds a minibatch's mean loss, weighted by its examples, and its number of correct predictions to the
+ * sums. All sums are doubles: float32 would lose examples of large epochs. */
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t examples,
                               sgm__metric_sums *sums)
 {

@@ -1,10 +1,16 @@
-/* Hooks of a trainer or of its replicas, and what checkpoints keep of them. */
+/* Hooks of a trainer, and of its replicas where they are local; and what a checkpoint keeps of hooks that
+ * were attached by text while the trainer ran.
+ *
+ * A checkpoint has the texts ("every 2 epochs save(...)"), not the hooks: loading parses and attaches them
+ * again, before their states are set (src/runs/parts_take.c), and takes them off again if loading fails
+ * after that. */
 #include "train/trainer_hooks.h"
 #include "train/train.h"
 #include "trainer/trainer.h"
 
 #include <stdio.h>
 
+/* A local hook goes to each replica, as a copy of its own; every other hook to the trainer. */
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name)
 {
@@ -28,7 +34,8 @@ sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state)
     return status;
 }
 
-/* One that cannot be made any more is no reason to lose a training. */
+/* A hook that cannot be made any more (its plug-in is missing, its data have another name) is left out with
+ * a warning: it is no reason to lose a training. */
 void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loaded_hooks *loaded)
 {
     const json_t *list = json_object_get(state, "attached");
@@ -49,6 +56,7 @@ void sgm__trainer_load_hooks(sgm_trainer *trainer, const json_t *state, sgm__loa
     }
 }
 
+/* Detaching reports errors of its own, so the failure that led here is kept and reported again. */
 void sgm__loaded_hooks_end(sgm_trainer *trainer, sgm__loaded_hooks *loaded, bool stay)
 {
     char message[1024];

@@ -1,6 +1,11 @@
-/* Passes over data without training: sums of loss and correct predictions, and what outputs were next to
- * targets.
- */
+/* Passes over data without training: validation, evaluation, and the outputs and targets that metrics
+ * compare.
+ *
+ * A pass runs the VALIDATE program (forward pass and loss) over all minibatches of an iterator from its
+ * beginning, and puts the iterator back to where it stood. It adds up loss and correct predictions, and on
+ * request gathers the outputs of one layer with the targets of one field, for all examples, as two tensors:
+ * those are what src/metrics computes from. Hooks of one event share a pass: what it left in the registry
+ * counts until the parameters change (sgm__trainer_parameters_changed). */
 #include "data/dataset.h"
 #include "metrics/metrics.h"
 #include "registry/pattern.h"
@@ -28,11 +33,14 @@ typedef struct gathering {
     sgm_status status;
 } gathering;
 
+/* Frees the gathered bytes when the tensor that took them is freed. */
 static void let_go(void *bytes)
 {
     sgm__free(bytes);
 }
 
+/* Whether two minibatches can be put together: the same type and the same shape but for the first
+ * dimension. */
 static bool same_examples(const gathered *all, sgm_dtype dtype, const sgm_shape *shape)
 {
     bool same = all->dtype == dtype && all->shape.rank == shape->rank;
@@ -41,7 +49,8 @@ static bool same_examples(const gathered *all, sgm_dtype dtype, const sgm_shape 
     return same;
 }
 
-/* Room for a batch; a view of it that does not own the memory. */
+/* Makes room for a minibatch behind what is gathered, and gives it as a tensor that does not own the
+ * memory. The room may move with the next call: the tensor is used at once. */
 static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, const sgm_shape *shape)
 {
     char before[128], now[128];
@@ -74,7 +83,8 @@ typedef struct counted {
     int64_t steps, rows;
 } counted;
 
-/* Steps are told apart where the first output and its targets have as many of them. */
+/* Where examples are sequences of different lengths, only the steps that count are gathered: outputs and
+ * targets of the first output, which has the lengths, if both have the same number of steps (dimension 1). */
 static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
                                const sgm_shape *outputs, const sgm_shape *targets, counted *found)
 {
@@ -100,7 +110,8 @@ static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, 
     return status;
 }
 
-/* The steps that count of contiguous values (examples, steps, ...). */
+/* Copies the first lengths[i] steps of each example i, one after the other: from (examples, steps, ...) to
+ * (counted steps, ...). */
 static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor *to)
 {
     const sgm_shape *shape = sgm_tensor_shape(values);
@@ -138,6 +149,7 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
     return status;
 }
 
+/* Appends the minibatch's outputs and targets. */
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
 {
@@ -167,7 +179,8 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
     return status;
 }
 
-/* A pass goes on without what cannot be gathered. */
+/* Remembers the first failure and gathers nothing more: a pass for the loss must not fail because a
+ * metric's data cannot be put together. The failure is told to whoever wanted the data. */
 static void gather(gathering *to, const sgm_trainer *trainer, sgm_program *program, const sgm_block *block)
 {
     if (to == NULL || to->status != SGM_OK)
@@ -184,7 +197,7 @@ static void free_gathering(gathering *made)
     made->outputs.bytes = made->targets.bytes = NULL;
 }
 
-/* The tensor takes the memory. */
+/* The gathered values as a tensor that owns them. */
 static sgm_tensor *take(gathered *all)
 {
     char *bytes = all->bytes;
@@ -198,6 +211,8 @@ static sgm_tensor *take(gathered *all)
 
 /* --- passes --- */
 
+/* All minibatches from where the iterator stands. The program depends on the number of examples, so the
+ * last, smaller minibatch may be another program's. */
 static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm__metric_sums *sums)
 {
     const sgm_block *block;
@@ -218,7 +233,8 @@ static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gatherin
     }
 }
 
-/* From the iterator's beginning; afterwards it stands where it stood. `to` NULL: only the sums. */
+/* From the iterator's beginning; afterwards it stands where it stood before. With ranks, each process
+ * measures on all examples (part 0 of 1), not on its share. */
 static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm_metrics *metrics)
 {
     sgm_iterator_state start = {0}, before;
@@ -276,6 +292,8 @@ static sgm_status compute(const char *metrics, gathering *from, const sgm_metric
     return status;
 }
 
+/* The metrics' text is read before the pass, so that a typing error costs no time. Without a text, a
+ * network whose loss classifies gets the metrics of classes, another one those of regression. */
 sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const char *metrics,
                              sgm_registry *results)
 {

@@ -1,5 +1,14 @@
-/* What a trainer does with a minibatch, as programs: recorded when first needed, or anew each time for
- * dynamic networks. */
+/* The programs of a trainer: what is computed for a minibatch, recorded as a graph and compiled when it is
+ * first needed.
+ *
+ * A program belongs to a purpose (update, accumulate, validate, predict, and the halves that workers do)
+ * and to a number of examples. Recording is forward pass, loss, backward pass and update in one graph: the
+ * network records its layers (src/network), the optimiser the gradients and the update (src/optim), a
+ * strategy what workers exchange. Recording also defines the session's states that are new: parameters are
+ * drawn by their initialiser, moments begin with zeros, averages with the parameter's value.
+ *
+ * Programs are kept in program_cache.c until something changes what would be recorded; a dynamic network
+ * records in each iteration, and goes on with the program of before if it has recorded the same. */
 #include "trainer/trainer.h"
 
 #include "data/dataset.h"
@@ -15,7 +24,8 @@
 
 /* --- states --- */
 
-/* The most specific rule; NULL: none, the layer's own counts. */
+/* The initialiser for a parameter by the user's patterns: the most specific one counts, whatever the order
+ * in which they were given. NULL: the layer's own. */
 static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *parameter)
 {
     const sgm__initialiser_rule *best = NULL;
@@ -29,6 +39,8 @@ static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *
     return best != NULL ? best->initialiser : NULL;
 }
 
+/* Draws a parameter. The stream of random numbers depends on the seed and the parameter's name alone, so
+ * that adding a layer changes no other layer's first values. */
 static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *parameter, sgm_tensor *tensor)
 {
     const sgm_initialiser *rule = find_rule(trainer, parameter->name);
@@ -46,7 +58,8 @@ static bool has_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* A state's first value: drawn, zero, the seed, or what it is an average of. */
+/* The first value of a state: drawn for a parameter, the seed for the generator, the parameter's value for
+ * its moving average, and zeros for everything else, which is what tensors begin with. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
 {
     const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
@@ -67,6 +80,7 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
     return status;
 }
 
+/* A replica's states begin as the strategy says, mostly as copies of its owner's. */
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
 {
     if (sgm__trainer_is_replica(trainer))
@@ -81,7 +95,8 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
     return status;
 }
 
-/* SIZE_MAX: there is none. */
+/* The place of a state that has to be filled anew since a reset (trainer_reset.c); SIZE_MAX: it keeps its
+ * value. */
 static size_t stale_index(const sgm_trainer *trainer, const char *state)
 {
     const sgm__session_state *known =
@@ -90,8 +105,8 @@ static size_t stale_index(const sgm_trainer *trainer, const char *state)
     return index < trainer->recorded.stale_count && trainer->recorded.stale[index] ? index : SIZE_MAX;
 }
 
-/* Before hours are spent on drawing and swapping: fails if the graph's states are more than the computer has.
- */
+/* Fails before hours are spent on drawing and swapping, if the states of the graph take more memory than
+ * the computer has. Devices say so themselves. */
 static sgm_status check_memory(const sgm_trainer *trainer)
 {
     double bytes = 0;
@@ -116,7 +131,8 @@ static sgm_status check_memory(const sgm_trainer *trainer)
                     sgm_bytes_text((double)sgm__memory_size(), there, sizeof there));
 }
 
-/* Parameters come first, so that averages find them. */
+/* Defines each state of the graph that the session does not have, or that has to begin anew. Two passes:
+ * parameters first, as an average begins with its parameter's value. */
 static sgm_status define_states(sgm_trainer *trainer)
 {
     SGM_TRY(check_memory(trainer));
@@ -142,7 +158,8 @@ static sgm_status define_states(sgm_trainer *trainer)
 
 /* --- recording --- */
 
-/* Finds what is trained. */
+/* Lists the parameters that are trained: trainable ones that no pattern freezes. Their order is that of
+ * recording, which the optimiser's slots and ranks' buckets follow. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
     trainer->recorded.trained_count = 0;
@@ -161,6 +178,9 @@ static sgm_status find_trained(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* The strategy marks first which parameters this process updates, if the optimiser's states are divided
+ * among ranks. Gradients and updates are kept in states only while somebody reads them
+ * (src/show/trainer_gradients.c). */
 sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
                                       bool averages_apart)
 {
@@ -180,6 +200,8 @@ sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const s
                                                         .averages_apart = averages_apart});
 }
 
+/* Advances the counter that draws of a training step (dropout) take as their stream. It is a state, so that
+ * a resume draws the same. */
 void sgm__trainer_record_random_step(sgm_graph *graph)
 {
     sgm_shape scalar = sgm_shape_scalar();
@@ -187,7 +209,8 @@ void sgm__trainer_record_random_step(sgm_graph *graph)
     sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
 }
 
-/* The network; *same: the graph is what `again` has the program of. */
+/* Records the network into the trainer's graph. *same becomes true where a dynamic network has recorded
+ * what the program of before was made from: that program can run again. */
 static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
                                  const sgm_recording_options *options, bool *same)
 {
@@ -197,6 +220,13 @@ static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose
     return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
 }
 
+/* Records a program over examples. Which parts it has depends on the purpose: costs for all but
+ * predictions; outputs of layers for validation and prediction; gradients as outputs for workers
+ * (GRADIENTS, PART); the update otherwise.
+ *
+ * Predictions read the moving averages in place of the parameters if the optimiser keeps them: the
+ * recording's names get the averages' prefix. Layers with streams remember the end of the example before,
+ * so they can have neither workers nor shuffled data. */
 static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, bool *same)
 {
     bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
@@ -257,7 +287,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     return define_states(trainer);
 }
 
-/* What needs no examples; others, the network. */
+/* Whether a purpose needs no examples, only states: updates by gradients that workers have computed, and
+ * moving averages by themselves. */
 static bool is_of_states(sgm__step_purpose purpose)
 {
     return purpose == SGM__APPLY || purpose == SGM__APPLY_LATER || purpose == SGM__AVERAGE;
@@ -280,6 +311,8 @@ static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purp
     return SGM_OK;
 }
 
+/* Says once per program into how many threads a step is divided, and by which estimate: the first question
+ * of a user whose cores are idle. */
 static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
 {
     sgm_program_memory memory = sgm_program_memory_of(program);
@@ -295,6 +328,8 @@ static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_pro
                  (long long)batch, batch == 1 ? "" : "s", memory.threads, all, one);
 }
 
+/* Records and compiles. Indices that layers look up are declared to the program, which checks them in each
+ * run. A dynamic network's program is remembered only as the newest one. */
 static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool applies = is_of_states(purpose), same = false;
@@ -315,13 +350,14 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     return program;
 }
 
-/* The first recording defines the states and draws their values, which may take a while. A dynamic network
- * records at each iteration. */
+/* Whether states exist already. The first recording draws them, which takes seconds for large networks: it
+ * is shown as a task. */
 static bool is_quick(const sgm_trainer *trainer)
 {
     return sgm_session_state_at(trainer->session, 0) != NULL;
 }
 
+/* Before a program that only looks (validation, prediction) the states are collected from workers. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool looks = purpose == SGM__VALIDATE || purpose == SGM__PREDICT;
@@ -338,6 +374,7 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
     return program;
 }
 
+/* Records without compiling: defines the states, for whoever only saves or exports them. */
 static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch)
 {
     bool same = false;

@@ -1,4 +1,9 @@
-/* States of a trainer that get their first values again. */
+/* Gives states their first values again: all of them (a reset), or what layers remember from minibatch to
+ * minibatch (at an epoch's end).
+ *
+ * A reset marks every state of the session as stale and records anew; recording fills what is stale as if
+ * it were new (trainer_program.c). So a reset draws exactly what a fresh trainer with the same seed would
+ * draw. */
 #include "network/rerecord.h"
 #include "train/train.h"
 #include "trainer/trainer.h"
@@ -8,8 +13,9 @@ static bool begins(const char *name, const char *prefix)
     return strncmp(name, prefix, strlen(prefix)) == 0;
 }
 
-/* What no recording of now has: memories at once; parameters that come later only when they do, as only then
- * is known how they begin. */
+/* States that the new recording does not have: moments and the generator's counter begin anew at once.
+ * Parameters that are recorded later (of a layer that a dynamic network does not use now) stay marked, as
+ * only their recording knows their initialiser. */
 static sgm_status refill_memories(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->recorded.stale_count; i++) {
@@ -24,6 +30,7 @@ static sgm_status refill_memories(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Without states nothing was drawn yet, and nothing has to be forgotten. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 {
     size_t count = 0;
@@ -42,6 +49,7 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
     return refill_memories(trainer);
 }
 
+/* What recurrent layers carry over between minibatches becomes zeros. */
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
 {
     const char *name;

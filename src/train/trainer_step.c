@@ -1,4 +1,11 @@
-/* One step of training: its minibatch, its learning rate, what it says. */
+/* One step of training: the learning rate of the iteration, the program for its minibatch, and what the
+ * step tells.
+ *
+ * sgm__trainer_step is what src/loop calls for each minibatch. With an operator the strategy's `iterate`
+ * does the step, by workers; else it is: find the program (trainer_program.c), feed it (trainer_feed.c),
+ * run it, add up loss and correct predictions, move the position on. The order of examples is a function of
+ * the position (epoch and batch), so a resumed run reads the examples that the interrupted one would have
+ * read. */
 #include "data/dataset.h"
 #include "show/show.h"
 #include "train/train.h"
@@ -7,6 +14,8 @@
 
 #include <math.h>
 
+/* The plateau schedule: after `period` epochs (5 if it is not given) without a smaller loss, one more
+ * reduction of the learning rate. NaN is no smaller loss. */
 void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss)
 {
     sgm__training_position *position = &trainer->position;
@@ -25,7 +34,8 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss)
 
 /* --- data --- */
 
-/* The order of examples is a function of the position. */
+/* Sets the iterator to the training's position, whoever has used the data meanwhile. If the data of a
+ * resumed run are fewer than before and the epoch would be over already, the epoch begins anew. */
 sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
 {
     sgm__training_position *position = &trainer->position;
@@ -42,6 +52,8 @@ sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
     return sgm_iterator_set_state(trainer->data.training, &state);
 }
 
+/* Time is measured only when the minibatch is not ready: reading a clock costs more than copying a small
+ * minibatch that lies in memory. */
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     bool waits =
@@ -56,6 +68,9 @@ sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block
 
 /* --- the step --- */
 
+/* One step. The learning rate is kept by iteration number for nan_watch, which repeats steps. An update
+ * happens with every `accumulate`-th minibatch; the others only add their gradients. The newest loss is the
+ * difference of the sums, divided by the examples, since sums are what checkpoints keep. */
 sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm__training_position *position = &trainer->position;
@@ -81,7 +96,8 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
     return SGM_OK;
 }
 
-/* Nothing good comes after a loss that is no number; the newest checkpoint is from before it. */
+/* Fails if the loss is not finite: every later value would be NaN, and the newest checkpoint is from
+ * before. The sum of the epoch is tested, as one NaN in it stays. */
 sgm_status sgm__trainer_check_loss(const sgm_trainer *trainer)
 {
     const sgm__training_position *position = &trainer->position;

@@ -1,4 +1,8 @@
-/* What hooks cannot do is said before the first iteration, as far as it is known. */
+/* Asks hooks before the first iteration whether they can do what they are told, so that a run does not end
+ * after an hour because of a misspelt name.
+ *
+ * Values that come later (shared.*, training.*, what is measured on validation data) cannot be known to be
+ * missing; names with wildcards are not looked up either. */
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 #include "registry/pattern.h"
@@ -12,6 +16,8 @@ static bool begins_with(const char *identifier, const char *part)
            (identifier[length] == '.' || identifier[length] == '\0');
 }
 
+/* Whether a value with this identifier would have to be there already: false for results of hooks and for
+ * what is measured on the trainer's data. */
 bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
 {
     if (!trainer || begins_with(identifier, "shared") || begins_with(identifier, "training") ||
@@ -27,6 +33,7 @@ bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier)
     return true;
 }
 
+/* Calls the hook's own check in its turn, as a background hook may be in the middle of its work. */
 static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hook_call call)
 {
     sgm_hook *hook = entry->hook;
@@ -39,7 +46,7 @@ static sgm_status check_entry(sgm__hooks *hooks, sgm__hook_entry *entry, sgm_hoo
                             : sgm__fail_within("hook '%s'", hook->text ? hook->text : hook->type->name);
 }
 
-/* Of values that come later nothing can be said. */
+/* Resolves what the condition reads, as far as it would be there already. */
 static sgm_status check_criteria(const sgm__hooks *hooks, sgm_trainer *trainer, const sgm_hook *hook)
 {
     const char *identifier;
@@ -64,6 +71,8 @@ sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hoo
     return hook->type->check != NULL ? hook->type->check(hook->self, &call) : SGM_OK;
 }
 
+/* Asks each hook in the order of running. The lock is let go of while a hook is asked, since it may attach
+ * or detach hooks: the entry is referenced meanwhile, and a changed list ends the walk. */
 sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration)
 {
     sgm_hook_call call = {.registry = hooks->registry,

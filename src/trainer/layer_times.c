@@ -1,3 +1,9 @@
+/* Measures how long a training step spends in each layer, for the page's graph of the network.
+ *
+ * A few steps are timed step by step of their plan when somebody asks (sgm__layer_times_want); all others
+ * run untimed. A step of the plan may hold instructions of several layers, fused into one loop: its time is
+ * divided among them by an estimate of their work. Whose an instruction is tells the label that recording
+ * gave it ("2-dense", "optimiser.2-dense"); forward is what the outputs need, everything else is backward. */
 #include "trainer/layer_times.h"
 #include "trainer/trainer.h"
 
@@ -21,7 +27,7 @@ void sgm__layer_times_free(sgm__layer_times *times)
     sgm__free(times);
 }
 
-/* Another network begins anew. */
+/* Times of another network than the newest one begin anew. */
 static sgm_status fit_network(sgm__layer_times *times, const sgm_network *network)
 {
     size_t count = sgm_network_layers(network);
@@ -37,6 +43,8 @@ static sgm_status fit_network(sgm__layer_times *times, const sgm_network *networ
     return SGM_OK;
 }
 
+/* Older measurements count half each time new ones are wanted, so that the figures follow a network whose
+ * speed changes. */
 sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps)
 {
     if (trainer->network == NULL)
@@ -60,12 +68,14 @@ sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps)
 
 /* --- whose an instruction is --- */
 
+/* Whether a label is a layer's own or that of something inside it: "2-dense" or "2-dense.weights". */
 static bool is_within(const char *label, const char *name)
 {
     size_t length = strlen(name);
     return strncmp(label, name, length) == 0 && (label[length] == '.' || label[length] == '\0');
 }
 
+/* The label behind "optimiser.", which tells whose update an instruction is. */
 static const char *without_optimiser(const char *label)
 {
     if (!is_within(label, OPTIMISER_LABEL))
@@ -74,7 +84,7 @@ static const char *without_optimiser(const char *label)
     return *label == '.' ? label + 1 : label;
 }
 
-/* The number of layers for none. */
+/* The layer's index; the number of layers for what is no layer's. */
 static size_t layer_of(const sgm_network *network, const char *label)
 {
     size_t count = sgm_network_layers(network);
@@ -85,7 +95,8 @@ static size_t layer_of(const sgm_network *network, const char *label)
     return count;
 }
 
-/* Nodes are in order of execution, so what an output is made from comes before it. */
+/* Marks the nodes that outputs are made from, backwards from the outputs. Nodes are in order of execution,
+ * so one walk from the end to the beginning sees every user before its operands. */
 static void find_forward(const sgm__plan *plan, bool *forward)
 {
     memset(forward, false, (size_t)plan->node_count * sizeof *forward);
@@ -101,7 +112,9 @@ static double elements_of(const sgm__plan *plan, int32_t node)
     return (double)sgm_shape_elements(&plan->nodes[node].type.shape);
 }
 
-/* Of m x k and k x n it is m n k: the root of the product of all three sizes. */
+/* An estimate of a node's work, in operations up to a constant: its elements, or, for what combines two
+ * operands, the root of the product of all three sizes, which is m n k for a matrix product of (m, k) and
+ * (k, n). */
 static double work_of(const sgm__plan *plan, int32_t index)
 {
     const sgm__node *node = &plan->nodes[index];
@@ -114,12 +127,14 @@ static double work_of(const sgm__plan *plan, int32_t index)
 
 /* --- dividing --- */
 
-/* The step whose time is that of step `index`. */
+/* The step of the plan that was really run: a step that another one has done along with its own work has
+ * that one's time. */
 static int32_t pass_of(const sgm__layer_times *times, int32_t index)
 {
     return times->measured[index].with >= 0 ? times->measured[index].with : index;
 }
 
+/* Adds up the work of each measured pass; returns the seconds of all. */
 static double add_works(sgm__layer_times *times, const sgm__plan *plan)
 {
     double seconds = 0;
@@ -133,6 +148,7 @@ static double add_works(sgm__layer_times *times, const sgm__plan *plan)
     return seconds;
 }
 
+/* Adds a node's share of the time to its layer and phase. */
 static void add_node(sgm__layer_times *times, const sgm_network *network, const sgm__plan *plan, int32_t node,
                      double seconds)
 {
@@ -143,7 +159,8 @@ static void add_node(sgm__layer_times *times, const sgm_network *network, const 
     times->layers[layer_of(network, label)].seconds[phase] += seconds;
 }
 
-/* A pass without work, as of empty tensors, is no layer's. */
+/* Divides each pass's time among its nodes by their work. A pass without work, as of empty tensors, is no
+ * layer's. */
 static void divide(sgm__layer_times *times, const sgm_network *network, const sgm__plan *plan)
 {
     times->seconds += add_works(times, plan);

@@ -1,5 +1,10 @@
-/* Commands to a running trainer, from any thread: pause, resume, step, stop. They act between two iterations.
- */
+/* Commands to a running trainer, from any thread: pause, resume, step, stop; and the queue of orders, what
+ * else is to be done between two iterations.
+ *
+ * Callers change a few flags under the control's own lock, and never wait for the step that is running: the
+ * run's thread looks at the flags between two iterations. The atomic `asked` says whether any flag was ever
+ * set in this run, so that a run nobody steers never takes the lock. The control's lock is a leaf: no other
+ * lock is taken while it is held. */
 #include "base/clock.h"
 #include "trainer/trainer.h"
 
@@ -21,6 +26,7 @@ void sgm__control_destroy(sgm__control *control)
     pthread_mutex_destroy(&control->lock);
 }
 
+/* The error of a command that the trainer's state does not allow; with the control's lock. */
 static sgm_status wrong_state(const sgm_trainer *trainer, const char *what)
 {
     static const char *const names[] = {"idle", "running", "paused"};
@@ -28,7 +34,8 @@ static sgm_status wrong_state(const sgm_trainer *trainer, const char *what)
                     names[trainer->control.state], what);
 }
 
-/* What has just been set is looked at from the next iteration on. */
+/* From here on the run's thread looks at the flags. Relaxed is enough: the flags themselves are read under
+ * the lock, and an iteration sooner or later does not matter. */
 static void was_asked(sgm__control *control)
 {
     atomic_store_explicit(&control->asked, true, memory_order_relaxed);
@@ -78,7 +85,7 @@ char *sgm__trainer_paused_by(sgm_trainer *trainer)
     return who;
 }
 
-/* Lets a paused trainer go on: for `steps` iterations, or for good (-1). */
+/* Ends a pause: for `steps` iterations, after which it pauses again, or for good (-1). */
 static sgm_status go_on(sgm_trainer *trainer, int64_t steps, const char *what)
 {
     sgm__control *control = &trainer->control;
@@ -132,6 +139,8 @@ sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
 
 /* --- for the training's thread --- */
 
+/* The trainer counts as running from here on, before its thread has begun: commands that come in between
+ * are not lost. Flags of the run before are cleared. */
 sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
 {
     sgm__control *control = &trainer->control;
@@ -150,6 +159,8 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     return status;
 }
 
+/* Makes the trainer idle, unless orders are queued that nobody waits for: those have to be done before.
+ * Whoever waits for an order does it alone once the trainer is idle. */
 bool sgm__control_try_end(sgm__control *control)
 {
     bool ends = true;
@@ -164,6 +175,7 @@ bool sgm__control_try_end(sgm__control *control)
     return ends;
 }
 
+/* Makes the trainer idle after a failure; orders that nobody waits for are dropped. */
 void sgm__control_end(sgm__control *control)
 {
     pthread_mutex_lock(&control->lock);
@@ -191,6 +203,7 @@ bool sgm__control_is_due(sgm__control *control)
     return due;
 }
 
+/* Whether to pause now; counts one of the steps that were asked for. */
 bool sgm__control_wants_pause(sgm__control *control)
 {
     if (!is_asked(control))
@@ -203,7 +216,8 @@ bool sgm__control_wants_pause(sgm__control *control)
     return pause;
 }
 
-/* A signal cannot wake a condition, so the wait looks up now and then. */
+/* Waits until the pause ends, an order comes or the time is over. A signal cannot wake a condition
+ * variable, so the wait looks up every 50 ms. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds)
 {
     double end = sgm__now() + seconds;
@@ -247,6 +261,7 @@ void sgm__order_free(sgm__order *order)
     sgm__free(order);
 }
 
+/* Removes the orders that nobody waits for; with the control's lock. */
 void sgm__orders_drop(sgm__control *control)
 {
     for (sgm__order **at = &control->orders; *at != NULL;) {

@@ -1,4 +1,9 @@
-/* Interruption: one signal stops all runs that want it. */
+/* Signals that end a run: the run stops after its iteration, writes its checkpoint, and the process goes
+ * on.
+ *
+ * Handlers are installed with the first run that wants them and taken away with the last one, whichever
+ * threads the runs are on; one signal stops all of them. The handler only sets an atomic flag, which runs
+ * read between two iterations. */
 #include "trainer/signals.h"
 
 #include <pthread.h>
@@ -25,6 +30,8 @@ static void on_signal(int number)
     atomic_store(&interrupt_wanted, true);
 }
 
+/* Whether the signal at this place of the table is ours: always, or only where the program has left it to
+ * the system. */
 static bool is_caught(size_t index)
 {
     bool is_default = (before[index].sa_flags & SA_SIGINFO) == 0 && before[index].sa_handler == SIG_DFL;

@@ -1,5 +1,8 @@
-/* Whether a trainer is well, what it is doing and where it stands: looks at it that need nothing else of
- * training. */
+/* What a trainer is like at this moment: its first failure, its state, its learning rate, its data by name;
+ * whether other workers or processes are involved; and setting states so that all of them know.
+ *
+ * Everything that asks the strategy goes through one function here, which does nothing where there is no
+ * strategy: so the rooms above need not know whether a trainer has workers. */
 #include "registry/pattern.h"
 #include "trainer/trainer.h"
 
@@ -13,6 +16,9 @@ sgm_status sgm_trainer_status(const sgm_trainer *trainer)
     return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
 }
 
+/* Keeps the thread's newest error as the trainer's, once: a trainer that has failed stays failed, and every
+ * later call reports its first failure. An interruption is no failure. The message is written before the
+ * status is visible. */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status)
 {
     if (status == SGM_OK || status == SGM_ERROR_INTERRUPTED || trainer->status != SGM_OK)
@@ -35,6 +41,7 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
     return false;
 }
 
+/* Any thread; the state may be another one as soon as the lock is free. */
 sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
 {
     pthread_mutex_lock(&trainer->control.lock);
@@ -43,6 +50,7 @@ sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
     return state;
 }
 
+/* Means over the examples; NaN where there are none, or where no accuracy is defined. */
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
 {
     double examples = (double)sums->examples;
@@ -52,6 +60,8 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
                          .examples = sums->examples};
 }
 
+/* The schedule sees epochs as a fraction, so that the rate also changes within an epoch. `batches`: of an
+ * epoch; 0: unknown. */
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
 {
     trainer = trainer->owner; /* replicas run when it does */
@@ -87,6 +97,7 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
     return status;
 }
 
+/* What passes measured belongs to the old parameters: the next hook that wants it has a pass of its own. */
 void sgm__trainer_parameters_changed(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->results.passed_count; i++)
@@ -138,12 +149,15 @@ char *sgm__trainer_silent(const sgm_trainer *trainer)
 
 /* --- states that are set --- */
 
+/* Sets a state in the trainer's session and in the copies that workers have. */
 static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
     SGM_TRY(sgm_session_set(trainer->session, name, value));
     return sgm__trainer_state_was_set(trainer, name);
 }
 
+/* The moving average of a parameter that is set begins anew at the new value: evaluation reads the average,
+ * and an average of the old values would tell nothing about the new one. */
 static sgm_status put_average(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
     char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
