@@ -1,4 +1,11 @@
-/* Checkpoints by name: where they are, listing, adding, removing. */
+/* The checkpoints of a trainer by name: where they lie, listing, adding one that came from elsewhere,
+ * removing.
+ *
+ * The folder is the run's, or a temporary one of the trainer's own while it has had no run. Any thread may
+ * ask; the folder's name is guarded by the control's lock. Names come from outside (the page, the command
+ * line), so a name can never be a path. A file that is added is written under a hidden name, checked whole
+ * against the trainer, and only then linked to its name: a link, unlike a rename, fails where there is
+ * something already. */
 #include "runs/checkpoints.h"
 #include "persistence/bundle.h"
 #include "runs/parts.h"
@@ -32,7 +39,7 @@ static sgm_status check_name(const char *name)
                            name, SGM__CHECKPOINT_NAME);
 }
 
-/* Of a file in the folder; 0: it is no checkpoint. */
+/* Length of a checkpoint's name in the name of its file; 0: the file is no checkpoint. */
 static size_t name_length(const char *file)
 {
     size_t length = strlen(file), end = strlen(ENDING);
@@ -55,6 +62,7 @@ static void remove_files(const char *folder)
     rmdir(folder);
 }
 
+/* Forgets the folder; a folder of the trainer's own goes with all its files. */
 static void leave(sgm__checkpoint_place *place)
 {
     if (place->own && place->folder != NULL)
@@ -75,7 +83,7 @@ sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder)
     return SGM_OK;
 }
 
-/* Only this user may look into it. */
+/* A folder that only this user may look into; mkdtemp makes it so. */
 static char *make_own(const sgm_trainer *trainer)
 {
     const char *base = getenv("TMPDIR");
@@ -92,7 +100,7 @@ static char *make_own(const sgm_trainer *trainer)
     return NULL;
 }
 
-/* A copy of its name; *run: it is that of a run. NULL without `make`: there is none yet. */
+/* A copy of the folder's name. `make`: one of its own is made if there is none. *run: it is a run's. */
 static sgm_status folder_of(sgm_trainer *trainer, bool make, char **folder, bool *run)
 {
     pthread_mutex_lock(&trainer->control.lock);
@@ -111,6 +119,7 @@ static bool is_file(const char *path, struct stat *about)
     return lstat(path, about) == 0 && S_ISREG(about->st_mode);
 }
 
+/* The error of a name that no checkpoint has, with the nearest that one has. */
 static sgm_status not_there(sgm_trainer *trainer, const char *name)
 {
     sgm__checkpoint *list;
@@ -174,7 +183,8 @@ bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name)
 
 /* --- listing --- */
 
-/* Where the training stood, as the header says. What is broken is listed all the same. */
+/* Where the training stood, from the file's header. A broken file is listed all the same: that is how a
+ * user finds it. */
 static void read_position(const char *path, sgm__checkpoint *checkpoint)
 {
     sgm__saved_state state = {0};
@@ -251,7 +261,8 @@ sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, s
 
 /* --- adding and removing --- */
 
-/* The path is one that nobody has heard of. */
+/* The file was checked under a hidden name, which means nothing to whoever adds it: it is taken out of the
+ * message. */
 static sgm_status fail_added(const char *name, const char *path, sgm_status status)
 {
     size_t length = strlen(path);
@@ -295,6 +306,7 @@ static sgm_status check_file(sgm_trainer *trainer, const char *name, const char 
     return status;
 }
 
+/* Copies from where the file stands to its end; sendfile needs no buffer of ours. */
 static sgm_status copy_all(int from, int file)
 {
     for (ssize_t copied = 1; copied != 0;) {

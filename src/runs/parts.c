@@ -1,4 +1,9 @@
-/* Parts of checkpoints by name, and what a caller asks for. */
+/* The parts of a checkpoint by name, and what a caller asks for: parts, patterns of states, PyTorch's
+ * names.
+ *
+ * A state's name tells its part: "optimiser.SLOT.LAYER.NAME" is the optimiser's, "random.*" the
+ * generator's, everything else a parameter or its average. States of workers ("workers.N.STATE") and those
+ * that are kept only for readers ("trainer.*") belong to no part that can be asked for. */
 #include "runs/parts.h"
 #include "runs/torch_names.h"
 
@@ -24,6 +29,7 @@ const char *sgm_part_name(unsigned part)
     return NULL;
 }
 
+/* A part by its name, or "everything"; the error names the nearest. */
 static sgm_status find_part(const char *name, unsigned *part)
 {
     const char *names[PART_COUNT + 1];
@@ -88,7 +94,8 @@ static size_t dots_of(const char *name)
     return dots;
 }
 
-/* Parameters are LAYER.NAME, also of a layer that is called "optimiser"; slots have two parts more. */
+/* A layer may be called "optimiser": its parameters are "optimiser.weights", with one dot. Slots have at
+ * least three: optimiser.SLOT.LAYER.NAME. */
 unsigned sgm__part_of_state(const char *name)
 {
     if (strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0 && dots_of(name) >= 3)
@@ -120,6 +127,8 @@ bool sgm__parts_are_all(const sgm__parts *wanted)
     return wanted->parts == SGM_PART_EVERYTHING && wanted->pattern_count == 0;
 }
 
+/* Whether a state is asked for. The generator's states come along with any pattern, as patterns are about
+ * parameters. */
 bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 {
     unsigned part = sgm__part_of_state(state);

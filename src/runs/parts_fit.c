@@ -1,4 +1,10 @@
-/* Comparing what a file has with what a trainer needs, before anything changes. */
+/* Compares what a file has with what a trainer needs, before anything changes, and converts floats of
+ * another precision.
+ *
+ * The trainer may never have run, so its network is recorded once more, aside: that tells all parameters
+ * with their shapes. Differences are collected as sentences, not reported one by one: an error shows the
+ * first few and how many more there are, and a load that skips mismatches returns the text of what was
+ * left. */
 #include "runs/parts.h"
 
 #include "network/rerecord.h"
@@ -21,8 +27,7 @@ static sgm_status record_batch(sgm__fit *fit, int64_t batch)
     return sgm_graph_status(fit->graph);
 }
 
-/* The network is recorded once more, aside: its parameters are known then though the trainer has none. One
- * example may be too few, for a variance over the minibatch. */
+/* Records with a minibatch of one example; batch normalisation needs two for a variance. */
 static sgm_status record(sgm__fit *fit)
 {
     fit->network = sgm_network_parse(fit->notation);
@@ -57,6 +62,7 @@ void sgm__fit_close(sgm__fit *fit)
     sgm_bundle_free(fit->converted);
 }
 
+/* Notes a difference. Only so many are kept as a message, or the text of what was left, can hold. */
 void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
 {
     char text[768];
@@ -83,7 +89,7 @@ static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
     return parameter != NULL ? &parameter->type : NULL;
 }
 
-/* What of "average.PARAMETER" and "optimiser.SLOT.PARAMETER" is the parameter's name. */
+/* The parameter that an average or a slot belongs to: what is behind "average." or "optimiser.SLOT.". */
 static const char *owner_of(const char *state)
 {
     if (strncmp(state, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0)
@@ -94,7 +100,8 @@ static const char *owner_of(const char *state)
     return strchr(slot, '.') + 1;
 }
 
-/* What a state must be. Parameters of a network that changes as it runs are not all known. */
+/* The type that a state must have: the parameter's own, the session's, or that of the parameter it belongs
+ * to. False: unknown, as parameters of a dynamic network may be. */
 static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
 {
     const sgm_type *found = parameter_type(fit, name);
@@ -111,7 +118,7 @@ static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
     return true;
 }
 
-/* Parameters of another precision are converted; what counts or tells is not. */
+/* Floats convert into each other; integers, which count or choose, do not. */
 static bool converts(const sgm_tensor *value, sgm_dtype dtype)
 {
     return dtype == sgm_tensor_dtype(value) ||
@@ -123,7 +130,8 @@ static bool is_of_type(const sgm_tensor *value, const sgm_type *type)
     return converts(value, type->dtype) && sgm_shape_equal(&type->shape, sgm_tensor_shape(value));
 }
 
-/* A slot may have 1 in place of dimensions (sgm_optimiser_slot_of). What the trainer has already is exact. */
+/* A slot of the file may have 1 in place of a dimension, as Adafactor's factors have. If the trainer has
+ * the slot already, its own shape must match exactly. */
 static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *value, const sgm_type *type)
 {
     const sgm_shape *shape = sgm_tensor_shape(value);
@@ -143,6 +151,8 @@ static bool is_fit(const sgm__fit *fit, const char *name, const sgm_type *type)
     return is_of_type(value, type) || is_slot_of(fit, name, value, type);
 }
 
+/* Whether a state is taken over. Sums of gradients that are not yet applied belong to a place in the data:
+ * without the position they would be counted twice. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name)
 {
     sgm_type type;
@@ -222,7 +232,8 @@ sgm_status sgm__fit_decide(const sgm__fit *fit)
 
 /* --- converting --- */
 
-/* Of states that are not known yet, and of workers', it is that of all parameters. */
+/* The precision that a state is converted to. Of states that are not known yet, and of workers', it is that
+ * of all parameters. */
 static sgm_dtype wanted_dtype(const sgm__fit *fit, const char *name)
 {
     const sgm_dtype own = sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
@@ -234,6 +245,7 @@ static sgm_dtype wanted_dtype(const sgm__fit *fit, const char *name)
     return fit->recording.parameter_count > 0 ? fit->recording.parameters[0].type.dtype : own;
 }
 
+/* A finite number that would become infinite is an error: nobody asked for an infinity. */
 static sgm_status check_range(const sgm__fit *fit, const char *name, const sgm_tensor *value, sgm_dtype dtype)
 {
     if (dtype != SGM_FLOAT32 || sgm__tensor_fits_float32(value, 0) == SGM_OK)
@@ -258,6 +270,8 @@ static sgm_status add_converted(sgm__fit *fit, const char *name)
     return status;
 }
 
+/* Makes a bundle in the trainer's types, unless all types are right already. Tensors that need no
+ * conversion are shared, not copied. */
 sgm_status sgm__fit_convert(sgm__fit *fit)
 {
     bool all_alike = true;

@@ -20,7 +20,7 @@ static json_t *number_or_null(double value)
     return isfinite(value) ? json_real(value) : json_null();
 }
 
-/* As a text: JSON has no infinity, and hooks remember some. */
+/* Seventeen digits, as a text: JSON has no infinity, and hooks remember some. */
 static json_t *exact_number(double value)
 {
     char text[32];
@@ -28,6 +28,7 @@ static json_t *exact_number(double value)
     return json_string(text);
 }
 
+/* What preprocessors of the training data have learnt. */
 static sgm_status append_dataset(const sgm_trainer *trainer, json_t *state)
 {
     if (trainer->data.training == NULL)
@@ -76,8 +77,8 @@ static json_t *shared_value(const sgm_content *content)
     }
 }
 
-/* A hook may be due later than those that read its result. Sorted when written: which hook was the first to
- * share something may depend on the clock. */
+/* Results of hooks: a hook that reads one may be due before the hook that makes it. Keys are sorted when
+ * written, as which hook was first to share something may depend on the clock. */
 static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
 {
     sgm_matches matches;
@@ -158,7 +159,8 @@ static void append_optimiser(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "accumulate", json_integer(trainer->optimiser->options.accumulate));
 }
 
-/* Where another size was set for the next epoch, that of this one. */
+/* If another size of minibatches was set for the next epoch, the epoch that is under way has the old one:
+ * that is saved. */
 static void append_iterator(const sgm_trainer *trainer, json_t *state)
 {
     sgm_iterator_state place = {0};
@@ -171,7 +173,8 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
     json_object_set_new(state, "drop_last", json_boolean(place.drop_last));
 }
 
-/* Who has ended the run, if it was a hook: a stop that was asked for otherwise is one to go on from. */
+/* A run that a hook has ended is marked, so that a resume does not train on; a stop by a person is one to
+ * go on from. */
 static void append_end(const sgm_trainer *trainer, json_t *state)
 {
     if (trainer->progress.ended_by != NULL)
@@ -181,7 +184,7 @@ static void append_end(const sgm_trainer *trainer, json_t *state)
                                       (json_int_t)trainer->progress.maximum));
 }
 
-/* What the epoch has told that ended last: it is shown until the next one has a minibatch. */
+/* Sums of the epoch that ended last: the registry shows them until the next epoch has a minibatch. */
 static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;
@@ -195,6 +198,8 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
                                   "has_accuracy", (int)sums->has_accuracy));
 }
 
+/* At the end of an epoch its sums are told already: they are saved as zeros, whether this process still has
+ * them or not. */
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = &trainer->position;

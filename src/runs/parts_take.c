@@ -1,4 +1,8 @@
-/* What a checkpoint says beside its tensors, put into a trainer: parts_state.c has read and checked it. */
+/* Puts what a checkpoint says beside its tensors into a trainer; parts_state.c has read and checked it.
+ *
+ * First what can still be refused (states of preprocessors and hooks, whose own functions judge them): a
+ * refusal puts the old states back. Then everything else, which cannot fail but for memory: position,
+ * schedules, metrics, settings, shared results. */
 #include "journal/changes.h"
 #include "runs/parts.h"
 #include "show/show.h"
@@ -21,6 +25,7 @@ static sgm_status make_list(number_list *list, size_t count)
     return list->items != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Numbers are JSON numbers, or texts where JSON has no number for them (infinities). */
 static sgm_status read_list(const json_t *json, const char *what, number_list *list)
 {
     SGM_TRY(make_list(list, json_array_size(json)));
@@ -34,7 +39,7 @@ static sgm_status read_list(const json_t *json, const char *what, number_list *l
     return SGM_OK;
 }
 
-/* After a failure, whose message stays. */
+/* Restores hooks' states after a failure, whose message stays the reported one. */
 static void put_back(sgm__hooks *hooks, const number_list *before)
 {
     char message[1024];
@@ -60,7 +65,8 @@ static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
     return status;
 }
 
-/* `before` gets what was there; nothing, if nothing is to be set. */
+/* Sets what preprocessors have learnt (means, ranges); `before` gets what was there, or stays empty if
+ * nothing is set. */
 static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, number_list *before)
 {
     number_list list = {0};
@@ -80,6 +86,8 @@ static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, nu
     return status;
 }
 
+/* The dataset first, then hooks: if hooks refuse, the dataset gets its own numbers back, which it cannot
+ * refuse. */
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
     number_list before = {0};
@@ -100,6 +108,7 @@ sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *s
 
 /* --- the rest --- */
 
+/* One result of a hook. A number is in a list of one, so that it can be told from a text. */
 static sgm_status share_again(sgm_registry *shared, const char *name, const json_t *value)
 {
     double number;
@@ -124,7 +133,7 @@ static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, js
     }
 }
 
-/* A worker's are also shown by its trainer. */
+/* Results of hooks, as shared.NAME; those of a worker are also shown by its trainer. */
 static void set_shared(const sgm_trainer *trainer, json_t *json)
 {
     sgm_content shared;
@@ -136,7 +145,7 @@ static void set_shared(const sgm_trainer *trainer, json_t *json)
     sgm_content_clear(&shared);
 }
 
-/* Data that this trainer does not have are passed over. */
+/* Results of metrics; data sets that this trainer does not have are passed over. */
 static void set_scores(sgm_trainer *trainer, json_t *scores)
 {
     for (void *at = json_object_iter(scores); at != NULL; at = json_object_iter_next(scores, at)) {
@@ -178,8 +187,8 @@ static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
     trainer->kept.from = trainer->position.updates; /* gradients and updates are of another place */
 }
 
-/* In the middle of an accumulation the number of minibatches that it began with counts to its end. Older
- * files do not say where they are in it; then the number never changed. */
+/* In the middle of an accumulation, the number of minibatches with which it began counts until its end; the
+ * number that the optimiser has now counts after that. */
 static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state)
 {
     int64_t accumulated, accumulate;
@@ -218,6 +227,9 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     trainer->progress.ended = known ? read : (sgm__metric_sums){0};
 }
 
+/* The position, and the place in the data. Sums of an epoch that has just ended are told already, so the
+ * next epoch begins with none. If the data have changed so that the place does not exist, the epoch begins
+ * anew. */
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 {
     SGM_TRY(set_end(trainer, state));

@@ -1,4 +1,10 @@
-/* What a run writes into its folder, and what the next run in it finds there. */
+/* The folder of a run: opening and locking it, its version, its log, the line of each epoch, its
+ * checkpoints.
+ *
+ * Opening with `resume` loads the checkpoint and then drops what the files tell of later epochs and
+ * iterations, since the run will tell it again. A folder without a checkpoint whose run has told something
+ * is begun anew, with the old lines kept aside. Every file is appended to in one write, or replaced by a
+ * rename, so that a process that is killed leaves no half line that matters; journal/run_lines.c appends. */
 #include "runs/run_folder.h"
 #include "runs/files_version.h"
 #include "trainer/trainer.h"
@@ -24,8 +30,8 @@ static char *path_of(const char *folder, const char *file)
     return sgm__format("%s/%s", folder, file);
 }
 
-/* Whether a line tells of an epoch or iteration (`key`) up to `newest`, or of another branch, whose history
- * stays. */
+/* Whether a line of metrics or histograms stays when the run goes on from `newest`: lines of other branches
+ * do, as they are their history. */
 static bool stays(const char *line, size_t length, const char *key, int64_t newest, int64_t branch)
 {
     json_t *values = json_loadb(line, length, 0, NULL);
@@ -37,7 +43,7 @@ static bool stays(const char *line, size_t length, const char *key, int64_t newe
     return good;
 }
 
-/* Lines of the branch up to `newest`, and of others. A line that a crash cut off goes. */
+/* A last line without its end, which a crash cut off, goes. */
 static sgm_status copy_lines(FILE *from, FILE *to, const char *key, int64_t newest, int64_t branch)
 {
     char *line = NULL;
@@ -74,7 +80,8 @@ static sgm_status write_lines(const char *path, const char *temporary, const cha
     return status;
 }
 
-/* Line by line, as histograms grow with every iteration. */
+/* Rewrites a file without the lines that will be told again; line by line, as histograms may be larger than
+ * memory. */
 static sgm_status drop_newer_lines(const char *path, const char *key, int64_t newest, int64_t branch)
 {
     if (!sgm__file_exists(path))
@@ -98,8 +105,8 @@ static char *name_aside(const char *path)
     }
 }
 
-/* What a run told that ended before its first checkpoint. The next one begins anew, and would tell the same.
- */
+/* Keeps what a run told that ended before its first checkpoint, under another name: the next run begins
+ * anew and would tell the same epochs again. */
 static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
 {
     struct stat about;
@@ -152,7 +159,7 @@ static bool is_leftover(const char *name)
     return false;
 }
 
-/* What a run was writing when it was killed. Nothing depends on it. */
+/* Removes what a run was writing when it was killed; nothing depends on these files. */
 static void remove_leftovers(const char *folder, int descriptor)
 {
     DIR *entries = opendir(folder);
@@ -164,7 +171,8 @@ static void remove_leftovers(const char *folder, int descriptor)
         closedir(entries);
 }
 
-/* The lock goes with the process, however it ends. File systems that have no locks do without. */
+/* The lock goes with the process, however that ends. On file systems without locks the run does without
+ * one. */
 sgm_status sgm__run_folder_lock(const char *folder, int *lock)
 {
     *lock = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -199,7 +207,7 @@ static sgm_status read_version(const char *path)
     return status;
 }
 
-/* Checkpoints tell their own version; the lines of the other files do not. */
+/* Whether the folder has files whose lines tell no version of their own. Checkpoints do. */
 static bool holds_lines(const char *folder)
 {
     static const char *const files[] = {SGM__METRICS_FILE, SGM__HISTOGRAMS_FILE, SGM__CHANGES_FILE,
@@ -213,7 +221,7 @@ static bool holds_lines(const char *folder)
     return holds;
 }
 
-/* Before anything of the folder is read or changed. */
+/* Before anything of the folder is read or changed: other versions are refused by name. */
 static sgm_status check_version(const char *folder, const char *path)
 {
     sgm_status status = SGM_OK;
@@ -261,6 +269,7 @@ sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder
     return sink;
 }
 
+/* JSON has no NaN: such a value is left out of the line. */
 static void set_number(json_t *object, const char *prefix, const char *name, double value)
 {
     char key[128];
@@ -269,6 +278,8 @@ static void set_number(json_t *object, const char *prefix, const char *name, dou
         json_object_set_new(object, key, json_real(value));
 }
 
+/* The line of an epoch: losses, accuracies and scores of metrics by data set, learning rate, seconds,
+ * branch. */
 static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
 {
     json_t *line = json_object();

@@ -4,7 +4,8 @@
 #include "show/show.h"
 #include "train/train.h"
 
-/* Recorded between two iterations; what is done is done, even if that fails. */
+/* Records the change between two iterations, as an order. Attaching is done already, so a failure to record
+ * is only a warning. */
 static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
                    sgm__hook_change change)
 {
@@ -17,6 +18,7 @@ static void record(sgm_trainer *trainer, const char *name, const char *before, c
     sgm__free(what);
 }
 
+/* A hook that comes while the trainer runs is stored: checkpoints bring it back. */
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name)
 {
     bool attached = false;
@@ -40,6 +42,8 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
     return status;
 }
 
+/* Looks among the trainer's hooks, then among those of replicas. If neither has it, the error is the
+ * trainer's, which lists names. */
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
 {
     char *full, *text;

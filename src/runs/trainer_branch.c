@@ -32,6 +32,8 @@ static void note_position(sgm_trainer *trainer, const sgm__order *order, const c
     sgm__free(now);
 }
 
+/* Saves the state that is left as before-branch-N, if the run has a folder, and remembers where the branch
+ * ends. */
 static sgm_status leave(sgm_trainer *trainer, const sgm__order *order, sgm__branch *branch)
 {
     *branch = (sgm__branch){.who = order->who,
@@ -56,7 +58,8 @@ static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
     sgm__free(path);
 }
 
-/* The training stands where it stands now, whatever becomes of this. */
+/* Tells of the new branch in branches.jsonl and makes the newest checkpoint one of it. The training stands
+ * there already, so a failure here is reported but undoes nothing. */
 static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
     if (trainer->journal.folder == NULL)
@@ -70,7 +73,7 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 
 /* --- what was measured --- */
 
-/* Values of a training that is no more. */
+/* Clears what was measured of the training that is left: passes, scores, metrics and results of hooks. */
 static void forget_measured(sgm_trainer *trainer)
 {
     sgm__trainer_parameters_changed(trainer);
@@ -96,6 +99,7 @@ static void go_on_from(sgm_trainer *trainer, double seconds)
 
 /* --- reset --- */
 
+/* Everything of a training becomes what it was before its first iteration. */
 static sgm_status begin_anew(sgm_trainer *trainer)
 {
     sgm_iterator_state first = {0};
@@ -113,6 +117,8 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     return sgm__hooks_restart(trainer->hooks);
 }
 
+/* A failure in the middle leaves states of both trainings: *broken tells the caller that nothing can go on.
+ */
 static sgm_status reset(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken)
 {
     sgm__branch branch;
@@ -129,6 +135,7 @@ static sgm_status reset(sgm_trainer *trainer, const sgm__order *order, bool *mov
 
 /* --- restore --- */
 
+/* The path of a checkpoint: a name without a slash is one of the run's folder. */
 static char *path_of(const sgm_trainer *trainer, const char *name)
 {
     static const char ending[] = ".safetensors";
@@ -139,7 +146,7 @@ static char *path_of(const sgm_trainer *trainer, const char *name)
     return sgm__format("%s/%s%s", trainer->journal.folder, name, has_ending ? "" : ending);
 }
 
-/* As a person knows it: a file of the run's folder by its name alone. */
+/* A checkpoint as a person knows it: a file of the run's folder by its name alone. */
 static char *told_name(const sgm_trainer *trainer, const char *path)
 {
     size_t length = trainer->journal.folder != NULL ? strlen(trainer->journal.folder) : 0;
@@ -163,6 +170,7 @@ static sgm_status tell_restored(sgm_trainer *trainer, const sgm__order *order, c
     return status;
 }
 
+/* Saves first, then loads: a load that fails has changed nothing, and the saved state is removed again. */
 static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, const char *path, bool *moved)
 {
     sgm__branch branch;

@@ -1,4 +1,12 @@
-/* Checkpoints: the states of the session, and where training stands, in one file; all of it or parts. */
+/* Saves a trainer into a file and loads it, as a whole or in parts (network, parameters, optimiser,
+ * position, random numbers, hooks, metrics, settings).
+ *
+ * A checkpoint is a bundle (src/persistence): the session's states as tensors, the network's notation and a
+ * JSON text (parts_state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as
+ * it was: read the file, compare it with the trainer (parts_fit.c), then take it over. Only what can still
+ * be refused after that (hooks' and preprocessors' states, parts_take.c) is put back by hand. What belongs
+ * to workers is asked of the strategy. With PyTorch's names the bundle's tensors are renamed on the way
+ * (torch_names.c). */
 #include "persistence/bundle.h"
 #include "runs/parts.h"
 #include "runs/torch_names.h"
@@ -8,6 +16,8 @@
 
 /* --- saving --- */
 
+/* Adds the session's states that belong to the wanted parts and are in this process; with ranks that divide
+ * the optimiser's states, the strategy adds the others. */
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
     const char *name;
@@ -27,6 +37,7 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
     return SGM_OK;
 }
 
+/* With the lock. Preparing defines the states, so that a trainer that has never run can be saved. */
 static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
     SGM_TRY(sgm__trainer_prepare(trainer));
@@ -43,13 +54,14 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
     return trainer->strategy != NULL ? trainer->strategy->add_states(trainer, wanted, bundle) : SGM_OK;
 }
 
+/* Takes the lock; where hooks' states are taken, no hook may be in the middle of its work. */
 static sgm_status enter(sgm_trainer *trainer, unsigned parts)
 {
     return (parts & SGM_PART_HOOKS) != 0 ? sgm__trainer_enter_for_hooks(trainer)
                                          : sgm__trainer_enter(trainer);
 }
 
-/* Puts the other way of naming in its place. */
+/* Replaces the bundle by one with the other program's names and layouts. */
 static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
                                 sgm_bundle **bundle)
 {
@@ -112,8 +124,8 @@ sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path)
 
 /* --- loading: everything is read and checked before anything changes --- */
 
-/* Which parts are taken. With the place in the training, another optimiser is how it goes on from here;
- * without, its memory would be put into the wrong one. */
+/* Decides which parts are taken: those that were asked for, or all that the file has. A part that was asked
+ * for and is missing is an error, unless mismatches are skipped. */
 static sgm_status choose_parts(const sgm__saved_state *state, const char *source, sgm__parts *wanted)
 {
     unsigned missing = wanted->parts & ~state->parts;
@@ -129,6 +141,8 @@ static sgm_status choose_parts(const sgm__saved_state *state, const char *source
     return status;
 }
 
+/* Another type of optimiser is a difference when only its state is loaded, since that would be put into the
+ * wrong optimiser. With the position it is a wish: the training goes on with another optimiser. */
 static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_state *state, sgm__fit *fit)
 {
     const char *old = state->optimiser, *own = trainer->optimiser ? trainer->optimiser->type->name : NULL;
@@ -141,7 +155,8 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }
 
-/* A trainer that got its network for this load, and fails, is as it was before. */
+/* A trainer that had no network and got the file's for a load that failed is without one again, with a new,
+ * empty session. */
 static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
 {
     sgm__trainer_forget_programs(trainer);
@@ -163,7 +178,8 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
     return status == SGM_OK ? failure : status;
 }
 
-/* Defines all states. The network goes from `fit` to the trainer if that has none. */
+/* Defines all states before they are set. A trainer without a network takes the one that the comparison has
+ * made from the file. What is not in the file stays as the workers have learnt it. */
 static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
 {
     *is_new = trainer->network == NULL;
@@ -184,8 +200,8 @@ static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_te
     return sgm_session_set(trainer->session, name, value);
 }
 
-/* The names that are taken are chosen before the trainer has states, as comparing was. Averages come last:
- * those that are not taken begin at their parameters. */
+/* Sets the states that are taken. Averages come last: setting a parameter starts its average anew, and what
+ * the file has must win. The choice is made before the trainer has states, as the comparison was. */
 static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken)
 {
     for (int averages = 0; averages <= 1; averages++)
@@ -199,6 +215,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
     return SGM_OK;
 }
 
+/* Everything that changes the trainer. A failure after the network was taken undoes that. */
 static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state)
 {
     size_t count = sgm_bundle_count(fit->bundle);
@@ -277,6 +294,7 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
     return status;
 }
 
+/* The comparison alone: whether a restore would succeed. */
 sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
                                 const char *source)
 {
@@ -291,6 +309,7 @@ sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, 
     return status;
 }
 
+/* Reads the state, takes the lock and loads. What passes have measured is of other parameters afterwards. */
 static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                               const char *source, char **left)
 {
@@ -307,7 +326,8 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
     return status;
 }
 
-/* Of our own files, which another program may have written anew. */
+/* Warns of a file of ours without checksums: another program has written it anew, and damage would not be
+ * noticed. */
 static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))
@@ -359,6 +379,7 @@ sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path)
 
 /* --- from trainer to trainer --- */
 
+/* Copies through a bundle in memory: the same checks as for a file, and no two locks at once. */
 sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options)
 {
     sgm__parts wanted;
@@ -389,6 +410,7 @@ sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
 
 /* --- looking: tensors are not read --- */
 
+/* Reads the header alone; tensors are not read. */
 char *sgm_checkpoint_network(const char *path)
 {
     sgm_bundle *bundle = sgm__bundle_load_texts(path);

@@ -46,7 +46,8 @@ static size_t fill(const sgm__hooks *hooks, original *list)
     return count;
 }
 
-/* Those that nobody else has brought along, in order of attachment. */
+/* All hooks that nobody else has brought along, in order of attachment: a copy attaches them in the same
+ * order, by which checkpoints find their states. */
 static sgm_status list_originals(sgm__hooks *hooks, original **list, size_t *count)
 {
     *count = 0;
@@ -70,6 +71,7 @@ static bool can_copy(const sgm_hook *hook)
     return own;
 }
 
+/* From its text if it has one, else by its own copy function, with the hooks that it requires. */
 static sgm_hook *copy_hook(sgm_hook *hook)
 {
     if (hook->text != NULL)
