@@ -120,6 +120,7 @@ static sgm_status do_changes(sgm__command *c)
     return json_object_set_new(c->answer, "changes", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
+/* Takes back a change; that of a hook is done without the lock, after it was looked up. */
 static sgm_status do_undo(sgm__command *c)
 {
     const char *text = sgm__command_field(c, "number");
@@ -154,6 +155,7 @@ static const status_row status_rows[] = {
     {"seconds", "running_time"},
 };
 
+/* With the lock. */
 static sgm_status add_numbers(sgm__command *c)
 {
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
@@ -167,7 +169,8 @@ static sgm_status add_numbers(sgm__command *c)
     return SGM_OK;
 }
 
-/* What the run's thread leaves for those who cannot wait for it. */
+/* What the run's thread leaves for those who cannot wait for it: its position when it last said what it
+ * does. */
 static void add_whereabouts(sgm__command *c)
 {
     sgm__whereabouts *place = &c->call->trainer->whereabouts;
@@ -239,6 +242,7 @@ static const command_row rows[] = {
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
+/* A command by its name; the error names the nearest. */
 static sgm_status find_row(const char *name, const command_row **row)
 {
     const char *names[ROW_COUNT];
@@ -267,8 +271,8 @@ static sgm_status fail_unknown_field(const command_row *row, const char *key)
     return status;
 }
 
-/* Numbers, booleans and values that are lists become texts, as a person would type them; nothing else may
- * come. */
+/* Numbers, booleans and, for `value`, lists become texts, as a person would type them; other JSON is
+ * refused. */
 static sgm_status read_field(json_t *request, const command_row *row, const char *key, json_t *value)
 {
     if (strcmp(key, "command") == 0 || strcmp(key, WITHIN) == 0)
@@ -317,7 +321,8 @@ static char *words_of(const sgm__command *c, const command_row *row)
                        words[1] != NULL ? " " : "", words[1] != NULL ? words[1] : "");
 }
 
-/* Where that was: what is quick has not waited for the step. */
+/* Logs a command with the position it was done at. Pause and stop only set a flag, so they have no position
+ * yet. */
 static void tell(const sgm__command *c, const command_row *row)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -332,7 +337,7 @@ static void tell(const sgm__command *c, const command_row *row)
     sgm__free(words);
 }
 
-/* Nobody would know what became of it, but for the log. */
+/* Logs that a command was not done because its asker has left: nobody else would know. */
 static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, sgm_status status)
 {
     char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
@@ -345,6 +350,8 @@ static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, 
     return status;
 }
 
+/* Acts with the trainer's lock; with several processes the command is noted for the others while the lock
+ * is held, so that all do it at the same iteration. */
 static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -358,7 +365,8 @@ static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted
     return status;
 }
 
-/* *busy: with this little patience the trainer could not be locked. */
+/* Tries for a fraction of a second to get the lock, and acts without it if the trainer is busy: values that
+ * need no lock can be read even during a long step. *busy: it was so. */
 static sgm_status act_soon(sgm__command *c, const command_row *row, double seconds, bool *busy)
 {
     sgm_trainer *trainer = c->call->trainer;
@@ -379,6 +387,7 @@ static sgm_status act_soon(sgm__command *c, const command_row *row, double secon
     return status;
 }
 
+/* First with little patience; if what was wanted needs the lock after all, with the asker's own. */
 static sgm_status act_either(sgm__command *c, const command_row *row)
 {
     bool busy;
@@ -399,7 +408,7 @@ static sgm_status act(sgm__command *c, const command_row *row)
     return row->lock == EITHER ? act_either(c, row) : row->act(c);
 }
 
-/* "within": seconds that who asks wants to wait. */
+/* "within": the seconds that the asker wants to wait, in place of the usual patience. */
 static sgm_status read_patience(json_t *request, sgm__patience *patience)
 {
     const json_t *within = json_object_get(request, WITHIN);

@@ -1,4 +1,10 @@
-/* The changes of a trainer in memory: noting them, telling of them, writing them to the run's folder. */
+/* The record of changes of one trainer, in memory: noting a change, limiting what is kept, telling
+ * listeners, writing lines of changes.jsonl.
+ *
+ * Every value that is set while a trainer runs passes through here, by whomever: a person, a hook, a rule,
+ * the program. Entries are numbered from 1. What a person has set keeps its old value, so that it can be
+ * taken back (change_undo.c); a thousand changes and 64 MiB of tensors are kept. The list changes with the
+ * trainer's lock and the record's own; either is enough to read it. */
 #include "journal/change_record_internal.h"
 #include "journal/changes.h"
 #include "journal/run_lines.h"
@@ -24,6 +30,7 @@ static size_t bytes_of(const sgm__noted_change *change)
     return tensor_bytes(&change->old) + tensor_bytes(&change->old_average);
 }
 
+/* Gives up the old value of a change: it can no longer be taken back. */
 static void let_go_of_old(sgm__change_record *record, sgm__noted_change *change)
 {
     record->bytes -= bytes_of(change);
@@ -63,7 +70,8 @@ void sgm__change_record_free(sgm__change_record *record)
     sgm__free(record);
 }
 
-/* The oldest that no person made, if there are any: a rule may set something in each iteration. */
+/* Drops a tenth of the entries when the list is full: the oldest that no person has made, or, without such,
+ * the oldest. A rule may set something in each iteration, and must not push out what a person did. */
 static void make_room(sgm__change_record *record)
 {
     size_t kept = 0, dropped = 0;
@@ -83,7 +91,7 @@ static void make_room(sgm__change_record *record)
     }
 }
 
-/* Tensors of the oldest changes go first. */
+/* Old tensors go first, from the oldest change on. */
 static void limit_bytes(sgm__change_record *record)
 {
     for (size_t i = 0; i < record->count && record->bytes > SGM__MAXIMUM_CHANGE_BYTES; i++)
@@ -108,7 +116,8 @@ static double wall_clock(void)
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
-/* What can be put back: of a person's only, as nobody else asks. */
+/* Keeps old and new value of a person's change. The new value of a tensor is not kept: it trains on, so
+ * comparing would always fail. */
 static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *before,
                                 const sgm_content *after)
 {
@@ -134,7 +143,8 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
     return change->identifier != NULL && change->who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* What it takes back is taken back now; and if that had taken back another one, that one holds again. */
+/* Marks a change as taken back. If that change had itself taken back an earlier one, the earlier one holds
+ * again. */
 static void mark_undone(sgm__change_record *record, int64_t number)
 {
     sgm__noted_change *undone = sgm__change_find(record, number);
@@ -146,7 +156,8 @@ static void mark_undone(sgm__change_record *record, int64_t number)
         again->undone = false;
 }
 
-/* Takes the change over, also on failure. */
+/* Takes the change over, also on failure. Changes of one command belong to a group, whose number is its
+ * first change's. */
 static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 {
     sgm__change_record *record = trainer->journal.changes;
@@ -182,14 +193,15 @@ static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *chan
     return SGM_OK;
 }
 
-/* The program puts its trainer together before the first run. */
+/* What the program sets before its first run is no change but the setting itself. */
 static bool is_setting_up(sgm_trainer *trainer, const char *who)
 {
     return !sgm__is_person(who) && trainer->journal.folder == NULL &&
            sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
 }
 
-/* False: it is no change. */
+/* Whether what is set now is a change. A value that a person or the program sets is no longer repeated by a
+ * resume that had planned to. */
 static bool begin_note(sgm_trainer *trainer, const char *identifier)
 {
     const char *who = trainer->journal.changed_by;
@@ -200,7 +212,7 @@ static bool begin_note(sgm_trainer *trainer, const char *identifier)
     return true;
 }
 
-/* `status`: whether the change could be made. */
+/* Writes the line and appends the entry; `status` says whether the entry could be made. */
 static sgm_status end_note(sgm_trainer *trainer, sgm__noted_change *change, sgm_status status)
 {
     sgm_status written = status == SGM_OK ? write_down(trainer, change) : status;
@@ -239,7 +251,8 @@ sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, 
     return note(trainer, identifier, &old, &new, &old_average);
 }
 
-/* What a hook that goes was made from is its name if that is no text: it cannot be made again. */
+/* Keeps the text of a hook that came or went. A hook without a text is recorded by its name, and cannot be
+ * made again. */
 static sgm_status keep_hook(sgm__noted_change *change, const char *before, const char *after)
 {
     bool is_name = before != NULL && strcmp(before, change->identifier + strlen(SGM__HOOK_CHANGE)) == 0;
@@ -279,7 +292,7 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
         free_change(trainer->journal.changes, &change);
 }
 
-/* Whether the entry still has what it was set to. */
+/* Whether the entry still has the value that the change gave it. */
 static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     sgm_content now = {0};
@@ -290,7 +303,8 @@ static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
     return same;
 }
 
-/* The list changes with the trainer's lock only, so that entries may be read while nobody else looks. */
+/* When a run gets a folder: writes the lines of what persons set before and what still holds. Only this
+ * thread changes the list now, so entries are read without the record's lock. */
 void sgm__changes_write(sgm_trainer *trainer)
 {
     sgm__change_record *record = trainer->journal.changes;

@@ -1,8 +1,9 @@
-/* Changes as text: who makes them, and their values as JSON. */
-
+/* Who counts as a person, and values of changes as JSON: numbers as they are, a tensor as its shape, its
+ * norm and its first eight elements. */
 #include "base/base.h"
 #include "journal/change_record.h"
 #include "journal/changes.h"
+
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -19,6 +20,8 @@ bool sgm__is_person(const char *who)
     return false;
 }
 
+/* Persons and the program: what they set is repeated by a resume, while hooks set their values again by
+ * themselves. */
 bool sgm__is_request(const char *who)
 {
     return sgm__is_person(who) || strcmp(who, "program") == 0;
@@ -31,7 +34,7 @@ static json_t *number_json(double value)
     return isfinite(value) ? json_real(value) : json_string(text);
 }
 
-/* {"shape", "norm", "sample"} */
+/* {"shape", "norm", "sample"}: enough to see what was set, without the file growing by whole tensors. */
 static json_t *tensor_json(const sgm_tensor *tensor)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
@@ -71,6 +74,7 @@ json_t *sgm__content_change_json(const sgm_content *content)
     return json_null();
 }
 
+/* The shortest text that reads back as the same number; jansson alone would write 17 digits. */
 char *sgm__change_value_text(const json_t *value)
 {
     int digits = json_is_real(value) ? 15 : 6;

@@ -1,4 +1,9 @@
-/* Showing changes, and taking them back. */
+/* Shows the record of changes, tells listeners of new ones, and takes changes back.
+ *
+ * Taking back sets the old value again, which is a change itself that names the one it undoes. It is
+ * refused where the value is another one by now: a later change of the same entry, or a restored
+ * checkpoint, would be lost without a word. The changes of one command are taken back together or not at
+ * all. */
 #include "journal/change_record_internal.h"
 #include "trainer/trainer.h"
 
@@ -6,7 +11,8 @@
 
 /* --- showing --- */
 
-/* Later changes of the same entry stand in the way, unless they were taken back or took one back. */
+/* The newest later change of the same entry that still holds; changes that were taken back, or that took
+ * one back, do not count. */
 static const sgm__noted_change *obstacle_of(const sgm__change_record *record, const sgm__noted_change *change)
 {
     for (const sgm__noted_change *at = record->items + record->count; --at > change;)
@@ -140,7 +146,7 @@ static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_ch
     return SGM_OK;
 }
 
-/* Restored checkpoints set values, too, and these are no changes. */
+/* The value must be what the change made it: restored checkpoints set values too, and leave no entry. */
 static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     sgm_content now = {0};
@@ -160,7 +166,8 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
     return status;
 }
 
-/* Setting it adds to the record, where `change` may move. */
+/* Everything is copied first: setting the value appends to the record, where `change` may move. The moving
+ * average that the parameter had is put back after it, as setting the parameter began it anew. */
 static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *change, const char *who)
 {
     sgm__change_record *record = trainer->journal.changes;
@@ -191,6 +198,7 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
     return status;
 }
 
+/* The newest change that "undo" without a number means. */
 static const sgm__noted_change *newest_of_person(const sgm__change_record *record)
 {
     for (size_t i = record->count; i-- > 0;) {
@@ -217,7 +225,7 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
     return change != NULL && change->group == group ? change : NULL;
 }
 
-/* All of it can be taken back, or none is. */
+/* Looks at all changes of a command before the first one is taken back. */
 static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
 {
     const sgm__change_record *record = trainer->journal.changes;
@@ -237,6 +245,8 @@ static bool copy_text(const char *text, char **copy)
     return text == NULL || *copy != NULL;
 }
 
+/* Attaching and detaching hooks cannot be done with the trainer's lock, so a hook's change is only looked
+ * up here. */
 static sgm_status look_up_hook(const sgm_trainer *trainer, const sgm__noted_change *change,
                                sgm__hook_undo *hook)
 {

@@ -1,4 +1,9 @@
-/* Lines of a run folder's files, which are only ever appended to. */
+/* Appends lines to the files of a run's folder: metrics.jsonl, histograms.jsonl, changes.jsonl,
+ * branches.jsonl.
+ *
+ * A line is written by one write call to a file that is opened for appending: a process that is killed
+ * leaves the whole line or nothing, and several writers do not mix. If the system went down in the middle
+ * of a line, the next line begins behind a line end, so that only the torn one is lost. */
 #include "journal/run_lines.h"
 #include "journal/changes.h"
 #include "trainer/trainer.h"
@@ -69,7 +74,7 @@ sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *c
 
 /* --- branches --- */
 
-/* The greatest number in the file. */
+/* The greatest number in branches.jsonl; lines that are no JSON count as 0. */
 static sgm_status newest_branch(const char *path, int64_t *number)
 {
     char *text;

@@ -1,5 +1,9 @@
-/* Values that were changed while a trainer ran: a checkpoint keeps them, as the program that goes on sets
- * what the first one set. */
+/* Values that were changed while a trainer ran, and are not what the program set: identifier, first value,
+ * newest value, as texts.
+ *
+ * A checkpoint keeps the list. A program that resumes sets up its trainer as the first one did, with the
+ * first values; restoring then makes the changes again. If the program sets another value by now, its wish
+ * counts, and the log says so. */
 #include "base/base.h"
 #include "journal/changes.h"
 #include "trainer/trainer.h"
@@ -46,6 +50,7 @@ static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, cons
     return SGM_OK;
 }
 
+/* A value that is set to its first value is no longer changed. */
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after)
 {
@@ -73,7 +78,7 @@ void sgm__settings_forget(sgm_trainer *trainer)
     trainer->journal.changed_capacity = 0;
 }
 
-/* A layer's argument is in no options that could be copied, so it is set. */
+/* Sets the value in the copy too: a layer's argument is in no options that could be copied. */
 static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
 {
     bool restoring = to->journal.restoring;
@@ -147,7 +152,7 @@ static void put_back(sgm_trainer *trainer, const char *identifier, const char *f
                  sgm_last_error());
 }
 
-/* Setting a value to its first one takes it off the list; what cannot be set is dropped. */
+/* Values that the checkpoint does not list go back to what the program set. */
 static void revert_but(sgm_trainer *trainer, const json_t *kept)
 {
     for (size_t i = trainer->journal.changed_count; i-- > 0;) {
@@ -164,6 +169,7 @@ static void revert_but(sgm_trainer *trainer, const json_t *kept)
     }
 }
 
+/* Makes a change again, unless the program has set the value otherwise since. */
 static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
 {
     size_t own = find_setting(trainer, identifier);

@@ -31,7 +31,8 @@ static const kept_kind kinds[] = {
      true},
 };
 
-/* Reading is asking for them. */
+/* Asks for gradients or updates from the next iteration on, until the time that the reader has given
+ * (sgm__trainer_read_for), or for good. */
 static void ask(sgm_trainer *trainer, const kept_kind *kind)
 {
     double *until = kind->updates ? &trainer->kept.updates_until : &trainer->kept.gradients_until;
@@ -43,6 +44,7 @@ static void ask(sgm_trainer *trainer, const kept_kind *kind)
     sgm__trainer_forget_programs(trainer);
 }
 
+/* Between two iterations: stops keeping what nobody has read for as long as its readers said. */
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
 {
     double *const ends[] = {&trainer->kept.gradients_until, &trainer->kept.updates_until};
@@ -53,6 +55,8 @@ void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
         }
 }
 
+/* The value of the newest update since keeping began; before that there is none, and the error says to read
+ * again after the next one. */
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer, *owner = trainer->owner;

@@ -1,4 +1,9 @@
-/* Iterators in the registry: that of training, and those of validation. */
+/* Settings and places of the iterators, as iterator.* for the training data and DATA.iterator.* for
+ * validation data.
+ *
+ * One set of functions serves all iterators: what an entry is bound to tells which, by the name of the
+ * validation data, NULL for training. The name is compared as a pointer, since the entry keeps the
+ * trainer's own string. */
 #include "data/dataset.h"
 #include "registry/pattern.h"
 #include "show/show.h"
@@ -28,7 +33,8 @@ static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
     return sgm_iterator_get(iterator_of(bound), last_part(bound), content);
 }
 
-/* Before the first batch of an epoch it counts at once, and the epoch's length changes. */
+/* A new size of minibatches counts from the next epoch on, or at once before the first minibatch of one:
+ * then the epoch's length is another. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_trainer *trainer = bound->trainer;
@@ -78,6 +84,8 @@ static const sgm__access epoch_access = {.get = get_epoch}, batch_access = {.get
 
 /* --- publishing --- */
 
+/* Rows of validation data say that a change counts from the next validation on; the table's own rows speak
+ * of epochs. */
 static sgm_status publish_settings(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
                                    sgm_iterator *iterator, const char *name)
 {

@@ -1,4 +1,8 @@
-/* The network in the registry: facts, layers with their arguments, costs. */
+/* The network in the registry: facts, layers with their arguments, costs with their importance.
+ *
+ * A layer's argument that is live (dropout's rate) can be set: the programs are recorded anew with it. A
+ * cost of the newest minibatch is an output of the program where there are several costs, or one with an
+ * importance other than 1; else it is the loss itself and costs nothing. */
 #include "show/show.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
@@ -9,6 +13,7 @@
 #define LAYERS "network.layers."
 #define COSTS "optimiser.costs."
 
+/* The option of a layer's argument, as registries show it: shapes and lists of numbers are texts. */
 static sgm_option row_of(const sgm_argument *argument)
 {
     static const sgm_kind kinds[] = {
@@ -30,7 +35,8 @@ static sgm_option row_of(const sgm_argument *argument)
 
 /* --- arguments --- */
 
-/* "network.layers.LAYER.NAME": which layer, and the argument's name. */
+/* Finds the layer of "network.layers.LAYER.NAME" each time: the network may be another one than when the
+ * entry was bound. */
 static size_t layer_of(const sgm__bound *bound, const char **name)
 {
     const sgm_network *network = bound->trainer->network;
@@ -120,7 +126,7 @@ static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **
     return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* The importance is the layer's argument; under either name it is the same entry. */
+/* A cost's importance is an argument of its layer: under both names it is the same entry. */
 static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sgm_layer_type *type,
                                const char *layer_prefix)
 {
@@ -155,6 +161,7 @@ static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *
     return SGM_OK;
 }
 
+/* Outputs for single costs, unless the total says the same. */
 sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
 {
     const sgm_recording *recording = &trainer->recording;
@@ -211,7 +218,7 @@ static sgm_status get_count(const sgm__bound *bound, sgm_content *content)
 
 static const sgm__access notation_access = {.get = get_notation}, count_access = {.get = get_count};
 
-/* Where data come in and go out, and what is between. */
+/* A tag of the layer: where data come in, where they go out, what is between, and costs. */
 static const char *place_of(const sgm_layer_type *type)
 {
     return (type->flags & SGM_LAYER_COST) != 0 ? "cost"
@@ -244,7 +251,7 @@ static void forget_costs(sgm_trainer *trainer)
     trainer->recorded.cost_count = 0;
 }
 
-/* With all that belongs to a network which was there before. */
+/* Removes what belongs to the network that was there before, also gradients and updates of its parameters. */
 static sgm_status take_out_old(sgm_trainer *trainer)
 {
     static const char *const below[] = {"costs", "gradients", "updates"};

@@ -1,12 +1,17 @@
-/* How values of a trainer are shown in its registry: reading and setting wait for the step that is running,
- * and what is set is noted. */
+/* How values of a trainer become entries of its registry: the part that all files of this folder share.
+ *
+ * An entry is bound to where its value lies: reading calls `get`, setting calls `set`, both with the
+ * trainer's lock, so they wait for the step that is running. A set that changes something is noted in the
+ * journal (who, when, from what, to what), for undo, for changes.jsonl and for checkpoints. Which values
+ * there are is in trainer_values.c, trainer_settings.c, trainer_layers.c, trainer_iterators.c,
+ * trainer_states.c and trainer_gradients.c. */
 #include "show/trainer_publish.h"
 #include "journal/change_record.h"
 #include "journal/changes.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
-/* "0.1", "true", a text as it is; sgm__free. */
+/* A value as a person would type it: "0.1", "true", a text as it is; free with sgm__free. */
 static char *plain_text(const sgm_content *content)
 {
     switch (content->kind) {
@@ -26,7 +31,8 @@ static char *plain_text(const sgm_content *content)
     return sgm__strdup(sgm_kind_name(content->kind));
 }
 
-/* Notes a change for checkpoints, and writes it to the run's folder; when that fails, the log says so. */
+/* Notes a change for checkpoints (settings.c) and in the record (change_record.c). The change is made
+ * already, so a failure to note it is only a warning. */
 static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                         const sgm_content *after)
 {
@@ -43,6 +49,7 @@ static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_
     sgm__free(new);
 }
 
+/* Values that another lock guards are read without the trainer's: they can be seen while a long step runs. */
 static sgm_status get_bound(void *user, sgm_content *content)
 {
     const sgm__bound *bound = user;
@@ -54,7 +61,7 @@ static sgm_status get_bound(void *user, sgm_content *content)
     return status;
 }
 
-/* With the lock. */
+/* With the lock. Setting a value to what it is already is no change. */
 static sgm_status change(const sgm__bound *bound, const sgm_content *content)
 {
     sgm_content before = {0};
@@ -95,6 +102,8 @@ sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, cons
     return sgm_registry_bind(registry, option, &binding);
 }
 
+/* The child of this name, made if it is not there. A value of that name is in the way: a data set cannot be
+ * called "epoch". */
 sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag, sgm_registry **child)
 {
     sgm_content content = {0};
@@ -118,6 +127,8 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
     return status;
 }
 
+/* Walks down "2-dense.inner." and makes what is missing. What is behind the dash of a part is its tag, by
+ * which patterns find it. */
 sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child)
 {
     char part[128];
@@ -135,6 +146,7 @@ sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_regis
     return SGM_OK;
 }
 
+/* A copy of an option that stays as long as the trainer; equal ones are shared. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
 {
     for (size_t i = 0; i < trainer->recorded.row_count; i++) {

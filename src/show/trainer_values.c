@@ -1,4 +1,8 @@
-/* Values in the registry that are computed when they are asked for, and metrics. */
+/* Values of a trainer that are only read: where it stands, how it goes, what it is; and the metrics of
+ * validation.
+ *
+ * Numbers are computed when somebody reads them, from the tables below: a row is the option that registries
+ * show and a function of the trainer. Facts (name, handler, precision, seed) never change and are stored. */
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
@@ -33,6 +37,7 @@ static double get_updates(const sgm_trainer *trainer)
     return (double)trainer->position.updates;
 }
 
+/* Without pauses; a replica runs when its owner does. */
 static double get_running_time(const sgm_trainer *trainer)
 {
     trainer = trainer->owner;
@@ -40,7 +45,7 @@ static double get_running_time(const sgm_trainer *trainer)
            (trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0);
 }
 
-/* An epoch that has no minibatch yet tells what the one before has told. */
+/* Until an epoch has its first minibatch, the sums of the epoch before are shown. */
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
     return trainer->position.sums.examples > 0 ? &trainer->position.sums : &trainer->progress.ended;
@@ -219,6 +224,7 @@ static const sgm_option accuracy_row = {.name = "accuracy",
                                         .read_only = true,
                                         .doc = "share of correct predictions of the newest validation"};
 
+/* Training data and each validation set have a child of their own, which metrics of hooks also go to. */
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry)
 {
     char *part = sgm__identifier_part(data);
