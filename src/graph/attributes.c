@@ -1,9 +1,14 @@
-/* Attributes of instructions: equal ones are kept once in a graph, as a network says the same thing (a factor
- * of the optimiser, a shape) in every layer. */
+/* Attributes of instructions, kept once per graph where they are equal.
+ *
+ * A network says the same in every layer (a factor of the optimiser, a shape), and attributes take 232 bytes,
+ * so copies in every instruction would cost a multiple of all else. A hash table with linear probing, at most
+ * half full, holds one allocation for each distinct set; instructions point to it, and the address is stable,
+ * so that rerecord.c compares pointers. Entries are never removed one by one. */
 #include "graph/graph_internal.h"
 
 #define FIRST_SLOTS 16 /* a power of two, as all counts of slots are */
 
+/* Bit for bit: 0 and -0 differ, and a NaN equals itself. */
 bool sgm__attributes_equal(const sgm_attributes *a, const sgm_attributes *b)
 {
     return a->integer_count == b->integer_count && a->number_count == b->number_count &&
@@ -18,7 +23,7 @@ uint64_t sgm__attributes_hash(const sgm_attributes *attributes, uint64_t seed)
     return sgm__hash(attributes->numbers, (size_t)attributes->number_count * sizeof(double), hash);
 }
 
-/* The slot that has equal ones, else the free one where they belong. */
+/* The slot that has equal attributes, or else the free one where they belong. */
 static sgm_attributes **find_slot(sgm_attributes **slots, size_t count, const sgm_attributes *attributes)
 {
     size_t at = (size_t)sgm__attributes_hash(attributes, 0) & (count - 1);
@@ -27,6 +32,7 @@ static sgm_attributes **find_slot(sgm_attributes **slots, size_t count, const sg
     return &slots[at];
 }
 
+/* Makes room for one more entry with half of the slots free. */
 static sgm_status make_slots(sgm_graph *graph)
 {
     if (2 * (graph->attribute_count + 1) <= graph->attribute_slots)
@@ -44,6 +50,7 @@ static sgm_status make_slots(sgm_graph *graph)
     return SGM_OK;
 }
 
+/* No attributes at all, the most frequent case, is one static value. */
 const sgm_attributes *sgm__graph_attributes(sgm_graph *graph, const sgm_attributes *given)
 {
     static const sgm_attributes none = {0};

@@ -1,26 +1,35 @@
-/* Reverse-mode autodiff on instructions: it records the gradient's instructions behind those it
- * differentiates, so a gradient can be differentiated again. Written once, for all operations and handlers.
- */
+/* Reverse-mode automatic differentiation: records the instructions of the gradient behind those of the cost.
+ *
+ * sgm_gradients is called by sgm__optimiser_record (src/optim/optimiser.c) and by programs. It marks the
+ * instructions on a path from a wanted value to the cost, walks from the cost backwards, and lets each
+ * operation's `gradient` record the gradients of its operands given that of its result (vector-Jacobian
+ * products). Gradients that reach a value along several paths are added. Because every reader of a value
+ * comes behind it, the sum of a value is complete when the walk arrives there. Results are instructions like
+ * all others, so gradients can be differentiated again; handlers know nothing of them. Operations without a
+ * rule that are composed of others are differentiated by way of their parts. */
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
 #include <stdio.h>
 
-/* Gradients of the sum of `root` * `seed`, where seed counts as constant. Instructions before `first` are not
- * looked into. */
+/* Asks for the gradients of sum(root * seed) with respect to `count` values; seed is treated as constant.
+ * Instructions before `first` are not looked into: they belong to what was recorded before. */
 typedef struct request {
     sgm_value root, seed;
     const sgm_value *with_respect_to;
     int32_t count, first;
 } request;
 
+/* The work for one request. Arrays have an entry for each instruction up to the root; instructions recorded
+ * meanwhile lie behind. */
 typedef struct autodiff {
     sgm_graph *graph;
     int32_t count;        /* instructions up to and with the cost */
-    bool *needed;         /* on a path from what is differentiated by to the cost */
-    sgm_value *gradients; /* summed up so far; nothing: zero */
+    bool *needed;         /* on a path from a wanted value to the root */
+    sgm_value *gradients; /* by value: the sum so far; nothing: zero */
 } autodiff;
 
+/* An instruction is needed if one of its operands is. Integers and stop_gradient end a path. */
 static void mark_needed(autodiff *work, const request *wanted)
 {
     for (int32_t i = 0; i < wanted->count; i++)
@@ -49,7 +58,8 @@ static void accumulate(autodiff *work, sgm_value value, sgm_value gradient)
 
 static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_value *gradients);
 
-/* The wanted inputs, each once: an operation's two equal inputs share one gradient. */
+/* The wanted operands, each once: an operation with two equal operands (x * x) has one gradient for both.
+ * positions[i] is where list[i] comes first. Returns how many there are. */
 static int32_t list_wanted(const sgm_gradient_call *call, sgm_value *list, int32_t *positions)
 {
     int32_t count = 0;
@@ -65,8 +75,10 @@ static int32_t list_wanted(const sgm_gradient_call *call, sgm_value *list, int32
     return count;
 }
 
-/* A composed operation without a rule of its own is differentiated as its parts are: it is re-recorded,
- * expanded. Its inputs are leaves then, also where one is computed from another. */
+/* Differentiates a composed operation that has no rule: its parts are recorded once more, and a request for
+ * the gradients of these parts alone is answered. The operands count as leaves, even where one is computed
+ * from another, since the outer walk goes on from there. The simplifying pass removes the second copy of the
+ * parts where the forward pass has the same ones. */
 static sgm_status differentiate_parts(autodiff *work, const sgm_gradient_call *call, const sgm_op *op,
                                       sgm_value *gradients)
 {
@@ -91,6 +103,8 @@ static sgm_status differentiate_parts(autodiff *work, const sgm_gradient_call *c
     return status;
 }
 
+/* A wrong rule of a program's own operation is reported here, with its name, instead of as a failure of some
+ * addition. */
 static sgm_status check_gradient(autodiff *work, const char *op, sgm_value input, sgm_value gradient)
 {
     sgm_type wanted = sgm_value_type(work->graph, input), got = sgm_value_type(work->graph, gradient);
@@ -117,6 +131,8 @@ static sgm_status apply_rule(autodiff *work, const sgm_op *op, const sgm_gradien
     return sgm_graph_status(work->graph);
 }
 
+/* Calls the rule and adds its results to the gradients of the operands. A gradient that stays nothing is
+ * zero. */
 static sgm_status call_rule(autodiff *work, const sgm_op *op, const sgm_gradient_call *call,
                             sgm_value *gradients)
 {
@@ -131,7 +147,8 @@ static sgm_status call_rule(autodiff *work, const sgm_op *op, const sgm_gradient
     return status;
 }
 
-/* The gradient's instructions, and failures, belong to the layer that recorded what is differentiated. */
+/* Gives the gradient's instructions, and failures, the label of the layer that recorded the instruction. The
+ * label is set directly, as it is a complete one and not nested in the present label. */
 static sgm_status call_rule_in_layer(autodiff *work, const sgm__instruction *instruction,
                                      const sgm_gradient_call *call, sgm_value *gradients)
 {
@@ -147,6 +164,8 @@ static sgm_status call_rule_in_layer(autodiff *work, const sgm__instruction *ins
     return status;
 }
 
+/* One block of memory holds the operands, their gradients and the flags: recording moves the graph's arrays,
+ * so the operands are copied. */
 static sgm_status differentiate(autodiff *work, int32_t index)
 {
     sgm__instruction instruction = work->graph->instructions[index]; /* copies: recording moves the arrays */
@@ -175,6 +194,7 @@ static sgm_status differentiate(autodiff *work, int32_t index)
     return status;
 }
 
+/* Values that the cost does not depend on get zeros of their type. */
 static void collect(autodiff *work, const request *wanted, sgm_value *gradients)
 {
     for (int32_t i = 0; i < wanted->count; i++) {
@@ -184,6 +204,8 @@ static void collect(autodiff *work, const request *wanted, sgm_value *gradients)
     }
 }
 
+/* The walk backwards. It includes wanted values that have operands themselves (such as a hidden layer's
+ * result): their gradient is complete, and earlier values may be wanted, too. */
 static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_value *gradients)
 {
     autodiff work = {.graph = graph, .count = wanted->root.index + 1};

@@ -1,9 +1,17 @@
-/* The graph as a container: instructions, names, outputs, assignments. */
+/* The graph as a container: arrays of instructions and operands, interned names, labels, outputs,
+ * assignments.
+ *
+ * Everything that is recorded ends in append() here, by way of sgm_record (record.c) or of the sources
+ * (sources.c). Clearing keeps all memory, so that recording the same network again allocates nothing. The
+ * first failure stays in the graph (keep_error): later calls return nothing at once, so that a function that
+ * records is checked once at its end. While the graph compares (rerecord.c), appending only advances a count
+ * as long as the same things are recorded. */
 #include "graph/graph_internal.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 
+/* Serials begin at 1 and are unique in the process; threads record graphs of their own at the same time. */
 static uint64_t next_serial(void)
 {
     static atomic_uint_fast64_t newest;
@@ -25,6 +33,7 @@ sgm_graph *sgm_graph_create(void)
     return graph;
 }
 
+/* Constants that are kept for comparing lie behind constant_count, and are dropped first. */
 static void free_constants(sgm_graph *graph)
 {
     sgm__graph_drop_kept(graph);
@@ -78,7 +87,8 @@ sgm_status sgm_graph_status(const sgm_graph *graph)
     return graph->status == SGM_OK ? SGM_OK : sgm_fail(graph->status, "%s", graph->message);
 }
 
-/* Keeps the thread's newest error as the graph's, unless it has one; nothing. */
+/* Keeps the thread's newest error as the graph's, unless the graph has one already. Returns a value that is
+ * nothing. */
 static sgm_value keep_error(sgm_graph *graph)
 {
     if (graph != NULL && graph->status == SGM_OK) {
@@ -88,6 +98,7 @@ static sgm_value keep_error(sgm_graph *graph)
     return (sgm_value){-1};
 }
 
+/* Names the layer that records, so that an operation's rule need not know where it is. */
 sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char *format, ...)
 {
     char text[400];
@@ -104,7 +115,8 @@ sgm_value sgm_graph_fail(sgm_graph *graph, sgm_status status, const char *format
 
 /* --- names --- */
 
-/* Where `text` is, or would be. */
+/* The slot that has the text, or else the free slot where it belongs (linear probing; half of the slots are
+ * free). Texts are compared by content, as slots hold offsets in graph->names, whose memory moves. */
 static sgm__name *find_slot(const sgm_graph *graph, const char *text)
 {
     size_t mask = graph->slot_count - 1, at = (size_t)sgm__hash_text(text) & mask;
@@ -113,13 +125,13 @@ static sgm__name *find_slot(const sgm_graph *graph, const char *text)
     return &graph->slots[at];
 }
 
-/* Of a name that was interned. */
+/* The slot of an interned name. */
 static sgm__name *slot_of(const sgm_graph *graph, int32_t name)
 {
     return find_slot(graph, graph->names.data + name);
 }
 
-/* Keeps half of the slots free. */
+/* Doubles the table when the next name would fill more than half of it. */
 static sgm_status make_slots(sgm_graph *graph)
 {
     if (2 * (graph->name_count + 1) <= graph->slot_count)
@@ -166,7 +178,7 @@ const char *sgm__graph_string(const sgm_graph *graph, int32_t name)
     return graph->names.data + name;
 }
 
-/* As far as there is room. */
+/* Appends as much of the label as fits; a label that is cut off only shortens messages. */
 static void append_label(sgm_graph *graph, size_t length, const char *label)
 {
     size_t maximum = sizeof graph->label - 1, more = strlen(label);
@@ -177,6 +189,8 @@ static void append_label(sgm_graph *graph, size_t length, const char *label)
     graph->label[length + more] = '\0';
 }
 
+/* Remembers length and name of the label for the pop. Labels deeper than SGM__MAX_LABEL_DEPTH are counted,
+ * but not shown. A failure to intern is the graph's failure, as all other recording. */
 void sgm_graph_push_label(sgm_graph *graph, const char *label)
 {
     if (graph == NULL)
@@ -210,12 +224,13 @@ static bool is_source(const sgm__instruction *instruction)
     return instruction->op == &sgm__op_input || instruction->op == &sgm__op_state;
 }
 
-/* Where a name's slot has the number of its input or of its state. */
+/* An input and a state may have the same name; the slot has a number for each. */
 static int32_t *source_of(sgm__name *name, const sgm_op *op)
 {
     return op == &sgm__op_state ? &name->state : &name->input;
 }
 
+/* The number in the slot may be from a recording that was dropped, hence the checks. */
 const sgm__instruction *sgm__graph_source(const sgm_graph *graph, const sgm_op *op, int32_t name)
 {
     int32_t index = *source_of(slot_of(graph, name), op);
@@ -225,6 +240,9 @@ const sgm__instruction *sgm__graph_source(const sgm_graph *graph, const sgm_op *
     return found->op == op && found->name == name ? found : NULL;
 }
 
+/* `inputs` may point into graph->operands (a caller that records with another instruction's operands), which
+ * moves when it grows: then the position is kept and the pointer made anew. Nothing has changed if this
+ * fails, except for reserved memory and attributes. */
 static sgm_status append(sgm_graph *graph, const sgm__instruction *given, const sgm_value *inputs)
 {
     sgm__instruction own = *given, *instruction = &own;
@@ -237,7 +255,6 @@ static sgm_status append(sgm_graph *graph, const sgm__instruction *given, const 
     if (graph->count >= INT32_MAX / 2 || graph->operand_count + count >= INT32_MAX / 2)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a graph cannot have more than %d instructions", INT32_MAX / 2);
     SGM_TRY(sgm__reserve(&graph->instructions, &graph->capacity, graph->count + 1, sizeof(sgm__instruction)));
-    /* The operands given may be those of another instruction, which move when there is no room. */
     bool known = graph->operands != NULL && inputs >= graph->operands &&
                  inputs < graph->operands + graph->operand_count;
     size_t position = known ? (size_t)(inputs - graph->operands) : 0;
@@ -283,6 +300,8 @@ int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant)
 
 /* --- what a run does with values --- */
 
+/* Names of outputs are unique; the slot of the name has the newest output, which may be stale as in
+ * sgm__graph_source. */
 void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK)
@@ -314,6 +333,7 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
     graph->outputs[graph->output_count++] = (sgm__named){text, value};
 }
 
+/* A state is assigned at most once, a value of exactly its type. */
 static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
 {
     if (!sgm_value_is(state) || !sgm_value_is(value) || (size_t)state.index >= graph->count ||
@@ -340,6 +360,7 @@ static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
     return true;
 }
 
+/* Outputs and assignments are recorded in order, and compared while the graph compares. */
 void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK || !fits_state(graph, state, value))
@@ -367,6 +388,7 @@ int32_t sgm_graph_count(const sgm_graph *graph)
     return graph != NULL ? (int32_t)graph->count : 0;
 }
 
+/* NULL for a value that is nothing or not of this graph. */
 static const sgm__instruction *find(const sgm_graph *graph, sgm_value value)
 {
     bool known = graph != NULL && value.index >= 0 && (size_t)value.index < graph->count;
@@ -391,6 +413,7 @@ const sgm_attributes *sgm_value_attributes(const sgm_graph *graph, sgm_value val
     return instruction != NULL ? instruction->attributes : NULL;
 }
 
+/* The operands lie in the graph's array, which moves when more is recorded. */
 int32_t sgm_value_inputs(const sgm_graph *graph, sgm_value value, const sgm_value **inputs)
 {
     const sgm__instruction *instruction = find(graph, value);

@@ -1,36 +1,45 @@
-/* Sums whose terms belong together, as autodiff makes them where a value is used many times.
+/* The pass that joins the terms of long sums, as autodiff makes them where a value is used many times.
  *
- * - Terms that are zeros around a part each (the gradients of slices) are one concatenation of the parts.
- * - Products of matrices are one product: A1 B1 + A2 B2 = (A1 A2) (B1 above B2). So the gradient of weights
- * that are used at each step of a sequence is computed in one go.
+ * Terms that are zeros around a part each (the gradients of slices, operation `pad`) become one concatenation
+ * of the parts. Products of matrices become one product: A1 B1 + A2 B2 = (A1 A2) (B1 above B2), where (A1 A2)
+ * stands side by side. So the gradient of weights that are used at each step of a sequence, or of 64 slices
+ * of one value, is computed in one go instead of by adding arrays of full size. Terms are added in another
+ * order then, so the last bits differ from those of the graph as recorded. The memory planner
+ * (src/handlers/plan/plan_buffers.c) later makes the parts directly in the memory of the concatenation.
  *
- * Terms may come in another order then, so the last bits differ from what was recorded. */
+ * A sum is a tree of additions whose inner nodes have no other reader. rebuild_sum finds each root, collect
+ * lists its terms, join records the sum anew: the concatenations, the product, and what could not be joined.
+ */
 #include "graph/passes.h"
 #include "graph/rebuild.h"
 #include "ops/ops.h"
 
 #include <stdlib.h>
 
-#define MAXIMUM_PARTS 30000 /* of a concatenation */
+#define MAXIMUM_PARTS 30000 /* operands of one concatenation, and terms of a sum that is looked at */
 
+/* A term of the sum at hand. */
 typedef struct term {
     int32_t value;    /* in the old graph */
-    int64_t position; /* what terms of a group are ordered by */
-    int32_t number;   /* among the leaves */
-    bool done;
+    int64_t position; /* the key of sorting: where a padded part begins, or where a product's factor lies */
+    int32_t number;   /* from left to right, to keep the order of equal positions */
+    bool done;        /* joined already */
 } term;
 
+/* The state of the pass. Arrays indexed by value refer to the old graph; the lists are reused from sum to
+ * sum. */
 typedef struct summing {
     sgm__rebuild *work;
     const sgm_graph *graph; /* the old one */
-    int32_t *uses;
-    bool *inner;                    /* additions that only another addition reads */
-    int32_t *joined, *joined_place; /* the newest concatenation that has a value as operand, and where; -1 */
+    int32_t *uses;          /* by value: readers, outputs and assignments */
+    bool *inner;            /* by value: an addition whose only reader is an addition */
+    /* By value: the last concatenation that has the value as an operand, and as which; -1: none. */
+    int32_t *joined, *joined_place;
     term *terms;
     size_t count, capacity;
     int32_t *stack;
     size_t stack_capacity;
-    sgm_value *parts;
+    sgm_value *parts; /* operands of the concatenation at hand */
     size_t part_capacity;
 } summing;
 
@@ -44,6 +53,7 @@ static int32_t operand(const summing *s, int32_t value, int32_t k)
     return s->graph->operands[at(s, value)->first_input + k].index;
 }
 
+/* Two passes, as `inner` needs the complete numbers of uses. */
 static void count_uses(summing *s)
 {
     const sgm_graph *graph = s->graph;
@@ -67,6 +77,8 @@ static void count_uses(summing *s)
         }
 }
 
+/* A term that is zeros around a part, without gaps between its elements (integers[3]), and that nothing else
+ * reads. */
 static bool is_pad(const summing *s, int32_t value)
 {
     return at(s, value)->op == &sgm__op_pad && s->uses[value] == 1 &&
@@ -78,7 +90,9 @@ static bool is_product(const summing *s, int32_t value)
     return at(s, value)->op == &sgm__op_matmul && s->uses[value] == 1 && at(s, value)->type.shape.rank == 2;
 }
 
-/* The terms of the sum that ends at `root`, from left to right; how many of them may be joined. */
+/* Lists the terms of the sum that ends at `root` from left to right, with a stack instead of recursion,
+ * because sums may be as long as sequences. *candidates: terms of a kind that can be joined. Also makes room
+ * for a concatenation of all of them with zeros between. */
 static sgm_status collect(summing *s, int32_t root, size_t *candidates)
 {
     size_t depth = 0;
@@ -116,7 +130,8 @@ static void add_to(summing *s, sgm_value *sum, sgm_value value)
 
 /* --- parts of one value --- */
 
-/* Zeros of the shape of `like`, but so long along the axis. */
+/* A block of zeros in the shape of `like`, except for its length along the axis. The number behind
+ * sgm_filled_like is broadcast directly, to save one broadcast on another. */
 static sgm_value zeros(summing *s, sgm_value like, int32_t axis, int64_t length)
 {
     sgm_graph *graph = s->work->graph;
@@ -128,8 +143,10 @@ static sgm_value zeros(summing *s, sgm_value like, int32_t axis, int64_t length)
     return sgm_broadcast(graph, number, &shape);
 }
 
-/* Terms from `first` to the end that do not overlap, of those along the axis that are not done yet; how many.
- */
+/* Joins padded parts along one axis that do not overlap: goes through the terms by their positions and takes
+ * each that begins at or behind the end of the one taken last, with zeros in the gaps. The first of two loops
+ * only counts, since a single part is better left as it is. Returns how many terms were joined; the caller
+ * repeats until no two are left that fit. */
 static size_t join_layer(summing *s, int32_t axis, sgm_value *sum)
 {
     sgm_graph *graph = s->work->graph;
@@ -178,19 +195,22 @@ static void join_pads(summing *s, sgm_value *sum)
 
 /* --- products --- */
 
+/* Whether the value is the transpose of a matrix (a permutation of 2 axes that begins with 1). */
 static bool is_transposed(const summing *s, int32_t value)
 {
     return at(s, value)->op == &sgm__op_permute && at(s, value)->attributes->integers[0] == 1;
 }
 
-/* What the term's first or second factor is the transposed of; the factor itself if it is of none. */
+/* The operand of the product, or with `transposed` the matrix below the transposition. */
 static int32_t factor_of(const summing *s, const term *t, int32_t k, bool transposed)
 {
     int32_t factor = operand(s, t->value, k);
     return transposed ? operand(s, factor, 0) : factor;
 }
 
-/* One factor of all products: side by side along the axis over which they are summed. */
+/* Concatenates factor k of all products along the axis over which they are summed: columns of the left
+ * factors, rows of the right ones. If all factors are transposes, their originals are joined along the other
+ * axis and the result is transposed, which costs nothing as it is a view. */
 static sgm_value join_factors(summing *s, size_t first, size_t count, int32_t k)
 {
     sgm_graph *graph = s->work->graph;
@@ -204,7 +224,8 @@ static sgm_value join_factors(summing *s, size_t first, size_t count, int32_t k)
     return transposed ? sgm_transpose(graph, joined) : joined;
 }
 
-/* Copies of the factors must cost less than the products that need not be written and added. */
+/* Compares memory traffic: joining copies factors of depth * (m + n) elements in all, and saves writing and
+ * reading count - 1 results of m * n. */
 static bool is_worth_it(const summing *s, size_t first, size_t count)
 {
     if (count < 2 || count > MAXIMUM_PARTS)
@@ -216,7 +237,9 @@ static bool is_worth_it(const summing *s, size_t first, size_t count)
     return depth * (m + n) < 2 * (double)(count - 1) * m * n;
 }
 
-/* Products come last, in the order in which their factors lie in a concatenation that is there anyway. */
+/* Sorts the products behind all other terms, in the order in which their left factors lie in a concatenation
+ * that exists anyway, or else in the order of the factors: then the new concatenation has the same operands
+ * as the existing one, or a part of them, and later passes merge the two. */
 static void join_products(summing *s, sgm_value *sum)
 {
     size_t count = 0;
@@ -240,6 +263,7 @@ static void join_products(summing *s, sgm_value *sum)
 
 /* --- all sums --- */
 
+/* Concatenations first, then the product, then all other terms in their order. */
 static sgm_value join(summing *s, int32_t root)
 {
     sgm_value sum = {-1};
@@ -266,6 +290,7 @@ static sgm_value rebuild_sum(summing *s, int32_t value)
     return sgm__rebuild_transcribe(s->work, at(s, value));
 }
 
+/* uses, joined and joined_place are one allocation. */
 sgm_graph *sgm__pass_sums(const sgm_graph *graph)
 {
     sgm__rebuild work;

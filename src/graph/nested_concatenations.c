@@ -1,22 +1,31 @@
-/* Concatenations that are a part of another: all but the last step of a sequence, say. They become slices,
- * which are looked at and not copied. */
+/* The pass that turns a concatenation whose operands are neighbours in a longer one into a slice of it.
+ *
+ * Such pairs come from sequences: all steps but the last one beside all steps. A slice along an axis is a
+ * view or at least a single copy, instead of one copy for each part. The longer concatenation may come later
+ * in the graph, as long as it is not computed from the shorter one; then the shorter one, and all that needs
+ * it, is rebuilt late, after the longer one. If such waiting goes in a circle (A waits for B, which needs
+ * something that waits for C, which needs A), the pass starts over with earlier concatenations only. */
 #include "graph/passes.h"
 #include "graph/rebuild.h"
 #include "ops/ops.h"
 
-/* An operand of a concatenation. */
+/* One operand of one concatenation: its number there, and the next place of the same value in `places` (-1:
+ * none). */
 typedef struct place {
     int32_t concatenation, number, next; /* next: place of the same value; -1 */
 } place;
 
+/* The state of the pass; arrays are indexed by values of the old graph. */
 typedef struct searching {
     sgm__rebuild *work;
     const sgm_graph *graph; /* the old one */
-    int32_t *first;         /* of values: their first place; -1 */
+    int32_t *first;         /* by value: index of its first place; -1: in no concatenation */
     place *places;
+    /* By concatenation: the longer one that it is a part of (-1: none), and from which operand on. */
     int32_t *longer,
         *start; /* of concatenations: what they are a part of (-1: nothing), and from which operand */
-    bool *reached, *late; /* late: waits for a longer one */
+    bool *reached,
+        *late; /* reached: for is_independent; late: not rebuilt yet, waits for a longer concatenation */
 } searching;
 
 static const sgm__instruction *at(const searching *s, int32_t value)
@@ -29,6 +38,7 @@ static const sgm_value *operands(const searching *s, int32_t value)
     return s->graph->operands + at(s, value)->first_input;
 }
 
+/* Runs backwards, so that the list of a value begins with its earliest concatenation. */
 static void list_places(searching *s)
 {
     int32_t used = 0;
@@ -42,6 +52,8 @@ static void list_places(searching *s)
         }
 }
 
+/* Whether all operands of `part` follow each other in the other concatenation from `where` on, along the same
+ * axis. Equally long ones are duplicates, which sgm__pass_simplify merges. */
 static bool is_run(const searching *s, int32_t part, const place *where)
 {
     int32_t whole = where->concatenation, count = at(s, part)->input_count;
@@ -52,7 +64,8 @@ static bool is_run(const searching *s, int32_t part, const place *where)
            0;
 }
 
-/* `whole`, which comes later, is not computed from `part`. */
+/* Whether `whole`, which comes later than `part`, is not computed from it: marks everything in between that
+ * is reached from `part`. */
 static bool is_independent(searching *s, int32_t part, int32_t whole)
 {
     memset(s->reached + part, 0, (size_t)(whole - part + 1) * sizeof *s->reached);
@@ -63,6 +76,8 @@ static bool is_independent(searching *s, int32_t part, int32_t whole)
     return !s->reached[whole];
 }
 
+/* The longest concatenation that has this one as a run; only one that has the first operand can. `later`:
+ * also looks at concatenations behind it. */
 static void find_longer(searching *s, int32_t part, bool later)
 {
     int32_t best = -1, first = s->first[operands(s, part)[0].index];
@@ -78,6 +93,7 @@ static void find_longer(searching *s, int32_t part, bool later)
     s->longer[part] = best;
 }
 
+/* The run begins where the operands before it end. */
 static sgm_value slice_of(searching *s, int32_t part)
 {
     int32_t axis = (int32_t)at(s, part)->attributes->integers[0], whole = s->longer[part];
@@ -90,7 +106,7 @@ static sgm_value slice_of(searching *s, int32_t part)
                      start + at(s, part)->type.shape.dims[axis], 1);
 }
 
-/* False: something it needs is late. */
+/* False: the longer concatenation, or an operand, is not rebuilt yet. */
 static bool rebuild_one(searching *s, int32_t value)
 {
     const sgm__instruction *instruction = at(s, value);
@@ -108,7 +124,8 @@ static bool rebuild_one(searching *s, int32_t value)
     return true;
 }
 
-/* What waits is tried again behind each concatenation that something waits for. */
+/* Rebuilds in order; what has to wait is tried again, in order, behind each concatenation, since only a
+ * concatenation can end the waiting. first_late is the first value that waits (count: none). */
 static void rebuild_all(searching *s)
 {
     int32_t count = (int32_t)s->graph->count, first_late = count;
@@ -142,7 +159,9 @@ static bool is_stuck(const searching *s)
     return false;
 }
 
-/* Each waits for something that does not wait for it, but in a circle they may: then nothing waits. */
+/* First with longer concatenations of both kinds. Each of them is independent of its part, but several
+ * together may wait in a circle; then values stay late, and the second attempt uses earlier ones only, for
+ * which nothing waits. */
 static sgm_graph *rebuild_runs(searching *s)
 {
     for (int later = 1; later >= 0; later--) {

@@ -1,11 +1,16 @@
-/* Passes rebuild: they walk the old graph in order and record what shall stay into a new one. */
+/* The general passes: copying, expanding composed operations, widening bfloat16, and simplifying.
+ *
+ * Called by the planner (src/handlers/plan/plan.c) and by the export to ONNX. All stand on rebuild.c.
+ * Simplifying is where most of a recorded graph disappears: dead code, common subexpressions (by a hash table
+ * of the new instructions), operations that change nothing, and arithmetic of known numbers. What a pass
+ * computes itself must have the bits that a run would have, since the same graph may run on any handler. */
 #include "graph/passes.h"
 
 #include "graph/rebuild.h"
 
 #include <sigma/operations.h>
 
-#define DEEPEST_COMPOSITION 64
+#define DEEPEST_COMPOSITION 64 /* rounds of expanding */
 
 sgm_graph *sgm__graph_copy(const sgm_graph *graph)
 {
@@ -26,6 +31,8 @@ static bool expands(const sgm__instruction *instruction, sgm__keep_function keep
     return instruction->op->compose != NULL && !keep(user, instruction->op, instruction->type.dtype);
 }
 
+/* Records the parts in place of the instruction. A composition whose result has another type than `infer`
+ * says is an error in the operation's table. */
 static sgm_value expand(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     if (!sgm__rebuild_label(work, instruction))
@@ -41,6 +48,7 @@ static sgm_value expand(sgm__rebuild *work, const sgm__instruction *instruction)
     return value;
 }
 
+/* Expands one level; *again: something was expanded, so its parts may have to be. */
 static sgm_graph *expand_once(const sgm_graph *graph, sgm__keep_function keep, void *user, bool *again)
 {
     sgm__rebuild work;
@@ -78,10 +86,10 @@ sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, voi
 
 /* --- widening --- */
 
-#define DEEPEST_VIEW 8
+#define DEEPEST_VIEW 8 /* views on views that a cast moves through */
 
-/* As float32. What only looks at memory in another way comes after the cast, so that one cast is enough for
- * all who look. */
+/* The value as float32. Operations that only see memory in another way (views) are recorded again behind the
+ * cast, so that the cast is one of the original value, and several views of it share that cast. */
 static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
 {
     sgm__instruction view = graph->instructions[value.index]; /* a copy: recording moves the array */
@@ -94,6 +102,9 @@ static sgm_value wide_value(sgm_graph *graph, sgm_value value, int depth)
     return sgm_record(graph, view.op, &inner, 1, view.attributes);
 }
 
+/* Casts the operands, records the operation in float32, and casts the result: one rounding to bfloat16, at
+ * the end. Casts that meet the inverse ones of the next operation are removed by narrowed_again only if no
+ * rounding is lost. */
 static sgm_value widen(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     sgm_graph *graph = work->graph;
@@ -122,7 +133,8 @@ sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, vo
 
 /* --- simplification --- */
 
-/* Marks what outputs and assignments need; the number of instructions that they do not need. */
+/* Marks what outputs and assignments need, going backwards, so that each instruction is decided before its
+ * operands. Returns how many instructions are not needed. */
 static size_t mark(const sgm_graph *graph, bool *needed)
 {
     size_t dead = 0;
@@ -141,6 +153,7 @@ static size_t mark(const sgm_graph *graph, bool *needed)
     return dead;
 }
 
+/* Whether a permutation of axes leaves all where they are. */
 static bool is_identity_order(const sgm_attributes *attributes)
 {
     for (int32_t i = 0; i < attributes->integer_count; i++)
@@ -149,8 +162,8 @@ static bool is_identity_order(const sgm_attributes *attributes)
     return true;
 }
 
-/* True if `value` is the number 1, broadcast or not, and will be: what is computed does not hang on live
- * ones. */
+/* Whether the value is the number 1, broadcast or not, in every recording. A live number is not: the graph's
+ * structure must not depend on its present value. */
 static bool is_one(const sgm_graph *graph, sgm_value value)
 {
     const sgm__instruction *instruction = &graph->instructions[value.index];
@@ -160,7 +173,8 @@ static bool is_one(const sgm_graph *graph, sgm_value value)
            instruction->attributes->numbers[0] == 1;
 }
 
-/* Which of its (mapped) operands an instruction is equal to; -1: none. */
+/* The number of the (mapped) operand that the instruction is always equal to; -1: none. stop_gradient matters
+ * only while gradients are recorded, and they have been. */
 static int32_t equals_operand(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     const sgm_op *op = instruction->op;
@@ -182,14 +196,15 @@ static int32_t equals_operand(const sgm__rebuild *work, const sgm__instruction *
     return -1;
 }
 
-/* A type that has all numbers of the other. */
+/* Whether `wide` represents every number of `narrow` exactly. */
 static bool holds(sgm_dtype wide, sgm_dtype narrow)
 {
     return (narrow == SGM_BFLOAT16 && (wide == SGM_FLOAT32 || wide == SGM_FLOAT64)) ||
            (narrow == SGM_FLOAT32 && wide == SGM_FLOAT64);
 }
 
-/* What was only widened, and is what it was again; nothing if that is not so. */
+/* A cast to a wider type and back gives the original value, exactly; nothing if the instruction is no such
+ * pair. */
 static sgm_value narrowed_again(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     if (instruction->op != &sgm__op_cast)
@@ -202,7 +217,7 @@ static sgm_value narrowed_again(const sgm__rebuild *work, const sgm__instruction
     return same ? origin : (sgm_value){-1};
 }
 
-/* reshape(reshape(x)) is one reshape. */
+/* reshape(reshape(x)) becomes one reshape of x, by changing work->inputs. */
 static void shorten_chain(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     if (instruction->op != &sgm__op_reshape)
@@ -214,6 +229,7 @@ static void shorten_chain(sgm__rebuild *work, const sgm__instruction *instructio
     }
 }
 
+/* Over the same members as is_same compares, shape excepted: it nearly always follows from the rest. */
 static uint64_t hash_of(const sgm__rebuild *work, const sgm__instruction *instruction)
 {
     uint64_t hash = sgm__hash(&instruction->op, sizeof instruction->op, (uint64_t)instruction->type.dtype);
@@ -221,7 +237,7 @@ static uint64_t hash_of(const sgm__rebuild *work, const sgm__instruction *instru
     return sgm__hash(work->inputs, (size_t)instruction->input_count * sizeof(sgm_value), hash);
 }
 
-/* An instruction that is not a source, and its equal in the new graph. */
+/* Whether an instruction with work->inputs computes the same as one in the new graph. */
 static bool is_same(const sgm__rebuild *work, const sgm__instruction *instruction,
                     const sgm__instruction *known)
 {
@@ -233,10 +249,12 @@ static bool is_same(const sgm__rebuild *work, const sgm__instruction *instructio
                                               (size_t)known->input_count * sizeof(sgm_value)) == 0);
 }
 
+/* Returns the equal instruction of the new graph, or records this one. Sources are transcribed always, except
+ * for numbers: inputs and states are unique by name, comparing tensors costs more than it saves, and two live
+ * numbers that are equal at present may differ later. */
 static sgm_value find_or_transcribe(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     bool source = (instruction->op->flags & SGM_OP_SOURCE) != 0;
-    /* unique by name, tensors that are not worth comparing, numbers that may not stay equal */
     if (source && (instruction->op != &sgm__op_number || sgm__number_is_live(instruction)))
         return sgm__rebuild_transcribe(work, instruction);
     size_t slot = hash_of(work, instruction) % work->bucket_count;
@@ -250,8 +268,9 @@ static sgm_value find_or_transcribe(sgm__rebuild *work, const sgm__instruction *
     return value;
 }
 
-/* Arithmetic of numbers is done here, to the bits that a run would give; numbers of other types and other
- * functions are left, since handlers compute those in ways of their own. `attributes` is filled with those of
+/* Computes sums, differences, products and quotients of two numbers now. In float32 by way of double, which
+ * gives the correctly rounded float32 for these four operations; other types and functions are left, as
+ * handlers compute them in ways of their own. The result is live if an operand is. *attributes are those of
  * the number that takes the instruction's place. */
 static bool fold(const sgm__rebuild *work, const sgm__instruction *instruction, sgm_attributes *attributes)
 {
@@ -316,6 +335,8 @@ static sgm_graph *simplify_once(const sgm_graph *graph, const bool *needed)
     return sgm__rebuild_finish(&work);
 }
 
+/* Repeats until nothing is dead: an instruction that was simplified away may have been the only reader of its
+ * operands. */
 sgm_graph *sgm__pass_simplify(const sgm_graph *graph)
 {
     bool *needed = sgm__calloc(graph->count + 1, sizeof(bool));
@@ -323,7 +344,6 @@ sgm_graph *sgm__pass_simplify(const sgm_graph *graph)
         return NULL;
     mark(graph, needed);
     sgm_graph *simple = simplify_once(graph, needed);
-    /* What was simplified away may have been the only one to need its operands. */
     while (simple != NULL) {
         memset(needed, 0, graph->count * sizeof(bool));
         if (mark(simple, needed) == 0)

@@ -1,27 +1,35 @@
-/* From a graph as recorded to one worth running: each pass reads a graph and makes a new one. Internal. */
+/* Passes turn a graph as recorded into one that is worth running: each reads a graph and makes a new one.
+ * Internal.
+ *
+ * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the handler needs it,
+ * then powers, simplify, sums, simplify, runs, simplify. Each returns NULL on failure, and leaves the old
+ * graph as it is, owned by the caller. The new graph has the same inputs, states, outputs and assignments by
+ * name, as far as they are needed. */
 #ifndef SGM_GRAPH_PASSES_H
 #define SGM_GRAPH_PASSES_H
 
 #include "graph/graph_internal.h"
 
-/* Whether an operation on this type is of the kind that a pass asks for. */
+/* Asks the handler about an operation with a result of this type; the pass says what the answer means. */
 typedef bool (*sgm__keep_function)(void *user, const sgm_op *op, sgm_dtype dtype);
 
-/* An equal graph. NULL: no memory. */
+/* An equal graph; NULL: out of memory. */
 sgm_graph *sgm__graph_copy(const sgm_graph *graph);
-/* Composed operations become their parts unless `keep` wants them whole. */
+/* Replaces composed operations by their parts, unless `keep` returns true for them. */
 sgm_graph *sgm__pass_expand(const sgm_graph *graph, sgm__keep_function keep, void *user);
-/* Operations that give bfloat16 and that `widens` names are done in float32, between casts. */
+/* Computes those operations with results of type bfloat16 for which `widens` returns true in float32, between
+ * casts: handlers without kernels for bfloat16 still get one rounding per operation. */
 sgm_graph *sgm__pass_widen(const sgm_graph *graph, sgm__keep_function widens, void *user);
-/* Without what no output and no assignment needs, without duplicates, and without operations that do nothing.
+/* Drops instructions that no output and no assignment needs, duplicates, and operations that change nothing.
  */
 sgm_graph *sgm__pass_simplify(const sgm_graph *graph);
 
-/* Powers of small whole numbers become products (powers.c). */
+/* powers.c: powers with small whole exponents become products. */
 sgm_graph *sgm__pass_powers(const sgm_graph *graph);
-/* Sums of padded parts become concatenations, sums of products of matrices one product (joined_sums.c). */
+/* joined_sums.c: sums of padded parts become concatenations, sums of matrix products one matrix product. */
 sgm_graph *sgm__pass_sums(const sgm_graph *graph);
-/* A concatenation of neighbours in another, longer one is a slice of that (nested_concatenations.c). */
+/* nested_concatenations.c: a concatenation whose operands are neighbours in a longer one becomes a slice of
+ * it. */
 sgm_graph *sgm__pass_runs(const sgm_graph *graph);
 
 #endif

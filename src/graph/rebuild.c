@@ -1,4 +1,9 @@
-/* What passes share: an old graph, a new one, and where the values of the one are in the other. */
+/* Implements the frame of all passes: an old graph, a new one, and where the values of the old one are in the
+ * new one.
+ *
+ * See rebuild.h for how a pass uses it. Names and labels are interned anew, constants are shared (retained).
+ * The new graph keeps the first failure as every graph does, so a pass checks graph->status in its loop and
+ * the rest is left to sgm__rebuild_finish. */
 #include "graph/rebuild.h"
 
 void sgm__rebuild_end(sgm__rebuild *work)
@@ -33,7 +38,8 @@ void sgm__rebuild_map(sgm__rebuild *work, const sgm__instruction *instruction)
         work->inputs[k] = work->map[work->old->operands[instruction->first_input + k].index];
 }
 
-/* The same instruction with mapped operands. */
+/* Instructions keep the label of the layer that recorded them; append() takes it from the graph, so it is set
+ * there. */
 sgm_value sgm__rebuild_transcribe(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     sgm__instruction copy = *instruction;
@@ -48,6 +54,7 @@ sgm_value sgm__rebuild_transcribe(sgm__rebuild *work, const sgm__instruction *in
     return sgm__graph_append(work->graph, &copy, work->inputs);
 }
 
+/* Assignments before outputs, each in their old order: the structural hash depends on it. */
 static void transcribe_ends(sgm__rebuild *work)
 {
     const sgm_graph *old = work->old;
@@ -59,7 +66,7 @@ static void transcribe_ends(sgm__rebuild *work)
                    work->map[old->outputs[i].value.index]);
 }
 
-/* The new graph, checked; NULL on failure. */
+/* Verifying every pass's result costs time, so only builds with assertions do it. */
 sgm_graph *sgm__rebuild_finish(sgm__rebuild *work)
 {
     transcribe_ends(work);

@@ -1,13 +1,21 @@
-/* Recording: from a call to an instruction, with broadcasting and checks on the way. */
+/* Recording: from a call such as sgm_add to an instruction, with broadcasting, types of numbers, and checks
+ * on the way.
+ *
+ * All functions of sigma/operations.h end in sgm_record. It makes the operands of an elementwise operation
+ * equal in shape (by recording broadcasts) and gives plain numbers the type of the operands that they meet,
+ * asks the operation's `infer` for the type of the result, and appends the instruction; an operation without
+ * `infer` is only composed, and records its parts. Handlers and passes therefore never see operands of
+ * different shapes in an elementwise operation. */
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
 #include <math.h>
 #include <stdio.h>
 
-#define MAX_ADAPTED 8 /* inputs of an elementwise operation */
+#define MAX_ADAPTED 8 /* operands of an elementwise operation; others may have any number */
 
-/* Puts "layer 2-dense: matmul: " before the newest message and keeps it as the graph's failure. */
+/* Puts "layer 2-dense: matmul: " before the newest message, and keeps it as the graph's failure. The message
+ * is copied first, because sgm_graph_fail overwrites it. */
 static sgm_value fail_within(sgm_graph *graph, const sgm_op *op)
 {
     char message[400];
@@ -16,7 +24,8 @@ static sgm_value fail_within(sgm_graph *graph, const sgm_op *op)
     return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s: %s", op->name, message);
 }
 
-/* A plain number takes the type of what it meets. */
+/* Numbers are recorded as float32 (sgm_number); one that meets another type is recorded again in that type.
+ * The unused one is dropped by the simplifying pass. */
 static sgm_value adapt_number(sgm_graph *graph, sgm_value value, sgm_dtype dtype)
 {
     const sgm__instruction *number = &graph->instructions[value.index];
@@ -28,7 +37,7 @@ static sgm_value adapt_number(sgm_graph *graph, sgm_value value, sgm_dtype dtype
     return sgm__graph_append(graph, &adapted, NULL);
 }
 
-/* An integer does not silently lose a fraction. */
+/* A number with a fraction is refused beside integers, which would lose the fraction silently. */
 static sgm_status check_number(const sgm_graph *graph, sgm_value value, sgm_dtype dtype)
 {
     const sgm__instruction *number = &graph->instructions[value.index];
@@ -44,8 +53,9 @@ static bool is_plain_number(const sgm_graph *graph, sgm_value value)
     return graph->instructions[value.index].op == &sgm__op_number;
 }
 
-/* The operand whose type plain numbers take; -1: none. Where all are numbers, that is one that has taken a
- * type before. select's condition is a bool, and leads nobody. */
+/* The operand whose type plain numbers take; -1: none, and numbers stay float32. An operand that is no number
+ * leads; among numbers alone, one that has taken another type than float32 before does. The condition of
+ * select, a bool with two further operands, does not count. */
 static int32_t find_leader(const sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     int32_t adapted = -1;
@@ -61,7 +71,9 @@ static int32_t find_leader(const sgm_graph *graph, const sgm_value *inputs, int3
     return adapted;
 }
 
-/* Makes the operands of an elementwise operation equal in shape. */
+/* Broadcasts all operands to their common shape and adapts numbers to the leader's type, in place in
+ * `inputs`, which is the caller's copy. A failure is in the thread's error, or in the graph if it came from
+ * recording. */
 static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t count)
 {
     int32_t leader = find_leader(graph, inputs, count);
@@ -87,6 +99,7 @@ static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t co
     return SGM_OK;
 }
 
+/* Checks the table as well as the operands, because it may come from a program. */
 static sgm_status check_call(const sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count)
 {
     if (op->api != SGM_OP_API)
@@ -106,6 +119,7 @@ static sgm_status check_call(const sgm_graph *graph, const sgm_op *op, const sgm
     return SGM_OK;
 }
 
+/* Collects the operands' types on the stack, or in memory for concatenations of many parts. */
 static sgm_status infer(const sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
                         const sgm_attributes *attributes, sgm_type *result)
 {
@@ -123,6 +137,8 @@ static sgm_status infer(const sgm_graph *graph, const sgm_op *op, const sgm_valu
     return status;
 }
 
+/* The few operands of an elementwise operation are copied, because `inputs` may point into the graph's own
+ * array, which moves as broadcasts are recorded, and because they are adapted in place. */
 sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs, int32_t count,
                      const sgm_attributes *attributes)
 {

@@ -1,9 +1,18 @@
-/* Recording again what was recorded before: comparing is cheaper than making, and says that nothing is new.
- */
+/* Recording again what was recorded before: comparing is cheaper than making, and shows that a program can be
+ * kept.
+ *
+ * A dynamic network is recorded at each iteration (src/network/rerecord.c), mostly with the same result.
+ * sgm__graph_compare keeps the old recording in place and notes its end in `kept`; sgm__graph_go_to sets the
+ * counts back. Recording then asks the sgm__graph_repeats functions, which compare the new thing with the one
+ * that lies at the current count, and only advance the count if they are equal. If everything repeats, the
+ * graph and the program compiled from it are as they were. At the first difference the rest is dropped and
+ * recording goes on as usual, behind the part that was equal. */
 #include "graph/graph_internal.h"
 #include "tensor/tensor_internal.h"
 
-#define MAXIMUM_NAMES 65536 /* bytes: names of recordings that differed stay until the graph is cleared */
+/* Bytes: names of recordings that differed are never removed, so the graph is cleared when they become many.
+ */
+#define MAXIMUM_NAMES 65536
 
 sgm__graph_mark sgm__graph_mark_now(const sgm_graph *graph)
 {
@@ -48,6 +57,7 @@ void sgm__graph_restore(sgm_graph *graph)
     graph->compares = false;
 }
 
+/* Only constants own anything; all else is overwritten by what is recorded next. */
 void sgm__graph_drop_kept(sgm_graph *graph)
 {
     if (!graph->compares)
@@ -62,6 +72,8 @@ static bool is_source(const sgm_op *op)
     return op == &sgm__op_input || op == &sgm__op_state;
 }
 
+/* Names, labels and attributes are interned, so offsets and pointers are compared. first_input is compared
+ * with the present count, as the old operands must lie exactly where new ones would. */
 static bool is_same(const sgm_graph *graph, const sgm__instruction *old, const sgm__instruction *instruction,
                     const sgm_value *inputs)
 {
@@ -88,6 +100,7 @@ bool sgm__graph_repeats(sgm_graph *graph, const sgm__instruction *instruction, c
     return true;
 }
 
+/* Compares the elements, as a constant is a new copy in each recording. */
 static bool are_same_tensors(const sgm_tensor *a, const sgm_tensor *b)
 {
     sgm_dtype dtype = sgm_tensor_dtype(a);

@@ -1,8 +1,14 @@
-/* Where values come from: inputs, states, constants, numbers. */
+/* Values that are not computed: inputs, states, constants and numbers.
+ *
+ * Each is an instruction without operands, whose operation has the flag SGM_OP_SOURCE; the planner gives it a
+ * place instead of a kernel. Inputs are fed before each run, states live in the session under their names
+ * from run to run, constants belong to the graph, numbers are attributes and end up in the code of kernels.
+ * They have functions of their own instead of sgm_record, because a name, a type or a tensor is more than
+ * attributes can express. */
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
-/* Sources are recorded by the functions here, which know more than attributes can say. */
+/* Only there to fail if somebody passes a source to sgm_record. */
 static sgm_status infer_source(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                sgm_type *result)
 {
@@ -30,6 +36,8 @@ const sgm_op sgm__op_number = {.api = SGM_OP_API,
                                .flags = SGM_OP_SOURCE,
                                .infer = infer_source};
 
+/* Recording a name a second time gives the same value, if its type is the same: layers that share a parameter
+ * ask for it independently. */
 static sgm_value named_source(sgm_graph *graph, const sgm_op *op, const char *name, sgm_dtype dtype,
                               const sgm_shape *shape)
 {
@@ -68,6 +76,8 @@ sgm_value sgm_state(sgm_graph *graph, const char *name, sgm_dtype dtype, const s
     return named_source(graph, &sgm__op_state, name, dtype, shape);
 }
 
+/* The graph keeps its own contiguous copy: the caller's tensor may change later, and hashes and comparisons
+ * read the elements in a row. */
 sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor)
 {
     if (graph == NULL || graph->status != SGM_OK)
@@ -84,7 +94,8 @@ sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor)
         graph, &(sgm__instruction){.op = &sgm__op_constant, .type = type, .constant = index}, NULL);
 }
 
-/* A live one has an attribute more. */
+/* Records a number of rank 0. A live number has an integer attribute besides, and so never equals another
+ * one. */
 static sgm_value example_number(sgm_graph *graph, double number, sgm_dtype dtype, bool live)
 {
     if (graph == NULL || graph->status != SGM_OK)
@@ -111,6 +122,7 @@ bool sgm__number_is_live(const sgm__instruction *instruction)
     return instruction->op == &sgm__op_number && instruction->attributes->integer_count > 0;
 }
 
+/* A number with a broadcast: it takes no memory of the size of `like`. */
 sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
 {
     if (graph == NULL || graph->status != SGM_OK || !sgm_value_is(like))

@@ -1,6 +1,12 @@
-/* A graph as text, and its structural hash. */
+/* A graph as text, its structural hash, and the comparison of structures.
+ *
+ * The hash is the key under which a session finds the program compiled for an equal graph
+ * (src/handlers/session.c), and sgm__graph_structure_equal confirms a hit. Both look at operations, types,
+ * attributes, operands, names of inputs, states and outputs, and assignments, but not at labels, which change
+ * nothing that is computed. Elements of constants are compared, but not hashed, as they may be many. */
 #include "graph/graph_internal.h"
 
+/* Integers first, then numbers, as in "[1, 0.5]". */
 static void append_attributes(sgm__text *text, const sgm_attributes *attributes)
 {
     if (attributes->integer_count + attributes->number_count == 0)
@@ -30,6 +36,7 @@ static void append_instruction(sgm__text *text, const sgm_graph *graph, int32_t 
     sgm__text_append(text, "\n");
 }
 
+/* For people and tests: labels are shown, constants' elements are not. */
 char *sgm_graph_text(const sgm_graph *graph)
 {
     if (sgm_graph_status(graph) != SGM_OK)
@@ -49,8 +56,8 @@ char *sgm_graph_text(const sgm_graph *graph)
 
 /* --- structure --- */
 
-/* Recording again at each iteration is looked up by this: it has to be quick, and is mixed well at the end.
- */
+/* One multiplication for each 8 bytes: dynamic networks compute the hash at each iteration. The weak mixing
+ * is made good by the sgm__hash at the end of sgm_graph_hash. */
 static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
 {
     const unsigned char *next = bytes;
@@ -67,6 +74,7 @@ static uint64_t mix(uint64_t hash, const void *bytes, size_t length)
     return hash;
 }
 
+/* Operations are hashed by their address: a table is unique in the process, and hashes are not stored. */
 static uint64_t hash_instruction(const sgm_graph *graph, const sgm__instruction *instruction, uint64_t hash)
 {
     const sgm_attributes *attributes = instruction->attributes;
@@ -107,6 +115,7 @@ static bool same_operands(const sgm_graph *a, const sgm_graph *b, const sgm__ins
                                           (size_t)x->input_count * sizeof(sgm_value)) == 0);
 }
 
+/* Types have been compared by then; constants of graphs are contiguous. */
 static bool same_constant(const sgm_graph *a, const sgm_graph *b, int32_t index_a, int32_t index_b)
 {
     if (index_a < 0 || index_b < 0)
@@ -126,6 +135,8 @@ static bool same_instruction(const sgm_graph *a, const sgm_graph *b, size_t inde
            same_constant(a, b, x->constant, y->constant);
 }
 
+/* Equal numbers of everything first; then item by item, in order, as recording the same network gives the
+ * same order. */
 bool sgm__graph_structure_equal(const sgm_graph *a, const sgm_graph *b)
 {
     if (a->count != b->count || a->assignment_count != b->assignment_count ||

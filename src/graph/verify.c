@@ -1,4 +1,9 @@
-/* The grammar of instructions, executable: passes run it on what they made in builds with assertions. */
+/* The grammar of graphs as a function: checks that a graph is well-formed.
+ *
+ * In builds with assertions sgm__rebuild_finish runs it on the result of every pass; programs may call it,
+ * too. It checks each instruction (operation, operands before it, type as the operation's `infer` gives it,
+ * names and tensors exactly where they belong), then outputs and assignments. Some checks compare all pairs:
+ * it is meant for debugging, not for each iteration. */
 #include "graph/graph_internal.h"
 
 static bool same_type(const sgm_type *a, sgm_dtype dtype, const sgm_shape *shape)
@@ -6,6 +11,7 @@ static bool same_type(const sgm_type *a, sgm_dtype dtype, const sgm_shape *shape
     return a->dtype == dtype && sgm_shape_equal(&a->shape, shape);
 }
 
+/* Also fills types[k] with the operands' types, for check_type. */
 static sgm_status check_inputs(const sgm_graph *graph, int32_t index, sgm_type *types)
 {
     const sgm__instruction *instruction = &graph->instructions[index];
@@ -25,6 +31,7 @@ static sgm_status check_inputs(const sgm_graph *graph, int32_t index, sgm_type *
     return SGM_OK;
 }
 
+/* Runs the operation's own rule again: a pass that built an instruction by hand must have agreed with it. */
 static sgm_status check_type(const sgm_graph *graph, int32_t index, const sgm_type *types)
 {
     const sgm__instruction *instruction = &graph->instructions[index];
@@ -39,7 +46,8 @@ static sgm_status check_type(const sgm_graph *graph, int32_t index, const sgm_ty
                     sgm_shape_text(&expected.shape, wanted, sizeof wanted));
 }
 
-/* A source has no rule; its type is that of its number or tensor, or any. */
+/* Sources have no rule for their type: a number has rank 0, a constant has its tensor's type, inputs and
+ * states have any. */
 static sgm_status check_source_type(const sgm_graph *graph, int32_t index)
 {
     const sgm__instruction *instruction = &graph->instructions[index];
@@ -58,6 +66,8 @@ static sgm_status check_source_type(const sgm_graph *graph, int32_t index)
                     sgm_shape_text(&instruction->type.shape, text, sizeof text), instruction->input_count);
 }
 
+/* Names belong to inputs and states alone, tensors to constants alone; a name is there once for each of the
+ * two operations. */
 static sgm_status check_source(const sgm_graph *graph, int32_t index)
 {
     const sgm__instruction *instruction = &graph->instructions[index];
@@ -78,6 +88,7 @@ static sgm_status check_source(const sgm_graph *graph, int32_t index)
     return check_source_type(graph, index);
 }
 
+/* An operation without `infer` is only ever composed, so it cannot be an instruction. */
 static sgm_status check_instruction(const sgm_graph *graph, int32_t index)
 {
     const sgm__instruction *instruction = &graph->instructions[index];

@@ -1,4 +1,9 @@
-/* Named tensors and texts in memory. */
+/* Bundles: named tensors and named texts in memory, on their way to a file or from one.
+ *
+ * A bundle keeps a reference to each tensor and copies of all texts. Tensors are many (one for each parameter
+ * and each state of the optimiser), so they have an index of names; texts are few and are searched. Names and
+ * texts are checked for UTF-8 when they are added, so that saving cannot fail for them. Loading uses
+ * sgm__bundle_append, which skips the checks that the reader of the file has made. */
 #include "persistence/bundle.h"
 
 #include <jansson.h>
@@ -32,7 +37,8 @@ static sgm_tensor *find(const sgm_bundle *bundle, const char *name)
     return sgm__name_index_find(&bundle->index, name, &place) ? bundle->tensors[place].tensor : NULL;
 }
 
-/* The format holds only UTF-8. */
+/* The header of a safetensors file is JSON, which holds only UTF-8; jansson's own constructor is the check.
+ */
 static sgm_status check_text(const char *text, const char *what)
 {
     json_t *json = json_string(text);
@@ -42,6 +48,7 @@ static sgm_status check_text(const char *text, const char *what)
     return SGM_OK;
 }
 
+/* Whatever can fail comes first: name, room and index, then adding. */
 sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *tensor)
 {
     char *copy = sgm__strdup(name);
@@ -61,6 +68,7 @@ sgm_status sgm__bundle_append(sgm_bundle *bundle, const char *name, sgm_tensor *
     return SGM_OK;
 }
 
+/* "__metadata__" is where safetensors keeps texts. */
 sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tensor)
 {
     if (bundle == NULL || name == NULL || tensor == NULL)
@@ -78,6 +86,7 @@ bool sgm__is_checksum_key(const char *key)
     return strncmp(key, SGM__CHECKSUM_PREFIX, strlen(SGM__CHECKSUM_PREFIX)) == 0;
 }
 
+/* Replaces the text if the key exists. */
 sgm_status sgm_bundle_set_text(sgm_bundle *bundle, const char *key, const char *text)
 {
     if (bundle == NULL || key == NULL || text == NULL)
@@ -112,6 +121,8 @@ sgm_status sgm_bundle_set_text(sgm_bundle *bundle, const char *key, const char *
     return SGM_OK;
 }
 
+/* The tensor is borrowed. A name that does not exist is an error with the nearest name, or with the number of
+ * tensors that are there. */
 sgm_tensor *sgm_bundle_get(const sgm_bundle *bundle, const char *name)
 {
     if (bundle == NULL || name == NULL) {

@@ -1,6 +1,12 @@
-/* One tensor as a NumPy file, version 1.0 of the format. */
+/* Writes one tensor as a NumPy file (.npy), version 1.0 of the format.
+ *
+ * sgm_npy_save writes it to a path, npz.c puts many into an archive. A file is the magic, the version, the
+ * length of the header in 2 bytes, the header (a Python dictionary as text, see src/tensor/npy.c, which reads
+ * it), and the elements in row-major order. Types are written little-endian, as the machine's are
+ * (safetensors.h asserts that). */
 #include "persistence/bundle.h"
 
+/* NumPy's code of the type; NULL: NumPy has no bfloat16. */
 static const char *numpy_type(sgm_dtype dtype)
 {
     switch (dtype) {
@@ -23,7 +29,8 @@ static const char *numpy_type(sgm_dtype dtype)
     return NULL;
 }
 
-/* The header is padded so that the data begins at a multiple of 64 bytes. */
+/* Pads the header with spaces so that the elements begin at a multiple of 64 bytes, as the format asks; the
+ * 10 bytes before the header and the line end count. A tuple of one dimension needs its comma. */
 static void write_header(sgm__text *text, const char *type, const sgm_shape *shape)
 {
     sgm__text header = {0};

@@ -1,4 +1,11 @@
-/* Bundles as .npz files: zip archives of .npy files, as numpy.savez writes and numpy.load reads them. */
+/* Reads and writes bundles as .npz files: zip archives of .npy files, as numpy.savez writes and numpy.load
+ * reads them.
+ *
+ * sgm_bundle_save comes here for paths that end in .npz, sgm_bundle_load for files that begin like a zip
+ * archive. libarchive does the zip format, uncompressed for writing, compressed or not for reading. Files may
+ * come from anywhere: before memory is taken for an array, its size is checked against the file's, so that a
+ * small file cannot claim terabytes; and the sum of all arrays is bounded, so that a small file cannot really
+ * unpack to terabytes. */
 #include "persistence/bundle.h"
 #include "tensor/npy.h"
 #include "tensor/tensor_internal.h"
@@ -8,12 +15,15 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
-#define TEXT_PREFIX "__text__/"
-#define FORMAT_KEY "format" /* who made a file of safetensors: nothing that a reader of arrays wants */
-#define BLOCK 65536
+#define TEXT_PREFIX "__text__/" /* member names of the bundle's texts */
+#define FORMAT_KEY "format"     /* text by which safetensors files say who made them: not written here */
+#define BLOCK 65536             /* bytes read at a time */
+/* Deflate, the usual compression of zip, never expands a byte to more than 1032 (258 bytes for 2 bits): a
+ * larger claim is false. */
 #define DEFLATE_MAXIMUM 1100 /* nothing packed by deflate grows by more */
 
-/* What a file may unpack to, all arrays together: parameters hardly shrink, zeros by the thousandfold. */
+/* What the arrays of a file may unpack to, all together: 64 times the file's size, or 256 MiB for small
+ * files. Parameters hardly compress; zeros do by the thousandfold. */
 #define MAXIMUM_TIMES 64
 #define ALWAYS_UNPACKED ((uint64_t)256 << 20)
 
@@ -28,7 +38,9 @@ bool sgm__npz_is_named(const char *path)
     return ends_with(path, ".npz");
 }
 
-/* A safetensors file of that first length would have a header of 64 MB, and zeros behind it. */
+/* "PK" 3 4 begins the first member, "PK" 5 6 an empty archive. Read as safetensors, the first 8 bytes are a
+ * length; with zeros in the last four of them it would be a header of 64 MB, which is possible, so these four
+ * must not all be zero. */
 bool sgm__npz_begins(const char *path)
 {
     char start[8] = {0};
@@ -42,6 +54,8 @@ bool sgm__npz_begins(const char *path)
 
 /* --- saving --- */
 
+/* libarchive's callback for output: collects the archive in memory, so that the file is replaced in one go.
+ */
 static la_ssize_t append(struct archive *archive, void *user, const void *bytes, size_t length)
 {
     sgm__text *file = user;
@@ -58,6 +72,7 @@ static sgm_status fail_archive(struct archive *archive, const char *path)
     return sgm_fail(SGM_ERROR_FORMAT, "'%s': %s", path, text != NULL ? text : "no zip archive");
 }
 
+/* Sets the time of the member to 1980, the earliest that zip knows, so that equal bundles are equal files. */
 static sgm_status write_member(struct archive *archive, const char *path, const char *name,
                                const sgm_tensor *tensor)
 {
@@ -72,7 +87,7 @@ static sgm_status write_member(struct archive *archive, const char *path, const 
         archive_entry_set_size(entry, (la_int64_t)array.length);
         archive_entry_set_filetype(entry, AE_IFREG);
         archive_entry_set_perm(entry, 0644);
-        archive_entry_set_mtime(entry, 315532800, 0); /* 1980, so that equal bundles are equal files */
+        archive_entry_set_mtime(entry, 315532800, 0); /* 1 January 1980 */
         if (archive_write_header(archive, entry) < ARCHIVE_WARN ||
             archive_write_data(archive, array.data, array.length) != (la_ssize_t)array.length)
             status = fail_archive(archive, path);
@@ -83,6 +98,7 @@ static sgm_status write_member(struct archive *archive, const char *path, const 
     return status;
 }
 
+/* A text becomes an array of its bytes: uint8 (length). */
 static sgm_status write_text(struct archive *archive, const char *path, const sgm__bundle_text *text)
 {
     sgm_shape shape = sgm_shape_of((int64_t)strlen(text->text));
@@ -98,6 +114,7 @@ static sgm_status write_text(struct archive *archive, const char *path, const sg
     return status;
 }
 
+/* bytes_in_last_block 1 keeps libarchive from padding the file to whole blocks. */
 sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
 {
     sgm__text file = {0};
@@ -126,12 +143,13 @@ sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
 
 /* --- loading --- */
 
+/* Reading one archive, member by member. */
 typedef struct npz_reader {
     const char *path;
     struct archive *archive;
-    uint64_t size;     /* of the file */
-    uint64_t unpacked; /* bytes of the arrays so far */
-    char name[512];
+    uint64_t size;     /* of the file, in bytes */
+    uint64_t unpacked; /* bytes of all arrays so far */
+    char name[512];    /* of the current member, without ".npy" */
 } npz_reader;
 
 static sgm_status read_exactly(const npz_reader *r, void *target, size_t length)
@@ -143,6 +161,7 @@ static sgm_status read_exactly(const npz_reader *r, void *target, size_t length)
                                  : sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' ends too early", r->path, r->name);
 }
 
+/* Parses the beginning of a member; versions 2 and 3 have a length of 4 bytes. */
 static sgm_status read_header(const npz_reader *r, sgm__npy_header *header)
 {
     unsigned char start[SGM__NPY_MAGIC_SIZE + 2], length[4] = {0};
@@ -164,7 +183,8 @@ static sgm_status read_header(const npz_reader *r, sgm__npy_header *header)
     return status;
 }
 
-/* `element`: bytes of one in the file; float16 is read as float32. */
+/* `*element` is the size of an element in the file: float16 has 2 bytes there, and is read as float32.
+ * Big-endian and complex types are refused. */
 static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *dtype, size_t *element)
 {
     static const struct {
@@ -187,7 +207,8 @@ static sgm_status read_type(const npz_reader *r, const char *descr, sgm_dtype *d
         r->path, r->name, descr);
 }
 
-/* An array in Fortran's order is the transposed one of an array in C's order. */
+/* An array in Fortran's order is, as bytes, the transpose of one in C's order: read with its dimensions
+ * reversed, it is transposed here. Takes over the tensor. */
 static sgm_tensor *transposed(sgm_tensor *tensor)
 {
     int32_t axes[SGM_MAX_RANK], rank = sgm_tensor_shape(tensor)->rank;
@@ -200,6 +221,8 @@ static sgm_tensor *transposed(sgm_tensor *tensor)
     return copy;
 }
 
+/* Keeps the sum of all arrays within the limit. The subtraction cannot be negative, as the sum never exceeds
+ * the limit. */
 static sgm_status count_unpacked(npz_reader *r, size_t bytes)
 {
     uint64_t maximum = r->size < ALWAYS_UNPACKED / MAXIMUM_TIMES ? ALWAYS_UNPACKED : r->size * MAXIMUM_TIMES;
@@ -214,6 +237,7 @@ static sgm_status count_unpacked(npz_reader *r, size_t bytes)
     return SGM_OK;
 }
 
+/* Rejects an array that no compression of a file of this size could hold, before memory is taken for it. */
 static sgm_status check_bytes(npz_reader *r, const sgm_shape *shape, sgm_dtype dtype, size_t *bytes)
 {
     int64_t elements = sgm_shape_elements(shape);
@@ -224,6 +248,9 @@ static sgm_status check_bytes(npz_reader *r, const sgm_shape *shape, sgm_dtype d
     return count_unpacked(r, *bytes);
 }
 
+/* float16 values are read into the end of the tensor's memory and widened in place; other types fill it.
+ * Booleans become 0 or 1, since NumPy reads any other byte as true. The read behind the last byte must find
+ * nothing, and makes libarchive compare the member's checksum. On failure the caller frees *tensor. */
 static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
 {
     sgm__npy_header header = {0};
@@ -270,6 +297,8 @@ static sgm_status add_text(sgm_bundle *bundle, const char *key, const sgm_tensor
     return status;
 }
 
+/* torch.save also writes zip archives, which get a message of their own. Arrays of bytes under the prefix are
+ * the bundle's texts. */
 static sgm_status read_member(npz_reader *r, struct archive_entry *entry, sgm_bundle *bundle)
 {
     const char *name = archive_entry_pathname(entry);
@@ -302,6 +331,8 @@ static sgm_status read_members(npz_reader *r, sgm_bundle *bundle)
     return result == ARCHIVE_EOF ? SGM_OK : fail_archive(r->archive, r->path);
 }
 
+/* Each member of a zip archive has a CRC-32, which libarchive has compared: so the bundle counts as verified.
+ */
 sgm_bundle *sgm__npz_load(const char *path)
 {
     struct stat about;

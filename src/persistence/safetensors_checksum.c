@@ -1,22 +1,27 @@
 /* Checksums in safetensors files: the CRC-32 of each tensor's bytes, and that of the header.
  *
- * Both are texts of the file's metadata, so that every reader of the format takes the file:
+ * Both are texts of the file's metadata, so that it remains a file of the format for every other reader:
  *
- *     {"__metadata__":{"sigma.checksum.header":"crc32 1c291ca3","sigma.checksum.tensors":"crc32 ab12...",...
+ * {"__metadata__":{"sigma.checksum.header":"crc32 1c291ca3","sigma.checksum.tensors":"crc32 ab12...",...
  *
- * The header's covers its length and all of its text, with zeros in place of its own digits. A CRC-32 finds
- * every flipped bit of what it covers. One flipped bit cannot hide both texts, and one without the other is
- * damage: so damage does not turn a file into one without checksums either. */
+ * The header's checksum covers the header's length and its text, with zeros in place of its own digits, so a
+ * flipped bit in a name, a shape or an offset is found before any of them is believed. A CRC-32 finds every
+ * single flipped bit. One flipped bit cannot hide both texts, and one without the other counts as damage, so
+ * damage does not turn a file into one without checksums either. It is no signature. safetensors_save.c
+ * writes with the functions here, safetensors_load.c checks; both keep the header as text, since a parsed and
+ * printed header need not have the same bytes. */
 #include "persistence/safetensors.h"
 
 #include <stdio.h>
 #include <zlib.h>
 
 #define METHOD "crc32"
-#define DIGITS 8
+#define DIGITS 8 /* hexadecimal digits of a CRC-32 */
 #define KEY_OF_HEADER SGM__CHECKSUM_PREFIX "header"
 #define KEY_OF_TENSORS SGM__CHECKSUM_PREFIX "tensors"
-/* How a header with checksums begins, up to its own digits, and what is between these and the tensors'. */
+/* The first bytes of a header with checksums, up to the digits of its own, and the text between these and the
+ * list of the tensors' checksums. That list has a space before each 8 digits, so number i begins at a fixed
+ * place. */
 #define START "{\"__metadata__\":{\"" KEY_OF_HEADER "\":\"" METHOD " "
 #define BETWEEN "\",\"" KEY_OF_TENSORS "\":\"" METHOD
 #define REMEDY                                                                                               \
@@ -25,12 +30,14 @@
 
 static const char zeros[DIGITS + 1] = "00000000";
 
+/* For a NULL pointer, which an empty tensor may have, crc32_z would return the initial value and so forget
+ * `checksum`. */
 static uint32_t extend(uint32_t checksum, const void *bytes, size_t length)
 {
     return length > 0 ? (uint32_t)crc32_z(checksum, bytes, length) : checksum;
 }
 
-/* Of a header that begins with START and its digits. */
+/* For a header that begins with START and its 8 digits. */
 static uint32_t checksum_of_header(const char *header, size_t length)
 {
     const size_t digits = strlen(START), rest = digits + DIGITS;
@@ -43,6 +50,7 @@ static uint32_t checksum_of_header(const char *header, size_t length)
 
 /* --- writing --- */
 
+/* The two texts must be the first members of the header's first member: START and BETWEEN count on it. */
 bool sgm__checksums_describe(json_t *texts, size_t count)
 {
     sgm__text list = {0};
@@ -76,7 +84,8 @@ void sgm__checksums_seal(char *header, size_t length)
 
 /* --- reading --- */
 
-/* The digits at `text`, which are as they are written here: no sign, no capitals. */
+/* Only the digits that this file writes: no sign, no capitals. sscanf would accept other texts of equal
+ * value, and so overlook a flipped bit. */
 static bool read_digits(const char *text, uint32_t *checksum)
 {
     *checksum = 0;

@@ -1,5 +1,12 @@
-/* Reading safetensors files, which may come from anywhere: nothing in them is believed before it is checked
- * against the size of the file. */
+/* Reads safetensors files, which may come from anywhere: nothing in them is believed before it is checked
+ * against the file's size.
+ *
+ * The order is: length of the header against the file's size; header as JSON; its checksum, if it has one;
+ * each tensor's type, shape and position (a "claim"), whose bytes must fit; all positions together, which
+ * must cover the data without gap and overlap; only then is memory taken and the data read, in the order of
+ * the file, each tensor compared with its checksum. float16 is widened to float32. Entry points:
+ * sgm_bundle_load, and sgm__bundle_load_texts for callers that need only the texts. Files of NumPy go to
+ * npz.c. */
 #include "persistence/safetensors.h"
 #include "tensor/tensor_internal.h"
 #include "text/json_text.h"
@@ -11,19 +18,20 @@
 
 /* A tensor as the header describes it. */
 typedef struct claim {
-    const char *name; /* in the JSON */
+    const char *name; /* owned by the parsed header */
     sgm_dtype dtype;
     size_t element; /* bytes of one in the file: 2 of float16, which is read as float32 */
     sgm_shape shape;
-    uint64_t begin, end; /* bytes after the header */
-    size_t order;        /* in the header */
-    sgm_tensor *tensor;
+    uint64_t begin, end; /* counted from the first byte behind the header */
+    size_t order;        /* number of the tensor in the header, which also numbers its checksum */
+    sgm_tensor *tensor;  /* read, and not in the bundle yet */
 } claim;
 
+/* Reading one file. load() frees what it holds, whatever fails. */
 typedef struct reader {
     const char *path;
     FILE *file;
-    uint64_t size, data; /* of the file; where the tensors' bytes begin */
+    uint64_t size, data; /* of the file; offset at which the tensors' bytes begin */
     json_t *header;
     claim *claims;
     size_t count;
@@ -38,7 +46,8 @@ static sgm_status fail_file(const char *action, const char *path)
 
 /* --- the header's text --- */
 
-/* How models of other programs begin; read as the length of a header that would be absurd. */
+/* How files of other programs begin. Read as the length of a header, these bytes give an absurdly large
+ * number: so they are looked at only then. */
 static const struct foreign {
     const char *begin, *what;
 } foreign[] = {
@@ -51,6 +60,7 @@ static const struct foreign {
     {"\x08", "perhaps a model of ONNX: sgm_onnx_load reads those"},
 };
 
+/* `length` is compared in memory as it was in the file: the machine is little-endian. */
 static sgm_status check_foreign(uint64_t length)
 {
     char begin[sizeof length];
@@ -61,6 +71,7 @@ static sgm_status check_foreign(uint64_t length)
     return SGM_OK;
 }
 
+/* Too large a length is either another format, or a file that is cut off. */
 static sgm_status check_length(reader *r, uint64_t length)
 {
     if (length > SGM__SAFETENSORS_MAXIMUM_HEADER)
@@ -89,6 +100,8 @@ static sgm_status read_bytes(reader *r, void *target, size_t length)
     return sgm_fail(SGM_ERROR_FORMAT, "the file ended while it was read");
 }
 
+/* The format demands '{' as the first byte; jansson alone would skip spaces. Duplicate names are refused, as
+ * readers disagree on which one counts. */
 static sgm_status parse_header(reader *r, const char *text, size_t length)
 {
     if (text[0] != '{')
@@ -125,6 +138,7 @@ static sgm_status read_header(reader *r)
 
 /* --- the header's contents --- */
 
+/* `*element` is the size of an element in the file, 2 bytes for F16, which becomes float32. */
 static sgm_status read_dtype(const json_t *entry, sgm_dtype *dtype, size_t *element)
 {
     const char *name = json_string_value(json_object_get(entry, "dtype"));
@@ -173,6 +187,7 @@ static sgm_status read_offsets(const reader *r, const json_t *entry, claim *c)
     return SGM_OK;
 }
 
+/* Checks a single tensor: its shape must take exactly the bytes between its offsets. */
 static sgm_status read_claim(const reader *r, const json_t *entry, claim *c)
 {
     if (!json_is_object(entry) || json_object_size(entry) != 3)
@@ -192,6 +207,8 @@ static sgm_status read_claim(const reader *r, const json_t *entry, claim *c)
     return SGM_OK;
 }
 
+/* Copies the texts of the metadata, without the checksums. Keys are unique already (JSON_REJECT_DUPLICATES).
+ */
 static sgm_status read_texts(json_t *texts, sgm_bundle *bundle)
 {
     if (!json_is_object(texts))
@@ -216,6 +233,7 @@ static sgm_status read_texts(json_t *texts, sgm_bundle *bundle)
     return SGM_OK;
 }
 
+/* jansson keeps members in the order of the file, which becomes the order of the bundle. */
 static sgm_status read_claims(reader *r, sgm_bundle *bundle)
 {
     r->claims = sgm__calloc(json_object_size(r->header), sizeof(claim));
@@ -252,7 +270,9 @@ static int compare_order(const void *a, const void *b)
     return first->order < second->order ? -1 : first->order > second->order;
 }
 
-/* Every byte of the data belongs to exactly one tensor. Leaves the claims in the order of the data. */
+/* Every byte of the data must belong to exactly one tensor: a gap could hide data, an overlap would let a
+ * small file claim much memory. Leaves the claims in the order of the data, so that reading needs no seeking.
+ */
 static sgm_status check_layout(reader *r)
 {
     if (r->count > 0)
@@ -273,6 +293,8 @@ static sgm_status check_layout(reader *r)
     return SGM_OK;
 }
 
+/* Elements smaller than the tensor's (float16) are read to the end of its memory and widened in place. The
+ * checksum is that of the bytes in the file, so it is compared before widening. */
 static sgm_status read_tensor(reader *r, claim *c)
 {
     c->tensor = sgm_tensor_create(c->dtype, &c->shape);
@@ -294,6 +316,7 @@ static sgm_status read_tensor(reader *r, claim *c)
     return SGM_OK;
 }
 
+/* Hands the tensors to the bundle in the order of the header. */
 static sgm_status read_data(reader *r, sgm_bundle *bundle)
 {
     SGM_TRY(check_layout(r));

@@ -1,4 +1,9 @@
-/* Writing bundles as safetensors files. */
+/* Writes bundles as safetensors files.
+ *
+ * sgm_bundle_save lays out the tensors, describes them as JSON, puts length, header and bytes into one block
+ * of memory, fills in the checksums and writes the block with sgm__file_write_atomic: a reader sees the old
+ * file or the complete new one. Equal bundles give equal files: nothing depends on time or addresses. Paths
+ * that end in .npz go to npz.c. */
 #include "persistence/safetensors.h"
 
 #include <stdlib.h>
@@ -24,12 +29,14 @@ bool sgm__safetensors_dtype_parse(const char *name, sgm_dtype *dtype)
     return false;
 }
 
-/* Where a tensor's bytes go. */
+/* Where a tensor's bytes go: number of the tensor in the bundle, bytes of an element, and offsets from the
+ * first byte behind the header. */
 typedef struct place {
     size_t tensor, element, begin, end;
 } place;
 
-/* Large elements first: so all tensors are aligned, whatever their lengths. */
+/* Large elements first: then every tensor is aligned to its element's size, whatever the lengths, since the
+ * header is padded to 8 bytes. Other programs map such files into memory. */
 static int compare_places(const void *a, const void *b)
 {
     const place *first = a, *second = b;
@@ -44,7 +51,7 @@ static int compare_tensors(const void *a, const void *b)
     return first->tensor < second->tensor ? -1 : first->tensor > second->tensor;
 }
 
-/* Places in the order of the bundle. */
+/* Gives each tensor its place; the result is in the order of the bundle. */
 static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *total)
 {
     place *all = sgm__calloc(bundle->count, sizeof(place));
@@ -70,6 +77,7 @@ static sgm_status lay_out(const sgm_bundle *bundle, place **places, size_t *tota
     return SGM_OK;
 }
 
+/* Failures of jansson need no checks in between: its functions take NULL and fail. */
 static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
@@ -80,7 +88,7 @@ static json_t *describe_tensor(const sgm_tensor *tensor, const place *where)
                      "data_offsets", (json_int_t)where->begin, (json_int_t)where->end);
 }
 
-/* Texts, of which the checksums are the first. */
+/* The checksums' texts come first, as safetensors_checksum.c needs them. */
 static bool describe_texts(const sgm_bundle *bundle, json_t *header)
 {
     json_t *texts = json_object();
@@ -91,7 +99,7 @@ static bool describe_texts(const sgm_bundle *bundle, json_t *header)
     return good;
 }
 
-/* The header as text; NULL on failure. Free with free(). */
+/* The header as text, which jansson allocates: free with free(). NULL on failure. */
 static char *describe(const sgm_bundle *bundle, const place *places)
 {
     json_t *header = json_object();
@@ -122,7 +130,7 @@ static sgm_status copy_tensor(const sgm_tensor *tensor, char *target, size_t byt
     return SGM_OK;
 }
 
-/* The tensors' bytes, which begin at `data`, and their checksums, in the header. */
+/* Copies the tensors' bytes to `data`, and writes their checksums into the header's text. */
 static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, char *header, char *data)
 {
     for (size_t i = 0; i < bundle->count; i++) {
@@ -133,7 +141,8 @@ static sgm_status write_tensors(const sgm_bundle *bundle, const place *places, c
     return SGM_OK;
 }
 
-/* Length, header padded with spaces to whole words, bytes. */
+/* The header is padded with spaces to a multiple of 8 bytes. The seal comes last, as it covers the tensors'
+ * checksums. */
 static sgm_status write_file(const sgm_bundle *bundle, const place *places, size_t total, const char *header,
                              const char *path)
 {

@@ -1,7 +1,7 @@
 /* Patterns for identifiers in dot notation, such as "*.weights" and "layers.2-*.bias*". Internal.
  *
  * Used for entries of registries (identifier.c) and for names of parameters and states, which have dots, too:
- * frozen parameters, modifiers, learning rates, reducers of an operator. */
+ * frozen parameters, modifiers, rules of initialisers, rules of an operator's reducer. */
 #ifndef SGM_REGISTRY_PATTERN_H
 #define SGM_REGISTRY_PATTERN_H
 

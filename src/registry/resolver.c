@@ -2,11 +2,10 @@
  *
  * walk_level descends through the tree with the lock held, one part of the identifier for each level, and
  * collects the matches. A resolver that the program keeps (sgm_resolver_create) remembers them together with
- * the tree's generation, and walks again only after the structure has changed; monitors read the same
- * identifiers many times a second. Matches point to cores and entries without retaining them: valid only with
- * the lock, and only at that generation. As everywhere, bound entries are read without the lock. Setting goes
- * on in change.c. If nothing matches, the place where the walk came deepest gives the suggestion of the
- * message. */
+ * the tree's generation, and walks again only after the structure has changed, so that asking repeatedly is
+ * cheap. Matches point to cores and entries without retaining them: valid only with the lock, and only at
+ * that generation. As everywhere, bound entries are read without the lock. Setting goes on in change.c. If
+ * nothing matches, the place where the walk came deepest gives the suggestion of the message. */
 #include "registry/registry_internal.h"
 
 /* An entry that the identifier led to. `entry` NULL: a registry that lacks an entry of the last part's name,
@@ -238,7 +237,7 @@ static void close_gaps(sgm_matches *matches)
 }
 
 /* Reads the bound entries without the lock, and releases all of them. Entries that have no value at the
- * moment (SGM_ERROR_STATE, such as a loss before the first iteration) are left out; if nothing is left then,
+ * moment (SGM_ERROR_STATE, such as the gradient of a frozen parameter) are left out; if nothing is left then,
  * that is the failure. */
 static sgm_status read_bound(sgm_matches *matches, sgm__entry **bound, sgm_status status)
 {
