@@ -1,5 +1,5 @@
-/* Waits that end at a time, measured by the monotonic clock, which nobody sets back. Implemented in system.c.
- * Internal. */
+/* Declares waits that end at a time, measured by the monotonic clock, which nobody sets back. Implemented in
+ * system.c. Internal. */
 #ifndef SGM_BASE_CLOCK_H
 #define SGM_BASE_CLOCK_H
 

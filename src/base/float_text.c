@@ -79,7 +79,6 @@ char *sgm__float_text(float number, char *buffer, size_t size)
     if (number < 0)
         *to++ = '-';
     int exponent = (int)floor(log10(value));
-    /* most have more than six */
     int first = nearest((float)value, 6, exponent) == 0 ? 7 : 1;
     for (int count = first; count <= MAXIMUM_DIGITS; count++) {
         double digits = nearest((float)value, count, exponent);
@@ -87,7 +86,7 @@ char *sgm__float_text(float number, char *buffer, size_t size)
         if (digits == 0)
             continue;
         /* rounding made one digit more: 99.99 to 3 digits is 1000 and means 100 */
-        bool carried = digits >= ten_to(count); /* 99.99 to 100 */
+        bool carried = digits >= ten_to(count);
         write_digits(to, (int64_t)(carried ? digits / 10 : digits), count, exponent + carried);
         /* with an exact power, nearest() rounded once, as a correct reader of the text does, so its
          * comparison is proof */

@@ -1,4 +1,5 @@
-/* The logger: takes messages from any thread and passes each to every sink whose level it reaches.
+/* This is the logger: it takes messages from any thread and passes each to every sink whose level the message
+ * reaches.
  *
  * A sink is a struct of functions (log_sink.h): stderr or a function of the program, which this file has, or
  * a file, in log_file.c. The list of sinks, and every call of a sink, is guarded by one mutex, so that no two
@@ -22,6 +23,7 @@ const char *sgm_log_level_name(sgm_log_level level)
     return (size_t)level < LEVEL_COUNT ? level_names[level] : "unknown";
 }
 
+/* Fails without a message: the environment's level is read where the thread's error must not change. */
 static bool find_level(const char *name, sgm_log_level *level)
 {
     for (size_t i = 0; name != NULL && i < LEVEL_COUNT; i++)
@@ -75,6 +77,7 @@ void sgm__log_line_is_open(bool open)
     atomic_store(&line_is_open, open);
 }
 
+/* NO_COLOR (https://no-color.org) and TERM=dumb switch colours off. */
 static bool wants_colour(void)
 {
     const char *none = getenv("NO_COLOR"), *kind = getenv("TERM");
@@ -125,8 +128,8 @@ static void free_sink(sgm_log_sink *sink)
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static function_sink default_sink = {.base = {.minimum = SGM_LOG_WARNING, .write = write_to_stderr}};
 static sgm_log_sink *sinks = &default_sink.base;
-static atomic_int
-    minimum_level; /* the lowest level that a sink takes; guarded by `mutex` for writing, read without it */
+/* The lowest level that a sink takes; written under `mutex`, read without it. */
+static atomic_int minimum_level;
 /* Set while this thread calls sinks, and thereby holds `mutex`. Messages that a sink's function logs
  * meanwhile are dropped (else a failing sink would log about its failure for ever), and lock_sinks does not
  * lock again, so that a sink's function may add, change and end sinks. */
@@ -197,6 +200,8 @@ static void remove_ended(void)
     update_minimum_level();
 }
 
+/* The one place that calls sinks. `logging` is set while the mutex is held, and tells every function here
+ * that this thread has it. */
 static void deliver(sgm_log_level level, const char *source, const char *message)
 {
     sgm__log_entry entry = {.level = level, .source = source != NULL ? source : "", .message = message};
@@ -247,7 +252,7 @@ static void configure(void)
 {
     const char *level = getenv("SIGMA_LOG"), *path = getenv("SIGMA_LOG_FILE");
     char message[160];
-    pthread_atfork(before_fork, after_fork, after_fork); /* a child must not inherit a lock that is held */
+    pthread_atfork(before_fork, after_fork, after_fork);
     bool wrong = level != NULL && level[0] != '\0' && !find_level(level, &default_sink.base.minimum);
     update_minimum_level();
     if (wrong) {

@@ -1,5 +1,5 @@
-/* The log's sink for files, with rotation: PATH is renamed to PATH.1 when it gets large, PATH.1 to PATH.2,
- * and so on.
+/* This is the log's sink for files, with rotation: PATH is renamed to PATH.1 when it gets large, PATH.1 to
+ * PATH.2, and so on.
  *
  * log.c calls write_to_file under its lock, so one thread at a time is here; other processes may write to the
  * same file. A line is therefore written under a lock on the file itself (flock), after a check that the open
@@ -18,7 +18,7 @@
 #define DEFAULT_BYTES 15000000 /* of a file before it is rotated */
 #define DEFAULT_FILES 5        /* rotated files that are kept */
 /* to get hold of a file that other processes keep rotating; afterwards the message is given up */
-#define MAXIMUM_ATTEMPTS 100 /* to get hold of a file that others rotate all the time */
+#define MAXIMUM_ATTEMPTS 100
 
 typedef struct file_sink {
     sgm_log_sink base;
@@ -155,7 +155,7 @@ static void write_to_file(sgm_log_sink *sink, const sgm__log_entry *entry)
     if (!write_line(self->descriptor, line, length)) {
         tell(self, &self->told_of_writing, "written", errno);
         if (S_ISREG(info.st_mode) && ftruncate(self->descriptor, info.st_size) != 0)
-            close_file(self); /* half a line stays; nothing can be done about it */
+            close_file(self); /* half a line stays, and a later attempt opens the file anew */
     }
     if (self->descriptor >= 0)
         unlock(self);

@@ -58,6 +58,7 @@ void *sgm__alloc(size_t size)
     return sgm__realloc(NULL, size);
 }
 
+/* Zeroed here, since the program's allocator has no calloc; the product is checked for overflow. */
 void *sgm__calloc(size_t count, size_t size)
 {
     size_t bytes;
@@ -81,7 +82,6 @@ void sgm__free(void *memory)
  * There lies the allocator's own pointer, which sgm__free_aligned needs. */
 void *sgm__alloc_aligned(size_t size)
 {
-    /* The allocator knows no alignment: take more, and keep its pointer just before the aligned block. */
     size_t bytes;
     if (sgm__add_overflows(size, ALIGNMENT + sizeof(void *), &bytes)) {
         sgm__fail_memory(size);
@@ -112,13 +112,11 @@ sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t siz
 {
     if (needed <= *capacity)
         return SGM_OK;
-    /* Growing by half keeps appending cheap; when that overflows, exactly what is needed may still fit. */
     size_t grown, bytes;
     if (sgm__add_overflows(*capacity, *capacity / 2 + 8, &grown) || grown < needed)
         grown = needed;
     if (sgm__mul_overflows(grown, size, &bytes))
         return sgm__fail_memory(SIZE_MAX);
-    /* `items` is the address of a typed pointer: copied as bytes, because its type is not known here. */
     void *memory;
     memcpy(&memory, items, sizeof memory);
     memory = sgm__realloc(memory, bytes);
@@ -129,6 +127,7 @@ sgm_status sgm__reserve(void *items, size_t *capacity, size_t needed, size_t siz
     return SGM_OK;
 }
 
+/* Copies up to `length` bytes or to the text's end, whichever comes first. */
 char *sgm__strndup(const char *text, size_t length)
 {
     if (!text)

@@ -1,5 +1,5 @@
-/* A hash table from names to values with linear probing (Knuth, The Art of Computer Programming, volume 3,
- * section 6.4).
+/* Implements a hash table from names to values, with linear probing (Knuth, The Art of Computer Programming,
+ * volume 3, section 6.4).
  *
  * A name lies in the first free slot from its hash's slot on, so a search ends at the first free slot; the
  * table is at most half full, so there always is one. Names are not copied: each must outlive its entry, at

@@ -1,5 +1,5 @@
-/* A hash table that finds entries of an owner's list by their names in constant time. Names stay the owner's.
- * Internal. */
+/* Declares a hash table that finds entries of an owner's list by their names in constant time. Names stay the
+ * owner's. Internal. */
 #ifndef SGM_BASE_NAME_INDEX_H
 #define SGM_BASE_NAME_INDEX_H
 

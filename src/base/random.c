@@ -1,4 +1,5 @@
-/* Random numbers and hashes that are the same on every machine, with any number of threads, on every device.
+/* Makes random numbers and hashes that are the same on every machine, with any number of threads, on every
+ * device.
  *
  * Generator: Philox4x32-10 (Salmon, Moraes, Dror, Shaw: Parallel random numbers: as easy as 1, 2, 3; SC
  * 2011). It is counter-based: block n of a stream is a function of (seed, stream, n) alone, so any thread or

@@ -1,5 +1,5 @@
-/* The clock, the computer's size, and files as a whole: reading them into memory, writing them so that a
- * crash leaves no half file.
+/* Provides the clock and the computer's size, reads whole files into memory, and writes files so that a crash
+ * leaves no half file.
  *
  * Opening files of the user safely is in file_open.c. A file is replaced in the order write `path`.tmp,
  * fsync, rename, fsync of the folder: after a crash or a power failure `path` has either its old or its new
@@ -28,12 +28,14 @@ int32_t sgm__processors(void)
     return online > 0 ? (int32_t)online : 1;
 }
 
+/* Physical memory of the computer, not what a container may use of it. */
 uint64_t sgm__memory_size(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : UINT64_MAX;
 }
 
+/* From an arbitrary beginning: only differences mean anything. */
 double sgm__now(void)
 {
     struct timespec now;
@@ -125,6 +127,7 @@ static sgm_status read_open_file(int file, const char *path, size_t limit, char 
     return SGM_OK;
 }
 
+/* *data belongs to the caller on success, and is NULL on failure. */
 sgm_status sgm__file_read(const char *path, size_t limit, char **data, size_t *length)
 {
     *data = NULL;
@@ -224,6 +227,7 @@ sgm_status sgm__file_replace(const char *path, const char *with)
     return status;
 }
 
+/* The temporary file lies beside `path`, as a rename works only within a file system. */
 sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t length)
 {
     if (is_stream(path))

@@ -1,4 +1,5 @@
-/* The table of tasks that are going on in the process: downloads, preparations, trainings, compilations.
+/* Keeps the table of tasks that are going on in the process: downloads, preparations, trainings,
+ * compilations.
  *
  * A task occupies one of 64 static slots from sgm_task_begin to sgm_task_end. Its number is never used twice,
  * and number modulo 64 is its slot: so finding it is one comparison, and a number whose task has ended finds
@@ -98,6 +99,7 @@ static void describe(const slot *s, sgm_task_info *info)
         info->rate = (double)(info->done - s->first) / info->seconds;
 }
 
+/* Holds watch_lock while functions run: that makes it one call at a time, over all tasks of the process. */
 static void call_watchers(const sgm_task_info *info, bool is_progress)
 {
     pthread_mutex_lock(&watch_lock);
@@ -293,7 +295,8 @@ static void unlock_watchers(void)
         pthread_mutex_unlock(&watch_lock);
 }
 
-/* The watcher with this function and user; `function` NULL finds a free place. NULL: there is none. */
+/* The watcher with this function and user; `function` NULL finds a free place. NULL: there is none. Called
+ * under watch_lock. */
 static watcher *find_watcher(sgm_task_function function, void *user)
 {
     for (size_t i = 0; i < WATCHERS; i++)

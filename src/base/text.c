@@ -1,5 +1,5 @@
-/* Text for all parts: strings that grow, UTF-8, strict numbers, words, and the nearest name for "did you
- * mean".
+/* Provides text for all parts: strings that grow, UTF-8, strict numbers, words, and the nearest name for "did
+ * you mean".
  *
  * Everything is independent of the program's locale: a program that calls setlocale must not change what the
  * library writes into files and reads from them (a decimal comma would break JSON). Formatting switches the
@@ -127,7 +127,7 @@ void sgm_string_free(char *text)
 size_t sgm__utf8_length(const unsigned char *text)
 {
     static const struct {
-        unsigned char first, last, minimum, maximum; /* of the first byte; of the second */
+        unsigned char first, last, minimum, maximum; /* ranges of the first byte and of the second */
         size_t length;
     } forms[] = {{0xc2, 0xdf, 0x80, 0xbf, 2}, {0xe0, 0xe0, 0xa0, 0xbf, 3}, {0xe1, 0xec, 0x80, 0xbf, 3},
                  {0xed, 0xed, 0x80, 0x9f, 3}, {0xee, 0xef, 0x80, 0xbf, 3}, {0xf0, 0xf0, 0x90, 0xbf, 4},
@@ -167,11 +167,13 @@ char *sgm__make_printable(char *text)
 
 /* --- numbers --- */
 
+/* strerror is not safe with threads; strerror_l is, and in the C locale gives English. */
 const char *sgm__errno_text(int error)
 {
     return strerror_l(error, get_c_locale());
 }
 
+/* The spaces of the C locale: space, tab, line feed, vertical tab, form feed, carriage return. */
 static bool is_space(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r');

@@ -1,5 +1,5 @@
-/* A recursive lock that threads take in turns, and that a thread gives up while it waits for another lock.
- * Internal.
+/* Declares a recursive lock that threads take in turns, and that a thread gives up while it waits for another
+ * lock. Internal.
  *
  * Each trainer has one: the thread that trains holds it during a step, and monitors, hooks and observers of
  * other trainers take it to look. A thread that holds such locks and must wait for one more first releases

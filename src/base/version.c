@@ -1,5 +1,5 @@
-/* The version of the library that is loaded, which may differ from the version of the headers that a program
- * was compiled with. */
+/* Tells the version of the library that is loaded, which may differ from the version of the headers that a
+ * program was compiled with. */
 #include <sigma/status.h>
 
 #define TEXT(x) #x

@@ -1,4 +1,4 @@
-/* Attributes of instructions, kept once per graph where they are equal.
+/* Keeps attributes of instructions once per graph where they are equal.
  *
  * A network says the same in every layer (a factor of the optimiser, a shape), and attributes take 232 bytes,
  * so copies in every instruction would cost a multiple of all else. A hash table with linear probing, at most

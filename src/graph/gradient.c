@@ -1,4 +1,4 @@
-/* Reverse-mode automatic differentiation: records the instructions of the gradient behind those of the cost.
+/* Differentiates graphs in reverse mode: records the instructions of the gradient behind those of the cost.
  *
  * sgm_gradients is called by sgm__optimiser_record (src/optim/optimiser.c) and by programs. It marks the
  * instructions on a path from a wanted value to the cost, walks from the cost backwards, and lets each

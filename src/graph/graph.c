@@ -1,4 +1,4 @@
-/* The graph as a container: arrays of instructions and operands, interned names, labels, outputs,
+/* Implements the graph as a container: arrays of instructions and operands, interned names, labels, outputs,
  * assignments.
  *
  * Everything that is recorded ends in append() here, by way of sgm_record (record.c) or of the sources
@@ -59,6 +59,8 @@ void sgm_graph_free(sgm_graph *graph)
     sgm__free(graph);
 }
 
+/* Attributes are kept for the next recording as long as they are not too many; names are forgotten, the
+ * memory stays. */
 void sgm_graph_clear(sgm_graph *graph)
 {
     if (graph == NULL)
@@ -209,6 +211,7 @@ void sgm_graph_push_label(sgm_graph *graph, const char *label)
         graph->label_name = name;
 }
 
+/* Pops of labels beyond the depth only count down. */
 void sgm_graph_pop_label(sgm_graph *graph)
 {
     if (graph == NULL || graph->label_depth == 0 || --graph->label_depth >= SGM__MAX_LABEL_DEPTH)
@@ -285,6 +288,7 @@ sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instructio
     return (sgm_value){(int32_t)graph->count - 1};
 }
 
+/* The caller records the instruction that refers to the constant. */
 int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant)
 {
     if (graph->compares && sgm__graph_repeats_constant(graph, constant))

@@ -1,4 +1,4 @@
-/* The inside of a graph: its arrays of instructions, operands, names and constants. Internal.
+/* Declares the inside of a graph: its arrays of instructions, operands, names and constants. Internal.
  *
  * Files: graph.c (the container), record.c (from a call to an instruction), sources.c (inputs, states,
  * numbers), attributes.c, rerecord.c (recording the same again), gradient.c (autodiff), text.c (printing,
@@ -75,10 +75,11 @@ struct sgm_graph {
     int32_t label_depth, label_name;             /* label_name: `label` as an offset in `names` */
     uint64_t serial; /* unique in the process, another one after each clearing: tells whether a graph is the
                         one seen before */
-    bool compares;   /* each thing recorded is compared with the one kept at its place (rerecord.c), up to
-                        `kept` */
-    sgm__graph_mark kept; /* up to here */
-    sgm_status status;    /* first failure */
+    /* While `compares`, each thing recorded is compared with the one kept at its place, up to `kept`
+     * (rerecord.c). */
+    bool compares;
+    sgm__graph_mark kept;
+    sgm_status status; /* first failure */
     char message[512];
 };
 

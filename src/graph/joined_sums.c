@@ -1,4 +1,5 @@
-/* The pass that joins the terms of long sums, as autodiff makes them where a value is used many times.
+/* Joins the terms of long sums, as autodiff makes them where a value is used many times: a pass of the
+ * planner.
  *
  * Terms that are zeros around a part each (the gradients of slices, operation `pad`) become one concatenation
  * of the parts. Products of matrices become one product: A1 B1 + A2 B2 = (A1 A2) (B1 above B2), where (A1 A2)

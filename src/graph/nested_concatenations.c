@@ -1,4 +1,5 @@
-/* The pass that turns a concatenation whose operands are neighbours in a longer one into a slice of it.
+/* Turns a concatenation whose operands are neighbours in a longer one into a slice of the longer one: a pass
+ * of the planner.
  *
  * Such pairs come from sequences: all steps but the last one beside all steps. A slice along an axis is a
  * view or at least a single copy, instead of one copy for each part. The longer concatenation may come later
@@ -22,10 +23,10 @@ typedef struct searching {
     int32_t *first;         /* by value: index of its first place; -1: in no concatenation */
     place *places;
     /* By concatenation: the longer one that it is a part of (-1: none), and from which operand on. */
-    int32_t *longer,
-        *start; /* of concatenations: what they are a part of (-1: nothing), and from which operand */
-    bool *reached,
-        *late; /* reached: for is_independent; late: not rebuilt yet, waits for a longer concatenation */
+    int32_t *longer, *start;
+    /* `reached` is for is_independent; `late` values are not rebuilt yet, and wait for a longer
+     * concatenation. */
+    bool *reached, *late;
 } searching;
 
 static const sgm__instruction *at(const searching *s, int32_t value)

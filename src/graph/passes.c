@@ -1,4 +1,4 @@
-/* The general passes: copying, expanding composed operations, widening bfloat16, and simplifying.
+/* Implements the general passes: copying, expanding composed operations, widening bfloat16, and simplifying.
  *
  * Called by the planner (src/handlers/plan/plan.c) and by the export to ONNX. All stand on rebuild.c.
  * Simplifying is where most of a recorded graph disappears: dead code, common subexpressions (by a hash table

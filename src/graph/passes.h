@@ -1,7 +1,7 @@
-/* Passes turn a graph as recorded into one that is worth running: each reads a graph and makes a new one.
- * Internal.
+/* Declares the passes, which turn a graph as recorded into one that is worth running: each reads a graph and
+ * makes a new one. Internal.
  *
- * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the handler needs it,
+ * The planner (src/handlers/plan/plan.c) calls them in this order: expand, widen if the graph has bfloat16,
  * then powers, simplify, sums, simplify, runs, simplify. Each returns NULL on failure, and leaves the old
  * graph as it is, owned by the caller. The new graph has the same inputs, states, outputs and assignments by
  * name, as far as they are needed. */

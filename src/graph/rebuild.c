@@ -83,6 +83,7 @@ sgm_graph *sgm__rebuild_finish(sgm__rebuild *work)
     return NULL;
 }
 
+/* For passes that record with sgm_record and its like instead of transcribing. */
 bool sgm__rebuild_label(sgm__rebuild *work, const sgm__instruction *instruction)
 {
     work->graph->label_name = sgm__graph_name(work->graph, sgm__graph_string(work->old, instruction->label));

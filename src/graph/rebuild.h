@@ -1,4 +1,5 @@
-/* The frame of all passes: walk through an old graph in order, and record into a new one. Internal.
+/* Declares the frame of all passes: they walk through an old graph in order, and record into a new one.
+ * Internal.
  *
  * A pass calls sgm__rebuild_begin, sets map[i] for each instruction i that is needed, usually to
  * sgm__rebuild_transcribe of it, and ends with sgm__rebuild_finish. Since operands come before their readers,

@@ -1,5 +1,5 @@
-/* Recording: from a call such as sgm_add to an instruction, with broadcasting, types of numbers, and checks
- * on the way.
+/* Turns a call such as sgm_add into an instruction, with broadcasting, types of numbers, and checks on the
+ * way.
  *
  * All functions of sigma/operations.h end in sgm_record. It makes the operands of an elementwise operation
  * equal in shape (by recording broadcasts) and gives plain numbers the type of the operands that they meet,
@@ -150,7 +150,7 @@ sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs
     attributes = sgm__graph_attributes(graph, attributes);
     if (attributes == NULL)
         return fail_within(graph, op);
-    sgm_value adapted[MAX_ADAPTED]; /* a copy: `inputs` may point into the graph, which grows */
+    sgm_value adapted[MAX_ADAPTED];
     if (count > 0 && count <= MAX_ADAPTED)
         inputs = memcpy(adapted, inputs, (size_t)count * sizeof(sgm_value));
     if (check_call(graph, op, inputs, count) != SGM_OK)

@@ -1,5 +1,5 @@
-/* Recording again what was recorded before: comparing is cheaper than making, and shows that a program can be
- * kept.
+/* Compares a new recording with the previous one while it is made: cheaper than recording, and shows that a
+ * program can be kept.
  *
  * A dynamic network is recorded at each iteration (src/network/rerecord.c), mostly with the same result.
  * sgm__graph_compare keeps the old recording in place and notes its end in `kept`; sgm__graph_go_to sets the

@@ -1,4 +1,4 @@
-/* Values that are not computed: inputs, states, constants and numbers.
+/* Records values that are not computed: inputs, states, constants and numbers.
  *
  * Each is an instruction without operands, whose operation has the flag SGM_OP_SOURCE; the planner gives it a
  * place instead of a kernel. Inputs are fed before each run, states live in the session under their names

@@ -1,4 +1,4 @@
-/* A graph as text, its structural hash, and the comparison of structures.
+/* Prints graphs, computes their structural hash, and compares their structures.
  *
  * The hash is the key under which a session finds the program compiled for an equal graph
  * (src/handlers/session.c), and sgm__graph_structure_equal confirms a hit. Both look at operations, types,
@@ -19,6 +19,7 @@ static void append_attributes(sgm__text *text, const sgm_attributes *attributes)
     sgm__text_append(text, "]");
 }
 
+/* "%4 = add %2 %3 : float32 (100, 10) # 2-dense". */
 static void append_instruction(sgm__text *text, const sgm_graph *graph, int32_t index)
 {
     const sgm__instruction *instruction = &graph->instructions[index];

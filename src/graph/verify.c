@@ -1,4 +1,4 @@
-/* The grammar of graphs as a function: checks that a graph is well-formed.
+/* Checks that a graph is well-formed: the grammar of graphs as a function.
  *
  * In builds with assertions sgm__rebuild_finish runs it on the result of every pass; programs may call it,
  * too. It checks each instruction (operation, operands before it, type as the operation's `infer` gives it,
@@ -119,6 +119,7 @@ static sgm_status check_instruction(const sgm_graph *graph, int32_t index)
     return status;
 }
 
+/* Every output has a value of the graph, and a name that no other output has. */
 static sgm_status check_outputs(const sgm_graph *graph)
 {
     for (size_t i = 0; i < graph->output_count; i++) {
@@ -136,6 +137,7 @@ static sgm_status check_outputs(const sgm_graph *graph)
     return SGM_OK;
 }
 
+/* Every assigned state is a state, is assigned once, and gets its own type. */
 static sgm_status check_assignments(const sgm_graph *graph)
 {
     for (size_t i = 0; i < graph->assignment_count; i++) {

@@ -1,4 +1,4 @@
-/* Bundles: named tensors and named texts in memory, on their way to a file or from one.
+/* Keeps bundles, named tensors and named texts in memory, on their way to a file or from one.
  *
  * A bundle keeps a reference to each tensor and copies of all texts. Tensors are many (one for each parameter
  * and each state of the optimiser), so they have an index of names; texts are few and are searched. Names and
@@ -31,6 +31,7 @@ void sgm_bundle_free(sgm_bundle *bundle)
     sgm__free(bundle);
 }
 
+/* Borrowed; NULL: none of that name. */
 static sgm_tensor *find(const sgm_bundle *bundle, const char *name)
 {
     uintptr_t place;
@@ -81,6 +82,7 @@ sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tens
     return sgm__bundle_append(bundle, name, sgm_tensor_retain(tensor));
 }
 
+/* Keys of the file's own texts: see SGM__CHECKSUM_PREFIX. */
 bool sgm__is_checksum_key(const char *key)
 {
     return strncmp(key, SGM__CHECKSUM_PREFIX, strlen(SGM__CHECKSUM_PREFIX)) == 0;
@@ -155,6 +157,7 @@ static const char *find_text(const sgm_bundle *bundle, const char *key)
     return NULL;
 }
 
+/* Borrowed, until the text is replaced or the bundle freed. */
 const char *sgm_bundle_text(const sgm_bundle *bundle, const char *key)
 {
     const char *text = find_text(bundle, key);

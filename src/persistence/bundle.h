@@ -1,4 +1,5 @@
-/* The inside of a bundle (named tensors and named texts), and the formats that it is written in. Internal.
+/* Declares the inside of a bundle (named tensors and named texts), and the formats that it is written in.
+ * Internal.
  *
  * bundle.c is the bundle in memory. safetensors_save.c, safetensors_load.c and safetensors_checksum.c are its
  * usual format, npz.c and npy_save.c NumPy's. Checkpoints (src/runs) and models are bundles. */

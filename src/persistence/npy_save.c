@@ -54,6 +54,7 @@ static void write_header(sgm__text *text, const char *type, const sgm_shape *sha
     sgm__text_free(&header);
 }
 
+/* Strided tensors are copied first, as the file is row-major. */
 sgm_status sgm__npy_append(sgm__text *file, const char *what, const sgm_tensor *tensor)
 {
     const char *type = numpy_type(sgm_tensor_dtype(tensor));

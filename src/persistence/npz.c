@@ -20,7 +20,7 @@
 #define BLOCK 65536             /* bytes read at a time */
 /* Deflate, the usual compression of zip, never expands a byte to more than 1032 (258 bytes for 2 bits): a
  * larger claim is false. */
-#define DEFLATE_MAXIMUM 1100 /* nothing packed by deflate grows by more */
+#define DEFLATE_MAXIMUM 1100
 
 /* What the arrays of a file may unpack to, all together: 64 times the file's size, or 256 MiB for small
  * files. Parameters hardly compress; zeros do by the thousandfold. */
@@ -66,6 +66,7 @@ static la_ssize_t append(struct archive *archive, void *user, const void *bytes,
     return -1;
 }
 
+/* libarchive's own message, if it has one. */
 static sgm_status fail_archive(struct archive *archive, const char *path)
 {
     const char *text = archive_error_string(archive);
@@ -152,6 +153,7 @@ typedef struct npz_reader {
     char name[512];    /* of the current member, without ".npy" */
 } npz_reader;
 
+/* Fewer bytes than asked for mean that the member ends too early. */
 static sgm_status read_exactly(const npz_reader *r, void *target, size_t length)
 {
     la_ssize_t got = length > 0 ? archive_read_data(r->archive, target, length) : 0;
@@ -273,8 +275,7 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
         sgm__float16_widen(data, count);
     for (size_t i = 0; i < bytes && dtype == SGM_BOOL; i++)
         data[i] = data[i] != 0;
-    la_ssize_t rest =
-        archive_read_data(r->archive, &more, 1); /* at the end the member's checksum is compared */
+    la_ssize_t rest = archive_read_data(r->archive, &more, 1);
     if (rest < 0)
         return fail_archive(r->archive, r->path);
     if (rest > 0)
@@ -350,7 +351,7 @@ sgm_bundle *sgm__npz_load(const char *path)
         status = read_members(&r, bundle);
     archive_read_free(r.archive);
     if (status == SGM_OK) {
-        bundle->verified = true; /* each member of an archive has a checksum */
+        bundle->verified = true;
         return bundle;
     }
     sgm_bundle_free(bundle);

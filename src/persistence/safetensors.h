@@ -1,4 +1,4 @@
-/* What writing and reading of safetensors files share: limits, names of types, checksums. Internal.
+/* Declares what writing and reading of safetensors files share: limits, names of types, checksums. Internal.
  *
  * A file is the header's length (8 bytes, little-endian), the header (JSON: for each tensor its type, shape
  * and position, and texts), and the bytes of all tensors. The format is described at

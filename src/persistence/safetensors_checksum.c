@@ -1,4 +1,5 @@
-/* Checksums in safetensors files: the CRC-32 of each tensor's bytes, and that of the header.
+/* Computes and compares checksums in safetensors files: the CRC-32 of each tensor's bytes, and that of the
+ * header.
  *
  * Both are texts of the file's metadata, so that it remains a file of the format for every other reader:
  *

@@ -36,7 +36,7 @@ typedef struct reader {
     claim *claims;
     size_t count;
     bool only_texts;
-    bool sealed; /* the header has checksums, and its own holds */
+    bool sealed; /* the header has checksums, and its own is right */
 } reader;
 
 static sgm_status fail_file(const char *action, const char *path)
@@ -91,6 +91,7 @@ static sgm_status check_length(reader *r, uint64_t length)
     return SGM_OK;
 }
 
+/* A short read without an error means that the file became shorter since fstat. */
 static sgm_status read_bytes(reader *r, void *target, size_t length)
 {
     if (fread(target, 1, length, r->file) == length)
@@ -153,6 +154,7 @@ static sgm_status read_dtype(const json_t *entry, sgm_dtype *dtype, size_t *elem
     return SGM_OK;
 }
 
+/* Dimensions are checked one by one here, their product in read_claim. */
 static sgm_status read_shape(const json_t *entry, sgm_shape *shape)
 {
     const json_t *dims = json_object_get(entry, "shape");
@@ -171,6 +173,7 @@ static sgm_status read_shape(const json_t *entry, sgm_shape *shape)
     return SGM_OK;
 }
 
+/* Offsets must lie within the data, before anything is computed from them. */
 static sgm_status read_offsets(const reader *r, const json_t *entry, claim *c)
 {
     const json_t *offsets = json_object_get(entry, "data_offsets");
@@ -256,6 +259,7 @@ static sgm_status read_claims(reader *r, sgm_bundle *bundle)
 
 /* --- the data --- */
 
+/* Empty tensors come before the one that begins at the same byte. */
 static int compare_begin(const void *a, const void *b)
 {
     const claim *first = a, *second = b;
@@ -333,6 +337,7 @@ static sgm_status read_data(reader *r, sgm_bundle *bundle)
     return SGM_OK;
 }
 
+/* Sizes of pipes and devices are unknown, and all checks depend on the size: only regular files are read. */
 static sgm_status read_all(reader *r, sgm_bundle *bundle)
 {
     struct stat information;
@@ -347,6 +352,7 @@ static sgm_status read_all(reader *r, sgm_bundle *bundle)
     return r->only_texts ? check_layout(r) : read_data(r, bundle);
 }
 
+/* The content decides between the formats, not the file's name. */
 static sgm_bundle *load(const char *path, bool only_texts)
 {
     if (path == NULL) {

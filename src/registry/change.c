@@ -1,4 +1,4 @@
-/* Setting of entries, one or many at once, and putting of children.
+/* Sets entries, one or many at once, and puts children into registries.
  *
  * Four steps: a change is made (sgm__change_make: entry found, content checked and copied), prepared
  * (prepare: everything else that can fail), assigned (assign: nothing can fail any more) and told to the
@@ -15,6 +15,8 @@ static bool is_bound(const sgm__change *change)
     return change->entry->binding.get != NULL;
 }
 
+/* A new entry has no row, and the kind of its content. The value is copied in the entry's kind, so that
+ * nothing of the caller's is needed later. */
 sgm_status sgm__change_make(sgm__change *change, sgm__core *core, const char *name, bool own,
                             const sgm_content *content)
 {
@@ -31,6 +33,7 @@ sgm_status sgm__change_make(sgm__change *change, sgm__core *core, const char *na
     return sgm__content_copy(&value, false, &change->value);
 }
 
+/* Without the lock: releasing contents and entries may call functions of the program. */
 void sgm__change_clear(sgm__change *change)
 {
     sgm_content_clear(&change->value);
@@ -96,6 +99,7 @@ static void assign(sgm__change *change, sgm__tree *tree)
         sgm__tree_changed(tree);
 }
 
+/* Without the lock, and after everything was set: an observer sees all changes of the call. */
 static void tell(const sgm__change *change)
 {
     if (change->has_changed && !change->skipped)
@@ -234,6 +238,7 @@ static sgm_status put_locked(sgm__change *change, sgm__core *core, const char *n
     return SGM_OK;
 }
 
+/* Two locks are needed, as the child's tree is merged into the parent's. */
 static sgm_status put(sgm__core *core, const char *name, bool own, sgm_registry *child)
 {
     if (child == NULL || child->read_only)
@@ -262,6 +267,7 @@ sgm_status sgm_registry_put(sgm_registry *registry, const char *name, sgm_regist
 
 /* --- setting --- */
 
+/* A registry as content is a put; everything else is a single change. */
 static sgm_status set(sgm_registry *registry, const char *name, bool own, sgm_content content)
 {
     sgm__core *core;

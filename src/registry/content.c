@@ -1,4 +1,5 @@
-/* Contents of entries: constructors, copies, comparison, text, and checks against the row of an option.
+/* Implements contents of entries: constructors, copies, comparison, text, and checks against the row of an
+ * option.
  *
  * A content (sgm_content in sigma/registry.h) is a kind and a union. Constructors borrow; sgm__content_copy
  * makes a content that owns its text or a reference to its tensor or registry, and sgm_content_clear gives
@@ -126,6 +127,7 @@ static bool texts_equal(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* A registry and its read-only view are equal: both are handles of the same core. */
 static bool registries_equal(const sgm_registry *a, const sgm_registry *b)
 {
     return a == b || (a != NULL && b != NULL && a->core == b->core);
@@ -192,11 +194,13 @@ static char *describe(const sgm_content *content, int maximum_text)
     return sgm__strdup(sgm_kind_name(content->kind));
 }
 
+/* Cuts texts off at 100 bytes, as messages quote it. */
 char *sgm__content_text(const sgm_content *content)
 {
     return describe(content, 100);
 }
 
+/* Takes the tree's lock to count a registry's entries, so it is not for use with the lock held. */
 char *sgm_content_describe(const sgm_content *content)
 {
     if (content == NULL) {
@@ -208,6 +212,7 @@ char *sgm_content_describe(const sgm_content *content)
     return describe(content, INT32_MAX);
 }
 
+/* Words alternate between false and true. */
 static bool parse_boolean(const char *text, bool *value)
 {
     static const char *const words[] = {"false", "true", "no", "yes", "off", "on"};
@@ -282,8 +287,7 @@ static sgm_status check_bounds(const sgm_option *option, const char *identifier,
     double number = value->kind == SGM_KIND_INTEGER ? (double)value->as.integer : value->as.number;
     if (option->minimum == option->maximum || (number >= option->minimum && number <= option->maximum))
         return SGM_OK;
-    bool is_open =
-        option->maximum >= ENDLESS && number < option->minimum; /* what nobody came near is not told */
+    bool is_open = option->maximum >= ENDLESS && number < option->minimum;
     char minimum[32], maximum[32], got[32];
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected %s %s%s%s%s%s%s, got %s", identifier,
                     sgm__kind_article(value->kind), is_open ? "of at least " : "from ",

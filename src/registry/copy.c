@@ -1,4 +1,4 @@
-/* Snapshots of whole registries, and texts with values filled in.
+/* Makes snapshots of whole registries, and fills values into texts.
  *
  * sgm_registry_copy makes an independent tree that shows the original as it was at one moment. The structure
  * and the plain values are copied with the original's lock; bound entries, whose functions belong to the
@@ -30,7 +30,6 @@ static sgm_status copy_child(copying *state, const sgm__core *child, sgm__core *
     sgm_registry *copy = sgm_registry_create();
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    /* In its place from the beginning, so that all is freed together when something fails. */
     entry->content = sgm_registry_content(copy);
     copy->core->parent = to;
     copy->core->place = entry;
@@ -80,7 +79,6 @@ static sgm_status read_bound(copying *state, sgm_status status)
         bound_entry *bound = &state->bound[i];
         sgm_status read =
             status == SGM_OK ? sgm__entry_read(bound->from, bound->from->name, &bound->to->content) : status;
-        /* what has no value just now is not there */
         if (status == SGM_OK)
             status = read == SGM_ERROR_STATE ? sgm_registry_remove(&bound->core->own, bound->to->name) : read;
         sgm__entry_release(bound->from);

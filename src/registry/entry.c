@@ -1,4 +1,5 @@
-/* Entries of registries: made from rows, bound to values that live elsewhere, checked, read, removed.
+/* Makes entries of registries from rows, binds them to values that live elsewhere, checks, reads and removes
+ * them.
  *
  * An entry holds its content itself, or it is bound: then a function of the program (or of a folder above)
  * gives the content and another one sets it. Nearly everything that monitors see of a trainer is bound
@@ -63,6 +64,7 @@ void sgm__entry_release(sgm__entry *entry)
     sgm__free(entry);
 }
 
+/* Depends on the content, not on the kind: an entry of kind registry may be empty. With the lock. */
 sgm__core *sgm__entry_child(const sgm__entry *entry)
 {
     return entry->content.kind == SGM_KIND_REGISTRY ? entry->content.as.registry->core : NULL;
@@ -100,6 +102,7 @@ sgm_status sgm__entry_read(sgm__entry *entry, const char *identifier, sgm_conten
     return status;
 }
 
+/* An entry that is bound without a `set` is read-only for its owner, too. */
 sgm_status sgm__entry_check(const sgm__core *core, const sgm__entry *entry, bool own,
                             const sgm_content *content, sgm_content *value)
 {
@@ -183,6 +186,7 @@ static sgm_status add_entry(sgm__core *core, sgm__entry *entry)
     return status;
 }
 
+/* Tensors and registries begin without a content. */
 sgm_status sgm_registry_define(sgm_registry *registry, const sgm_option *option)
 {
     sgm__core *core;
@@ -253,6 +257,7 @@ static void take_out(sgm__core *core, sgm__entry *entry)
             (core->entry_count - place) * sizeof *core->entries);
 }
 
+/* The registry's reference to the entry is released after the unlock, since that may call the program. */
 sgm_status sgm_registry_remove(sgm_registry *registry, const char *name)
 {
     sgm__core *core;

@@ -73,6 +73,7 @@ static sgm_status split_tags(sgm__identifier *identifier, sgm__part *part, char 
     return parse_tags(identifier, part, open + 1);
 }
 
+/* The number of parts grows only when one is complete, so messages count from `count` + 1. */
 static sgm_status parse_part(sgm__identifier *identifier, char *text)
 {
     sgm__part *part = &identifier->parts[identifier->count];
@@ -153,6 +154,7 @@ bool sgm__identifier_matches(const sgm__identifier *identifier, size_t level, co
     return true;
 }
 
+/* The same name always gives the same part, but two names may give one. */
 char *sgm__identifier_part(const char *name)
 {
     char *part = sgm__strdup(name);

@@ -1,4 +1,4 @@
-/* Observers: functions of the program that are called when an entry was set.
+/* Keeps observers, functions of the program that are called when an entry was set.
  *
  * An observer belongs to the registry that sgm_observe was called with, and sees changes there and below. A
  * set collects the observers of the entry's registry and of all registries above it with the tree's lock
@@ -20,7 +20,7 @@ struct sgm__observer {
     sgm_observer_function function;
     void *user;
     bool read_only; /* observes through a read-only view, and is shown views only */
-    /* guarded by `calls` */
+    /* Guarded by `calls`, below. */
     bool ended;
     size_t running;
 };
@@ -108,7 +108,7 @@ void sgm__calls_clear(sgm__calls *list)
     *list = (sgm__calls){0};
 }
 
-/* --- who is to be told --- */
+/* --- finding the observers of a change --- */
 
 /* The way from an entry up to a registry above it: names[0] and children[0] are the entry's, the last ones
  * those of the level just below. children[i] is the registry that the entry names[i] holds. */

@@ -33,6 +33,7 @@ sgm_status sgm__pattern_check(const char *pattern)
     return SGM_OK;
 }
 
+/* A dot or the end. */
 static bool ends_part(char c)
 {
     return c == '.' || c == '\0';
@@ -66,6 +67,7 @@ static bool part_matches(const char **pattern, const char **identifier)
     return ends_part(*p);
 }
 
+/* Both texts must end their parts together, and have equally many parts. */
 bool sgm__pattern_matches(const char *pattern, const char *identifier)
 {
     for (;;) {
@@ -114,6 +116,8 @@ static int order(int a, int b)
     return (a > b) - (a < b);
 }
 
+/* The comparison part by part makes "a.*" more specific than "*.a", which have equally many literal
+ * characters. */
 int sgm__pattern_compare(const char *a, const char *b)
 {
     int result = order(count_parts(a), count_parts(b));

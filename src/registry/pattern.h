@@ -1,4 +1,4 @@
-/* Patterns for identifiers in dot notation, such as "*.weights" and "layers.2-*.bias*". Internal.
+/* Declares patterns for identifiers in dot notation, such as "*.weights" and "layers.2-*.bias*". Internal.
  *
  * Used for entries of registries (identifier.c) and for names of parameters and states, which have dots, too:
  * frozen parameters, modifiers, rules of initialisers, rules of an operator's reducer. */

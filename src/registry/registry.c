@@ -1,4 +1,4 @@
-/* Registries: creating and freeing, tags, getting, lists of names, paths.
+/* Implements registries: creating and freeing, tags, getting, lists of names, paths.
  *
  * A registry is a core (registry_internal.h) that the program knows by one of two handles, writable and
  * read-only. References are counted over both handles; entries hold one reference to a child. When the last
@@ -110,12 +110,14 @@ sgm_status sgm__writable(sgm_registry *registry, sgm__core **core)
     return SGM_OK;
 }
 
+/* NULL: there is none. With the lock. */
 sgm__entry *sgm__core_find(const sgm__core *core, const char *name)
 {
     uintptr_t entry;
     return sgm__name_index_find(&core->index, name, &entry) ? (sgm__entry *)entry : NULL;
 }
 
+/* Registries have few tags, so they are searched. With the lock. */
 bool sgm__core_has_tag(const sgm__core *core, const char *tag)
 {
     for (size_t i = 0; i < core->tag_count; i++)
@@ -155,6 +157,7 @@ static bool put_before(char *buffer, size_t *start, const char *name)
     return true;
 }
 
+/* Built from the end of the buffer towards its beginning, then moved to the front. */
 char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__MAXIMUM_TEXT])
 {
     size_t start = SGM__MAXIMUM_TEXT - 1;
@@ -353,6 +356,7 @@ static sgm_status copy_texts(sgm_registry *registry, text_function text, char **
     return SGM_OK;
 }
 
+/* The copies belong to the caller, so the registry may change while they are used. */
 sgm_status sgm_registry_names(sgm_registry *registry, char ***names, size_t *count)
 {
     return copy_texts(registry, entry_name, names, count);
@@ -400,6 +404,7 @@ void sgm__registry_clear(sgm_registry *registry)
     sgm_names_free(names, count);
 }
 
+/* The child itself stays in its place, empty. */
 void sgm__registry_clear_child(sgm_registry *registry, const char *name)
 {
     sgm_content content = {0};

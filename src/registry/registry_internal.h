@@ -1,5 +1,5 @@
-/* What the files of the registry share: the structs of trees, registries, entries, identifiers and changes.
- * Internal.
+/* Declares what the files of the registry share: the structs of trees, registries, entries, identifiers and
+ * changes. Internal.
  *
  * Every registry belongs to a tree, which has the lock for all registries in it. Putting a child moves the
  * child and all below it to the parent's tree; parts that are taken out go on sharing the lock with the tree
@@ -101,7 +101,7 @@ bool sgm__core_has_tag(const sgm__core *core, const char *tag);
 /* Makes room for so many more entries, so that sgm__core_add cannot fail. */
 sgm_status sgm__core_reserve(sgm__core *core, size_t more);
 /* Retains the entry. The caller has reserved room, and the name is new. */
-void sgm__core_add(sgm__core *core, sgm__entry *entry); /* retains it; reserved before */
+void sgm__core_add(sgm__core *core, sgm__entry *entry);
 /* The core of a writable registry; fails for NULL and for views. */
 sgm_status sgm__writable(sgm_registry *registry, sgm__core **core);
 /* Writes "a.b.name" from the root down, cut off at the front with "..." when it is too long; `name` may be
@@ -132,7 +132,7 @@ void sgm__registry_clear_child(sgm_registry *registry, const char *name);
 
 /* --- contents (content.c) --- */
 /* Fails for unknown kinds and for texts, tensors and registries that are NULL. */
-sgm_status sgm__content_check(const sgm_content *content); /* a kind there is, and no NULL */
+sgm_status sgm__content_check(const sgm_content *content);
 /* Copies a text, retains a tensor or registry; `read_only`: as a read-only view. The copy is cleared with
  * sgm_content_clear. */
 sgm_status sgm__content_copy(const sgm_content *content, bool read_only, sgm_content *copy);

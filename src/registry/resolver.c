@@ -31,6 +31,7 @@ typedef struct walking {
     size_t stuck_level;
 } walking;
 
+/* Forgets all matches; the pointers in them are not retained, so only texts and lists are freed. */
 static void clear_found(walking *walk)
 {
     for (size_t i = 0; i < walk->count; i++)
@@ -59,6 +60,7 @@ static bool go_to(walking *walk, const char *name)
     return !walk->way.failed;
 }
 
+/* Cuts the way back to the length that it had at this level. */
 static void go_back(walking *walk, size_t length)
 {
     walk->way.length = length;
@@ -293,6 +295,7 @@ sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *
     return status;
 }
 
+/* Stops at the first match, and takes its content out of the list. */
 sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content)
 {
     sgm_resolver resolver;
@@ -412,6 +415,7 @@ static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *c
     return status;
 }
 
+/* The resolver is used for its identifier and its walk; nothing is remembered. */
 sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
                            const sgm_resolve_set_options *given, size_t *count)
 {

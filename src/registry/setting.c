@@ -1,4 +1,5 @@
-/* Settings: rows whose values are members of structs of options, such as sgm_optimiser_options.
+/* Reads and writes settings: rows whose values are members of structs of options, such as
+ * sgm_optimiser_options.
  *
  * One table of rows for each struct (src/optim/option_tables.c and others) has bounds, defaults and choices;
  * the command, configurations, monitors and the checks of constructors read and write the members by it, by
@@ -17,6 +18,7 @@ const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, c
     return NULL;
 }
 
+/* A member of the size of int is an int, any other an int64_t. */
 static int64_t read_integer(const void *member, size_t size)
 {
     int64_t wide;
@@ -44,6 +46,7 @@ static bool is_choice(const sgm_setting *setting)
     return setting->option.choices != NULL && setting->size == sizeof(int);
 }
 
+/* The number that stands for a choice: its index, or the table's own numbers (an enum with gaps). */
 static int64_t number_of(const sgm_setting *setting, int64_t index)
 {
     return setting->numbers != NULL ? setting->numbers[index] : index;
@@ -70,6 +73,7 @@ static int64_t choice_number(const sgm_setting *setting, const char *text)
     return number_of(setting, index);
 }
 
+/* The content is a copy that belongs to the caller; a NULL text reads as "". */
 sgm_status sgm_setting_get(const sgm_setting *setting, const void *options, sgm_content *content)
 {
     const char *member = (const char *)options + setting->offset;

@@ -1,4 +1,4 @@
-/* Locks of trees: which lock a registry has, and how registries change trees.
+/* Implements the locks of trees: finds out which lock a registry has, and moves registries from tree to tree.
  *
  * A core points to its tree, and a put moves it to another one, so "the lock of this registry" can change
  * while a thread waits for it. sgm__tree_lock therefore retains the tree, locks it, and looks whether it is
@@ -45,7 +45,8 @@ sgm__tree *sgm__tree_lock(sgm__core *core)
     for (;;) {
         sgm__tree *tree = retain_tree_of(core);
         pthread_mutex_lock(&tree->mutex);
-        /* It may have moved meanwhile; from here on it cannot. */
+        /* The core may have been moved to another tree while this thread waited; it cannot be from here on.
+         */
         if (atomic_load(&core->tree) == tree)
             return tree;
         sgm__tree_unlock(tree);
@@ -88,12 +89,13 @@ void sgm__tree_changed(sgm__tree *tree)
     tree->generation = atomic_fetch_add(&newest_generation, 1) + 1;
 }
 
-/* Moves the core and, recursively, its children. References go from the old tree to the new one. */
+/* Moves the core and, recursively, its children. References go from the old tree to the new one. The old
+ * tree's last reference goes here only if no thread has locked that tree: the tree of a new copy (copy.c). */
 static void move(sgm__tree *tree, sgm__core *core)
 {
     sgm__tree *old = atomic_exchange(&core->tree, tree);
     atomic_fetch_add(&tree->references, 1);
-    sgm__tree_release(old); /* never the last: the caller has locked and so retained it */
+    sgm__tree_release(old);
     for (size_t i = 0; i < core->entry_count; i++) {
         sgm__core *child = sgm__entry_child(core->entries[i]);
         if (child != NULL)

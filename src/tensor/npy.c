@@ -15,6 +15,7 @@ typedef struct npy_header {
     sgm__npy_header found;
 } npy_header;
 
+/* Names the character (from 1) at which something else was expected. */
 static sgm_status fail_header(const npy_header *header, const char *expected)
 {
     return sgm_fail(
@@ -58,6 +59,7 @@ static sgm_status parse_string(npy_header *header, char *out, size_t size)
     return SGM_OK;
 }
 
+/* Digits only: no sign, and no overflow beyond int64. */
 static sgm_status parse_dimension(npy_header *header, int64_t *dimension)
 {
     const char *start = header->at;
@@ -106,6 +108,7 @@ static sgm_status parse_descr(npy_header *header)
     return parse_string(header, header->found.descr, sizeof header->found.descr);
 }
 
+/* One of the three keys with its value; a key that comes twice is refused like an unknown one. */
 static sgm_status parse_entry(npy_header *header)
 {
     char key[32];
@@ -131,6 +134,7 @@ static sgm_status parse_entry(npy_header *header)
     return fail_header(header, "one of the keys descr, fortran_order and shape, each once,");
 }
 
+/* A comma behind the last entry is allowed, as Python writes one. */
 static sgm_status parse_header(npy_header *header)
 {
     if (!accept(header, "{"))

@@ -1,4 +1,5 @@
-/* Element types and shapes: sizes, names, checks, strides, NumPy's broadcasting rule, and shapes as text.
+/* Implements element types and shapes: sizes, names, checks, strides, NumPy's broadcasting rule, and shapes
+ * as text.
  *
  * A shape that has passed sgm__shape_check has 0 to 8 dimensions, none negative, and few enough elements that
  * every product of its dimensions, and the number of its bytes, fits into 63 bits; code behind the check
@@ -22,6 +23,7 @@ static const dtype_facts dtypes[] = {
 #undef DTYPE_FACTS
 };
 
+/* Types come from programs and files as numbers, so any int is possible. */
 static bool is_valid(sgm_dtype dtype)
 {
     return (int)dtype >= 0 && dtype < SGM_DTYPE_COUNT;
@@ -85,6 +87,7 @@ sgm_shape sgm_shape_scalar(void)
     return (sgm_shape){0};
 }
 
+/* Dimensions beyond the rank are not compared. */
 bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b)
 {
     if (a->rank != b->rank)
@@ -116,6 +119,7 @@ int64_t sgm_shape_elements(const sgm_shape *shape)
     return empty ? 0 : product;
 }
 
+/* The failures of sgm_shape_elements, with messages that say which. */
 sgm_status sgm__shape_check(const sgm_shape *shape)
 {
     char text[SHAPE_TEXT];

@@ -1,5 +1,5 @@
-/* Tensors in host memory: a reference-counted buffer, and views of it with a shape, strides and a first
- * element.
+/* Implements tensors in host memory: reference-counted buffers, and views of them with a shape, strides and a
+ * first element.
  *
  * Implements sigma/tensor.h. Two counts keep memory alive: each sgm_tensor counts its own references, and
  * each buffer counts the tensors that look into it; so a view outlives the tensor that it was taken from.
@@ -69,6 +69,7 @@ static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const in
     return tensor;
 }
 
+/* Room for `bytes` of elements behind the header; 0 for wrapped memory. */
 static buffer *buffer_make(size_t bytes)
 {
     size_t size;
@@ -117,6 +118,7 @@ sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape)
     return tensor;
 }
 
+/* `values` may be NULL only if there are no elements. */
 sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void *values)
 {
     size_t bytes;
@@ -133,6 +135,7 @@ sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void 
     return tensor;
 }
 
+/* Wrapped memory must be aligned to the size of an element, since kernels read it directly. */
 static sgm_status check_wrapped(sgm_dtype dtype, const sgm_shape *shape, const void *values)
 {
     size_t bytes;
@@ -170,6 +173,7 @@ sgm_tensor *sgm_tensor_retain(sgm_tensor *tensor)
     return tensor;
 }
 
+/* The tensor's reference to its buffer goes with its last own reference. */
 void sgm_tensor_free(sgm_tensor *tensor)
 {
     if (!tensor || atomic_fetch_sub_explicit(&tensor->references, 1, memory_order_acq_rel) != 1)
@@ -289,6 +293,7 @@ sgm_tensor *sgm_tensor_slice(sgm_tensor *tensor, int32_t axis, int64_t start, in
     return view_make(tensor, &shape, strides, data);
 }
 
+/* Axis i of the view is axis axes[i] of the tensor: only dims and strides are reordered. */
 sgm_tensor *sgm_tensor_permute(sgm_tensor *tensor, const int32_t *axes)
 {
     if (check_tensor(tensor) != SGM_OK)
@@ -410,6 +415,8 @@ static bool restride(const sgm_tensor *tensor, const sgm_shape *shape, int64_t s
     return true; /* new dimensions that remain are 1: any stride does */
 }
 
+/* Tries without a copy first. A copy is contiguous, and any shape of as many elements is a view of that; the
+ * view keeps the copy's buffer alive. */
 sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape)
 {
     sgm_shape resolved;
@@ -430,6 +437,7 @@ sgm_tensor *sgm_tensor_reshape(sgm_tensor *tensor, const sgm_shape *shape)
 
 /* --- copies --- */
 
+/* The result is contiguous and has a buffer of its own, also if nothing is converted. */
 sgm_tensor *sgm_tensor_cast(const sgm_tensor *tensor, sgm_dtype dtype)
 {
     size_t bytes;
@@ -566,6 +574,7 @@ double sgm_tensor_get(const sgm_tensor *tensor, const int64_t *indices)
     return element ? sgm__element_load(tensor->dtype, element) : (double)NAN;
 }
 
+/* Reports a wrong index in the thread's error only, as it returns nothing. */
 void sgm_tensor_set(sgm_tensor *tensor, const int64_t *indices, double value)
 {
     char *element = find_element(tensor, indices);
@@ -588,6 +597,7 @@ static sgm_status check_doubles(const sgm_tensor *tensor, const double *values, 
     return SGM_OK;
 }
 
+/* Elements in row-major order of the view's shape, whatever its strides. */
 sgm_status sgm_tensor_read(const sgm_tensor *tensor, double *out, size_t count)
 {
     int64_t strides[SGM_MAX_RANK];

@@ -127,11 +127,13 @@ static uint8_t uint8_from_int64(int64_t value)
 /* --- rows: `count` elements, `step` bytes apart, to and from a wide type: double for floats, int64 for the
  * others where they must stay exact --- */
 
+/* bool counts as an integer here. */
 static bool is_integer(sgm_dtype dtype)
 {
     return !sgm_dtype_is_float(dtype);
 }
 
+/* The loop of one case: reads `count` elements and ends the case. `expression` converts the element x. */
 #define LOAD(type, expression)                                                                               \
     for (size_t i = 0; i < count; i++, source += step) {                                                     \
         type x;                                                                                              \
@@ -140,6 +142,7 @@ static bool is_integer(sgm_dtype dtype)
     }                                                                                                        \
     break
 
+/* The loop of one case: `expression` converts wide[i] to the type of the elements. */
 #define STORE(type, expression)                                                                              \
     for (size_t i = 0; i < count; i++, target += step) {                                                     \
         type y = (expression);                                                                               \
@@ -182,6 +185,7 @@ static void load_integers(int64_t *wide, size_t count, sgm_dtype dtype, const ch
     }
 }
 
+/* Floats to integers truncate and saturate; to bfloat16 they round once. */
 static void store_doubles(const double *wide, size_t count, sgm_dtype dtype, char *target, ptrdiff_t step)
 {
     switch ((int)dtype) {
@@ -202,6 +206,7 @@ static void store_doubles(const double *wide, size_t count, sgm_dtype dtype, cha
     }
 }
 
+/* Integers to narrower integers saturate; to floats they round to nearest. */
 static void store_integers(const int64_t *wide, size_t count, sgm_dtype dtype, char *target, ptrdiff_t step)
 {
     switch ((int)dtype) {

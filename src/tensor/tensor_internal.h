@@ -1,5 +1,5 @@
-/* Elements, shapes and strided copies, on which the public tensors (sigma/tensor.h) and files of tensors
- * stand. Internal. */
+/* Declares elements, shapes and strided copies, on which the public tensors (sigma/tensor.h) and files of
+ * tensors stand. Internal. */
 #ifndef SGM_TENSOR_TENSOR_INTERNAL_H
 #define SGM_TENSOR_TENSOR_INTERNAL_H
 

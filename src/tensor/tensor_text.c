@@ -1,4 +1,4 @@
-/* Writes tensors as text in the manner of NumPy's repr, shortened in the middle of long axes.
+/* Writes tensors as text in the manner of NumPy's print, shortened in the middle of long axes.
  *
  * sgm_tensor_text first measures and then prints, both with the same recursion over the axes and over the
  * same elements, since all columns have one width and all floats one number of digits: a pass for the range
@@ -60,7 +60,7 @@ static int write_shortest(printer *p, double value)
         if (reads_back(p, value))
             return digits;
     }
-    /* What was cut off may have left zeros at the end: 0.30000000000000004 is written as 0.3. */
+    /* Rounding to MAXIMUM_DIGITS may leave zeros at the end: 0.30000000000000004 is written as 0.3. */
     for (digits = MAXIMUM_DIGITS; !p->scientific && !p->element.failed && digits > 0; digits--) {
         if (p->element.data[p->element.length - 1] != '0')
             break;
@@ -104,6 +104,7 @@ static size_t write_element(printer *p, const char *data)
 
 /* --- measuring: passes over the elements that will be shown --- */
 
+/* 0 does not count for the choice of the notation. */
 static void measure_range(printer *p, const char *data)
 {
     double magnitude = fabs(sgm__element_load(sgm_tensor_dtype(p->tensor), data));
@@ -128,7 +129,7 @@ static void measure_width(printer *p, const char *data)
     size_t left = write_element(p, data);
     if (left > p->left)
         p->left = left;
-    /* Numbers line up at the point; what has none ends where they end. */
+    /* Numbers line up at the point; numbers without one (nan, inf, integers) end where the others end. */
     size_t width = left > 0 ? p->left + p->element.length - left : p->element.length;
     if (width > p->width)
         p->width = width;
@@ -199,6 +200,8 @@ static void print_separator(printer *p, int32_t axis, size_t width)
         sgm__text_append_bytes(&p->text, " ", 1);
 }
 
+/* The recursion over the axes: brackets around each axis, items between separators. Ends early once memory
+ * has run out. */
 static void print_axis(printer *p, int32_t axis, const char *data)
 {
     const sgm_shape *shape = sgm_tensor_shape(p->tensor);
@@ -223,6 +226,7 @@ static void print_axis(printer *p, int32_t axis, const char *data)
     sgm__text_append_bytes(&p->text, "]", 1);
 }
 
+/* A failure in either text is kept until the end, and gives NULL. */
 char *sgm_tensor_text(const sgm_tensor *tensor, int64_t max_elements)
 {
     if (!tensor) {

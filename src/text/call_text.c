@@ -96,6 +96,7 @@ static sgm_status parse_arguments(const char *text, char *rest, const sgm__call_
     return SGM_OK;
 }
 
+/* The first word is skipped: the caller has read it with sgm__call_name. */
 sgm_status sgm__call_parse(const char *text, const sgm__call_field *fields, size_t count, size_t positional)
 {
     const char *start = skip_space(text);

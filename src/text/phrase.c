@@ -12,6 +12,7 @@
 
 /* --- tokens --- */
 
+/* ASCII only, whatever the locale: identifiers have no other letters. */
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
@@ -106,6 +107,7 @@ static size_t string_length(const char *text)
     return length + 1;
 }
 
+/* Two characters before one: "<=" is not "<" and "=". */
 static size_t sign_length(const char *text)
 {
     if (*text == '(' || *text == ')' || *text == ',')
@@ -115,7 +117,8 @@ static size_t sign_length(const char *text)
     return *text == '<' || *text == '>' || *text == '=';
 }
 
-/* Length of what is no token: one whole character, or a string without an end up to the end of the text. */
+/* Length of a piece of text that begins no token: one whole character, or a string without an end up to the
+ * end of the text. */
 static size_t strange_length(const char *text)
 {
     size_t length = 1;
@@ -167,6 +170,7 @@ void sgm__phrase_next(sgm__phrase *phrase)
     read_token(phrase);
 }
 
+/* Strings never count as keywords: "stop" in quotes is a text. */
 bool sgm__phrase_is(const sgm__phrase *phrase, const char *token)
 {
     return (phrase->kind == SGM__PHRASE_WORD || phrase->kind == SGM__PHRASE_SIGN) &&
@@ -223,6 +227,8 @@ static void describe(const sgm__phrase *phrase, char *buffer, size_t size)
                  phrase->text + phrase->at);
 }
 
+/* A string without an end has a message of its own, at its beginning. Only words get a suggestion, and only
+ * if it differs from the word itself (a keyword in the wrong place). */
 sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, const char *const *keywords,
                                 size_t count)
 {
@@ -243,6 +249,7 @@ sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, con
 
 /* --- values --- */
 
+/* Infinite values are refused: an overflow would be silent otherwise. */
 sgm_status sgm__phrase_number(sgm__phrase *phrase, double *value)
 {
     if (phrase->kind != SGM__PHRASE_NUMBER)
@@ -324,6 +331,7 @@ static bool is_well_formed(const char *text, size_t length)
     return good;
 }
 
+/* The result is freed with sgm__free. */
 sgm_status sgm__phrase_identifier(sgm__phrase *phrase, char **identifier)
 {
     if (phrase->kind != SGM__PHRASE_WORD || is_reserved(phrase))
@@ -339,6 +347,7 @@ sgm_status sgm__phrase_identifier(sgm__phrase *phrase, char **identifier)
     return SGM_OK;
 }
 
+/* For identifiers that come from a program instead of a sentence: the whole text must be one token. */
 bool sgm__is_identifier(const char *text)
 {
     sgm__phrase phrase = {.text = text};
@@ -357,6 +366,7 @@ void sgm__append_number(sgm__text *text, double value)
     sgm__text_append(text, "%s", sgm__number_text(value, number, sizeof number));
 }
 
+/* Writes the two escapes that sgm__phrase_string resolves. */
 void sgm__append_string(sgm__text *text, const char *string)
 {
     sgm__text_append_bytes(text, "\"", 1);

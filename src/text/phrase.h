@@ -33,9 +33,10 @@ typedef struct sgm__phrase {
 
 sgm_status sgm__phrase_begin(sgm__phrase *phrase, const char *text); /* at the first token */
 void sgm__phrase_next(sgm__phrase *phrase);
-bool sgm__phrase_is(const sgm__phrase *phrase, const char *token); /* never true for a string */
-bool sgm__phrase_take(sgm__phrase *phrase,
-                      const char *token); /* as phrase_is; if true, goes on to the next token */
+/* Whether the current token is this keyword or sign; never true for a string. */
+bool sgm__phrase_is(const sgm__phrase *phrase, const char *token);
+/* The same; if true, goes on to the next token. */
+bool sgm__phrase_take(sgm__phrase *phrase, const char *token);
 /* Fails with "column 7: expected `what`, found 'stalss'; did you mean 'stalls'?", at the current token. The
  * suggestion is one of `keywords`; NULL and 0: none. */
 sgm_status sgm__phrase_expected(const sgm__phrase *phrase, const char *what, const char *const *keywords,
