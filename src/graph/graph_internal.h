@@ -96,9 +96,8 @@ extern const sgm_op sgm__op_broadcast, sgm__op_reshape, sgm__op_permute, sgm__op
 /* Appends an instruction as it is, without broadcasting, checks or inference. On failure returns a value that
  * is nothing, and the graph keeps the error. */
 sgm_value sgm__graph_append(sgm_graph *graph, const sgm__instruction *instruction, const sgm_value *inputs);
-int32_t sgm__graph_name(
-    sgm_graph *graph,
-    const char *text); /* the name's offset in graph->names, the same for equal texts; -1 on failure */
+/* Interns a name: its offset in graph->names, the same for equal texts; -1 on failure. */
+int32_t sgm__graph_name(sgm_graph *graph, const char *text);
 const char *sgm__graph_string(const sgm_graph *graph, int32_t name);
 /* The input or state (`op` says which) that was recorded under a name; NULL: none. */
 const sgm__instruction *sgm__graph_source(const sgm_graph *graph, const sgm_op *op, int32_t name);

@@ -264,7 +264,8 @@ static void join_products(summing *s, sgm_value *sum)
 
 /* --- all sums --- */
 
-/* Concatenations first, then the product, then all other terms in their order. */
+/* Concatenations first, then the product, then all other terms; matrix products that were not worth joining
+ * come last. */
 static sgm_value join(summing *s, int32_t root)
 {
     sgm_value sum = {-1};

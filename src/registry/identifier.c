@@ -154,7 +154,7 @@ bool sgm__identifier_matches(const sgm__identifier *identifier, size_t level, co
     return true;
 }
 
-/* The same name always gives the same part, but two names may give one. */
+/* The same name always gives the same part; two different names may give the same one. */
 char *sgm__identifier_part(const char *name)
 {
     char *part = sgm__strdup(name);

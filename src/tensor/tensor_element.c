@@ -4,7 +4,8 @@
  * is a float. So a type needs one load and one store for each wide type, instead of a loop for each pair of
  * types, and each value is rounded once. sgm__copy_strided walks through both tensors row by row; a row goes
  * through a buffer of CHUNK wide values, which stays in the first-level cache. Addresses need no alignment:
- * every access is a memcpy. Callers: tensor.c, src/persistence, the sessions of src/handlers. */
+ * every access is a memcpy. Callers: tensor.c, the sessions, the planner and several handlers (src/handlers),
+ * and loops of operations (src/ops/array.c). */
 #include "tensor/tensor_internal.h"
 
 #include <math.h>

@@ -37,7 +37,7 @@ sgm_status sgm__call_name(const char *text, char *name, size_t size)
     return SGM_OK;
 }
 
-/* Suggests from the first 16 fields; no call has more. */
+/* Suggests from the first 16 fields; the callers have at least one and no more than 16. */
 static sgm_status unknown_argument(const char *text, const char *argument, const sgm__call_field *fields,
                                    size_t count)
 {
