@@ -82,7 +82,7 @@ SGM_API void sgm_output(sgm_graph *graph, const char *name, sgm_value value);
 SGM_API void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value);
 
 /* --- autodiff --- */
-/* Examples d`cost`/d`with_respect_to[i]` for `count` values into `gradients`; cost is one number of a float
+/* Records d`cost`/d`with_respect_to[i]` for `count` values into `gradients`; cost is one number of a float
  * type. What cost does not depend on gets zeros. Gradients are values like any other: they have gradients
  * too. */
 SGM_API sgm_status sgm_gradients(sgm_graph *graph, sgm_value cost, const sgm_value *with_respect_to,

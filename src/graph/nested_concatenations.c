@@ -168,9 +168,10 @@ static sgm_graph *rebuild_runs(searching *s)
     for (int later = 1; later >= 0; later--) {
         if (!sgm__rebuild_begin(s->work, s->graph))
             return NULL;
+        memset(s->late, false, s->graph->count * sizeof *s->late);
         find_all(s, later == 1);
         rebuild_all(s);
-        if (!is_stuck(s))
+        if (s->work->graph->status != SGM_OK || !is_stuck(s) || later == 0)
             break;
         sgm_graph_free(s->work->graph);
         sgm__rebuild_end(s->work);

@@ -96,7 +96,7 @@ sgm_value sgm_constant(sgm_graph *graph, const sgm_tensor *tensor)
 
 /* Records a number of rank 0. A live number has an integer attribute besides, and so never equals another
  * one. */
-static sgm_value example_number(sgm_graph *graph, double number, sgm_dtype dtype, bool live)
+static sgm_value record_number(sgm_graph *graph, double number, sgm_dtype dtype, bool live)
 {
     if (graph == NULL || graph->status != SGM_OK)
         return (sgm_value){-1};
@@ -109,12 +109,12 @@ static sgm_value example_number(sgm_graph *graph, double number, sgm_dtype dtype
 
 sgm_value sgm_number(sgm_graph *graph, double number)
 {
-    return example_number(graph, number, SGM_FLOAT32, false);
+    return record_number(graph, number, SGM_FLOAT32, false);
 }
 
 sgm_value sgm_live_number(sgm_graph *graph, double number)
 {
-    return example_number(graph, number, SGM_FLOAT32, true);
+    return record_number(graph, number, SGM_FLOAT32, true);
 }
 
 bool sgm__number_is_live(const sgm__instruction *instruction)
@@ -128,5 +128,5 @@ sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
     if (graph == NULL || graph->status != SGM_OK || !sgm_value_is(like))
         return (sgm_value){-1};
     sgm_type type = sgm_value_type(graph, like);
-    return sgm_broadcast(graph, example_number(graph, number, type.dtype, false), &type.shape);
+    return sgm_broadcast(graph, record_number(graph, number, type.dtype, false), &type.shape);
 }

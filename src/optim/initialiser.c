@@ -68,19 +68,20 @@ typedef struct initialiser_type {
     const char *name;
     double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
     sgm_initialiser_options defaults;
+    size_t first, count; /* of the numbers that its text has: see sgm_initialiser_parse */
 } initialiser_type;
 
 static const initialiser_type types[] = {
-    {"gaussian", draw_gaussian, {.standard_deviation = 0.05}},
-    {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}},
-    {"truncated", draw_truncated, {.standard_deviation = 1}},
-    {"constant", draw_constant, {0}},
-    {"glorot", draw_glorot, {.gain = 1}},
-    {"xavier", draw_glorot, {.gain = 1}},
-    {"glorot_normal", draw_glorot_normal, {.gain = 1}},
-    {"he", draw_he, {.gain = 1}},
-    {"orthogonal", NULL, {.gain = 1}},
-    {"custom", draw_custom, {0}},
+    {"gaussian", draw_gaussian, {.standard_deviation = 0.05}, 0, 2},
+    {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}, 2, 2},
+    {"truncated", draw_truncated, {.standard_deviation = 1}, 0, 2},
+    {"constant", draw_constant, {0}, 4, 1},
+    {"glorot", draw_glorot, {.gain = 1}, 5, 1},
+    {"xavier", draw_glorot, {.gain = 1}, 5, 1},
+    {"glorot_normal", draw_glorot_normal, {.gain = 1}, 5, 1},
+    {"he", draw_he, {.gain = 1}, 5, 1},
+    {"orthogonal", NULL, {.gain = 1}, 5, 1},
+    {"custom", draw_custom, {0}, 0, 0},
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -171,20 +172,14 @@ sgm_initialiser *sgm_initialiser_parse(const char *text)
         {"gain", &options.gain},
     };
     char name[64];
-    size_t positional = SIZE_MAX;
     if (text == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a text, such as \"he\"; got NULL");
         return NULL;
     }
     if (sgm__call_name(text, name, sizeof name) != SGM_OK)
         return NULL;
-    if (strcmp(name, "constant") == 0)
-        positional = 4;
-    else if (strcmp(name, "gaussian") == 0 || strcmp(name, "truncated") == 0)
-        positional = 0;
-    else if (strcmp(name, "uniform") == 0)
-        positional = 2;
-    if (sgm__call_parse(text, fields, sizeof fields / sizeof *fields, positional) != SGM_OK)
+    const initialiser_type *type = find_type(name);
+    if (type == NULL || sgm__call_parse(text, fields + type->first, type->count, 0) != SGM_OK)
         return NULL;
     return sgm_initialiser_create(name, &options);
 }

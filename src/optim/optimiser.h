@@ -63,7 +63,7 @@ bool sgm__optimiser_looks_across(const sgm_optimiser *optimiser);
 /* Moving averages of the parameters, as they are now. */
 sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_graph *graph,
                                           const sgm__trained_parameter *parameters, size_t count);
-/* Examples gradients of the cost and what becomes of them. */
+/* Records gradients of the cost and what becomes of them. */
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
                                  const sgm__update_request *request);
 

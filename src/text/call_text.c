@@ -37,7 +37,7 @@ sgm_status sgm__call_name(const char *text, char *name, size_t size)
     return SGM_OK;
 }
 
-/* Suggests from the first 16 fields; the callers have at least one and no more than 16. */
+/* Suggests from the first 16 fields. */
 static sgm_status unknown_argument(const char *text, const char *argument, const sgm__call_field *fields,
                                    size_t count)
 {
@@ -46,6 +46,8 @@ static sgm_status unknown_argument(const char *text, const char *argument, const
     for (size_t i = 0; i < known; i++)
         names[i] = fields[i].name;
     const char *near = sgm__nearest(argument, names, known);
+    if (known == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' has an argument '%s', but takes none", text, argument);
     return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' has an unknown argument '%s'; did you mean '%s'?", text,
                     argument, near != NULL ? near : names[0]);
 }
@@ -66,7 +68,10 @@ static sgm_status parse_argument(const char *text, char *argument, const sgm__ca
             index++;
         if (index == count)
             return unknown_argument(text, key, fields, count);
-    } else if (index >= count) {
+    } else if (index == count) {
+        return sgm_fail(SGM_ERROR_ARGUMENT, "'%s' takes at most %zu number%s, and '%s' is one more", text,
+                        count, count == 1 ? "" : "s", argument);
+    } else if (index > count) {
         return sgm_fail(SGM_ERROR_ARGUMENT, "'%s': write '%s' as name=value", text, argument);
     } else {
         ++*positional;

@@ -18,7 +18,7 @@ void sgm__trainer_free(sgm_trainer *trainer);
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name);
 
-/* trainer_program.c: examples (or finds) the program for a minibatch; defines states that are new. */
+/* trainer_program.c: records (or finds) the program for a minibatch; defines states that are new. */
 sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 /* Records it without compiling it, which defines its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);

@@ -29,8 +29,8 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
     trainer->journal.changes = owner == NULL ? sgm__change_record_create() : NULL;
-    bool examples = trainer->journal.changes != NULL || owner != NULL;
-    if (trainer->registry != NULL && examples && sgm__trainer_publish(trainer) == SGM_OK)
+    bool has_record = trainer->journal.changes != NULL || owner != NULL;
+    if (trainer->registry != NULL && has_record && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
     if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
         return trainer;

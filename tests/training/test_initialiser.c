@@ -141,4 +141,9 @@ TEST(text)
     CHECK_ERROR(sgm_initialiser_parse("gaussian(meen=1)"), "did you mean 'mean'");
     CHECK_ERROR(sgm_initialiser_parse("gaussian(1"), "must end in one ')'");
     CHECK_ERROR(sgm_initialiser_parse("(1)"), "does not begin with a name");
+    CHECK_ERROR(sgm_initialiser_parse("gaussian(0, 0.1, -5)"),
+                "takes at most 2 numbers, and ' -5' is one more");
+    CHECK_ERROR(sgm_initialiser_parse("uniform(gain=2)"), "unknown argument 'gain'");
+    CHECK_ERROR(sgm_initialiser_parse("custom(gain=2)"), "has an argument 'gain', but takes none");
+    draw(sgm_initialiser_parse("he(gain=2)"), 1, "a");
 }
