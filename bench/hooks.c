@@ -108,7 +108,7 @@ static double time_ready(const char *text)
     check(sgm_trainer_run(trainer, .epochs = 2) == SGM_OK);
     if (text)
         check(sgm_trainer_hook(trainer, sgm_hook_parse(text)) == SGM_OK);
-    trainer->running_since = sgm__now();
+    trainer->progress.running_since = sgm__now();
     double best = time_events(trainer);
     for (int i = 1; i < ROUNDS; i++) {
         double now = time_events(trainer);
