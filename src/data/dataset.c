@@ -1,9 +1,19 @@
-/* Datasets: blocks by index. Blocks stay in memory up to a limit, the longest unused go first; what is not
- * there is read from the cache file or extracted again, from the start of the source if need be. */
+/* Gives the blocks of a dataset by index, from memory, from a cache file or from the source.
+ *
+ * Blocks stay in memory up to a limit of bytes; the one that was unused for longest is evicted first. A block
+ * that is not in memory is read from the cache file if there is one (dataset_cache.c), else extracted again.
+ * An extractor only goes forward, so going back to an earlier block means rewinding the source and skipping
+ * the blocks before. sgm__dataset_fetch_run is the entry, called by iterators, by prefetch.c and, for their
+ * base, by views (dataset_view.c). Creation and options are in dataset_create.c, extraction itself in
+ * read/extractor.c. Any thread may call the public functions: see dataset_internal.h for what the mutex
+ * guards, and what the busy thread owns. */
 #include "data/dataset_internal.h"
 #include "data/read/extractor.h"
 #include "data/read/source.h"
 
+/* The size of a block that was not asked for: as many examples as fit in BLOCK_BYTES, and no more than
+ * MAXIMUM_EXAMPLES, so that tables with few columns come in blocks, too. A shuffled order mixes blocks and
+ * the examples in a block: large blocks mix better, small ones let more than one fit in memory. */
 #define MAXIMUM_EXAMPLES 65536
 #define BLOCK_BYTES ((size_t)32 << 20)
 
@@ -19,7 +29,9 @@ static void learn_layout(sgm__layout *layout, const sgm_block *block)
     }
 }
 
-/* Makes all fields contiguous, and sees to it that they are those of the blocks before. */
+/* Makes all fields of a new block contiguous, and checks that names and example shapes are those of the
+ * blocks before. Everything behind the dataset relies on it: iterators copy rows with memcpy, the cache file
+ * has no headers. */
 static sgm_status settle_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
 {
     const sgm__layout *layout = &dataset->layout;
@@ -46,6 +58,10 @@ static sgm_status settle_block(sgm_dataset *dataset, sgm_block *block, int64_t i
 
 /* --- blocks in memory: a list by last use of those nobody uses, under the mutex --- */
 
+/* The list has the blocks in memory that nobody uses, newest first. A block leaves the list when it gets its
+ * first user and comes back, as the newest, when its last user releases it; so the order is that of last use.
+ * Datasets from memory (no extractor) do not use the list, which keeps their only block from being evicted.
+ */
 static void list_remove(sgm_dataset *dataset, sgm__block *block)
 {
     *(block->newer ? &block->newer->older : &dataset->newest) = block->older;
@@ -68,12 +84,15 @@ static void evict(sgm_dataset *dataset, sgm__block *block)
     sgm_block_free(&block->block);
 }
 
+/* Evicts until `bytes` more fit into the limit, or nothing is left to evict. The comparison is written as a
+ * subtraction, since dataset->bytes + bytes might overflow. */
 static void make_room(sgm_dataset *dataset, size_t bytes)
 {
     while (dataset->oldest && (bytes > dataset->limit || dataset->bytes > dataset->limit - bytes))
         evict(dataset, dataset->oldest);
 }
 
+/* Counts one more user of a block. Under the mutex. */
 static const sgm_block *use(sgm_dataset *dataset, sgm__block *block)
 {
     if (block->users++ == 0 && dataset->extractor)
@@ -81,6 +100,8 @@ static const sgm_block *use(sgm_dataset *dataset, sgm__block *block)
     return &block->block;
 }
 
+/* Takes a block into memory, at first without users. The slot must exist and have no block. Under the mutex,
+ * except while the dataset is being created. */
 static void insert(sgm_dataset *dataset, sgm_block *block, int64_t index)
 {
     sgm__block *whole = (sgm__block *)block;
@@ -94,7 +115,9 @@ static void insert(sgm_dataset *dataset, sgm_block *block, int64_t index)
 
 /* --- extraction, by the one thread that is busy --- */
 
-/* The first block's example says how many of its kind make a block. */
+/* Fixes how many examples make a block, by extracting one example as a probe where no size was asked for.
+ * Adaptive preprocessors learn first (sgm__extractor_fit): that goes over the whole source and rewinds it,
+ * which must not happen in the middle of a pass. */
 static sgm_status choose_block_size(sgm_dataset *dataset)
 {
     SGM_TRY(sgm__extractor_fit(dataset->extractor, dataset->block_size));
@@ -109,6 +132,7 @@ static sgm_status choose_block_size(sgm_dataset *dataset)
     return SGM_OK;
 }
 
+/* Bytes of a block that is not read yet, for making room before: a full block, but no more than the limit. */
 static size_t expected_bytes(const sgm_dataset *dataset)
 {
     size_t bytes = dataset->layout.example_bytes;
@@ -118,7 +142,10 @@ static size_t expected_bytes(const sgm_dataset *dataset)
                                                                    : (size_t)dataset->block_size * bytes;
 }
 
-/* A slot for block `index`, which has just been read for the first time. */
+/* Makes the slot of block `index`, which has just been read. A block that had been read before must have as
+ * many examples as then: other numbers mean that the source has changed, and orders and positions that were
+ * computed would be wrong. Blocks are read in order, so a new index is always slot_count. Under the mutex,
+ * except while the dataset is being created. */
 static sgm_status add_slot(sgm_dataset *dataset, int64_t index, int64_t examples)
 {
     if (index < (int64_t)dataset->slot_count)
@@ -140,7 +167,8 @@ static void note_end(sgm_dataset *dataset)
     pthread_mutex_unlock(&dataset->mutex);
 }
 
-/* A block that was extracted: to disk if there is a cache, and known by its slot. */
+/* Makes an extracted block known: checks it, makes its slot, and writes it to the cache file unless it is
+ * there already. The write happens outside the mutex, so that threads that need blocks in memory go on. */
 static sgm_status register_block(sgm_dataset *dataset, sgm_block *block, int64_t index)
 {
     SGM_TRY(settle_block(dataset, block, index));
@@ -160,6 +188,8 @@ static sgm_status register_block(sgm_dataset *dataset, sgm_block *block, int64_t
     return SGM_OK;
 }
 
+/* Extracts the block at dataset->position; *block is NULL at the end of the source. Called by the busy
+ * thread. */
 static sgm_status extract_next(sgm_dataset *dataset, sgm_block **block)
 {
     SGM_TRY(sgm_extractor_extract(dataset->extractor, dataset->block_size, block));
@@ -177,6 +207,8 @@ static sgm_status extract_next(sgm_dataset *dataset, sgm_block **block)
     return status;
 }
 
+/* Moves the extractor past one block without making it: the source is read, but nothing is converted to
+ * float32, preprocessed or copied. Called by the busy thread. */
 static sgm_status skip_next(sgm_dataset *dataset)
 {
     int64_t examples;
@@ -193,7 +225,10 @@ static sgm_status skip_next(sgm_dataset *dataset)
     return status;
 }
 
-/* Goes past one block on the way to another one: it is kept if that costs nobody else his place. */
+/* Moves the extractor past one block on the way to another one. The block is extracted and kept if that
+ * evicts no other block, and extracted and written if there is a cache; it is skipped if it is in memory or
+ * in the cache, or would find no room. The first block of all is always extracted, since the layout is learnt
+ * from it. */
 static sgm_status pass_next(sgm_dataset *dataset)
 {
     pthread_mutex_lock(&dataset->mutex);
@@ -218,6 +253,7 @@ static sgm_status pass_next(sgm_dataset *dataset)
     return SGM_OK;
 }
 
+/* True if the end of the source is known and block `index` lies behind it. */
 static bool has_ended_before(sgm_dataset *dataset, int64_t index)
 {
     pthread_mutex_lock(&dataset->mutex);
@@ -226,6 +262,9 @@ static bool has_ended_before(sgm_dataset *dataset, int64_t index)
     return ended;
 }
 
+/* Restarts the extractor at block 0. `position` is -1 meanwhile, so that a failure leaves it unknown. Tells
+ * the user once if the reason is that blocks were evicted: a cache folder saves reading the source over and
+ * over. */
 static sgm_status rewind_source(sgm_dataset *dataset, int64_t index)
 {
     if (dataset->position > index && index > 0 && !dataset->told_of_rereading) {
@@ -254,6 +293,7 @@ static sgm_status move_to(sgm_dataset *dataset, int64_t index)
     return SGM_OK;
 }
 
+/* Extracts block `index`; *block stays NULL past the end. */
 static sgm_status extract(sgm_dataset *dataset, int64_t index, sgm_block **block)
 {
     SGM_TRY(move_to(dataset, index));
@@ -262,6 +302,9 @@ static sgm_status extract(sgm_dataset *dataset, int64_t index, sgm_block **block
     return extract_next(dataset, block);
 }
 
+/* Reads block `index`, which is not in memory, from the cache file or from the source. Room is made before
+ * reading, so that the old blocks and the new one are not in memory at once. Called by the busy thread
+ * without the mutex; the extraction is shown to the user as a task. */
 static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
 {
     *block = NULL;
@@ -282,6 +325,7 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
 
 /* --- one thread at a time --- */
 
+/* Becomes the busy thread, after waiting for the present one. Holds the mutex before and after. */
 static void begin_work(sgm_dataset *dataset) /* holds the mutex before and after */
 {
     while (dataset->busy)
@@ -295,14 +339,17 @@ static void end_work(sgm_dataset *dataset)
     pthread_cond_broadcast(&dataset->idle);
 }
 
-/* After a failure nobody knows where the extractor stands. */
+/* After a failure the extractor's position is unknown, so the next use rewinds it. Names the dataset in the
+ * message. */
 static sgm_status fail_work(sgm_dataset *dataset)
 {
     dataset->position = -1;
     return sgm__fail_within("dataset \"%s\"", dataset->name);
 }
 
-/* Waits until the block is in memory, or known not to exist, or this thread has to read it (then true). */
+/* Waits until block `index` is in memory or known not to exist (false), or until this thread has become the
+ * busy one and has to read it (true). Asks again after each wait, since the busy thread may have read this
+ * very block. Under the mutex. */
 static bool must_read(sgm_dataset *dataset, int64_t index)
 {
     for (;;) {
@@ -317,6 +364,9 @@ static bool must_read(sgm_dataset *dataset, int64_t index)
     }
 }
 
+/* sgm__dataset_fetch_run for a dataset with blocks of its own. The user is counted under the same lock under
+ * which the block was inserted, so that no other thread can evict it in between. A failure of another
+ * thread's reading is not seen here: this thread then tries by itself. */
 static sgm_status own_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run)
 {
     sgm_status status = SGM_OK;
@@ -350,6 +400,10 @@ sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run 
                                         : sgm__view_fetch_run(dataset, index, run);
 }
 
+/* The last user's release makes the block evictable, or frees it if the dataset's state has changed meanwhile
+ * (stale). Blocks in use may have exceeded the limit, so the excess is evicted here, except for the block
+ * that was released just now: it is the one most likely to be fetched next, and may alone be larger than the
+ * limit. */
 void sgm__run_release(sgm__run *run)
 {
     if (!run->block)
@@ -369,7 +423,8 @@ void sgm__run_release(sgm__run *run)
     *run = (sgm__run){0};
 }
 
-/* Reads on until the block has been seen; its examples are then known even if it is not kept. */
+/* Reads on until block `index` has a slot, or the end is known; its number of examples is then known even if
+ * the block is not kept. Looks again after begin_work, since the thread before may have read as far. */
 static sgm_status see_block(sgm_dataset *dataset, int64_t index)
 {
     sgm_status status = SGM_OK;
@@ -440,6 +495,8 @@ sgm_status sgm_dataset_examples(sgm_dataset *dataset, int64_t *examples)
 
 /* --- from memory --- */
 
+/* A block with the tensors cast to float32, which copies them; NULL on failure. The first tensor's first
+ * dimension is the number of examples; sgm_block_add refuses a tensor with another one. */
 static sgm_block *copy_fields(const char *const *fields, sgm_tensor *const *tensors, size_t count)
 {
     sgm_block *block = NULL;
@@ -463,6 +520,7 @@ static sgm_block *copy_fields(const char *const *fields, sgm_tensor *const *tens
     return NULL;
 }
 
+/* No lock is needed before the dataset is returned, since no other thread knows it. */
 sgm_dataset *sgm_dataset_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
                               size_t count)
 {
@@ -505,6 +563,8 @@ sgm_status sgm_dataset_field_shape(sgm_dataset *dataset, const char *field, sgm_
     return values ? SGM_OK : sgm__fail_within("dataset \"%s\"", dataset->name);
 }
 
+/* The state of adaptive preprocessors, which learn here if nothing was read yet. Called by the busy thread.
+ */
 static sgm_status own_state(sgm_dataset *dataset, double *numbers, size_t *count)
 {
     if (!dataset->extractor) {
@@ -533,7 +593,10 @@ sgm_status sgm_dataset_get_state(sgm_dataset *dataset, double *numbers, size_t *
     return status;
 }
 
-/* Blocks that were extracted with another state are no longer the dataset's. */
+/* Forgets all blocks, since they were extracted with another state of the preprocessors. Blocks in use go
+ * when their last user releases them; their bytes count no more. Slots keep their numbers of examples, which
+ * the state does not change. The cache file is written from its beginning again. Under the mutex, by the busy
+ * thread. */
 static void drop_blocks(sgm_dataset *dataset)
 {
     while (dataset->oldest)
@@ -550,6 +613,8 @@ static void drop_blocks(sgm_dataset *dataset)
     dataset->disk_end = 0;
 }
 
+/* Holds the mutex while the numbers are set, so no thread fetches a block of the old state in between. A
+ * view's state is its base's. */
 sgm_status sgm_dataset_set_state(sgm_dataset *dataset, const double *numbers, size_t count)
 {
     if (!dataset || (count > 0 && !numbers))

@@ -1,4 +1,12 @@
-/* Datasets and iterators from the inside: what the files of this folder share. */
+/* The internal interface of datasets, iterators and prefetching, for the files of src/data and for the
+ * trainer.
+ *
+ * A dataset is a list of blocks, each with some thousand examples of named float32 fields; an iterator walks
+ * over a dataset and makes minibatches. The public part is <sigma/data.h>. The insides are in
+ * dataset_internal.h (datasets) and iterator.h (iterators); blocks themselves are in block/block.h, and the
+ * parts that read them from files in read/. A run (sgm__run) is a reference to consecutive examples of a
+ * block that a dataset keeps; a view of a dataset hands out runs of its base's blocks, so that nothing is
+ * copied. */
 #ifndef SGM_DATA_DATASET_H
 #define SGM_DATA_DATASET_H
 
@@ -8,51 +16,77 @@
 
 /* --- datasets (dataset.c, dataset_view.c) --- */
 
-/* The examples of block `index`, wherever they lie; give them back with sgm__run_release. Allocates nothing
- * when the block is in memory. */
+/* Gives the examples of block `index` in *run, without a copy; run->block is NULL past the last block. The
+ * block stays in memory until sgm__run_release, so a caller must release each run. Reads the source where the
+ * block is in neither memory nor the cache file, which may take long; allocates nothing when the block is in
+ * memory. Any thread may call it. */
 sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run);
 void sgm__run_release(sgm__run *run);
-/* A run as a block of its own: the block itself if the run is all of it. Takes the run, also on failure. */
+/* Makes a block of its own from a run: the run's block itself if the run covers all of it, else a new block
+ * whose fields are slices of that one's. Give it back with sgm_dataset_release. Takes over the run, also on
+ * failure (then NULL). */
 const sgm_block *sgm__run_block(sgm__run *run);
-/* Number of examples of block `index`, 0 past the last one. Reads the source if it must. */
+/* Sets *examples to the number of examples of block `index`, 0 past the last block. Reads the source up to
+ * this block the first time; afterwards the number is remembered, whether or not the block is. */
 sgm_status sgm__dataset_block_examples(sgm_dataset *dataset, int64_t index, int64_t *examples);
-/* The place of example `row` of block `index` among all of the dataset's, or of what it is a view of. */
+/* Sets *number to the position of example `row` of block `index` among all examples, from 0. For a view this
+ * is the position in the dataset at the bottom, below all views, since that is where the user finds the
+ * example. For error messages. */
 sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row, int64_t *number);
-/* True when it is known, without reading, that there are no more than `count` blocks. */
+/* True when it is known without reading that the dataset has no more than `count` blocks. False may also mean
+ * "not known". */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
 /* --- iterators (iterator.c) --- */
 
-/* The next minibatch is copied from a block that is at hand: nothing is waited for. */
+/* True when the next minibatch can be made without waiting for a block or for augmentation. The trainer
+ * (src/train/trainer_step.c) then leaves out measuring how long it waited, since reading a clock costs more
+ * than a small minibatch. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator);
-/* How many of sgm_iterator_settings it has, the first ones. */
+/* How many of the settings in sgm_iterator_settings this iterator has: the first so many of that list. 0 for
+ * iterators that give whole blocks. */
 size_t sgm__iterator_setting_count(const sgm_iterator *iterator);
-/* From the next minibatch on only part `part` (from 0) of so many is given; minibatches with fewer examples,
- * and what is augmented, stay whole. */
+/* From the next minibatch on the iterator copies only part `part` (from 0) of `parts` equal parts of each
+ * minibatch: a rank that trains together with other processes needs only its own examples. Minibatches with
+ * fewer examples than parts stay whole, and so do all minibatches of an iterator that augments.
+ * sgm__iterator_given tells which examples were copied. */
 void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts);
-/* The next minibatch is for somebody else: it is counted, and not copied. */
+/* The next minibatch belongs to another worker or rank: sgm_iterator_next counts it and moves on past its
+ * examples, but copies none of them, so its content is undefined. An iterator that augments makes it all the
+ * same. */
 void sgm__iterator_skip_next(sgm_iterator *iterator);
-/* What the newest minibatch is: examples `first` to `first + count - 1` of `whole`. */
+/* Which examples of the newest minibatch were copied: `first` to `first + count - 1` of the `whole`
+ * minibatch's examples. */
 typedef struct sgm__given_part {
     int64_t first, count, whole;
 } sgm__given_part;
 void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given);
-/* Puts the dataset's name, and which of its examples it was, from 0, before a failure that is about an
- * example of the newest minibatch (sgm__fail_example); returns its status. */
+/* Names the example that a failure is about. When an operation has failed because of one example of the
+ * newest minibatch (sgm__fail_example), this puts the dataset's name and the example's number in it (from 0)
+ * before the message; other failures stay as they are. Returns the status. */
 sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status);
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator);
-int64_t sgm__iterator_size(const sgm_iterator *iterator); /* examples of a minibatch, as it is wanted */
+/* examples of a minibatch, from the next epoch on */
+int64_t sgm__iterator_size(const sgm_iterator *iterator);
+/* True if the current epoch is in a shuffled order. */
 bool sgm__iterator_shuffles(const sgm_iterator *iterator);
 bool sgm__iterator_augments(const sgm_iterator *iterator);
-/* Another one over the same dataset, with the same options as they are wanted now, at its beginning. */
+/* Another iterator over the same dataset, at its beginning, with the same seed and the options that hold from
+ * the next epoch on. Which part of minibatches is copied (sgm__iterator_set_part) is not taken over. */
 sgm_iterator *sgm__iterator_copy(const sgm_iterator *iterator);
 
 /* --- prefetching (prefetch.c) --- */
+/* One thread that reads the block after the current one while the current one is in use. At most one block is
+ * requested at a time. Only the iterator's thread calls these functions. */
 typedef struct sgm__prefetch sgm__prefetch;
 sgm__prefetch *
-sgm__prefetch_create(sgm_dataset *dataset); /* NULL when there is no thread or memory to be had */
+/* NULL without an error when there is no thread or memory to be had */
+sgm__prefetch_create(sgm_dataset *dataset);
+/* Starts reading block `index` and returns. A block that was requested before and not taken is given back
+ * first. */
 void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index);
-/* The run of block `index`: what was requested, or read now. */
+/* Gives the run of block `index`: waits for the request if it was for this block, else reads the block on the
+ * calling thread. A failure of the prefetching thread is reported here, with its message. */
 sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run);
 void sgm__prefetch_free(sgm__prefetch *prefetch);
 

@@ -1,5 +1,11 @@
-/* Extracted blocks on disk. The file has no name: it cannot be met by another process, be of an older run, or
- * stay behind. */
+/* Keeps extracted blocks in a file, so that a dataset larger than its memory limit need not read its source
+ * again.
+ *
+ * The file lies in the folder that the option `cache` names and is unlinked at once: without a name no other
+ * process can meet it, it cannot be left over from an older run, and it goes with the process. It has the
+ * fields of block after block as raw float32 in the processor's byte order; sizes and shapes are those of the
+ * dataset's layout and slots, so there are no headers. dataset.c calls sgm__cache_write after an extraction
+ * and sgm__cache_read before one, both on the busy thread only, so nothing here is locked. */
 #include "data/dataset_internal.h"
 
 #include <errno.h>
@@ -7,6 +13,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* -1 with errno set on failure. */
 static int open_nameless(const char *folder)
 {
     char *path = sgm__format("%s/blocks-XXXXXX", folder);
@@ -19,6 +26,7 @@ static int open_nameless(const char *folder)
     return file;
 }
 
+/* Writes all bytes, whatever pwrite takes at once. False with errno set on failure. */
 static bool write_all(int file, const char *bytes, size_t length, int64_t where)
 {
     while (length > 0) {
@@ -50,6 +58,8 @@ static sgm_status read_all(int file, char *bytes, size_t length, int64_t where)
     return SGM_OK;
 }
 
+/* Writes the fields one behind the other from disk_end on. disk_end itself moves only when all are written.
+ */
 static bool write_block(const sgm_dataset *dataset, const sgm_block *block)
 {
     int64_t where = dataset->disk_end;
@@ -63,6 +73,8 @@ static bool write_block(const sgm_dataset *dataset, const sgm_block *block)
     return true;
 }
 
+/* A failure, mostly a full disk, ends writing for good: `cache` becomes NULL. Blocks that were written before
+ * stay readable. */
 void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where)
 {
     *where = -1;
@@ -79,6 +91,7 @@ void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *whe
     dataset->disk_end += (int64_t)sgm__block_bytes(block);
 }
 
+/* Reads field `index` at *where and moves *where behind it. */
 static sgm_status read_field(const sgm_dataset *dataset, int32_t index, int64_t *where, sgm_block *block)
 {
     sgm_shape shape = sgm__examples_shape(block->count, &dataset->layout.examples[index]);

@@ -1,4 +1,10 @@
-/* Datasets: their options, and their life. */
+/* Creates, names and frees datasets that have an extractor, and holds what all kinds of datasets share of
+ * that.
+ *
+ * Block size, memory limit and cache folder are set here once and never change. Datasets from memory are
+ * created in dataset.c (sgm_dataset_from), views in dataset_view.c, datasets by name in ready_made.c;
+ * fetching blocks is in dataset.c. A dataset is counted by references: its creator, each view of it and each
+ * iterator hold one. */
 #include "data/dataset_internal.h"
 
 #include <unistd.h>
@@ -37,6 +43,8 @@ static void free_texts(char **texts)
     sgm__free(texts);
 }
 
+/* Gives back one reference; the last one frees the dataset and gives back its own reference on its base. All
+ * runs must have been released before. */
 void sgm_dataset_free(sgm_dataset *dataset)
 {
     if (!dataset || atomic_fetch_sub(&dataset->references, 1) > 1)
@@ -63,6 +71,7 @@ const char *sgm_dataset_name(const sgm_dataset *dataset)
     return dataset ? dataset->name : "";
 }
 
+/* Only once and before other threads use the dataset: readers take no lock. */
 sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names)
 {
     size_t count = 0;
@@ -86,6 +95,7 @@ sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *nam
     return SGM_OK;
 }
 
+/* A view has its base's names unless it was given names of its own. */
 const char *const *sgm_dataset_class_names(const sgm_dataset *dataset)
 {
     while (dataset && !dataset->classes && dataset->base)
@@ -93,6 +103,8 @@ const char *const *sgm_dataset_class_names(const sgm_dataset *dataset)
     return dataset ? (const char *const *)dataset->classes : NULL;
 }
 
+/* A quarter of the memory that is free now, but at most MAXIMUM_BYTES. The division comes before the
+ * multiplication, which might overflow. */
 static size_t default_limit(void)
 {
     long pages = sysconf(_SC_AVPHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -101,6 +113,8 @@ static size_t default_limit(void)
     return (size_t)pages / 4 * (size_t)size;
 }
 
+/* Checks and takes over the options. A block_size of -1 (all examples in one block) becomes INT64_MAX, so
+ * that the code that reads blocks needs no special case. Creates the cache folder, but no file in it yet. */
 static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *options)
 {
     if (options->block_size < -1 || options->memory_limit < 0)
@@ -117,6 +131,7 @@ static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *opt
     return dataset->cache ? sgm__make_folders(dataset->cache) : SGM_ERROR_MEMORY;
 }
 
+/* The extractor belongs to the dataset from here on, also when the call fails. */
 sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options)
 {
     sgm_dataset_options copy;

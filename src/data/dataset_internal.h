@@ -1,4 +1,10 @@
-/* The inside of a dataset. Internal to dataset*.c. */
+/* The inside of a dataset. Internal to dataset.c, dataset_create.c, dataset_view.c and dataset_cache.c.
+ *
+ * There are two kinds of datasets behind one struct: those with blocks of their own (from an extractor, or
+ * from memory), and views, which have a base and hand out parts of its blocks. One mutex per dataset guards
+ * what changes. Extraction is long, so it happens outside the mutex: the one thread that has set `busy` owns
+ * the extractor and what belongs to it, and other threads wait on `idle` only if they need a block that is
+ * not in memory. */
 #ifndef SGM_DATA_DATASET_INTERNAL_H
 #define SGM_DATA_DATASET_INTERNAL_H
 
@@ -6,71 +12,89 @@
 
 #include <stdatomic.h>
 
-/* What is known of one block. */
+/* What is known of one block. A slot is made when the block is read for the first time and stays when the
+ * block is evicted: the number of examples is needed for positions and orders, without the block. */
 typedef struct sgm__slot {
     sgm__block *block; /* NULL: not in memory */
     int64_t examples;
-    int64_t disk; /* where it lies in the cache file, -1: not there */
+    int64_t disk; /* where the block lies in the cache file, in bytes; -1: the file does not have it */
 } sgm__slot;
 
-/* Fields are the same in all blocks. */
+/* Names and shapes of the fields, learnt from the first block. All other blocks must have the same ones,
+ * which dataset.c:settle_block checks; so blocks in the cache file need no header. */
 typedef struct sgm__layout {
-    int32_t field_count; /* 0: not known yet */
+    int32_t field_count; /* 0: no block was read yet */
     char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
     sgm_shape examples[SGM_MAX_FIELDS]; /* shape of one example */
-    size_t example_bytes;               /* of all fields */
+    size_t example_bytes;               /* of all fields of one example */
 } sgm__layout;
 
+/* SGM__BLOCKS has blocks of its own. SGM__VIEW_EXAMPLES is a share of the examples of each block of its base,
+ * SGM__VIEW_BLOCKS is some of its base's blocks. */
 typedef enum sgm__dataset_kind { SGM__BLOCKS, SGM__VIEW_EXAMPLES, SGM__VIEW_BLOCKS } sgm__dataset_kind;
 
 struct sgm_dataset {
     sgm__dataset_kind kind;
-    atomic_int references;
+    atomic_int references; /* views and iterators hold one each */
     char *name;
-    char **classes;        /* their names, NULL at the end; NULL: none */
-    pthread_mutex_t mutex; /* of everything below that changes, except what only the busy thread touches */
+    char **classes; /* names of the classes of the targets, NULL at the end; NULL: none */
+    /* guards everything below that changes, except what only the busy thread touches */
+    pthread_mutex_t mutex;
 
     /* views */
     sgm_dataset *base;
+    /* Of a view of examples: its part of each block, as fractions from 0 to 1. */
     double begin, share;
+    /* Of a view of blocks: every `interval`-th block from `first` on before `end` (-1: up to the last). */
     int64_t first, end, interval;
-    /* a view of examples: which of its base's blocks are not empty in it, as far as it was asked for */
+    /* Of a view of examples: mapped[i] is the base's block that is block i of the view. Blocks of which the
+     * view has no example are left out, so that no block of a view is empty. Filled as far as blocks were
+     * asked for. */
     int64_t *mapped;
     size_t mapped_count, mapped_capacity;
     int64_t mapped_until; /* the next block of the base to look at */
 
     /* datasets with blocks of their own */
-    pthread_cond_t idle;
-    bool busy; /* one thread extracts (it owns extractor, position, layout and disk); others wait or use what
-                  is there */
+    pthread_cond_t idle; /* signalled when `busy` ends */
+    /* One thread extracts. It owns extractor, block_size, position, layout, cache, disk and disk_end without
+     * the mutex; other threads wait for it or use blocks that are in memory. */
+    bool busy;
     sgm__slot *slots;
-    size_t slot_count, slot_capacity; /* all blocks below slot_count have been seen */
-    bool ended;                       /* there are no more than these */
-    sgm__block *newest, *oldest;      /* blocks in memory that can go */
-    size_t bytes, limit;              /* in memory */
+    size_t slot_count, slot_capacity; /* all blocks below slot_count have been read once */
+    bool ended;                       /* the dataset has no blocks beyond slot_count */
+    /* Blocks in memory that nobody uses, linked by last use: the oldest is evicted first. `bytes` counts all
+     * blocks in memory, also those in use, against `limit`; blocks in use cannot be evicted, so `bytes` may
+     * be larger than `limit`. */
+    sgm__block *newest, *oldest;
+    size_t bytes, limit;
     sgm__layout layout;
-    sgm_extractor *extractor; /* NULL: the one block is in memory for good */
-    int64_t block_size;       /* 0: not known yet */
-    int64_t position;         /* block that the extractor gives next, -1: it has to be rewound first */
-    bool told_of_rereading;
-    char *cache; /* folder, NULL: none */
-    int disk;    /* -1: no file yet */
-    int64_t disk_end;
+    sgm_extractor *extractor; /* NULL: made from memory; the only block is never evicted */
+    int64_t block_size;       /* examples of a block; 0: chosen when the first block is read */
+    /* block that the extractor gives next; -1: unknown after a failure, it has to be rewound first */
+    int64_t position;
+    bool told_of_rereading; /* the message about it is logged once */
+    char *cache;            /* folder of the cache file; NULL: none was wanted, or the disk failed */
+    int disk;               /* the cache file; -1: not opened yet */
+    int64_t disk_end;       /* bytes written to it: where the next block goes */
 };
 
 /* --- dataset_cache.c: a file without a name in the cache folder --- */
 
-/* Writes a block behind the others; *where is -1 if the disk would not take it, which is logged and no error.
- */
+/* Appends a block to the cache file; *where becomes its place. *where is -1 if the disk did not take it: this
+ * is logged and no error, and the dataset goes on without a cache. Called by the busy thread, without the
+ * mutex. */
 void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *where);
+/* Reads a block of `examples` examples from place `where` into a new *block. Called by the busy thread. */
 sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t examples, sgm_block **block);
 
 /* --- dataset_view.c --- */
+/* The functions of dataset.h of the same names, for views. */
 sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run);
 sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *examples);
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
 
 /* --- dataset_create.c --- */
+/* An empty dataset with one reference; `name` is copied, NULL becomes "dataset". */
 sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind);
 
 #endif

@@ -1,13 +1,22 @@
-/* Views: a share of the examples of each block, or some of the blocks. And blocks handed out as they are or
- * in part. */
+/* Views: datasets that show a share of the examples of each block of their base, or some of its blocks.
+ *
+ * A view copies nothing and reads nothing: it maps its own block index to one of its base's, fetches a run
+ * there, and narrows the run. So training and test parts of a dataset that does not fit in memory share its
+ * blocks. A base may be a view itself. Also here: sgm_dataset_fetch and sgm_dataset_release, which hand out
+ * blocks to programs; iterators use runs (dataset.c:sgm__dataset_fetch_run) instead, since these allocate
+ * nothing. Invariant: no block of a view of examples is empty, as 0 examples mean the end to everything that
+ * reads blocks. */
 #include "data/dataset_internal.h"
 
 #include <math.h>
 
 /* --- which examples a share is --- */
 
-/* Adjacent shares meet: a place is rounded in the same way whether it is a begin or an end, with a little
- * more than the error of adding fractions. */
+/* Where the fraction of a block of `count` examples lies: round(fraction * count), kept within the block. The
+ * begin of one view and the end of the one before must give the same number, or examples would be in both or
+ * in neither, although begin + share (0.7 + 0.2) differs from the literal 0.9 in the last bits. Just below
+ * one half, such a difference would round to two numbers; the 1e-6 moves the border to where no fraction that
+ * a person writes comes near. */
 static int64_t place(double fraction, int64_t count)
 {
     double exact = floor(fraction * (double)count + 0.5 + 1e-6);
@@ -20,8 +29,9 @@ static void share_of(const sgm_dataset *view, int64_t count, int64_t *begin, int
     *end = place(view->begin + view->share, count);
 }
 
-/* The base's block that is block `index` of a view of examples; blocks whose share is empty are left out.
- * *block -1: past the last one. Under the view's mutex. */
+/* Finds the base's block that is block `index` of a view of examples, by going over the base's blocks in
+ * order and leaving out those of which the view has no example. *block becomes -1 past the last one. Under
+ * the view's mutex, which is held while the base reads: other threads need the same result. */
 static sgm_status map_examples(sgm_dataset *view, int64_t index, int64_t *block)
 {
     *block = -1;
@@ -42,6 +52,9 @@ static sgm_status map_examples(sgm_dataset *view, int64_t index, int64_t *block)
     return SGM_OK;
 }
 
+/* The base's block for block `index` of any view, -1 past the last one of the view. Whether the base has that
+ * block is for the base to say. The bound is compared by division, since first + index * interval might
+ * overflow. */
 static sgm_status map_index(sgm_dataset *view, int64_t index, int64_t *block)
 {
     if (view->kind == SGM__VIEW_BLOCKS) {
@@ -57,6 +70,8 @@ static sgm_status map_index(sgm_dataset *view, int64_t index, int64_t *block)
     return status;
 }
 
+/* If the base is a view, its run begins somewhere in a block, so the share is counted from the run's begin.
+ */
 sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run)
 {
     int64_t block, begin, end;
@@ -86,6 +101,8 @@ sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *e
     return SGM_OK;
 }
 
+/* The row is counted from the view's share in the block, so the share's begin is added before the base is
+ * asked. */
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number)
 {
     int64_t block, examples, begin = 0, end;
@@ -102,6 +119,7 @@ sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64
 
 /* --- making them --- */
 
+/* A view has the name of its base and holds a reference on it. */
 static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)
 {
     sgm_dataset *view = sgm__dataset_allocate(base->name, kind);
@@ -110,6 +128,7 @@ static sgm_dataset *create_view(sgm_dataset *base, sgm__dataset_kind kind)
     return view;
 }
 
+/* The 1e-9 allows for shares that add up to a little more than 1 by rounding. */
 sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share)
 {
     if (!dataset) {
@@ -157,6 +176,8 @@ sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64
 
 /* --- handing out --- */
 
+/* A block of slices: its tensors share the memory of the run's block, which must stay until the part is
+ * freed. */
 static sgm_block *part_of(const sgm__run *run)
 {
     sgm_block *part = sgm_block_create(run->end - run->begin);
@@ -171,6 +192,7 @@ static sgm_block *part_of(const sgm__run *run)
     return part;
 }
 
+/* A part remembers its run in `source`, so that sgm_dataset_release can release that one, too. */
 const sgm_block *sgm__run_block(sgm__run *run)
 {
     if (run->begin == 0 && run->end == run->block->count)
@@ -196,6 +218,8 @@ sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_bloc
     return *block ? SGM_OK : sgm_last_status();
 }
 
+/* The block itself tells what to do: a part has a source run, which is released after the part was freed; any
+ * other block is shared and belongs to `owner`, which is the base's base when `dataset` is a view. */
 void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block)
 {
     if (!dataset || !block)

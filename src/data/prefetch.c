@@ -1,20 +1,30 @@
-/* Reads the next block on a thread of its own while the current one is in use. */
+/* Reads the next block on a thread of its own while the current one is in use.
+ *
+ * Called by iterator.c:sgm__iterator_acquire: after it has taken block i it requests the block that comes
+ * next in its order. The thread only calls sgm__dataset_fetch_run, which may be called from any thread, and
+ * keeps the run until it is taken. Augmenting minibatches ahead is something else: augmentation_ring.c. The
+ * iterator's thread and the reading thread share one request, whose stage says whose turn it is:
+ *   IDLE -> WANTED (sgm__prefetch_request) -> READY (thread) -> IDLE (sgm__prefetch_take) */
 #include "data/dataset.h"
 
+/* WANTED: requested, or being read. READY: the run, or the failure, can be taken. LEAVING: the thread is to
+ * end. */
 typedef enum { IDLE, WANTED, READY, LEAVING } stage;
 
 struct sgm__prefetch {
     sgm_dataset *dataset;
     pthread_t thread;
-    pthread_mutex_t mutex; /* of all below */
-    pthread_cond_t changed;
+    pthread_mutex_t mutex;  /* guards all below */
+    pthread_cond_t changed; /* the stage has changed; both threads wait on it */
     stage stage;
-    int64_t index;
-    sgm__run run;
+    int64_t index; /* the block that was requested */
+    sgm__run run;  /* when READY: the block, in use on behalf of the prefetch until it is taken */
     sgm_status status;
     char message[1024]; /* of the thread's failure, for the thread that takes the block */
 };
 
+/* Reads the requested block, on the thread of its own. Holds the mutex before and after, but not while it
+ * reads. Errors are kept per thread, so the message is copied for the thread that takes the block. */
 static void fetch(sgm__prefetch *prefetch)
 {
     int64_t index = prefetch->index;
@@ -56,6 +66,8 @@ static void destroy(sgm__prefetch *prefetch)
     sgm__free(prefetch);
 }
 
+/* The dataset is not retained: the iterator that owns the prefetch does that, and frees the prefetch first.
+ */
 sgm__prefetch *sgm__prefetch_create(sgm_dataset *dataset)
 {
     sgm__prefetch *made = sgm__calloc(1, sizeof *made);
@@ -71,7 +83,8 @@ sgm__prefetch *sgm__prefetch_create(sgm_dataset *dataset)
     return made;
 }
 
-/* Waits for what is under way, and gives it back. Under the mutex. */
+/* Forgets the request: waits for a block that is being read, since reading cannot be interrupted, and
+ * releases it. Under the mutex. */
 static void drop(sgm__prefetch *prefetch)
 {
     while (prefetch->stage == WANTED)
@@ -92,6 +105,8 @@ void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index)
     pthread_mutex_unlock(&prefetch->mutex);
 }
 
+/* The run passes to the caller, who releases it. For a block that was not requested, as after a change of
+ * position, the request is dropped and the block read on this thread. */
 sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run)
 {
     pthread_mutex_lock(&prefetch->mutex);
@@ -112,6 +127,7 @@ sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *
     return status;
 }
 
+/* Waits for a block that is being read. */
 void sgm__prefetch_free(sgm__prefetch *prefetch)
 {
     if (!prefetch)
