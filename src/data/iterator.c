@@ -1,11 +1,19 @@
-/* Iterators: minibatches in an order that is a function of seed and epoch, whole blocks, or all blocks as
- * one. */
+/* Iterators over a dataset: settings, state, and batches that are whole blocks.
+ *
+ * There are three kinds: minibatches (made in iterator_batches.c), whole blocks one after the other, and all
+ * blocks as one. The trainer (src/train/trainer_step.c) calls sgm_iterator_next for one batch after the
+ * other; NULL ends an epoch. The order of minibatches is a function of seed and epoch, so an iterator's state
+ * is two numbers, and a run that was interrupted goes on with the same examples in another process. Changes
+ * of size, shuffle and drop_last wait for the next epoch: see `wanted` in iterator.h. Used by one thread at a
+ * time, without a lock. */
 #include "data/iterator.h"
 #include "registry/option_check.h"
 
 /* --- what may change --- */
 
-/* Rows are about values that are given; the struct's 0 is the default. */
+/* The settings of iterators over minibatches, for the registry and for the command. Their defaults are
+ * written as the user sees them, while in the options struct 0 means default; hence `inverted` for shuffle,
+ * whose member is no_shuffle. The last AUGMENTING_COUNT rows are settings only of iterators that augment. */
 static const sgm_setting settings[] = {
     {.option = {.name = "minibatch_size",
                 .kind = SGM_KIND_INTEGER,
@@ -62,7 +70,7 @@ size_t sgm__iterator_setting_count(const sgm_iterator *iterator)
                                               : SETTING_COUNT - AUGMENTING_COUNT;
 }
 
-/* NULL and an error: it has no such setting. */
+/* The iterator's setting of this name; NULL and an error if it has none. */
 static const sgm_setting *find_setting(const sgm_iterator *iterator, const char *name)
 {
     if (!iterator || !name) {
@@ -81,7 +89,8 @@ static const sgm_setting *find_setting(const sgm_iterator *iterator, const char 
     return NULL;
 }
 
-/* What was prepared is of another place. */
+/* Makes the next call search its place from `state` again. Minibatches that were augmented ahead belong to
+ * the old place and are dropped. */
 static void displace(sgm_iterator *iterator)
 {
     iterator->placed = false;
@@ -89,6 +98,8 @@ static void displace(sgm_iterator *iterator)
         sgm__ahead_drop(iterator->ahead, false);
 }
 
+/* Takes over settings for the current epoch. Buffers of another size go; a switch of `shuffle` makes the
+ * order invalid. */
 static void use(sgm_iterator *iterator, int64_t size, bool no_shuffle, bool drop_last)
 {
     if (iterator->size != size) {
@@ -102,7 +113,7 @@ static void use(sgm_iterator *iterator, int64_t size, bool no_shuffle, bool drop
     displace(iterator);
 }
 
-/* At the beginning of an epoch. */
+/* Takes over what was set; only at the beginning of an epoch, so that each epoch has every example once. */
 static void take_wanted(sgm_iterator *iterator)
 {
     if (iterator->kind == SGM__MINIBATCHES)
@@ -169,7 +180,8 @@ static void let_go(sgm_iterator *iterator)
     iterator->held = NULL;
 }
 
-/* Block `index` of the dataset's, without a copy; the same one is not fetched again. */
+/* Gives block `index` of the dataset, or of a view the slices of it, without a copy. Keeps the block in use
+ * until another one is asked for, so that a dataset of a single block is fetched once. */
 static sgm_status hold_block(sgm_iterator *iterator, int64_t index, const sgm_block **batch)
 {
     if (!iterator->held || iterator->held_index != index) {
@@ -188,6 +200,7 @@ static sgm_status hold_block(sgm_iterator *iterator, int64_t index, const sgm_bl
     return SGM_OK;
 }
 
+/* Copies all blocks into one. Each block is released as soon as it is copied. */
 static sgm_status join_blocks(sgm_iterator *iterator)
 {
     sgm__builder builder = {0};
@@ -207,6 +220,7 @@ static sgm_status join_blocks(sgm_iterator *iterator)
     return status;
 }
 
+/* One batch per epoch; a single block is given as it is, without a copy. */
 static sgm_status next_by_block(sgm_iterator *iterator, const sgm_block **batch)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
@@ -222,6 +236,8 @@ static sgm_status next_by_block(sgm_iterator *iterator, const sgm_block **batch)
 
 /* --- for everyone --- */
 
+/* True if the current block has enough examples left. At its end false is right even if the next block was
+ * prefetched: taking it may have to wait. */
 bool sgm__iterator_is_ready(const sgm_iterator *iterator)
 {
     if (iterator->ahead)
@@ -241,6 +257,8 @@ static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
                                              : next_by_block(iterator, batch);
 }
 
+/* After a failure the state is as before, so that the next call tries the same batch again. The state moves
+ * on here alone. */
 sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
 {
     if (!iterator || !batch)
@@ -261,7 +279,7 @@ sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
     return SGM_OK;
 }
 
-/* Of the epoch at hand. */
+/* Batches of an epoch with the settings of the current one. */
 static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
@@ -273,6 +291,8 @@ static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
     return SGM_OK;
 }
 
+/* The settings of the current epoch are part of the state only if others have been set for the next one:
+ * without them the position, a number of batches, would mean other examples after a resume. */
 void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *state)
 {
     *state = iterator ? iterator->state : (sgm_iterator_state){0};
@@ -285,6 +305,8 @@ void sgm_iterator_get_state(const sgm_iterator *iterator, sgm_iterator_state *st
     state->drop_last = iterator->drop_last;
 }
 
+/* Settings in the state hold for the rest of that epoch; without them those that were set last do. On failure
+ * all is as before, but for what was prepared ahead. */
 sgm_status sgm_iterator_set_state(sgm_iterator *iterator, const sgm_iterator_state *state)
 {
     if (!iterator || !state)
@@ -315,6 +337,8 @@ sgm_dataset *sgm_iterator_dataset(sgm_iterator *iterator)
     return iterator ? iterator->dataset : NULL;
 }
 
+/* Before the first batch of an epoch the settings for it are final, so the number is that of the epoch to
+ * come. */
 sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches)
 {
     if (!iterator || !batches)
@@ -324,7 +348,8 @@ sgm_status sgm_iterator_batches(sgm_iterator *iterator, int64_t *batches)
     return count_batches(iterator, batches);
 }
 
-/* The text and the chain become its own. */
+/* Parses the augmentation and starts its ring. The text is copied, since the options are the caller's.
+ * no_prefetch means no threads: the ring then augments when a minibatch is taken. */
 static sgm_status add_augmentation(sgm_iterator *iterator, const sgm_iterator_options *options)
 {
     const char *name = sgm_dataset_name(iterator->dataset);
@@ -342,6 +367,7 @@ static sgm_status add_augmentation(sgm_iterator *iterator, const sgm_iterator_op
     return iterator->augment && iterator->ahead ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Iterators over whole blocks are never shuffled; they ignore size and drop_last. */
 static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
                             const sgm_iterator_options *options)
 {
@@ -406,7 +432,8 @@ bool sgm__iterator_shuffles(const sgm_iterator *iterator)
     return iterator && iterator->shuffle;
 }
 
-/* What augments may mix examples of the whole minibatch, so that all of it is made. */
+/* Augmentation may mix all examples of a minibatch (mixup), so an iterator that augments always makes the
+ * whole minibatch. */
 void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts)
 {
     if (iterator->kind != SGM__MINIBATCHES || iterator->ahead ||
@@ -423,6 +450,8 @@ void sgm__iterator_skip_next(sgm_iterator *iterator)
     iterator->skips = true;
 }
 
+/* Without parts all examples were copied, and the batch itself knows how many: the last of an epoch may be
+ * smaller. */
 void sgm__iterator_given(const sgm_iterator *iterator, const sgm_block *batch, sgm__given_part *given)
 {
     *given = iterator->given;

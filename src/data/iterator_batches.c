@@ -1,9 +1,18 @@
-/* Minibatches: the order of blocks and examples, and the copies that are given. */
+/* Makes minibatches: the order of blocks and of examples in each block, and the copies that the trainer gets.
+ *
+ * In a shuffled epoch the blocks come in a random order, and the examples of each block in a random order of
+ * their own; the two levels let a dataset be larger than memory, as only the current block and the next one
+ * have to be there. A minibatch may begin in one block and end in another. Orders are drawn from Philox
+ * streams (base/random.c) of seed, epoch and block, so any place of any epoch can be computed without going
+ * through the ones before. Called by iterator.c:sgm_iterator_next. Minibatches are either copied into one
+ * buffer, or, with augmentation, into the slots of a ring whose threads change them (augmentation_ring.c). */
 #include "data/iterator.h"
 
 /* --- the order of minibatches --- */
 
-/* Streams of random numbers: for each epoch one for the blocks, then one for the examples of each block. */
+/* The random numbers of one order of the current epoch: part 0 is the order of blocks, part b + 1 the order
+ * of the examples of block b. The epoch's seed is the first half of what Philox gives for (seed, epoch,
+ * counter 0); augmenting_seed takes the second half. */
 static sgm__random random_of(const sgm_iterator *iterator, int64_t part)
 {
     sgm__random epoch = sgm__random_make(iterator->seed, (uint64_t)iterator->state.epoch);
@@ -12,6 +21,8 @@ static sgm__random random_of(const sgm_iterator *iterator, int64_t part)
     return sgm__random_make(seed, (uint64_t)part);
 }
 
+/* Draws the order of blocks once an epoch. It needs the number of blocks, so the first shuffled epoch counts
+ * them. */
 static sgm_status order_blocks(sgm_iterator *iterator)
 {
     if (!iterator->shuffle || iterator->order_epoch == iterator->state.epoch)
@@ -27,7 +38,8 @@ static sgm_status order_blocks(sgm_iterator *iterator)
     return SGM_OK;
 }
 
-/* The block at a place of the order, -1 past the last one; unshuffled, the dataset knows where it ends. */
+/* The block at a place of the epoch's order, -1 past the last one. Unshuffled, any place is a block's index:
+ * how many there are need not be known, since fetching past the end gives no block. */
 static int64_t block_at(const sgm_iterator *iterator, int64_t place)
 {
     if (!iterator->shuffle)
@@ -42,6 +54,8 @@ static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *r
     sgm__permutation(&random, rows, count);
 }
 
+/* Fetches the block at the current place, asks for the next one, and draws the order of its examples. `run`
+ * stays empty at the end of the epoch. */
 static sgm_status open_block(sgm_iterator *iterator)
 {
     int64_t index = block_at(iterator, iterator->place);
@@ -63,7 +77,9 @@ static void close_block(sgm_iterator *iterator)
     iterator->used = 0;
 }
 
-/* Goes to where the state says, from the start of its epoch. */
+/* Goes to the example at which minibatch number state.batches of the epoch begins, by counting the examples
+ * of the blocks before; none of these blocks needs to be in memory. All minibatches before are of `size`
+ * examples. */
 static sgm_status find_place(sgm_iterator *iterator)
 {
     sgm__run_release(&iterator->run);
@@ -94,6 +110,7 @@ static sgm_status find_place(sgm_iterator *iterator)
 
 /* --- minibatches --- */
 
+/* A buffer for `count` examples with the fields of a block. */
 static sgm_block *make_batch(const sgm_block *like, int64_t count)
 {
     sgm_block *batch = sgm_block_create(count);
@@ -109,7 +126,8 @@ static sgm_block *make_batch(const sgm_block *like, int64_t count)
     return batch;
 }
 
-/* *rest becomes the first `count` examples of a full batch; it stays where it has as many already. */
+/* Makes *rest a block of slices of the first `count` examples of `full`. Keeps the one that is there if it
+ * has as many: in each epoch the last minibatch has the same size. */
 static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **rest)
 {
     if (*rest && (*rest)->count == count)
@@ -131,7 +149,10 @@ static sgm_status cut_rest(const sgm_block *full, int64_t count, sgm_block **res
     return SGM_OK;
 }
 
-/* An example of few numbers is over before a call would be: two pieces of fixed size that overlap. */
+/* Copies a few floats without the cost of a call to memcpy: sizes known to the compiler become one or two
+ * moves. An example of 3, 5 to 7 or 9 to 15 numbers is covered by two copies of a fixed size that overlap in
+ * the middle, and both write the same numbers there. Shuffled tables, whose examples are such rows, are
+ * copied row by row. */
 static inline void copy_example(float *to, const float *from, size_t elements)
 {
     if (elements > 16 || elements < 2) {
@@ -148,8 +169,10 @@ static inline void copy_example(float *to, const float *from, size_t elements)
     }
 }
 
-/* Copies the next `count` examples of the block at hand, which are those from `got` on of the minibatch: as
- * far as they are wanted. */
+/* Copies from the current block to the minibatch. The minibatch has `got` examples already; the next `count`
+ * examples of the block become its examples got to got + count - 1, of which only those in given.first to
+ * given.first + given.count - 1 are copied, to the front of `full`. Rows are counted from the run's begin,
+ * since a view's run may begin inside a block. */
 static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, int64_t count)
 {
     const sgm__run *run = &iterator->run;
@@ -175,7 +198,8 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
     }
 }
 
-/* Room for the largest part of a minibatch. */
+/* Examples that the buffer must hold when a minibatch has `examples` of them: the largest part, which is at
+ * most examples / parts + 1, or, where there are fewer examples than parts, all of them. */
 static int64_t room_for(const sgm_iterator *iterator, int64_t examples)
 {
     int64_t minimum = iterator->parts < examples ? iterator->parts : examples,
@@ -183,7 +207,10 @@ static int64_t room_for(const sgm_iterator *iterator, int64_t examples)
     return iterator->parts == 1 ? examples : minimum > each ? minimum : each;
 }
 
-/* Which part of the next minibatch is wanted: all of one that has fewer examples than there are parts. */
+/* Decides which examples of the next minibatch are copied. A minibatch that is skipped gets an empty part
+ * behind its last example. With several parts the size of the last minibatch of an epoch must be known before
+ * it is filled, so that all ranks cut it in the same way: hence the count of examples. Fewer examples than
+ * parts are given whole to everybody. */
 static sgm_status choose_part(sgm_iterator *iterator)
 {
     int64_t whole = iterator->size, parts = iterator->parts, part = iterator->part;
@@ -203,7 +230,9 @@ static sgm_status choose_part(sgm_iterator *iterator)
     return SGM_OK;
 }
 
-/* Fills a batch; *got is smaller at the end of the epoch only. */
+/* Copies the next `size` examples into *full, which is made if it is NULL, from as many blocks as it takes.
+ * *got is how many there were; it is below `size` only at the end of the epoch. The buffer is made no larger
+ * than the dataset, if the number of its examples is known. */
 static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *got)
 {
     *got = 0;
@@ -234,7 +263,8 @@ static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *
 
 /* --- augmented ones: filled in their order here, changed by threads --- */
 
-/* Numbers of their own, which the order does not use: the epoch's second half of a counter's four. */
+/* The seed for the random numbers of augmentation in this epoch: the half of Philox's block for (seed, epoch)
+ * that the orders do not use. */
 static uint64_t augmenting_seed(const sgm_iterator *iterator)
 {
     uint32_t numbers[4];
@@ -242,7 +272,9 @@ static uint64_t augmenting_seed(const sgm_iterator *iterator)
     return (uint64_t)numbers[2] << 32 | numbers[3];
 }
 
-/* Fills one place of the ring, if the epoch has more. */
+/* Fills one slot of the ring and submits it, unless the epoch has no more minibatches (then all_filled is
+ * set). Room for the augmentation is made when the slot is used for the first time, and whether the data can
+ * be augmented is checked there. */
 static sgm_status fill_slot(sgm_iterator *iterator, sgm__ahead_slot *slot)
 {
     int64_t got;
@@ -271,7 +303,9 @@ static sgm_status fill_slot(sgm_iterator *iterator, sgm__ahead_slot *slot)
     return SGM_OK;
 }
 
-/* A failure counts when those before it have been given: then the same one is tried again, and fails here. */
+/* Fills all free slots of the ring. A failure is kept back while the ring has minibatches from before it:
+ * they are given first, `placed` is false meanwhile, and when the ring is empty the same minibatch is tried
+ * again and reports its failure. */
 static sgm_status fill_ring(sgm_iterator *iterator)
 {
     sgm__ahead_slot *slot;
@@ -284,6 +318,7 @@ static sgm_status fill_ring(sgm_iterator *iterator)
     return SGM_OK;
 }
 
+/* Gives back the slot of the minibatch before, fills what is free, and takes the oldest minibatch. */
 static sgm_status next_augmented(sgm_iterator *iterator, const sgm_block **batch)
 {
     sgm__ahead_release(iterator->ahead);
@@ -296,6 +331,8 @@ static sgm_status next_augmented(sgm_iterator *iterator, const sgm_block **batch
 
 /* --- the next one --- */
 
+/* With a ring the place is searched only when the ring is empty: otherwise it has minibatches to give, and
+ * after a failure the place would be that of the oldest of these. */
 sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block **batch)
 {
     int64_t got;
@@ -307,7 +344,8 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
         return next_augmented(iterator, batch);
     }
     bool skipped = iterator->skips;
-    iterator->skips = false; /* a failure is tried again by who wants it */
+    /* reset before a failure: a caller that tries again says anew whether it skips */
+    iterator->skips = false;
     SGM_TRY(fill_batch(iterator, &iterator->full, &got));
     if (got == 0 || (got < iterator->size && iterator->drop_last))
         return SGM_OK;
@@ -315,7 +353,8 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
         *batch = iterator->full;
         return SGM_OK;
     }
-    if (iterator->parts == 1) /* the last one may be smaller, which nobody had to count */
+    /* only now is the size of the last minibatch known: it was not counted before */
+    if (iterator->parts == 1)
         iterator->given.count = iterator->given.whole = got;
     if (iterator->given.count < iterator->full->count) {
         SGM_TRY(cut_rest(iterator->full, iterator->given.count, &iterator->rest));
@@ -328,7 +367,9 @@ sgm_status sgm__iterator_next_minibatch(sgm_iterator *iterator, const sgm_block 
 
 /* --- where an example came from --- */
 
-/* The block, and the row in it, of example `example` of the newest minibatch. */
+/* Finds the dataset's block, and the row in it, of example `example` of the newest minibatch, by computing
+ * the orders again: so minibatches need not carry the numbers of their examples, and only a failure pays.
+ * state.batches - 1 is the number of the newest minibatch. */
 static sgm_status find_example(sgm_iterator *iterator, int64_t example, int64_t *block, int64_t *row)
 {
     bool cut = iterator->kind == SGM__MINIBATCHES && !iterator->ahead && iterator->parts > 1;
@@ -361,6 +402,8 @@ static sgm_status find_example(sgm_iterator *iterator, int64_t example, int64_t 
     return SGM_OK;
 }
 
+/* The message is copied first, since searching the example may read the source, fail, and replace the
+ * message. */
 sgm_status sgm__iterator_fail(sgm_iterator *iterator, sgm_status status)
 {
     int64_t example = sgm__failed_example(), block, row, number;

@@ -1,4 +1,8 @@
-/* Blocks: named fields of float32 tensors with the same number of examples. */
+/* Makes, checks and grows blocks: named float32 fields with the same number of examples.
+ *
+ * block.h says what a block is and who uses it. The public functions (sgm_block_...) are for extractors that
+ * programs write; the others are for the rest of src/data. Nothing here locks: a block belongs to one thread
+ * until a dataset shares it, and after that its fields no longer change. */
 #include "data/block/block.h"
 
 sgm_status sgm__missing_part(const char *what)
@@ -60,6 +64,7 @@ static sgm_status check_field(const sgm_block *block, const char *name, const sg
     return SGM_OK;
 }
 
+/* sgm_block_add without its promise to take the tensor also on failure. */
 static sgm_status add(sgm_block *block, const char *name, sgm_tensor *values)
 {
     if (!block || !values)
@@ -94,6 +99,7 @@ sgm_field *sgm__block_find(sgm_block *block, const char *name)
     return NULL;
 }
 
+/* The message of a failure lists the names that there are, since a misspelt name is the usual reason. */
 sgm_tensor *sgm_block_field(const sgm_block *block, const char *name)
 {
     if (!block || !name) {
@@ -131,6 +137,7 @@ sgm_status sgm__block_check(const sgm_block *block, const char *maker)
     return SGM_OK;
 }
 
+/* Views come from preprocessors that slice or permute; a copy made here replaces them for good. */
 sgm_status sgm__field_values(sgm_field *field, float **values)
 {
     if (!sgm_tensor_is_contiguous(field->values)) {
@@ -144,12 +151,15 @@ sgm_status sgm__field_values(sgm_field *field, float **values)
     return SGM_OK;
 }
 
+/* The shape of one example: without the first dimension. */
 sgm_shape sgm__example_shape(const sgm_tensor *values)
 {
     const sgm_shape *shape = sgm_tensor_shape(values);
     return sgm_shape_make(shape->rank - 1, shape->dims + 1);
 }
 
+/* The shape of `count` examples. An example has fewer than SGM_MAX_RANK dimensions (sgm__builder_add_field
+ * checks it); the bound on i keeps the loop inside `dims` in any case. */
 sgm_shape sgm__examples_shape(int64_t count, const sgm_shape *example)
 {
     sgm_shape shape = {.rank = example->rank + 1, .dims = {count}};
@@ -166,9 +176,11 @@ int64_t sgm__examples_in(size_t budget, size_t bytes, int64_t maximum)
     return fit < 1 ? 1 : (int64_t)fit;
 }
 
+/* The inside-out form of the shuffle of Fisher and Yates (1938): element i is swapped with a random one of
+ * those up to itself, so that the array need not be filled beforehand. */
 void sgm__permutation(sgm__random *random, int64_t *order, int64_t count)
 {
-    for (int64_t i = 0; i < count; i++) { /* Fisher and Yates, inside out */
+    for (int64_t i = 0; i < count; i++) {
         int64_t other = (int64_t)sgm__random_below(random, (uint64_t)i + 1);
         order[i] = order[other];
         order[other] = i;
@@ -197,6 +209,9 @@ sgm_status sgm__builder_add_field(sgm__builder *builder, const char *name, const
     return SGM_OK;
 }
 
+/* Grows by half, so that appending n examples copies each of them a constant number of times on average.
+ * Sizes are checked for overflow, since the number of examples may come from a file's header. If memory ends
+ * in the middle, fields that have grown stay so; `capacity` is the smallest of all. */
 sgm_status sgm__builder_reserve(sgm__builder *builder, int64_t examples)
 {
     int64_t needed;
@@ -245,6 +260,7 @@ sgm_status sgm__builder_append(sgm__builder *builder, const sgm_block *block, in
     return SGM_OK;
 }
 
+/* Turns a field's array into a tensor of the block, after giving back the memory behind the last example. */
 static sgm_status take_field(sgm__builder *builder, int32_t index, sgm_block *block)
 {
     sgm__builder_field *field = &builder->fields[index];
@@ -252,11 +268,13 @@ static sgm_status take_field(sgm__builder *builder, int32_t index, sgm_block *bl
     float *values = sgm__realloc(field->values, (size_t)builder->count * field->elements * sizeof(float));
     if (!values)
         return SGM_ERROR_MEMORY;
-    field->values = NULL; /* belongs to the tensor from here on, also on failure */
+    field->values = NULL; /* sgm_tensor_wrap takes the array, also on failure */
     sgm_tensor *tensor = sgm_tensor_wrap(SGM_FLOAT32, &shape, values, sgm__free, values);
     return tensor ? sgm_block_add(block, field->name, tensor) : sgm_last_status();
 }
 
+/* Turns the builder into a block. The builder is empty afterwards, also on failure; a builder without
+ * examples is an error. */
 sgm_block *sgm__builder_take(sgm__builder *builder)
 {
     sgm_block *block = sgm_block_create(builder->count);
