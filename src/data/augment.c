@@ -1,4 +1,11 @@
-/* What augmentation there is, chains of it as text, and their application to a minibatch. */
+/* Augmentation: the steps that there are, chains of steps as text, and their application to a minibatch.
+ *
+ * Each kind of step is a row of the table `kinds`, with its arguments and their bounds; the command lists the
+ * same table (sgm_augmentation_at). A step changes either pictures (augment_picture.c), or single numbers,
+ * or, for mixup, the examples of a minibatch together. Steps change the field "inputs", in which examples are
+ * (height, width), (channels, height, width) or, for noise and mixup, anything; mixup changes all fields.
+ * iterator.c parses the chain; the threads of augmentation_ring.c apply it. Random numbers come from a Philox
+ * stream for each example and step (random_of), so results do not depend on threads. */
 #include "data/augment.h"
 #include "registry/option_check.h"
 #include "text/call_text.h"
@@ -9,17 +16,20 @@
 
 /* --- the steps: each draws what it needs, the same number of times whatever comes out --- */
 
+/* What a step draws from for one example. */
 typedef struct drawing {
-    const double *arguments; /* as in its row */
-    sgm__random random;      /* of this step and example */
+    const double *arguments; /* of the step, in the order of its kind's table */
+    sgm__random random;      /* a stream for this step and this example alone */
 } drawing;
 
-/* Whole numbers from -maximum to maximum. */
+/* A whole number from -maximum to maximum, each equally likely. */
 static int64_t draw_around(sgm__random *random, double maximum)
 {
     return (int64_t)sgm__random_below(random, 2 * (uint64_t)maximum + 1) - (int64_t)maximum;
 }
 
+/* The part's height and width are a share of the whole, uniform between the argument and 1; the part lies
+ * anywhere inside. */
 static void crop(drawing *d, const sgm__picture *picture)
 {
     double share = d->arguments[0] + (1 - d->arguments[0]) * sgm__random_uniform(&d->random);
@@ -48,8 +58,9 @@ static void rotate(drawing *d, const sgm__picture *picture)
     sgm__picture_rotate(picture, degrees, (float)d->arguments[1]);
 }
 
-/* DeVries, Taylor: Improved regularization of convolutional neural networks with cutout, 2017: the square's
- * middle is any pixel, so that part of it may lie outside. */
+/* Cutout (DeVries and Taylor, 2017: Improved regularization of convolutional neural networks with cutout).
+ * The square's middle is any pixel with equal probability, so part of the square may lie outside the picture.
+ */
 static void cutout(drawing *d, const sgm__picture *picture)
 {
     int64_t size = (int64_t)d->arguments[0];
@@ -104,10 +115,12 @@ static const sgm_option mixup_arguments[] = {
     NUMBER("alpha", 0.01, 4, 0.2, "shares are Beta(alpha, alpha): near 0 and 1 if it is small"),
 };
 
+/* A kind of step. Exactly one of the two functions is set, or none of them for mixup, which needs the whole
+ * minibatch. */
 typedef struct augmentation_kind {
     sgm_augmentation_type type;
     void (*picture)(drawing *d, const sgm__picture *picture);
-    void (*numbers)(drawing *d, float *numbers, int64_t count); /* neither: mixup */
+    void (*numbers)(drawing *d, float *numbers, int64_t count);
 } augmentation_kind;
 
 #define KIND(id, ...)                                                                                        \
@@ -134,6 +147,7 @@ const sgm_augmentation_type *sgm_augmentation_at(size_t index)
 
 /* --- chains as text --- */
 
+/* A step of a chain: its kind with its arguments, all of them, defaults filled in. */
 typedef struct augmentation_step {
     const augmentation_kind *kind;
     double arguments[MAXIMUM_ARGUMENTS];
@@ -144,6 +158,7 @@ struct sgm__augmentation {
     augmentation_step steps[SGM_MAX_AUGMENTATIONS];
 };
 
+/* NULL and an error that names the nearest kind, or lists them all, if there is none of this name. */
 static const augmentation_kind *find_kind(const char *name)
 {
     const char *names[KIND_COUNT];
@@ -166,6 +181,9 @@ static const augmentation_kind *find_kind(const char *name)
     return NULL;
 }
 
+/* Arguments are parsed as double; an integer argument must be a whole number. It becomes an integer content
+ * for the option's check only below 1e15, since larger numbers might not fit an int64_t; these fail the check
+ * as numbers. */
 static sgm_status check_argument(const augmentation_step *step, size_t index)
 {
     const sgm_option *option = &step->kind->type.arguments[index];
@@ -179,6 +197,7 @@ static sgm_status check_argument(const augmentation_step *step, size_t index)
     return sgm__option_check(option, option->name, &content);
 }
 
+/* Reads "name(arguments)": arguments by position or as name=value, the rest has its default. */
 static sgm_status parse_step(const char *text, augmentation_step *step)
 {
     char name[32];
@@ -198,7 +217,8 @@ static sgm_status parse_step(const char *text, augmentation_step *step)
     return SGM_OK;
 }
 
-/* The '+' after a step, or the end: one in parentheses belongs to a number. */
+/* Where a step ends: at the next '+', or at the end of the text. A '+' in parentheses is the sign of a number
+ * or of its exponent. */
 static char *step_end(char *text)
 {
     int depth = 0;
@@ -207,6 +227,7 @@ static char *step_end(char *text)
     return text;
 }
 
+/* Reads the steps of a text, which is cut up at its '+' signs. The text "none" is a chain without steps. */
 static sgm_status parse_steps(char *text, sgm__augmentation *chain)
 {
     const char *word = text + strspn(text, " \t\n");
@@ -259,6 +280,7 @@ sgm_status sgm_augmentation_check(const char *text)
 
 /* --- minibatches --- */
 
+/* True for mixup. */
 static bool mixes(const augmentation_kind *kind)
 {
     return kind->picture == NULL && kind->numbers == NULL;
@@ -270,6 +292,8 @@ static size_t example_elements(const sgm_field *field)
     return (size_t)(sgm_shape_elements(shape) / shape->dims[0]);
 }
 
+/* Mixing needs targets that can be averaged. A target of one number is taken for the number of a class, whose
+ * average would mean another class. */
 static sgm_status fits_mixing(const sgm_block *block)
 {
     for (int32_t i = 0; i < block->field_count; i++)
@@ -281,6 +305,8 @@ static sgm_status fits_mixing(const sgm_block *block)
     return SGM_OK;
 }
 
+/* Scratch is one example of the inputs for changes of pictures, and one whole field, the largest, for mixup.
+ */
 sgm_status sgm__augmentation_fits(const sgm__augmentation *chain, sgm_block *block, size_t *scratch)
 {
     const sgm_field *inputs = sgm__block_find(block, "inputs");
@@ -308,12 +334,15 @@ sgm_status sgm__augmentation_fits(const sgm__augmentation *chain, sgm_block *blo
     return SGM_OK;
 }
 
-/* A step's own numbers for an example. */
+/* The random numbers of one step for one example of the epoch: Philox's stream number is example *
+ * SGM_MAX_AUGMENTATIONS + step, so no two overlap. */
 static sgm__random random_of(uint64_t seed, int64_t example, size_t step)
 {
     return sgm__random_make(seed, (uint64_t)example * SGM_MAX_AUGMENTATIONS + step);
 }
 
+/* Applies a step that looks at one example at a time to the first `count` examples. `place` is the step's
+ * place in the chain, `first` the first example's number in the epoch. */
 static void change_examples(const augmentation_step *step, size_t place, const sgm_field *inputs,
                             int64_t count, uint64_t seed, int64_t first, float *scratch)
 {
@@ -336,7 +365,9 @@ static void change_examples(const augmentation_step *step, size_t place, const s
     }
 }
 
-/* Jöhnk's method (Metrika 8, 1964). */
+/* Jöhnk's method (Metrika 8, 1964): of two uniform numbers to the power of 1/alpha, x and y, those with x + y
+ * <= 1 are kept, and x / (x + y) has the distribution. Both may underflow to 0 for a small alpha, hence x + y
+ * > 0. */
 double sgm__random_beta(sgm__random *random, double alpha)
 {
     for (;;) {
@@ -347,8 +378,15 @@ double sgm__random_beta(sgm__random *random, double alpha)
     }
 }
 
-/* Zhang et al.: mixup: beyond empirical risk minimization, ICLR 2018. The partner is the example `distance`
- * further on, around the end; each pair has a share of its own. */
+/* Mixup (Zhang et al., 2018: mixup: beyond empirical risk minimization, ICLR), with share ~ Beta(alpha,
+ * alpha):
+ *
+ *   x[i] = share[i] * x[i] + (1 - share[i]) * x[(i + distance) mod count]
+ *
+ * The distance is drawn once for the minibatch, from the stream of its first example, and is at least 1, so
+ * that no example is mixed with itself. The share is drawn anew from the same stream for each field, so
+ * inputs and targets of an example are mixed alike. Partners are read from a copy, as they were before
+ * mixing. */
 static void mix_examples(const augmentation_step *step, size_t place, const sgm_block *block, int64_t count,
                          uint64_t seed, int64_t first, float *scratch)
 {
@@ -362,7 +400,7 @@ static void mix_examples(const augmentation_step *step, size_t place, const sgm_
         memcpy(scratch, values, (size_t)count * elements * sizeof *values);
         for (int64_t i = 0; i < count; i++, values += elements) {
             random = random_of(seed, first + i, place);
-            sgm__random_uint32(&random); /* the distance's */
+            sgm__random_uint32(&random); /* past what the distance was drawn from */
             float share = (float)sgm__random_beta(&random, step->arguments[0]);
             const float *other = scratch + (size_t)((i + distance) % count) * elements;
             for (size_t k = 0; k < elements; k++)

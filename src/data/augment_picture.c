@@ -1,4 +1,10 @@
-/* Changes of one picture. Where a pixel is put together from four, they are weighted by how near they are. */
+/* Changes of one picture in place: mirror, shift, rotate, crop, erase.
+ *
+ * augment.c draws the numbers and calls these functions, on the threads of augmentation_ring.c; nothing here
+ * is random or allocates. A picture is (channels, height, width) float32 in one piece. Changes that read
+ * pixels in another order than they write them first copy the picture to its scratch. Rotation and crop
+ * interpolate bilinearly: each new pixel asks where it was in the old picture, and mixes the four pixels
+ * around that place by their distance. */
 #include "data/augment.h"
 
 #include <math.h>
@@ -10,7 +16,7 @@ static float *channel_of(const sgm__picture *picture, int64_t channel)
     return picture->pixels + (size_t)(channel * picture->height * picture->width);
 }
 
-/* The picture as it was, for those that write where they read. */
+/* Copies the picture to its scratch and returns that: the picture as it was. */
 static const float *keep(const sgm__picture *picture)
 {
     size_t count = (size_t)(picture->channels * picture->height * picture->width);
@@ -54,19 +60,21 @@ void sgm__picture_shift(const sgm__picture *picture, int64_t down, int64_t right
     }
 }
 
-/* The four pixels around a place, and how much each counts. */
+/* The four pixels around a place between pixels: upper left, upper right, lower left, lower right. */
 typedef struct neighbours {
-    int64_t index[4]; /* -1: outside */
-    float weight[4];
+    int64_t index[4]; /* within a channel; -1: outside the picture */
+    float weight[4];  /* of bilinear interpolation; the four add up to 1 */
 } neighbours;
 
+/* The neighbours of row y and column x, which are fractions; pixel centres are at whole numbers here. Rows
+ * and columns are compared as doubles, since a place far outside the picture may not fit an int64_t. */
 static neighbours around(const sgm__picture *picture, double y, double x)
 {
     double top = floor(y), left = floor(x), down = y - top, right = x - left;
     neighbours found = {.weight = {(float)((1 - down) * (1 - right)), (float)((1 - down) * right),
                                    (float)(down * (1 - right)), (float)(down * right)}};
     for (int i = 0; i < 4; i++) {
-        double row = i < 2 ? top : top + 1, column = left + i % 2; /* far outside they would be no int64_t */
+        double row = i < 2 ? top : top + 1, column = left + i % 2;
         bool inside =
             row >= 0 && row < (double)picture->height && column >= 0 && column < (double)picture->width;
         found.index[i] = inside ? (int64_t)row * picture->width + (int64_t)column : -1;
@@ -74,6 +82,8 @@ static neighbours around(const sgm__picture *picture, double y, double x)
     return found;
 }
 
+/* Sets pixel `at` in all channels to the weighted sum of its four neighbours in the old picture; a neighbour
+ * outside counts as `fill`. */
 static void put_together(const sgm__picture *picture, const float *old, int64_t at, const neighbours *from,
                          float fill)
 {
@@ -86,6 +96,8 @@ static void put_together(const sgm__picture *picture, const float *old, int64_t 
     }
 }
 
+/* For each new pixel the turn is done backwards, by -degrees, so that each of them gets a value exactly once.
+ * `up` and `right` are relative to the centre with `up` as the positive axis, where rows count downwards. */
 void sgm__picture_rotate(const sgm__picture *picture, double degrees, float fill)
 {
     const float *old = keep(picture);
@@ -100,12 +112,14 @@ void sgm__picture_rotate(const sgm__picture *picture, double degrees, float fill
         }
 }
 
+/* Keeps a place within the first and the last pixel centre, which lets the picture go on with its edge. */
 static double limited(double value, int64_t size)
 {
     double maximum = (double)(size - 1);
     return value < 0 ? 0 : value > maximum ? maximum : value;
 }
 
+/* With pixel centres at halves, new pixel y shows the old place top + (y + 1/2) * share - 1/2. */
 void sgm__picture_crop(const sgm__picture *picture, double share, double top, double left)
 {
     const float *old = keep(picture);

@@ -1,28 +1,42 @@
-/* A ring of minibatches: the oldest is in use, threads augment the ones behind it. Who needs one that no
- * thread has begun does it himself, so that a ring without threads works, too. */
+/* A ring of minibatches that threads augment while an older one is in use.
+ *
+ * The iterator's thread (iterator_batches.c) copies examples into a free slot and submits it; a thread of the
+ * ring applies the chain of augmentation (augment.c); the iterator's thread takes the slots in the order in
+ * which it submitted them. The order of examples is thus decided on one thread, and only the changes of
+ * pictures run side by side. A slot goes through
+ *   FREE -> WANTED (submitted) -> BUSY (a thread augments) -> READY (may be taken) -> FREE (released)
+ * If the slot to be taken was not begun by any thread, the taking thread augments it by itself; so a ring
+ * without threads works, too, and nobody waits while there is work to do. Reading blocks ahead is something
+ * else: prefetch.c. */
 #include "data/augment.h"
 
 #define MAXIMUM_THREADS 64
 
 typedef enum { FREE, WANTED, BUSY, READY } stage;
 
+/* Slots first to first + count - 1, modulo slot_count, are not free: the oldest of them is at `first`. */
 struct sgm__ahead {
-    sgm__augmentation *chain;
-    pthread_mutex_t mutex; /* of all below but what is in slots of others */
+    sgm__augmentation *chain; /* owned; never changes */
+    /* Guards everything below except the contents of slots: these belong to the iterator's thread while FREE
+     * or taken, and to the thread that augments while BUSY. */
+    pthread_mutex_t mutex;
+    /* `work`: a slot was submitted, or the threads are to end. `done`: a slot became READY. */
     pthread_cond_t work, done;
-    bool leaving, taken; /* taken: slot `first` is in use outside */
-    size_t first, count; /* slots that are not free, in a ring */
+    /* `taken`: the slot at `first` is given out, and is released at the next take. */
+    bool leaving, taken;
+    size_t first, count;
     size_t slot_count, thread_count;
     sgm__ahead_slot slots[MAXIMUM_THREADS + 1];
     pthread_t threads[MAXIMUM_THREADS];
 };
 
+/* The slot at a place in the ring, from the oldest one at 0. */
 static sgm__ahead_slot *slot_at(sgm__ahead *ahead, size_t place)
 {
     return &ahead->slots[(ahead->first + place) % ahead->slot_count];
 }
 
-/* Under the mutex, which is let go of while it works. */
+/* Augments a WANTED slot on the calling thread. Holds the mutex before and after, but not while it works. */
 static void augment(sgm__ahead *ahead, sgm__ahead_slot *slot)
 {
     slot->stage = BUSY;
@@ -41,6 +55,7 @@ static sgm__ahead_slot *oldest_wanted(sgm__ahead *ahead)
     return NULL;
 }
 
+/* The function of the ring's threads: the oldest slot comes first, since it is needed first. */
 static void *work(void *user)
 {
     sgm__ahead *ahead = user;
@@ -56,6 +71,8 @@ static void *work(void *user)
     return NULL;
 }
 
+/* Fewer threads than wanted are no failure; there are as many slots all the same, whose work the taking
+ * thread does. */
 sgm__ahead *sgm__ahead_create(sgm__augmentation *chain, int64_t threads)
 {
     sgm__ahead *made = chain != NULL ? sgm__calloc(1, sizeof *made) : NULL;
@@ -115,6 +132,8 @@ void sgm__ahead_release(sgm__ahead *ahead)
     pthread_mutex_unlock(&ahead->mutex);
 }
 
+/* A slot that is still WANTED is augmented here, on the iterator's thread, instead of waiting for a thread
+ * that is busy with a later one. */
 sgm__ahead_slot *sgm__ahead_take(sgm__ahead *ahead)
 {
     pthread_mutex_lock(&ahead->mutex);
@@ -154,6 +173,8 @@ static void free_blocks(sgm__ahead_slot *slot)
     *slot = (sgm__ahead_slot){0};
 }
 
+/* Slots that no thread has begun are freed at once. While this waits for a BUSY slot, a thread may begin a
+ * later WANTED one, which is then waited for when its turn comes. */
 void sgm__ahead_drop(sgm__ahead *ahead, bool blocks)
 {
     pthread_mutex_lock(&ahead->mutex);

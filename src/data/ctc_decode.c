@@ -1,7 +1,14 @@
-/* What the outputs of a network with the cost ctc say. */
+/* Turns the outputs of a network that was trained with CTC into labels, by best path decoding.
+ *
+ * sgm_ctc_decode is public (<sigma/text.h>, which says what the result has) and is also called for networks
+ * that are served (src/infer/signature.c). The cost itself is an operation: src/ops/ctc.c. The likeliest
+ * class of each time step is taken, of equal neighbours one is kept, and then the blank is left out (Graves
+ * et al., 2006: Connectionist temporal classification, section 3.2). Outputs are (batch, time, classes), as
+ * scores, logits or probabilities: only their order counts. */
 #include "base/base.h"
 #include <sigma/text.h>
 
+/* The class with the largest output at a step of an example; of equal ones the lowest. */
 static int64_t likeliest(const sgm_tensor *outputs, int64_t example, int64_t step, int64_t classes)
 {
     int64_t best = 0;
@@ -16,6 +23,8 @@ static int64_t likeliest(const sgm_tensor *outputs, int64_t example, int64_t ste
     return best;
 }
 
+/* Writes the labels of one example, followed by -1 up to the number of steps. A blank between two equal
+ * labels keeps them apart, since neighbours are compared before blanks are left out. */
 static void decode_example(const sgm_tensor *outputs, int64_t example, int64_t length, int64_t blank,
                            int64_t *labels)
 {

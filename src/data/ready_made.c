@@ -1,13 +1,24 @@
-/* Datasets by name. */
+/* Opens datasets by name: small ones from the data folder, MNIST from the web, some that are computed, and
+ * text files.
+ *
+ * sgm_dataset_open builds for each name a chain of source, reader, extractor and preprocessors, as a program
+ * would with <sigma/data.h>; the fields are "inputs" and "targets", the targets one-hot. The files are looked
+ * for by read/source_datasets.c. Called by programs and by the command (cli/config/experiment.c). Data of a
+ * user's own are described in the file of settings instead, which cli/config/ reads. Orders are fixed by
+ * ORDER_SEED, so that results can be compared between programs and between machines. */
 #include "data/dataset.h"
 
 #define MNIST_URL "https://storage.googleapis.com/cvdf-datasets/mnist/"
+/* The examples of "digits": the first DIGITS_TRAINING in the shuffled order are for training, the others are
+ * "digits-test". */
 #define DIGITS 1797
 #define DIGITS_TRAINING 1500
-#define TEXT_WINDOW 64
-#define ORDER_SEED 1 /* of the fixed orders below; another one would change what every program learns */
+#define TEXT_WINDOW 64 /* characters of an example of a text */
+/* Of the shuffled orders; with another seed programs would learn from other examples */
+#define ORDER_SEED 1
 
-/* The first of all in one block, so that a shuffle and a split are of the whole. */
+/* As block_size: all examples in one block, so that a shuffle mixes the whole set and a split cuts the whole
+ * set. */
 #define ONE_BLOCK (-1)
 
 /* --- tables --- */
@@ -32,7 +43,8 @@ static sgm_dataset *open_wdbc(const char *name)
                               .block_size = ONE_BLOCK);
 }
 
-/* Rows of 64 pixels become images. */
+/* The extractor function of a preprocessor: reshapes inputs from (examples, 64) to (examples, 8, 8). The
+ * values are not copied. */
 static sgm_status image_extract(void *self, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
     (void)self;
@@ -49,6 +61,7 @@ static sgm_status image_extract(void *self, sgm_extractor *parent, int64_t count
     return SGM_OK;
 }
 
+/* Both parts are views of the same shuffled block, so no example is in both. */
 static sgm_dataset *open_digits(const char *name)
 {
     static const sgm_extractor_type images = {.name = "8x8 images", .extract = image_extract};
@@ -71,10 +84,13 @@ static sgm_dataset *open_digits(const char *name)
 
 /* --- MNIST --- */
 
+/* A file of MNIST: the checksum is that of the packed file, and is checked after a download. */
 typedef struct mnist_file {
     const char *name, *url, *sha256;
 } mnist_file;
 
+/* The images and the labels are in two files with the same order, which sgm_merge_extractor joins into
+ * examples. */
 static sgm_dataset *open_mnist(const char *name)
 {
     static const mnist_file files[2][2] = {
@@ -101,6 +117,7 @@ static sgm_dataset *open_mnist(const char *name)
 
 /* --- made here --- */
 
+/* A dataset of (examples, inputs) and (examples, targets) numbers, which are copied. */
 static sgm_dataset *from_values(const char *name, int64_t examples, int64_t inputs, int64_t targets,
                                 const float *input_values, const float *target_values)
 {
@@ -114,6 +131,7 @@ static sgm_dataset *from_values(const char *name, int64_t examples, int64_t inpu
     return made;
 }
 
+/* A logical function of two bits; targets are one-hot in the order false, true. */
 static sgm_dataset *open_gate(const char *name)
 {
     static const float inputs[] = {0, 0, 0, 1, 1, 0, 1, 1};
@@ -122,11 +140,13 @@ static sgm_dataset *open_gate(const char *name)
     return from_values(name, 4, 2, 2, inputs, strcmp(name, "xor") == 0 ? exclusive : both);
 }
 
-/* All 958 boards at the end of a game that x began, mixed: x 1, o -1, empty 0; won by x, won by o, drawn. */
+/* Tic-tac-toe: all 958 boards with which a game that x began can end, in a shuffled order. Inputs are the 9
+ * fields, x as 1, o as -1, empty as 0; targets are one-hot in the order won by x, won by o, drawn. */
 #define BOARD 9
 #define BOARDS 958
-#define BOARD_CODES 19683 /* 3^9 */
+#define BOARD_CODES 19683 /* 3^9: a board as a number in base 3 */
 
+/* The boards found so far. order[i] is where the i-th board found goes. */
 typedef struct boards {
     bool seen[BOARD_CODES];
     int64_t count, order[BOARDS];
@@ -143,6 +163,8 @@ static bool has_line(const int board[BOARD], int player)
     return false;
 }
 
+/* Goes through all games from a board on and adds the boards at which they end. `player` moves next, `moves`
+ * were made. A board that was seen is left out, as different orders of moves lead to it. */
 static void play(boards *all, int board[BOARD], int player, int moves)
 {
     int code = 0;
@@ -151,7 +173,7 @@ static void play(boards *all, int board[BOARD], int player, int moves)
     if (all->seen[code])
         return;
     all->seen[code] = true;
-    bool won = has_line(board, -player); /* by the one who moved last */
+    bool won = has_line(board, -player); /* by the player who moved last */
     if (won || moves == BOARD) {
         for (int i = 0; i < BOARD; i++)
             all->inputs[all->order[all->count] * BOARD + i] = (float)board[i];
@@ -182,11 +204,13 @@ static sgm_dataset *open_tictactoe(const char *name)
     return made;
 }
 
-/* Windows of a text, and the same windows one character on. */
+/* Windows of a text as inputs, and the same windows one character on as targets, both one-hot over the 256
+ * bytes: (examples, window, 256). The reader gives windows of one character more, of which each field takes a
+ * region. */
 static sgm_dataset *open_text(const char *name, const char *path)
 {
     sgm_source *source = sgm_file_source(path);
-    if (source && !sgm_source_exists(source)) { /* said here, not when it is first read */
+    if (source && !sgm_source_exists(source)) { /* tested here so that opening fails, not the first reading */
         sgm_fail(SGM_ERROR_FILE, "dataset \"%s\": there is no file %s", name, path);
         sgm_source_free(source);
         return NULL;
@@ -200,10 +224,12 @@ static sgm_dataset *open_text(const char *name, const char *path)
 
 /* --- by name --- */
 
+/* A name, the function that opens the dataset of this name, and the names of its classes where numbers are
+ * not their names. */
 typedef struct ready_made {
     const char *name;
     sgm_dataset *(*open)(const char *name);
-    const char *classes[4]; /* where numbers do not name them */
+    const char *classes[4];
 } ready_made;
 
 static const ready_made ready[] = {
@@ -218,7 +244,8 @@ static const ready_made ready[] = {
     {"tictactoe", open_tictactoe, {"won by x", "won by o", "drawn"}},
 };
 
-/* Takes the dataset. */
+/* Names the classes, if there are names. Takes over the dataset: it is freed on failure, and NULL is passed
+ * on. */
 static sgm_dataset *with_names(sgm_dataset *made, const char *const *names)
 {
     if (!made || !names[0] || sgm_dataset_name_classes(made, names) == SGM_OK)
@@ -238,6 +265,8 @@ const char *const *sgm_dataset_names(size_t *count)
     return names;
 }
 
+/* True for names that look like paths: whoever gives one probably wants a file of their own, which this
+ * function cannot open. */
 static bool looks_like_file(const char *name)
 {
     return strpbrk(name, "./") != NULL;
@@ -264,7 +293,9 @@ static sgm_dataset *open_named(const char *name)
     return NULL;
 }
 
-/* The parts report their own failures; one from before stays for who looks later. */
+/* The parts of a chain take a NULL for the result of an earlier failure and keep that failure's message
+ * (sgm__missing_part), so an old error of this thread would be reported as the reason. It is cleared, and
+ * restored if opening succeeds. */
 sgm_dataset *sgm_dataset_open(const char *name)
 {
     if (!name) {
