@@ -1,4 +1,13 @@
-/* Preprocessors: extractors that change what the extractor below them gives. */
+/* Preprocessors that need to know nothing of the data: normalise, one-hot, permute, shuffle, a range for each
+ * index.
+ *
+ * Each is an extractor around another one, its parent: extract asks the parent for a block and changes the
+ * block's fields. Those that learn their range from the data are in preprocess_adaptive.c; augmentation,
+ * which differs from epoch to epoch and so belongs to iterators, is in augment.c. Datasets call the whole
+ * chain through read/extractor.c, on one thread at a time. The five parts of this file have the same form: a
+ * struct with the field's name first, a function that changes a field, one that extracts, and one that checks
+ * options and creates. Each creating function takes over the extractor that it is given, also on failure, so
+ * that calls nest. */
 #include "data/preprocess.h"
 #include "data/read/extractor.h"
 
@@ -6,6 +15,7 @@
 
 /* --- what they share --- */
 
+/* Calls sgm_block_field only for its message, which lists the names of the block. */
 sgm_status sgm__preprocess_fields(sgm_block *block, const char *name, sgm__field_change change, void *user)
 {
     if (!*name) {
@@ -16,11 +26,12 @@ sgm_status sgm__preprocess_fields(sgm_block *block, const char *name, sgm__field
     sgm_field *field = sgm__block_find(block, name);
     if (field)
         return change(user, field, 0);
-    sgm_block_field(block, name); /* for its message */
+    sgm_block_field(block, name);
     return SGM_ERROR_NOT_FOUND;
 }
 
-/* Puts other values in place; NULL (a failed allocation) is passed on. */
+/* Puts another tensor into a field and frees the old one. NULL for the tensor is a failure to make it, which
+ * is passed on. */
 static sgm_status replace(sgm_field *field, sgm_tensor *values)
 {
     if (!values)
@@ -30,6 +41,10 @@ static sgm_status replace(sgm_field *field, sgm_tensor *values)
     return SGM_OK;
 }
 
+/* Computes in double: a range far from 0, such as years, would lose digits in float32 when input_min is
+ * subtracted.
+ *
+ *   value = output_min + (value - input_min) * (output_max - output_min) / (input_max - input_min) */
 void sgm__range_apply(float *values, int64_t count, size_t stride, const sgm__range *range)
 {
     double width = range->input_max - range->input_min;
@@ -51,6 +66,8 @@ sgm_status sgm__preprocess_range(const sgm_preprocess_options *options, const ch
     return SGM_OK;
 }
 
+/* follows_parent says that blocks can be passed over without making them: sgm__extractor_skip then asks the
+ * parent alone. */
 sgm_extractor *sgm__preprocess_create(const sgm__preprocess_parts *parts)
 {
     if (!parts->parent) {
@@ -66,7 +83,8 @@ sgm_extractor *sgm__preprocess_create(const sgm__preprocess_parts *parts)
                                                          .passed_over = parts->passed_over});
 }
 
-/* All of these are plain structs that begin with their field's name. */
+/* Allocates a preprocessor's struct, whose first member is the field's name, and copies the name there. On
+ * failure NULL, and the parent is freed, since it has been taken over. */
 static void *make_self(sgm_extractor *parent, size_t size, const char *field, const char *who)
 {
     char *self = sgm__calloc(1, size);
@@ -79,6 +97,7 @@ static void *make_self(sgm_extractor *parent, size_t size, const char *field, co
     return self;
 }
 
+/* Frees what a creating function has taken over; returns NULL for it. */
 static sgm_extractor *refuse(sgm_extractor *parent, void *self)
 {
     sgm_extractor_free(parent);
@@ -86,6 +105,8 @@ static sgm_extractor *refuse(sgm_extractor *parent, void *self)
     return NULL;
 }
 
+/* The extract function of those that change field by field: a block of the parent, or NULL at the end,
+ * changed. */
 static sgm_status change_block(sgm_extractor *parent, int64_t count, sgm_block **block, const char *field,
                                sgm__field_change change, void *user)
 {
@@ -115,6 +136,8 @@ static sgm_status normalise_extract(void *self, sgm_extractor *parent, int64_t c
     return change_block(parent, count, block, ((normalise *)self)->field, normalise_field, self);
 }
 
+/* The comparison is written so that it also refuses a range with a NaN; a width that overflows is refused,
+ * too. */
 sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {
@@ -138,13 +161,16 @@ sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preproce
 
 /* --- one-hot --- */
 
+/* The classes are either the numbers 0 to classes - 1 or a list of values (`listed`), one for each class. */
 typedef struct one_hot {
     char field[SGM__FIELD_NAME];
     int32_t classes;
-    bool listed;     /* classes have the values below, else 0 to classes - 1 */
-    double values[]; /* `classes` entries */
+    bool listed;
+    double values[];
 } one_hot;
 
+/* The class of a value, -1 if it is of none. Listed values are compared as float32, since that is what the
+ * field holds: 0.1 as double would equal no value. */
 static int32_t class_of(const one_hot *self, float value)
 {
     if (!self->listed)
@@ -155,7 +181,8 @@ static int32_t class_of(const one_hot *self, float value)
     return -1;
 }
 
-/* (examples, ..., 1) becomes (examples, ..., classes), anything else gets a dimension more. */
+/* The tensor for the result, all 0: (examples, ..., 1) becomes (examples, ..., classes), and a field without
+ * such a last dimension gets one more: (examples, n) becomes (examples, n, classes). */
 static sgm_tensor *one_hot_target(const one_hot *self, const sgm_tensor *values)
 {
     sgm_shape shape = *sgm_tensor_shape(values);
@@ -169,6 +196,8 @@ static sgm_tensor *one_hot_target(const one_hot *self, const sgm_tensor *values)
     return sgm_tensor_create(SGM_FLOAT32, &shape);
 }
 
+/* Puts a 1 at the class of each value. The message of an unknown value names the example of the block: count
+ * / dims[0] is the number of values in an example. */
 static sgm_status one_hot_field(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
@@ -204,13 +233,14 @@ static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t cou
     return change_block(parent, count, block, ((one_hot *)self)->field, one_hot_field, self);
 }
 
+/* At most 2^24 classes, as beyond that float32 cannot tell whole numbers apart. `values` are copied. */
 sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "one-hot", .extract = one_hot_extract, .free = sgm__free};
     sgm_preprocess_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, type.name) != SGM_OK)
         return refuse(extractor, NULL);
-    if (copy.classes < 1 || copy.classes > 1 << 24) { /* beyond 2^24, float32 cannot tell classes apart */
+    if (copy.classes < 1 || copy.classes > 1 << 24) {
         sgm_fail(SGM_ERROR_ARGUMENT, "one-hot: %d classes; there have to be 1 or more", (int)copy.classes);
         return refuse(extractor, NULL);
     }
@@ -227,12 +257,14 @@ sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess
 
 /* --- permute --- */
 
+/* `axes` counts the dimension of examples, which stays first, so it has axis_count + 1 entries. */
 typedef struct permute {
     char field[SGM__FIELD_NAME];
     int32_t axis_count;
-    int32_t axes[SGM_MAX_RANK]; /* with the batch, which stays first */
+    int32_t axes[SGM_MAX_RANK];
 } permute;
 
+/* Copies the permuted view: everything behind needs contiguous fields. */
 static sgm_status permute_values(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
@@ -255,6 +287,7 @@ static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t cou
     return change_block(parent, count, block, ((permute *)self)->field, permute_values, self);
 }
 
+/* `seen` has a bit for each axis that was named, so that an axis named twice is found. */
 sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "permute", .extract = permute_extract, .free = sgm__free};
@@ -285,13 +318,16 @@ sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor, const sgm_prep
 
 /* --- shuffle --- */
 
+/* All fields of a block are mixed in the same order, so that inputs and targets stay together. Each block has
+ * an order of its own, a function of seed and the block's number: a block that is extracted again comes in
+ * the same order. */
 typedef struct shuffle {
-    char field[SGM__FIELD_NAME]; /* unused: a block is mixed as a whole, or its fields would not fit
-                                        together */
+    char field[SGM__FIELD_NAME]; /* unused: a block is mixed as a whole */
     uint64_t seed;
-    uint64_t blocks; /* gone by since the start; each has an order of its own */
+    uint64_t blocks; /* extracted or passed over since the start */
 } shuffle;
 
+/* Makes row i of the result from row order[i]. */
 static sgm_status shuffle_field(void *user, sgm_field *field, int32_t index)
 {
     (void)index;
@@ -310,6 +346,8 @@ static sgm_status shuffle_field(void *user, sgm_field *field, int32_t index)
     return replace(field, mixed);
 }
 
+/* Draws the order once for a block, for all of its fields. The caller frees the block on failure
+ * (extractor.c). */
 static sgm_status shuffle_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
     shuffle *self = pointer;
@@ -360,13 +398,17 @@ sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess
 
 /* --- a range for chosen indices --- */
 
+/* Normalises some elements of the examples of a field, each by a range of its own; the other elements stay as
+ * they are. */
 typedef struct per_index {
     char field[SGM__FIELD_NAME];
     size_t count;
     double output_min, output_max;
-    double triples[]; /* index, minimum, maximum */
+    double triples[]; /* `count` times index of the element, input minimum, input maximum */
 } per_index;
 
+/* Elements are counted in an example as if it were flat. Each range is applied down one column of (examples,
+ * elements). */
 static sgm_status per_index_field(void *user, sgm_field *field, int32_t position)
 {
     (void)position;
@@ -392,6 +434,7 @@ static sgm_status per_index_extract(void *self, sgm_extractor *parent, int64_t c
     return change_block(parent, count, block, ((per_index *)self)->field, per_index_field, self);
 }
 
+/* An index must be a whole number that a double holds exactly; a NaN fails every comparison here. */
 static sgm_status check_triples(const double *ranges, size_t count)
 {
     for (size_t i = 0; i < count; i++) {

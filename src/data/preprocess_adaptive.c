@@ -1,19 +1,27 @@
-/* Preprocessors that learn their range from the data: one for a field, or one for each element of its
- * examples. */
+/* Preprocessors that learn the range of the data, then normalise with it: one range for a field, or one for
+ * each element of its examples.
+ *
+ * Learning goes over the whole dataset before the first block is given (read/extractor.c:sgm__extractor_fit
+ * calls adaptive_fit for every block), or, with the option per_block, over each block by itself. What was
+ * learnt is the preprocessor's state: a checkpoint keeps it (sgm_dataset_get_state), so that validation, a
+ * resumed run and prediction scale as the training did. Ranges that are given beforehand are in preprocess.c.
+ */
 #include "data/preprocess.h"
 
 #include <math.h>
 
+/* What is known of a field. */
 typedef struct learnt {
-    size_t elements; /* 0: nothing yet; 1, or as many as an example has */
+    size_t elements; /* number of ranges: 0 before learning; 1, or the elements of an example */
     double *ranges;  /* pairs minimum, maximum */
 } learnt;
 
+/* `output` has only the output half of a range; the input half comes from `fields` when it is applied. */
 typedef struct adaptive {
     char field[SGM__FIELD_NAME];
     bool per_index;
     sgm__range output;
-    int32_t field_count; /* that something is known of */
+    int32_t field_count; /* fields that ranges were learnt for */
     learnt fields[SGM_MAX_FIELDS];
 } adaptive;
 
@@ -31,6 +39,8 @@ static void adaptive_free(void *self)
     sgm__free(self);
 }
 
+/* Begins to learn: each range is empty, from +infinity to -infinity, so that the first value becomes both of
+ * its ends. */
 static sgm_status start(learnt *known, size_t elements)
 {
     known->ranges = sgm__calloc(elements, 2 * sizeof *known->ranges);
@@ -44,7 +54,8 @@ static sgm_status start(learnt *known, size_t elements)
     return SGM_OK;
 }
 
-/* How many ranges the field has, after checking that it is as many as before. */
+/* How many ranges the field needs. It must be as many as were learnt before: examples of another size, or a
+ * checkpoint of other data, have other elements. */
 static sgm_status count_ranges(const adaptive *self, const sgm_field *field, const learnt *known,
                                size_t *elements)
 {
@@ -57,6 +68,8 @@ static sgm_status count_ranges(const adaptive *self, const sgm_field *field, con
     return SGM_OK;
 }
 
+/* Widens the ranges of a field by the values of a block, (examples, elements). With one range for the field,
+ * `elements` is 1, and every value widens it. The comparisons leave a range as it is where a value is NaN. */
 static sgm_status learn(void *user, sgm_field *field, int32_t index)
 {
     adaptive *self = user;
@@ -73,13 +86,14 @@ static sgm_status learn(void *user, sgm_field *field, int32_t index)
     for (size_t i = 0; i < count; i += elements) {
         for (size_t k = 0; k < elements; k++) {
             double value = values[i + k], *range = &known->ranges[2 * k];
-            range[0] = value < range[0] ? value : range[0]; /* not a number: leaves both as they are */
+            range[0] = value < range[0] ? value : range[0];
             range[1] = value > range[1] ? value : range[1];
         }
     }
     return SGM_OK;
 }
 
+/* Normalises a field with its ranges, element by element: each is a column with a stride of `elements`. */
 static sgm_status apply(void *user, sgm_field *field, int32_t index)
 {
     const adaptive *self = user;
@@ -100,6 +114,9 @@ static sgm_status apply(void *user, sgm_field *field, int32_t index)
     return SGM_OK;
 }
 
+/* The block belongs to the caller and is constant, but `learn` may replace a field's tensor by a contiguous
+ * copy. So it gets a copy of the struct whose tensors are retained: a replacement frees the reference of the
+ * copy only. */
 static sgm_status adaptive_fit(void *pointer, const sgm_block *block)
 {
     adaptive *self = pointer;
@@ -120,6 +137,8 @@ static sgm_status adaptive_extract(void *pointer, sgm_extractor *parent, int64_t
     return *block ? sgm__preprocess_fields(*block, self->field, apply, self) : SGM_OK;
 }
 
+/* Learns from the block that it is about to normalise. There is no state to keep, so this kind has no
+ * get_state. */
 static sgm_status per_block_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
     adaptive *self = pointer;
@@ -133,6 +152,7 @@ static sgm_status per_block_extract(void *pointer, sgm_extractor *parent, int64_
 
 /* --- state: for each field the number of ranges, then their pairs --- */
 
+/* `numbers` NULL: only counts them. */
 static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *count)
 {
     const adaptive *self = pointer;
@@ -149,6 +169,8 @@ static sgm_status adaptive_get_state(void *pointer, double *numbers, size_t *cou
     return SGM_OK;
 }
 
+/* Reads the ranges of one field from *used on, after checking that the number of ranges is whole, fits what
+ * is left, and fits this kind of preprocessor: the numbers come from a file. */
 static sgm_status read_field(adaptive *self, const double *numbers, size_t count, size_t *used)
 {
     double elements = numbers[*used];
@@ -166,6 +188,7 @@ static sgm_status read_field(adaptive *self, const double *numbers, size_t count
     return SGM_OK;
 }
 
+/* Reads into a second struct first, so that what is known stays when the numbers are refused. */
 static sgm_status adaptive_set_state(void *pointer, const double *numbers, size_t count)
 {
     adaptive *self = pointer;
@@ -183,6 +206,8 @@ static sgm_status adaptive_set_state(void *pointer, const double *numbers, size_
     return SGM_OK;
 }
 
+/* `per_index`: a range for each element of an example instead of one for the field. Takes over the extractor,
+ * also on failure. */
 static sgm_extractor *create(sgm_extractor *extractor, const sgm_preprocess_options *options, bool per_index)
 {
     static const sgm_extractor_type over_all = {.name = "adaptive normalise",

@@ -1,16 +1,26 @@
-/* Windows of the tokens of a text, each with the same one token on. */
+/* Makes a dataset of a text's tokens: windows as inputs, and the same windows one token on as targets.
+ *
+ * sgm_dataset_tokens is called by programs and by the command (cli/config/experiment.c) to train networks
+ * that predict the next token. The tokens come from a tokenizer (tokenizer.c); the windows are kept in memory
+ * (sgm_dataset_from), as float32, which holds every token up to 2^20 exactly. Both fields are (examples,
+ * window). Texts that are too large for memory can be read in windows of characters instead (read/reader.c).
+ */
 #include "base/base.h"
 #include <sigma/data.h>
 
 #define DEFAULT_WINDOW 64
-#define MAXIMUM (1 << 24)
+#define MAXIMUM (1 << 24) /* of each option; keeps all products below far from overflow */
 
+/* Window e begins at token e * step. The windows are shared out over `streams` parts of the text, of examples
+ * / streams windows each. */
 typedef struct windows {
     const int64_t *tokens;
     int64_t examples, window, step, streams; /* examples: a multiple of the streams */
 } windows;
 
-/* Example i is the one of number i / streams in stream i % streams; from token `first` of it on. */
+/* The windows as a tensor (examples, window), each shifted by `first` tokens: 0 gives inputs, 1 targets.
+ * Example i is window i / streams of stream i mod streams; so a minibatch of `streams` examples has the next
+ * window of each stream, and a recurrent network that keeps its state goes on where it stopped in each. */
 static sgm_tensor *examples_of(const windows *w, int64_t first)
 {
     sgm_shape shape = sgm_shape_of(w->examples, w->window);
@@ -25,6 +35,8 @@ static sgm_tensor *examples_of(const windows *w, int64_t first)
     return result;
 }
 
+/* The last window needs one token behind it as its last target. Windows that would make one stream longer
+ * than another are left out. */
 static sgm_dataset *make(const char *name, const sgm_tensor *tokens, windows w)
 {
     int64_t count = sgm_tensor_shape(tokens)->dims[0];

@@ -1,14 +1,23 @@
-/* Tokenizers: bytes to tokens and back, and their file. */
+/* Tokenizers by byte pair encoding (Gage, 1994; Sennrich et al., 2016): bytes to tokens and back, and their
+ * file.
+ *
+ * Learning a tokenizer is in tokenizer_learn.c, which shares the table of pairs, the cutting into pieces and
+ * the merging with this file. sgm_tokenizer_encode is called by dataset_tokens.c and, through a program, for
+ * prompts; decode for generated text. A text is cut into pieces (sgm__piece), each is encoded by itself. All
+ * bytes are tokens, so any input can be encoded and decodes to the same bytes. The file is text: a heading,
+ * then a line "LEFT RIGHT" for each token from 256 on. */
 #include "data/tokens/tokenizer.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 #define HEADING "sigma-bpe 1"
-#define MAXIMUM_OF_FILE ((size_t)64 << 20)
+#define MAXIMUM_OF_FILE ((size_t)64 << 20) /* bytes; the largest vocabulary needs 17 million */
 
 /* --- pairs --- */
 
+/* Where the pair is in the table, or the empty slot where it would go. The table is never full, so the search
+ * ends. */
 static size_t slot_of(const sgm__pairs *pairs, int32_t left, int32_t right)
 {
     size_t at = sgm__hash((const int32_t[]){left, right}, 2 * sizeof left, 0) & (pairs->room - 1);
@@ -17,6 +26,7 @@ static size_t slot_of(const sgm__pairs *pairs, int32_t left, int32_t right)
     return at;
 }
 
+/* Doubles the table and enters all pairs anew. */
 static sgm_status grow(sgm__pairs *pairs)
 {
     sgm__pairs larger = {.count = pairs->count, .room = pairs->room > 0 ? 2 * pairs->room : 64};
@@ -45,7 +55,7 @@ struct sgm__pair *sgm__pairs_add(sgm__pairs *pairs, int32_t left, int32_t right)
     return slot;
 }
 
-/* NULL without an error if there is none. */
+/* NULL without an error if the pair is not in the table. */
 static const struct sgm__pair *find_pair(const sgm__pairs *pairs, int32_t left, int32_t right)
 {
     if (pairs->room == 0)
@@ -85,11 +95,14 @@ int64_t sgm_tokenizer_vocabulary(const sgm_tokenizer *tokenizer)
     return tokenizer != NULL ? tokenizer->vocabulary : 0;
 }
 
+/* Bytes of a token. */
 static int32_t size_of(const sgm_tokenizer *tokenizer, int64_t token)
 {
     return token < SGM__BYTES ? 1 : tokenizer->sizes[token - SGM__BYTES];
 }
 
+/* All memory is reserved before anything changes, but for the pair's entry: if it is made and the rest fails,
+ * it has number 0, which no pair of a table has, since tokens of pairs begin at 256. */
 sgm_status sgm__tokenizer_add(sgm_tokenizer *tokenizer, int32_t left, int32_t right)
 {
     size_t merges = (size_t)(tokenizer->vocabulary - SGM__BYTES);
@@ -116,6 +129,8 @@ sgm_status sgm__tokenizer_add(sgm_tokenizer *tokenizer, int32_t left, int32_t ri
 
 /* --- pieces --- */
 
+/* Kinds of bytes, for cutting a text into pieces. Bytes from 128 on belong to characters of other scripts in
+ * UTF-8 and count as letters, so that no character is cut in two except at SGM__MAX_PIECE. */
 typedef enum kind { SPACE, DIGIT, LETTER, OTHER } kind;
 
 static kind kind_of(unsigned char c)
@@ -128,6 +143,8 @@ static kind kind_of(unsigned char c)
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 128 ? LETTER : OTHER;
 }
 
+/* A piece is a run of bytes of one kind, with one space before it if there is one. A run of spaces therefore
+ * leaves its last space to the word behind it. */
 size_t sgm__piece(const unsigned char *text, size_t left)
 {
     size_t begin = left > 1 && text[0] == ' ' && kind_of(text[1]) != SPACE ? 1 : 0, end = begin;
@@ -155,7 +172,9 @@ size_t sgm__merge_pairs(int32_t *tokens, size_t count, int32_t left, int32_t rig
     return kept;
 }
 
-/* Pairs become tokens in the order in which they were learnt. */
+/* The tokens of a piece: its bytes, in which pairs are merged in the order in which they were learnt, that
+ * is, by the lowest token first. Merging in this order gives what learning made of the same piece. `tokens`
+ * has room for `size` tokens; returns their number. */
 static size_t encode_piece(const sgm_tokenizer *tokenizer, const unsigned char *text, size_t size,
                            int32_t *tokens)
 {
@@ -176,6 +195,7 @@ static size_t encode_piece(const sgm_tokenizer *tokenizer, const unsigned char *
     return count;
 }
 
+/* A text without bytes gives a tensor of no elements, (0). */
 sgm_tensor *sgm_tokenizer_encode(const sgm_tokenizer *tokenizer, const void *text, size_t size)
 {
     int64_t *all = NULL;
@@ -205,7 +225,9 @@ sgm_tensor *sgm_tokenizer_encode(const sgm_tokenizer *tokenizer, const void *tex
 
 /* --- and back --- */
 
-/* Writes the bytes of a token and returns where they end; the left parts wait on a stack. */
+/* Writes the bytes of a token and returns the end. A token is a binary tree of pairs whose leaves are bytes;
+ * the right part waits on a stack while the left one is written. The stack never holds more entries than the
+ * token has bytes. */
 static char *write_token(const sgm_tokenizer *tokenizer, int64_t token, char *to)
 {
     int32_t waiting[SGM__MAX_PIECE + 1];
@@ -223,6 +245,7 @@ static char *write_token(const sgm_tokenizer *tokenizer, int64_t token, char *to
     return to;
 }
 
+/* Sums up the lengths first, so that one allocation holds the text. */
 char *sgm_tokenizer_decode(const sgm_tokenizer *tokenizer, const int64_t *tokens, size_t count, size_t *size)
 {
     size_t length = 0;
@@ -268,6 +291,8 @@ sgm_status sgm_tokenizer_save(const sgm_tokenizer *tokenizer, const char *path)
     return status;
 }
 
+/* Reads a decimal number below `below` at *at and moves *at behind it; false if there is none. A digit must
+ * come first, as strtol would also take spaces and signs. */
 static bool read_token(const char **at, int64_t below, int32_t *token)
 {
     char *end;
@@ -281,6 +306,8 @@ static bool read_token(const char **at, int64_t below, int32_t *token)
     return true;
 }
 
+/* Reads one pair a line. Its tokens must exist already, so a table cannot be circular; sgm__tokenizer_add
+ * refuses pairs that come twice or become too long. */
 static sgm_status read_pairs(sgm_tokenizer *tokenizer, const char *at)
 {
     for (int64_t line = 2; *at != '\0'; line++) {
@@ -297,6 +324,8 @@ static sgm_status read_pairs(sgm_tokenizer *tokenizer, const char *at)
     return SGM_OK;
 }
 
+/* The file is checked throughout, since it may come from anywhere: a zero byte in it, for one, makes strlen
+ * differ from length. */
 sgm_tokenizer *sgm_tokenizer_load(const char *path)
 {
     char *text;

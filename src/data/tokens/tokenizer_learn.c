@@ -1,29 +1,39 @@
-/* Learning pairs from a text: the most frequent one becomes a token, again and again. Equal pieces are kept
- * once with their number, each pair knows the pieces that it is in, and a heap which is the most frequent: a
- * new token costs as much as there are pieces that have it. */
+/* Learns a tokenizer from a text by byte pair encoding: the most frequent pair of neighbouring tokens becomes
+ * a token, again and again (Sennrich et al., 2016).
+ *
+ * sgm_tokenizer_learn is called by programs and by the command `sigma tokenize`; tokenizer.c uses the result.
+ * Counting all pairs of the text for each new token would take vocabulary * text; instead
+ *   - equal pieces of the text are kept once, with the number of times that they occur;
+ *   - each pair has a list of the pieces that it occurs in, so a new token touches only these;
+ *   - a heap finds the most frequent pair.
+ * The result depends on the text alone: of equally frequent pairs the one with the lowest tokens comes first.
+ */
 #include "data/tokens/tokenizer.h"
 
-/* A piece that occurs in the text. */
+/* A piece that occurs in the text, with its present tokens: learner.row[first] to learner.row[first + tokens
+ * - 1]. Merging only makes them fewer, so a piece keeps its place in the row. */
 typedef struct piece {
-    const unsigned char *text;
+    const unsigned char *text; /* in the caller's text, where it occurs first */
     size_t size;
     size_t first, tokens; /* in `row` */
     int64_t times;
 } piece;
 
-/* A pair that occurs in pieces, or did. */
+/* A pair that occurs in pieces, or did before it was merged. */
 typedef struct candidate {
     int32_t left, right;
-    int64_t number; /* of times in the text */
-    size_t place;   /* the newest in `places`, +1; 0: none */
+    int64_t number; /* how often it occurs in the text: in each piece, times that piece's `times` */
+    size_t place;   /* the newest entry of its list in `places`, plus 1; 0: none */
 } candidate;
 
-/* A piece that had a pair when it was noted, and the place before. */
+/* An entry in the list of a pair: a piece that had the pair when the entry was made, and the entry before,
+ * plus 1. The piece may have lost the pair since: merging then finds nothing to do in it. */
 typedef struct place {
     size_t piece, before;
 } place;
 
-/* A candidate with the number that it had when it came onto the heap, or more than it has by now. */
+/* An entry of the heap: a candidate with the number that it had when the entry was made. By now the number
+ * may be lower, never higher, so the top of the heap is an upper bound (see take_best). */
 typedef struct bid {
     int64_t number;
     size_t candidate;
@@ -32,9 +42,9 @@ typedef struct bid {
 typedef struct learner {
     piece *pieces;
     size_t count, capacity;
-    size_t *table, room; /* piece number + 1 by hash; 0: empty */
+    size_t *table, room; /* hash table of pieces by content: piece number + 1; 0: empty */
     int32_t *row;        /* the tokens of all pieces */
-    sgm__pairs pairs;    /* candidate number + 1 */
+    sgm__pairs pairs;    /* the number of a pair is that of its candidate, plus 1 */
     candidate *candidates;
     size_t candidate_count, candidate_room;
     place *places;
@@ -45,6 +55,7 @@ typedef struct learner {
 
 /* --- counting pieces --- */
 
+/* Where a piece with this content is in the hash table, or the empty slot where it would go. */
 static size_t place_of(const learner *l, const unsigned char *text, size_t size)
 {
     size_t at = sgm__hash(text, size, 0) & (l->room - 1);
@@ -57,6 +68,7 @@ static size_t place_of(const learner *l, const unsigned char *text, size_t size)
     return at;
 }
 
+/* Doubles the hash table and enters all pieces anew. */
 static sgm_status grow(learner *l)
 {
     size_t room = l->room > 0 ? 2 * l->room : 1024;
@@ -71,6 +83,7 @@ static sgm_status grow(learner *l)
     return SGM_OK;
 }
 
+/* Counts one occurrence of a piece. */
 static sgm_status count_piece(learner *l, const unsigned char *text, size_t size)
 {
     if (2 * (l->count + 1) > l->room)
@@ -87,6 +100,8 @@ static sgm_status count_piece(learner *l, const unsigned char *text, size_t size
 
 /* --- counting pairs --- */
 
+/* The candidate of a pair, made if there is none; NULL and an error when memory ends. The pointer is valid
+ * until the next call, since the array may move. */
 static candidate *candidate_of(learner *l, int32_t left, int32_t right)
 {
     struct sgm__pair *pair = sgm__pairs_add(&l->pairs, left, right);
@@ -102,6 +117,8 @@ static candidate *candidate_of(learner *l, int32_t left, int32_t right)
     return &l->candidates[pair->number - 1];
 }
 
+/* Adds piece `number` to the list of a pair. The pieces are gone through one after the other, so it is enough
+ * to compare with the newest entry to have each piece once. */
 static sgm_status note_place(learner *l, candidate *c, size_t number)
 {
     if (c->place > 0 && l->places[c->place - 1].piece == number)
@@ -112,7 +129,8 @@ static sgm_status note_place(learner *l, candidate *c, size_t number)
     return SGM_OK;
 }
 
-/* Adds `times` to the pairs of a piece. Places are noted of those that have the token `noted`, -1: of all. */
+/* Adds `times` (negative: subtracts) to the number of each pair in piece `number`. The piece is noted in the
+ * lists of pairs that have the token `noted`, or of all pairs if `noted` is -1. */
 static sgm_status count_pairs(learner *l, size_t number, int64_t times, int32_t noted)
 {
     const piece *p = &l->pieces[number];
@@ -130,7 +148,8 @@ static sgm_status count_pairs(learner *l, size_t number, int64_t times, int32_t 
 
 /* --- the most frequent pair --- */
 
-/* Of equally frequent ones the one with the lowest tokens. */
+/* The order of the heap: the higher number first; of equal numbers the lower left token, then the lower right
+ * one. */
 static bool is_better(const learner *l, const bid *a, const bid *b)
 {
     const candidate *x = &l->candidates[a->candidate], *y = &l->candidates[b->candidate];
@@ -139,6 +158,7 @@ static bool is_better(const learner *l, const bid *a, const bid *b)
     return x->left != y->left ? x->left < y->left : x->right < y->right;
 }
 
+/* Moves an entry down the heap until both entries below are worse. */
 static void sink(learner *l, size_t at)
 {
     bid moved = l->heap[at];
@@ -153,6 +173,7 @@ static void sink(learner *l, size_t at)
     l->heap[at] = moved;
 }
 
+/* Puts a candidate on the heap with its present number. A pair that occurs once is not worth a token. */
 static sgm_status offer(learner *l, size_t number)
 {
     if (l->candidates[number].number < 2)
@@ -166,7 +187,10 @@ static sgm_status offer(learner *l, size_t number)
     return SGM_OK;
 }
 
-/* Takes it from the heap; NULL: none comes twice. Numbers have only become less since they were offered. */
+/* Takes the most frequent candidate from the heap; NULL if no pair occurs twice. Numbers have only become
+ * lower since the entries were made, so an entry whose number still holds is the best; another one gets its
+ * present number and sinks to where that belongs. This is cheaper than finding and moving the entries
+ * whenever a number changes. */
 static const candidate *take_best(learner *l)
 {
     while (l->heap_count > 0) {
@@ -185,6 +209,7 @@ static const candidate *take_best(learner *l)
 
 /* --- learning --- */
 
+/* Lays the bytes of all pieces into the row as their first tokens, counts all pairs, and fills the heap. */
 static sgm_status begin(learner *l)
 {
     size_t bytes = 0;
@@ -207,8 +232,10 @@ static sgm_status begin(learner *l)
     return SGM_OK;
 }
 
-/* The pair becomes one token in all pieces that have it. Only pairs with that token become more frequent, and
- * none of them was there before. */
+/* Makes the pair one token, `merged`, in all pieces of its list: the piece's pairs are subtracted, the piece
+ * is merged, and its new pairs are added. Only pairs that have the new token become more frequent, and none
+ * of them existed before, so only new candidates are offered to the heap. `pair` points into an array that
+ * may move, so its tokens and its list are read before anything is counted. */
 static sgm_status merge(learner *l, const candidate *pair, int32_t merged)
 {
     const int32_t left = pair->left, right = pair->right;
@@ -225,6 +252,7 @@ static sgm_status merge(learner *l, const candidate *pair, int32_t merged)
     return SGM_OK;
 }
 
+/* Stops at the wanted vocabulary, or earlier if no pair occurs twice. */
 static sgm_status learn(learner *l, sgm_tokenizer *tokenizer, const unsigned char *text, size_t size,
                         int64_t vocabulary)
 {
