@@ -1,19 +1,30 @@
-/* Extractors as a chain: the part that is asked asks its parent, and so on down to the one that reads. */
+/* Runs chains of extractors: extracting, learning, skipping and state, and reading in chunks.
+ *
+ * sgm_extractor_extract asks the last part of a chain, which calls this function again for its parent, and so
+ * on down to the part that reads. The parts themselves are in extractor_csv.c, extractor_array.c,
+ * ../preprocess.c and ../preprocess_adaptive.c, or in a program. dataset.c is the caller; it decides the size
+ * of blocks. A block belongs to the part that works on it, which may change it in place; after a failure
+ * nobody may use it, so it is freed here. */
 #include "data/read/extractor.h"
 
-/* Read from a reader, or learnt from, at once. */
+/* Bytes that are read from a reader, or learnt from, at once. The first chunk has FIRST_CHUNK examples, since
+ * the size of an example is not known before. */
 #define CHUNK_BYTES ((size_t)4 << 20)
 #define FIRST_CHUNK 64
 #define MAXIMUM_EXAMPLES 65536
 
+/* Whether an adaptive part has learnt. After a failure in the middle it knows the range of a part of the data
+ * only, which must not be used silently. */
 typedef enum { NOT_FITTED, FITTED, FIT_FAILED } fit_state;
 
 struct sgm_extractor {
     sgm__extractor_parts parts;
-    sgm_extractor_type type; /* a copy: parts.type may be gone */
+    sgm_extractor_type type; /* a copy, since the caller's own may go; its name is never NULL */
     fit_state fit;
 };
 
+/* A part without a parent reads by itself and must be able to start again; a part that learns needs a parent
+ * to learn from. */
 static sgm_status check_parts(const sgm__extractor_parts *parts)
 {
     if (!parts->type || !parts->type->extract)
@@ -50,6 +61,7 @@ sgm_extractor *sgm_extractor_create(const sgm_extractor_type *type, void *self, 
         &(sgm__extractor_parts){.type = type, .self = self, .parent = parent, .rewind = rewind});
 }
 
+/* A loop down the chain, which may be long; only second parents are freed by recursion. */
 void sgm_extractor_free(sgm_extractor *extractor)
 {
     while (extractor) {
@@ -62,6 +74,7 @@ void sgm_extractor_free(sgm_extractor *extractor)
     }
 }
 
+/* Parents first, so that a part that reads during its own rewind finds its parents at the start. */
 sgm_status sgm_extractor_rewind(sgm_extractor *extractor)
 {
     if (!extractor)
@@ -73,6 +86,7 @@ sgm_status sgm_extractor_rewind(sgm_extractor *extractor)
     return extractor->parts.rewind ? extractor->parts.rewind(extractor->parts.self) : SGM_OK;
 }
 
+/* Extracts a block and checks it: programs write extractors, too. The block of a failed call is freed. */
 static sgm_status extract(sgm_extractor *extractor, int64_t count, sgm_block **block)
 {
     sgm_status status = extractor->type.extract(extractor->parts.self, extractor->parts.parent, count, block);
@@ -99,6 +113,7 @@ sgm_status sgm_extractor_extract(sgm_extractor *extractor, int64_t count, sgm_bl
 
 /* --- learning --- */
 
+/* Lets one adaptive part learn from all blocks of its parent, then rewinds the parent. */
 static sgm_status fit_all(sgm_extractor *extractor, int64_t count)
 {
     int64_t size = count > 0 ? count : FIRST_CHUNK;
@@ -116,6 +131,7 @@ static sgm_status fit_all(sgm_extractor *extractor, int64_t count)
     }
 }
 
+/* Innermost first: an outer part learns from what the inner ones have changed. */
 sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count)
 {
     if (extractor->parts.parent)
@@ -134,6 +150,8 @@ sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count)
 
 /* --- passing over --- */
 
+/* Skips in the cheapest way that the part has: by its own function; by its parents, for one that follows
+ * them; else by extracting a block and freeing it. With two parents both must skip as many. */
 sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t *skipped)
 {
     const sgm__extractor_parts *parts = &extractor->parts;
@@ -162,6 +180,8 @@ sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t 
 
 /* --- state --- */
 
+/* Walks the chain, parents first. A part counts only if it can also set its state. The room is compared by
+ * subtraction, which cannot overflow. */
 static sgm_status get_state(sgm_extractor *extractor, double *numbers, size_t room, size_t *used)
 {
     if (extractor->parts.parent)
@@ -191,7 +211,9 @@ sgm_status sgm__extractor_get_state(sgm_extractor *extractor, double *numbers, s
     return SGM_OK;
 }
 
-/* Walks the chain as get_state does; `apply` false only checks that the numbers have its form. */
+/* Walks the chain in the order of get_state. With `apply` false it only checks the form, so that numbers of
+ * other preprocessors are refused before any part has changed. A part whose state is set counts as having
+ * learnt. */
 static sgm_status set_state(sgm_extractor *extractor, const double *numbers, size_t count, size_t *used,
                             bool apply)
 {
@@ -226,6 +248,8 @@ sgm_status sgm__extractor_set_state(sgm_extractor *extractor, const double *numb
 
 /* --- readers in small pieces --- */
 
+/* Bytes of one example as the reader gives it. For text it is a guess: a pointer and a short text for each
+ * cell. */
 static size_t example_bytes(const sgm_examples *examples)
 {
     if (!examples->values) /* a guess: a pointer and a short text for each cell */
@@ -234,6 +258,7 @@ static size_t example_bytes(const sgm_examples *examples)
     return (size_t)sgm_shape_elements(&example) * sgm_dtype_size(sgm_tensor_dtype(examples->values));
 }
 
+/* Checks that the reader gave what it says, before memory of that size is read. */
 static sgm_status check_examples(const sgm__chunks *chunks, const sgm_examples *examples)
 {
     bool good = examples->count > 0;
@@ -248,6 +273,7 @@ static sgm_status check_examples(const sgm__chunks *chunks, const sgm_examples *
                            sgm_reader_name(chunks->reader), (long long)examples->count);
 }
 
+/* The size of a chunk is computed anew from each chunk, so it follows rows that grow longer. */
 sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_examples *examples)
 {
     if (chunks->size == 0) {
@@ -263,9 +289,10 @@ sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_examples *ex
     return SGM_OK;
 }
 
+/* A reader that was not read yet is at its start, and must not be opened only for this. */
 sgm_status sgm__chunks_rewind(sgm__chunks *chunks)
 {
-    return chunks->size > 0 ? sgm_reader_rewind(chunks->reader) : SGM_OK; /* 0: nothing was read yet */
+    return chunks->size > 0 ? sgm_reader_rewind(chunks->reader) : SGM_OK;
 }
 
 sgm_status sgm__chunks_skip(sgm__chunks *chunks, int64_t count, int64_t *skipped)

@@ -1,4 +1,10 @@
-/* Extractors from the inside: a chain of parts, the first of which reads. Internal to the data pipeline. */
+/* Extractors from the inside: a chain of parts that turns what a reader reads into blocks. Internal to
+ * src/data.
+ *
+ * The first part of a chain reads (extractor_csv.c, extractor_array.c); each further part is a preprocessor
+ * around the one before, its parent. A program asks the last part for a block, which asks its parent, and so
+ * on. A merge has two parents, `parent` and `second`, so a chain may be a tree. All of it runs on one thread
+ * at a time: that of the dataset which has set `busy` (dataset.c). */
 #ifndef SGM_DATA_READ_EXTRACTOR_H
 #define SGM_DATA_READ_EXTRACTOR_H
 
@@ -6,31 +12,42 @@
 
 /* --- extractors (extractor.c) --- */
 
-/* What the library's own kinds have beside the public type. */
+/* What an extractor is made of. Programs give the public type only; the library's own kinds can also skip. */
 typedef struct sgm__extractor_parts {
     const sgm_extractor_type *type;
     void *self;
     sgm_extractor *parent, *second; /* `second`: of a merge */
     sgm_status (*rewind)(void *self);
-    /* Reads by itself: passes over up to `count` examples without making a block; fewer only at the end. */
+    /* For a part that reads by itself: passes over up to `count` examples without making a block; *skipped is
+     * fewer only at the end. */
     sgm_status (*skip)(void *self, int64_t count, int64_t *skipped);
-    /* Gives one block for each of its parent's, with as many examples: passing over is the parent's work. */
+    /* This part gives one block for each block of its parent, with as many examples, so that its parent alone
+     * can skip for it. */
     bool follows_parent;
-    void (*passed_over)(void *self); /* told that a block went by unseen; NULL: needs not know */
+    void (*passed_over)(void *self); /* told after its parent has skipped a block; NULL: it need not know */
 } sgm__extractor_parts;
+/* Takes over `self`, `parent` and `second`, also on failure; copies the type. */
 sgm_extractor *sgm__extractor_create(const sgm__extractor_parts *parts);
-/* Lets adaptive preprocessors learn, in blocks of `count` examples (0: as many as fit in a few megabytes). */
+/* Lets all adaptive parts learn that have not learnt yet, innermost first. Each goes over the whole source in
+ * blocks of `count` examples (0: as many as fit in a few megabytes) and rewinds it, so this must not be
+ * called in the middle of a pass. Once all have learnt it does nothing. */
 sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count);
-/* Like extract, without the block. */
+/* Passes over what the next call of sgm_extractor_extract would give; *skipped is its number of examples, 0
+ * at the end. */
 sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t *skipped);
-/* State of the whole chain: for each adaptive part, innermost first, a count and that many numbers. */
+/* What the chain has learnt, as numbers: for each adaptive part, innermost first, a count and that many
+ * numbers. `numbers` NULL: only *count is set; else *count is the room on entry. */
 sgm_status sgm__extractor_get_state(sgm_extractor *extractor, double *numbers, size_t *count);
 sgm_status sgm__extractor_set_state(sgm_extractor *extractor, const double *numbers, size_t count);
-/* Reads a few megabytes at a time from a reader, however many examples are asked for. */
+/* Reads from a reader some megabytes at a time, however many examples are asked for at once: a block of
+ * millions of examples then needs no second array of its size in the reader's own type. */
 typedef struct sgm__chunks {
-    sgm_reader *reader;
-    int64_t size; /* examples of the next chunk; 0 at first */
+    sgm_reader *reader; /* owned by the extractor around */
+    /* examples of the next chunk, once the size of an example is known; 0: nothing was read yet */
+    int64_t size;
 } sgm__chunks;
+/* Reads up to `count` examples, often fewer; examples->count is 0 at the end. They are valid until the next
+ * call. */
 sgm_status sgm__chunks_read(sgm__chunks *chunks, int64_t count, sgm_examples *examples);
 sgm_status sgm__chunks_rewind(sgm__chunks *chunks);
 sgm_status sgm__chunks_skip(sgm__chunks *chunks, int64_t count, int64_t *skipped);

@@ -1,33 +1,48 @@
-/* Regions of array examples into fields, also from examples further on; and extractors side by side. */
+/* Turns arrays into fields: regions of each example, also of examples further on; and merges two extractors
+ * side by side.
+ *
+ * sgm_array_extractor reads from readers that give arrays (reader_idx.c, reader_npy.c, reader_image.c and
+ * reader.c) in chunks (extractor.c) and appends them as float32 to a builder (../block/block.h). A field has
+ * one region, or several that are joined flat. A region may be taken from the example `offset` further on,
+ * for targets such as the next character. An example is complete only when the examples up to the largest
+ * offset are read; these are held back as a tensor and joined with the next chunk. sgm_merge_extractor, at
+ * the end, puts the fields of two extractors into one block. */
 #include "data/read/extractor.h"
 #include "tensor/tensor_internal.h"
 
+/* A region of an example, and where it goes. begin, end and offset are the user's; the rest is computed from
+ * the shape of the first example (resolve_region, resolve_field). */
 typedef struct region {
     int32_t field;
-    bool whole;
+    bool whole; /* the whole example: begin and end were not given */
     sgm_shape begin, end;
-    sgm_shape dims;  /* of the region; known with the first example, as all below */
-    size_t elements; /* of the region */
-    size_t column;   /* where it goes in an example of its field */
+    sgm_shape dims; /* shape of the region in one example */
+    size_t elements;
+    size_t column; /* where the region begins in a flat example of its field */
     int64_t offset;
 } region;
 
+/* Members from `resolved` on are known once the first chunk was read. */
 typedef struct array_extractor {
     sgm__chunks chunks;
     int32_t region_count, field_count;
     region regions[SGM_MAX_FIELDS];
     char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
-    sgm_shape shapes[SGM_MAX_FIELDS]; /* of an example in the field, as asked for at first */
-    size_t elements[SGM_MAX_FIELDS];
-    int64_t farthest; /* largest offset */
+    /* of one example in the field: as the options ask for; rank 0 is replaced when resolved */
+    sgm_shape shapes[SGM_MAX_FIELDS];
+    size_t elements[SGM_MAX_FIELDS]; /* of one example in the field */
+    int64_t farthest;                /* the largest offset */
     bool resolved;
-    sgm_shape example;
-    sgm_tensor *held; /* examples that were read, but whose block has not begun yet */
-    int64_t given;    /* examples before those */
+    sgm_shape example; /* of one example as the reader gives it; all must have this shape */
+    /* Examples that were read but not given yet, since some of their regions lie in examples that were not
+     * read: a copy in the reader's type, at most `farthest` of them. NULL: none. */
+    sgm_tensor *held;
+    int64_t given; /* number of examples before those held; for messages */
 } array_extractor;
 
 /* --- options --- */
 
+/* Adds a region to its field, which is made if it is new; the first region decides the shape of the field. */
 static sgm_status add_region(array_extractor *self, const sgm_region *given)
 {
     char name[SGM__FIELD_NAME];
@@ -66,6 +81,7 @@ static sgm_status configure(array_extractor *self, const sgm_array_extractor_opt
 
 /* --- what the options mean for examples of this shape --- */
 
+/* Checks that a region lies inside examples of this shape, and computes its own shape. */
 static sgm_status resolve_region(const array_extractor *self, region *part)
 {
     const char *name = self->names[part->field];
@@ -91,6 +107,8 @@ static sgm_status resolve_region(const array_extractor *self, region *part)
     return SGM_OK;
 }
 
+/* Gives the regions of a field their columns, one behind the other in the order of the options. A single
+ * region keeps its own shape unless another one with as many elements was asked for; several are flat. */
 static sgm_status resolve_field(array_extractor *self, int32_t field)
 {
     const region *only = NULL;
@@ -115,7 +133,7 @@ static sgm_status resolve_field(array_extractor *self, int32_t field)
     return SGM_OK;
 }
 
-/* Every chunk must have examples of the shape that the first one had. */
+/* The first chunk decides the shape of examples; each later one must have the same. */
 static sgm_status resolve(array_extractor *self, const sgm_examples *examples)
 {
     if (!examples->values)
@@ -141,7 +159,8 @@ static sgm_status resolve(array_extractor *self, const sgm_examples *examples)
 
 /* --- extraction --- */
 
-/* The region of examples [first, first + count) as a view. */
+/* The region of examples [first, first + count) as a view, which copies nothing: (count, dims of the region).
+ */
 static sgm_tensor *region_view(const region *part, sgm_tensor *examples, int64_t first, int64_t count)
 {
     sgm_tensor *seen = sgm_tensor_slice(examples, 0, first, first + count, 1);
@@ -153,13 +172,17 @@ static sgm_tensor *region_view(const region *part, sgm_tensor *examples, int64_t
     return seen;
 }
 
+/* Copies `count` regions of `elements` floats each, one behind the other, to places that are `stride` floats
+ * apart. */
 static void copy_rows(const float *from, float *to, int64_t count, size_t elements, size_t stride)
 {
     for (int64_t i = 0; i < count; i++)
         memcpy(to + (size_t)i * stride, from + (size_t)i * elements, elements * sizeof *to);
 }
 
-/* The whole of a field's examples, without a step between: false when it takes more than that. */
+/* The fast ways for a region that is all of its field: contiguous float32 is copied as it is, contiguous
+ * uint8 (pictures, characters) is converted straight into the builder. False when it is neither: the caller
+ * then casts into a tensor first. */
 static bool copy_whole(const sgm_tensor *seen, size_t count, float *target)
 {
     if (!sgm_tensor_is_contiguous(seen))
@@ -176,6 +199,8 @@ static bool copy_whole(const sgm_tensor *seen, size_t count, float *target)
     return true;
 }
 
+/* Writes a region of `count` examples as float32 into the builder's field; `examples` begins with the first
+ * of them. A float64 that float32 cannot hold is an error that names its example. */
 static sgm_status copy_region(const array_extractor *self, const region *part, sgm_tensor *examples,
                               int64_t count, float *target)
 {
@@ -199,6 +224,8 @@ static sgm_status copy_region(const array_extractor *self, const region *part, s
     return status;
 }
 
+/* Appends the first `count` of `examples` to the builder. The fields are added with the first chunk, when
+ * their shapes are known. */
 static sgm_status append(const array_extractor *self, sgm_tensor *examples, int64_t count,
                          sgm__builder *builder)
 {
@@ -218,7 +245,8 @@ static int64_t length(const sgm_tensor *examples)
     return examples ? sgm_tensor_shape(examples)->dims[0] : 0;
 }
 
-/* What is held and what came in, as one. */
+/* The examples that are held and those that came in as one new tensor; those that came in alone if none are
+ * held. */
 static sgm_tensor *join(sgm_tensor *held, sgm_tensor *values)
 {
     if (!held)
@@ -240,7 +268,7 @@ static sgm_tensor *join(sgm_tensor *held, sgm_tensor *values)
     return all;
 }
 
-/* Keeps a copy of the examples from `first` on: the reader's own are gone at its next call. */
+/* Keeps a copy of the examples from `first` on, since the reader's own tensor changes at its next call. */
 static sgm_status hold(array_extractor *self, sgm_tensor *examples, int64_t first)
 {
     sgm_tensor_free(self->held);
@@ -253,8 +281,10 @@ static sgm_status hold(array_extractor *self, sgm_tensor *examples, int64_t firs
     return self->held ? SGM_OK : sgm_last_status();
 }
 
-/* One chunk: as many examples as have all that their regions reach for. *done 0: the end, or not enough yet.
- */
+/* Reads one chunk and appends the examples that are complete; *done is how many, 0 at the end (*ended) or
+ * when more have to be read. `builder` NULL: they are only passed over. Asks for as many examples more as the
+ * regions reach further and are not held yet; at the end of the source those that are held remain incomplete
+ * and are left out. */
 static sgm_status take(array_extractor *self, int64_t count, sgm__builder *builder, int64_t *done,
                        bool *ended)
 {
@@ -283,6 +313,7 @@ static sgm_status take(array_extractor *self, int64_t count, sgm__builder *build
     return status;
 }
 
+/* Takes chunks until there are `count` examples or the source ends. */
 static sgm_status take_all(array_extractor *self, int64_t count, sgm__builder *builder, int64_t *taken)
 {
     bool ended = false;
@@ -310,6 +341,7 @@ static sgm_status array_extract(void *pointer, sgm_extractor *parent, int64_t co
     return *block ? SGM_OK : sgm_last_status();
 }
 
+/* Passes over examples: they are read and, as far as regions reach, held, but not converted. */
 static sgm_status array_skip(void *pointer, int64_t count, int64_t *skipped)
 {
     return take_all(pointer, count, NULL, skipped);
@@ -358,6 +390,8 @@ sgm_extractor *sgm_array_extractor_create(sgm_reader *reader, const sgm_array_ex
 
 /* --- side by side --- */
 
+/* Adds the fields of `other` to `block`. Both must end at the same time and have as many examples. The
+ * tensors are retained, as the caller frees `other`. */
 static sgm_status merge_into(sgm_block *block, sgm_block *other)
 {
     if (!block != !other)
@@ -375,6 +409,7 @@ static sgm_status merge_into(sgm_block *block, sgm_block *other)
     return SGM_OK;
 }
 
+/* If the second part fails, the first one's block in *block is freed by the caller (extractor.c:extract). */
 static sgm_status merge_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
     sgm_extractor *second = pointer;
@@ -386,6 +421,8 @@ static sgm_status merge_extract(void *pointer, sgm_extractor *parent, int64_t co
     return status;
 }
 
+/* `self` is the second extractor, for merge_extract; it is freed as `second`, so the type has no free
+ * function. */
 sgm_extractor *sgm_merge_extractor(sgm_extractor *first, sgm_extractor *second)
 {
     static const sgm_extractor_type type = {.name = "merge", .extract = merge_extract};

@@ -1,4 +1,10 @@
-/* Text cells into fields: columns by number, texts to numbers by mappings. */
+/* Turns rows of text cells into fields of numbers: columns by number, texts to numbers by mappings.
+ *
+ * sgm_csv_extractor reads from reader_csv.c, or any reader that gives text, in chunks (extractor.c) and
+ * appends them to a builder (../block/block.h) until a block is full. A field is made of one or more ranges
+ * of columns, in the order in which the options name them; its examples are flat, (examples, columns). A cell
+ * is a number, or a text that a mapping of its column knows, or missing. Everything else is an error that
+ * names line and column. Arrays are turned into fields by extractor_array.c. */
 #include "data/read/extractor.h"
 
 #include <math.h>
@@ -6,10 +12,12 @@
 #define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.fields) / sizeof(sgm_columns))
 #define MAX_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
 
+/* A range of columns, both ends included, that goes to field number `field`. */
 typedef struct columns {
     int32_t field, first, last;
 } columns;
 
+/* For columns first to last: text number i becomes numbers[i], or i. */
 typedef struct mapping {
     int32_t first, last;
     size_t count;
@@ -17,22 +25,25 @@ typedef struct mapping {
     double *numbers; /* NULL: the position of the text */
 } mapping;
 
+/* Options, copied and put in order: groups[] in the order given, fields by first mention. */
 typedef struct csv_extractor {
     sgm__chunks chunks;
     size_t group_count;
     columns groups[MAX_GROUPS];
     int32_t field_count;
     char names[SGM_MAX_FIELDS][SGM__FIELD_NAME];
-    int32_t widths[SGM_MAX_FIELDS];
-    int32_t last_column; /* highest that is used */
+    int32_t widths[SGM_MAX_FIELDS]; /* columns of the field in all */
+    int32_t last_column;            /* highest that is used */
     size_t mapping_count;
     mapping mappings[MAX_MAPPINGS];
     bool has_missing;
-    double missing;
+    double missing; /* what a missing cell becomes, with has_missing */
 } csv_extractor;
 
 /* --- options --- */
 
+/* Adds a range of columns to its field, which is made if it is new. Widths are added with a check, since
+ * column numbers are the user's and their sum might overflow. */
 static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
 {
     char name[SGM__FIELD_NAME];
@@ -59,6 +70,8 @@ static sgm_status add_group(csv_extractor *self, const sgm_columns *group)
     return SGM_OK;
 }
 
+/* Copies a mapping. `count` of the copy rises with the texts that are there, so that csv_free can free a
+ * mapping that was copied in part. */
 static sgm_status add_mapping(csv_extractor *self, const sgm_value_mapping *given)
 {
     if (given->first_column < 0 || given->last_column < given->first_column)
@@ -114,6 +127,7 @@ static void csv_free(void *pointer)
 
 /* --- extraction --- */
 
+/* The first mapping that covers the column, NULL if none does. */
 static const mapping *mapping_of(const csv_extractor *self, int32_t column)
 {
     for (size_t i = 0; i < self->mapping_count; i++)
@@ -133,6 +147,8 @@ static bool map_text(const mapping *known, const char *text, double *value)
     return false;
 }
 
+/* Converts one cell into a float32. A finite double may be too large for float32; that is told apart from
+ * text such as "nan" and "inf", which is refused, as it would spread through the whole network. */
 static sgm_status convert(const csv_extractor *self, const char *cell, const mapping *known, float *target)
 {
     double value = self->missing;
@@ -152,6 +168,8 @@ static sgm_status convert(const csv_extractor *self, const char *cell, const map
     return SGM_OK;
 }
 
+/* Fills the columns of a group in all examples; `target` is the group's first column in the first new
+ * example. Column by column, so that the mapping is looked up once for each. */
 static sgm_status fill_group(const csv_extractor *self, const columns *group, const sgm_examples *examples,
                              float *target)
 {
@@ -170,6 +188,9 @@ static sgm_status fill_group(const csv_extractor *self, const columns *group, co
     return SGM_OK;
 }
 
+/* Appends a chunk to the builder. `done` counts the columns of each field that were filled, which is where
+ * the next group of the field begins. The builder's count is raised last: an example that failed halfway is
+ * none. */
 static sgm_status append(const csv_extractor *self, const sgm_examples *examples, sgm__builder *builder)
 {
     if (examples->values)
@@ -193,6 +214,7 @@ static sgm_status append(const csv_extractor *self, const sgm_examples *examples
     return SGM_OK;
 }
 
+/* Reads chunks until the builder has `count` examples or the source ends. */
 static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builder)
 {
     for (int32_t i = 0; i < self->field_count; i++) {
@@ -228,6 +250,8 @@ static sgm_status csv_rewind(void *pointer)
     return sgm__chunks_rewind(&self->chunks);
 }
 
+/* Passes over rows. They are read and split into cells, as only that tells where a row ends, but not
+ * converted. */
 static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
 {
     csv_extractor *self = pointer;

@@ -1,13 +1,20 @@
-/* Readers as such, what they share, and the readers of raw bytes and characters. */
+/* Readers as such, their buffers, and the readers of raw bytes and of characters.
+ *
+ * sgm_reader_read and its neighbours stand between extractors (extractor.c:sgm__chunks_read) and all readers,
+ * also those that programs write: they check arguments and results, and keep a reader that failed from being
+ * read on. The other readers are in files of their own: reader_csv.c, reader_idx.c, reader_npy.c,
+ * reader_image.c. reader.h says what the buffers are for. */
 #include "data/read/reader.h"
 
+/* A reader of any type. `self` is the concrete reader, which type.free frees. */
 struct sgm_reader {
     sgm_reader_type type;
     void *self;
     char *name;
-    bool is_prepared, has_failed;
+    bool is_prepared, has_failed; /* has_failed: the position is unknown until a rewind succeeds */
 };
 
+/* Takes over `self`, also on failure. Copies the type. */
 sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const char *source_name)
 {
     if (type == NULL || type->read == NULL || type->rewind == NULL) {
@@ -29,6 +36,7 @@ sgm_reader *sgm_reader_create(const sgm_reader_type *type, void *self, const cha
     return NULL;
 }
 
+/* A preparation that failed is tried again at the next call. */
 sgm_status sgm_reader_prepare(sgm_reader *reader)
 {
     if (reader == NULL)
@@ -39,7 +47,8 @@ sgm_status sgm_reader_prepare(sgm_reader *reader)
     return SGM_OK;
 }
 
-/* Readers come from outside too: what they give is checked. */
+/* Checks what a reader gave: no more than was asked for, and either an array with the examples as first
+ * dimension or text cells. */
 static sgm_status check_examples(const sgm_reader *reader, int64_t asked, const sgm_examples *examples)
 {
     if (examples->count < 0 || examples->count > asked)
@@ -112,6 +121,7 @@ void *sgm__reader_self(sgm_reader *reader,
 
 /* --- buffered input --- */
 
+/* Bytes that sgm__input_fill reads at once. */
 #define INPUT_SIZE 65536
 
 sgm_status sgm__input_open(sgm__input *input)
@@ -143,6 +153,7 @@ sgm_status sgm__input_fill(sgm__input *input)
 
 /* --- memory for examples --- */
 
+/* Bytes that sgm__bytes_read asks for at first. */
 #define FIRST_CHUNK ((size_t)1 << 20)
 
 sgm_status sgm__bytes_reserve(sgm__bytes *bytes, size_t more)
@@ -157,6 +168,8 @@ sgm_status sgm__bytes_reserve(sgm__bytes *bytes, size_t more)
     return sgm__reserve(&bytes->data, &bytes->capacity, needed, 1);
 }
 
+/* Reads into the room that is there, and doubles it when that is full: so memory is at most about twice what
+ * the file really has, whatever its header says. */
 sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count, uint64_t size,
                            int64_t *whole)
 {
@@ -165,7 +178,7 @@ sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count,
         wanted = UINT64_MAX;
     bytes->length = 0;
     for (bool at_end = false; !at_end && bytes->length < wanted;) {
-        size_t chunk = bytes->capacity - bytes->length; /* what is there, else as much again */
+        size_t chunk = bytes->capacity - bytes->length;
         if (chunk == 0)
             chunk = bytes->length > FIRST_CHUNK ? bytes->length : FIRST_CHUNK;
         if (wanted - bytes->length < chunk)
@@ -180,6 +193,7 @@ sgm_status sgm__bytes_read(sgm__bytes *bytes, sgm_stream *stream, int64_t count,
     return SGM_OK;
 }
 
+/* Most runs have as many examples as the one before, so the tensor is kept and used again. */
 sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count, const sgm_shape *example,
                               sgm_examples *examples)
 {
@@ -206,6 +220,8 @@ void sgm__bytes_free(sgm__bytes *bytes)
 
 /* --- bytes --- */
 
+/* Reads examples of `example_size` bytes each behind a header of `header_size` bytes: uint8 (count,
+ * example_size). */
 typedef struct byte_reader {
     sgm_source *source;
     sgm_stream *stream;
@@ -276,11 +292,13 @@ sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t exa
 
 /* --- characters --- */
 
+/* Reads windows of `length` characters, each beginning `stride` characters after the one before: uint8
+ * (count, length). */
 typedef struct character_reader {
     sgm__input input;
     int64_t length, stride;
-    sgm__bytes window; /* the newest one, so that the next can overlap it */
-    sgm__bytes bytes;
+    sgm__bytes window; /* the newest window, so that the next one can overlap it */
+    sgm__bytes bytes;  /* the windows of a run, one behind the other */
     bool has_window, has_ended;
 } character_reader;
 
@@ -292,7 +310,8 @@ static sgm_status character_rewind(void *self)
     return sgm__input_open(&reader->input);
 }
 
-/* Appends up to `count` characters to the window, or passes them when `keep` is false. */
+/* Appends up to `count` characters to the window, or passes over them if `keep` is false. *taken is fewer
+ * only at the end. */
 static sgm_status take(character_reader *reader, uint64_t count, bool keep, uint64_t *taken)
 {
     for (*taken = 0; *taken < count;) {
@@ -314,7 +333,9 @@ static sgm_status take(character_reader *reader, uint64_t count, bool keep, uint
     return SGM_OK;
 }
 
-/* Moves the window on; at the end, where no whole one is left, has_ended is set. */
+/* Moves the window on by `stride`: what both windows share is moved to the front, what lies between them is
+ * passed over. Sets has_ended when no whole window is left; a text that is shorter than its first window is
+ * an error. */
 static sgm_status next_window(character_reader *reader)
 {
     sgm__bytes *window = &reader->window;
@@ -338,6 +359,7 @@ static sgm_status next_window(character_reader *reader)
     return SGM_OK;
 }
 
+/* Copies window after window, as neighbours overlap and so cannot be read in one piece. */
 static sgm_status character_read(void *self, int64_t count, sgm_examples *examples)
 {
     character_reader *reader = self;

@@ -1,7 +1,13 @@
-/* Arrays of numbers in binary files (idx, npy): shape, element types, byte order. */
+/* Reads arrays of numbers from binary files whose header is known: shape, element types, byte order.
+ *
+ * reader_idx.c and reader_npy.c parse their headers into an sgm__array_input (reader.h) and call
+ * sgm__array_read. Elements become one of Sigma's types: where their size stays, they are converted in place;
+ * where it grows (small integers to int32, half to float32), into a second buffer. Sizes in headers are
+ * checked before they are used, as files come from anywhere. */
 #include "data/read/reader.h"
 #include "tensor/tensor_internal.h"
 
+/* The header was read, so the stream stands at the first example. */
 sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, const sgm_shape *shape)
 {
     const char *name = array->stream->name;
@@ -26,6 +32,8 @@ sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, con
     return SGM_OK;
 }
 
+/* The bits of one element of 1, 2, 4 or 8 bytes, in the processor's byte order. memcpy, since elements of a
+ * file need not be aligned. */
 static uint64_t load(const unsigned char *bytes, uint8_t size, bool swapped)
 {
     uint64_t value8;
@@ -46,7 +54,7 @@ static uint64_t load(const unsigned char *bytes, uint8_t size, bool swapped)
     }
 }
 
-/* Same size in the file and in memory: at most the bytes of each are swapped. */
+/* For elements whose size stays: booleans become 0 or 1, others have their bytes swapped if need be. */
 static void convert_in_place(unsigned char *data, size_t elements, const sgm__element *element)
 {
     size_t size = element->size;
@@ -62,7 +70,9 @@ static void convert_in_place(unsigned char *data, size_t elements, const sgm__el
     }
 }
 
-/* Into a wider type: small integers into int32 or int64, half into float. */
+/* For elements that become a larger type: half becomes float32, integers become int32 or int64. A signed
+ * element is shifted to the top of 64 bits and back, which extends its sign. The value is then stored by its
+ * low bytes. */
 static void widen(const unsigned char *data, unsigned char *out, size_t elements, const sgm__element *element)
 {
     size_t width = sgm_dtype_size(element->dtype);
@@ -80,6 +90,8 @@ static void widen(const unsigned char *data, unsigned char *out, size_t elements
     }
 }
 
+/* uint64 becomes int64; numbers that do not fit are an error. (i * 8 / example_size) is the example within
+ * this run. */
 static sgm_status check_range(const sgm__array_input *array, size_t elements)
 {
     for (size_t i = 0; i < elements; i++)
@@ -92,6 +104,7 @@ static sgm_status check_range(const sgm__array_input *array, size_t elements)
     return SGM_OK;
 }
 
+/* Converts `count` examples in `raw` and publishes them from there or from `values`. */
 static sgm_status convert(sgm__array_input *array, int64_t count, sgm_examples *examples)
 {
     const sgm__element *element = &array->element;
@@ -111,7 +124,8 @@ static sgm_status convert(sgm__array_input *array, int64_t count, sgm_examples *
     return sgm__bytes_publish(&array->values, element->dtype, count, &array->example, examples);
 }
 
-/* Bytes behind the last example mean that the header does not describe this file. */
+/* Reads one byte to see that nothing follows the last example: bytes there mean that the header does not
+ * describe this file. */
 static sgm_status check_end(const sgm__array_input *array)
 {
     char byte;
@@ -127,6 +141,7 @@ static sgm_status check_end(const sgm__array_input *array)
                     (unsigned long long)(array->stream->position - 1));
 }
 
+/* The end of the file is checked with the last examples, not at the next call, which may never come. */
 sgm_status sgm__array_read(sgm__array_input *array, int64_t count, sgm_examples *examples)
 {
     int64_t left = array->count - array->next, wanted = count < left ? count : left, whole = 0;

@@ -1,7 +1,13 @@
-/* idx files: two zero bytes, the element type, the number of dimensions; each dimension and all elements
- * big-endian. */
+/* Reads idx files, the format of MNIST (LeCun, Cortes and Burges, 1998): an array of numbers of any shape.
+ *
+ * The header is two zero bytes, a byte for the element type, a byte for the number of dimensions, and each
+ * dimension as 4 bytes; all numbers are big-endian. The first dimension counts the examples. Elements are
+ * read by reader_array.c. Opening the file and parsing its header are one function, idx_rewind, which also
+ * prepares the reader. ready_made.c uses this reader for MNIST. */
 #include "data/read/reader.h"
 
+/* Type codes of the format, and what their elements become. `swapped` is set when the type is found: it
+ * depends on the processor. */
 static const struct {
     unsigned char code;
     sgm__element element;
@@ -29,6 +35,8 @@ static sgm_status find_type(sgm__array_input *self, const unsigned char *magic)
                                                          : "it is of another format, or damaged");
 }
 
+/* Opens the file from its start and parses the header. The dimensions are put together byte by byte, the
+ * first byte being the highest. */
 static sgm_status idx_rewind(void *user)
 {
     sgm__array_input *self = user;

@@ -1,13 +1,20 @@
-/* NumPy's .npy files (format versions 1 to 3), and arrays of .npz files, which are zip archives of them. */
+/* Reads NumPy's .npy files (format versions 1 to 3), and arrays of .npz files, which are zip archives of .npy
+ * files.
+ *
+ * The text of the header is parsed by src/tensor/npy.h, which parameters in .npy files share; elements are
+ * read by reader_array.c; members of an archive come from source_archive.c. Only numbers in C order are read:
+ * Python objects, text and Fortran order are refused with a hint how to save the array. The kind of file is
+ * told by its first bytes, not by its name. */
 #include "data/read/reader.h"
 #include "tensor/npy.h"
 
 typedef struct npy_reader {
-    sgm__array_input input; /* first, so that the functions for arrays take it */
-    char *array;            /* member of an npz; NULL: its only one, not yet looked up */
+    sgm__array_input input; /* first, so that a pointer to it is one to the reader */
+    char *array; /* name of the member of an .npz; NULL: its only one, which was not looked up yet */
 } npy_reader;
 
-/* '<f4', '|u1', '>i8', '=f8' ... */
+/* Finds the element type by NumPy's description: a byte order ('<' little, '>' big, '|' none, '=' the
+ * processor's) and a code such as "f4". '|' is for elements of one byte only. */
 static sgm_status set_element(sgm__element *element, const char *name, const sgm__npy_header *header)
 {
     static const struct {
@@ -42,6 +49,8 @@ static sgm_status set_element(sgm__element *element, const char *name, const sgm
                     name, descr, what);
 }
 
+/* The version, then the header's length, little-endian: 2 bytes in version 1, else 4. The length is bounded,
+ * since it is allocated. */
 static sgm_status read_header_size(sgm_stream *stream, size_t *size)
 {
     unsigned char version[2], length[4] = {0};
@@ -61,6 +70,7 @@ static sgm_status read_header_size(sgm_stream *stream, size_t *size)
     return SGM_OK;
 }
 
+/* Takes over type and shape from the header's text. */
 static sgm_status interpret(npy_reader *self, const char *text)
 {
     sgm__npy_header header;
@@ -77,6 +87,8 @@ static sgm_status interpret(npy_reader *self, const char *text)
     return SGM_OK;
 }
 
+/* Reads magic and header; the stream then stands at the first element. A zero byte in the text would end it
+ * early for the parser, so it is an error. */
 static sgm_status read_header(npy_reader *self)
 {
     sgm_stream *stream = self->input.stream;
@@ -104,7 +116,8 @@ static sgm_status read_header(npy_reader *self)
     return status;
 }
 
-/* Which array is meant must not depend on the order in which they were saved. */
+/* An .npz without a named array must have a single one: which array is meant must not depend on the order in
+ * which they were saved. */
 static sgm_status find_only_array(npy_reader *self)
 {
     sgm_stream *stream = sgm_source_open(self->input.source);
@@ -112,7 +125,8 @@ static sgm_status find_only_array(npy_reader *self)
     return self->array != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* The stream of the array itself: the file, or a member of it. */
+/* Opens the array itself: the file, or a member of it. The file is opened once more to see its first bytes.
+ */
 static sgm_status open_array(npy_reader *self)
 {
     char magic[2] = {0};
@@ -161,6 +175,7 @@ static void npy_free(void *user)
     sgm__free(self);
 }
 
+/* The name of an array's file in the archive: numpy.savez adds ".npy". */
 static char *member_name(const char *array)
 {
     size_t length = strlen(array);
