@@ -1,4 +1,8 @@
-/* Local hooks: each worker has a copy, attached to its replica. */
+/* Local hooks: each worker has a copy, attached to its replica, which sees the worker's own values.
+ *
+ * Copies are made when first needed and kept with the operator, so that a hook which is taken off and
+ * attached again goes on. The lists of all workers are alike, so the first one's answers for all; names
+ * carry "local " in front. */
 #include "hooks/hooks_internal.h"
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
@@ -19,6 +23,7 @@ static sgm__local_hook *find_hook(sgm_operator *parallel, const sgm_hook *hook)
 
 static sgm_status copy_for(sgm_operator *parallel, sgm_hook *hook, int32_t worker, sgm_hook **copy);
 
+/* What a hook requires is copied with it, once for each worker. */
 static sgm_status copy_required(sgm_operator *parallel, const sgm_hook *hook, int32_t worker, sgm_hook *copy)
 {
     for (size_t i = 0; i < hook->required_count; i++) {

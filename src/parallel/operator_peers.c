@@ -1,7 +1,11 @@
-/* Workers whose handlers sum among themselves (peers): gradients stay where they are computed. Each worker
- * sums its own with those of all others, also of other ranks, and then makes
- * the update by itself. So the workers have the states, all the same; the trainer's are brought up to date
- * when somebody looks. */
+/* Workers whose handlers sum among themselves (peers: devices with NCCL, say): gradients stay where they
+ * are computed.
+ *
+ * Each worker sums its own with those of all others, also of other ranks, and then makes the update by
+ * itself. So all workers have the same states, and the trainer's are brought up to date when somebody
+ * looks. Whether that is possible is agreed at the beginning of a run: all workers of all ranks need the
+ * same kind of handler, and each a device of its own. At the end of each epoch states of this process's
+ * workers are compared, byte by byte. */
 #include "handlers/session.h"
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
@@ -27,12 +31,15 @@ typedef struct candidate {
     unsigned char identities[SGM__MAXIMUM_WORKERS][SGM__IDENTITY];
 } candidate;
 
+/* Says why this rank cannot, for the log. */
 static void refuse(candidate *own, const char *why_not)
 {
     own->able = false;
     snprintf(own->why_not, sizeof own->why_not, "%s", why_not);
 }
 
+/* What this rank knows of its workers. A reason is given only where somebody might expect that devices sum.
+ */
 static void introduce(const sgm_trainer *trainer, candidate *own)
 {
     const sgm_operator *parallel = trainer->parallel;
@@ -59,6 +66,7 @@ static void introduce(const sgm_trainer *trainer, candidate *own)
         refuse(own, "operator.sharded divides the update, which each worker makes whole");
 }
 
+/* Two workers of one device cannot be peers: they would wait for each other. */
 static bool same_device(const candidate *all, int32_t ranks)
 {
     for (int32_t a = 0; a < ranks; a++)
@@ -70,7 +78,8 @@ static bool same_device(const candidate *all, int32_t ranks)
     return false;
 }
 
-/* *why_not, if they cannot: what somebody might wonder about. */
+/* Decides by the same numbers on every rank, so that all decide alike; *why_not is what somebody might
+ * wonder about. */
 static bool can_together(const candidate *all, int32_t ranks, const char **why_not)
 {
     *why_not = "";
@@ -94,7 +103,7 @@ static sgm_status gather(sgm__ranks *ranks, candidate *all)
     return ranks != NULL && ranks->count > 1 ? sgm__ranks_do(ranks, &work, "the devices of workers") : SGM_OK;
 }
 
-/* Of the rank's first worker. */
+/* The number of this rank's first worker among all, and how many there are. */
 static void find_place(const sgm_operator *parallel, const candidate *all, sgm__peer_place *place)
 {
     int32_t own = parallel->ranks != NULL ? parallel->ranks->rank : 0;
@@ -130,7 +139,7 @@ static sgm_status agree(const sgm_trainer *trainer, bool *together)
 
 /* --- joining and leaving --- */
 
-/* Programs are others, and who has the states, too. */
+/* From peers to not, or back: the recorded programs are others, and so is who has the newest states. */
 static sgm_status change(sgm_trainer *trainer, bool together)
 {
     if (trainer->parallel->together == together)
@@ -147,7 +156,7 @@ typedef struct letter {
     unsigned char invitation[SGM__INVITATION];
 } letter;
 
-/* From rank 0's first worker for all. */
+/* The first worker of rank 0 makes the invitation, an opaque token, which all others join by. */
 static sgm_status invite(sgm_operator *parallel)
 {
     letter sent = {0};
@@ -203,6 +212,7 @@ void sgm__peers_end(sgm_operator *parallel)
     parallel->joined = false;
 }
 
+/* A worker has failed: others that wait for it, in a sum of this process or of devices, are told. */
 void sgm__peers_give_up(sgm__worker *worker)
 {
     sgm_operator *parallel = worker->parallel;
@@ -217,6 +227,8 @@ void sgm__peers_give_up(sgm__worker *worker)
 
 /* --- what is recorded --- */
 
+/* A gradient lies in a state of the session, so that it keeps its place on the device between the program
+ * that computes it, the sum, and the program that updates by it. */
 static sgm_value gradient_state(const sgm_trainer *replica, const sgm__trained_parameter *parameter)
 {
     sgm_type type = sgm_value_type(replica->graph, parameter->value);
@@ -260,7 +272,7 @@ static sgm_status each_gradient(sgm__worker *worker,
     return SGM_OK;
 }
 
-/* Without examples it adds nothing. */
+/* A worker without examples adds zeros. */
 static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
@@ -269,6 +281,7 @@ static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
     return sgm__peers_define(worker->replica, state, &type);
 }
 
+/* Where a gradient lies on the device. Devices sum one type at a time. */
 static sgm_status find_addend(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
@@ -295,7 +308,7 @@ sgm_status sgm__peers_prepare(sgm__worker *worker)
     return each_gradient(worker, find_addend);
 }
 
-/* A task: runs the program, if there are examples, and sums with all others. */
+/* A worker's task: runs its program, if it has examples, checks it, and sums with all others. */
 static sgm_status compute_and_sum(sgm__worker *worker)
 {
     if (worker->examples > 0) {
@@ -307,6 +320,8 @@ static sgm_status compute_and_sum(sgm__worker *worker)
                                  worker->parallel->place.seconds);
 }
 
+/* If a sum fails though all workers of this process came to it, another process is missing: the error names
+ * the silent ranks. */
 sgm_status sgm__peers_sum(sgm_operator *parallel)
 {
     sgm__ranks *ranks = parallel->ranks;
@@ -326,7 +341,7 @@ sgm_status sgm__peers_sum(sgm_operator *parallel)
 
 /* --- staying alike --- */
 
-/* What workers have each for themselves. */
+/* States that workers have each for themselves. */
 static bool differs_anyway(const char *state)
 {
     return strcmp(state, "random.seed") == 0 ||

@@ -1,4 +1,8 @@
-/* A step in two halves: gradients by workers, and the update by their trainer. */
+/* What workers add to recordings: a training step in two halves. The first half ends in gradients, as
+ * outputs or, with peers, as states; the second takes them as inputs and makes the update.
+ *
+ * Gradients of all workers have names that the operator keeps in the order of the trained parameters;
+ * places of gradients in programs, buckets of ranks and addends of devices follow that order. */
 #include "network/rerecord.h"
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
@@ -14,7 +18,8 @@ void sgm__operator_forget_names(sgm_operator *parallel)
     parallel->name_count = 0;
 }
 
-/* Names belong to the network, and are gone when it records again. */
+/* Copies the names of the trained parameters: those of the network are gone when it records again. If they
+ * are others, everything that was found by the old ones is forgotten. */
 static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_parameter *trained, size_t count)
 {
     bool same = parallel->name_count == count;
@@ -50,6 +55,8 @@ static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_va
     return SGM_OK;
 }
 
+/* Gradients of what this worker's examples add to the cost of the whole minibatch (recording.part), which
+ * sum up to the whole's. */
 static sgm_status record_gradients(sgm_trainer *replica)
 {
     sgm_operator *parallel = replica->owner->parallel;
@@ -72,6 +79,7 @@ static sgm_status record_gradients(sgm_trainer *replica)
     return status;
 }
 
+/* The trained parameters, for a program that records no network. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
     const sgm_operator *parallel = trainer->owner->parallel;

@@ -4,7 +4,8 @@
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
 
-/* Anew when a minibatch of another size came. */
+/* Finds the steps of a program behind which it makes such sums; anew when a minibatch of another size has
+ * another program. */
 sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program)
 {
     if (worker->reduces == program)
@@ -55,6 +56,8 @@ static sgm_status fail_differing(const sgm__worker *worker)
         worker->number);
 }
 
+/* The last worker to come adds up what all have, in their order, and sums that with the other ranks.
+ * Workers whose sums differ in number or length have recorded different networks. */
 static sgm_status add_up(const sgm__worker *last, size_t index)
 {
     sgm_operator *parallel = last->parallel;
@@ -81,7 +84,8 @@ static int32_t count_taking_part(const sgm_operator *parallel)
     return count;
 }
 
-/* A worker whose program is over makes no more sums. */
+/* Waits until the last worker has added up. It ends, too, when a worker fails, or has ended its program
+ * without this sum. */
 static sgm_status wait_for_sum(const sgm__worker *worker)
 {
     sgm_operator *parallel = worker->parallel;
@@ -94,6 +98,7 @@ static sgm_status wait_for_sum(const sgm__worker *worker)
                              : fail_differing(worker);
 }
 
+/* With the lock: each worker but the last waits. */
 static sgm_status meet(const sgm__worker *worker, size_t index)
 {
     sgm_operator *parallel = worker->parallel;
@@ -121,6 +126,7 @@ sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index)
     return sgm__session_write_sum(session, worker->program, sum, parallel->sum);
 }
 
+/* A rank without examples takes part in the sums of all ranks with zeros. */
 sgm_status sgm__operator_reduce_nothing(sgm_operator *parallel)
 {
     const sgm__worker *first = &parallel->workers[0];

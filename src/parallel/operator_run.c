@@ -1,4 +1,13 @@
-/* Running with workers: what an iteration is. */
+/* Running with workers: what an iteration is.
+ *
+ * Three ways. (1) Parameters are merged (parameter operator): each worker trains on a minibatch of its own,
+ * and every so often the parameters become one. (2) Gradients are merged: a minibatch is divided among the
+ * workers, each computes the gradients of its examples, and the trainer makes one update of their sum, here
+ * or together with other ranks. (3) The same where workers' devices sum among themselves
+ * (operator_peers.c): each worker makes the update.
+ *
+ * Everything but the running of programs happens on the run's thread. Sums are added in the order of the
+ * workers, so that each run gives the same bits. */
 #include "data/dataset.h"
 #include "handlers/session.h"
 #include "network/rerecord.h"
@@ -9,7 +18,7 @@
 
 #include <stdio.h>
 
-/* A pattern without a parameter is a mistake. */
+/* A reducer whose pattern matches no parameter is a mistake of the user's. */
 static sgm_status check_patterns(const sgm_trainer *trainer)
 {
     const sgm_reducer *reducer = trainer->parallel->reducer;
@@ -23,6 +32,8 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Before a run: settings and states of the replicas, what their registries show, their threads, and whether
+ * they can sum among themselves. */
 sgm_status sgm__operator_start(sgm_trainer *trainer)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -46,7 +57,7 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
 
 /* --- what an iteration has in common --- */
 
-/* Gives a worker examples of a block. */
+/* Gives a worker the program and the examples [first, first + count) of a block. */
 static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const sgm_block *block,
                           int64_t first, int64_t count)
 {
@@ -75,14 +86,16 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
     return SGM_OK;
 }
 
-/* What a worker's part adds to a number of the whole minibatch; one that has all of it has the number. */
+/* Reads what a worker's part adds to a number of the whole minibatch. A program that has all of the
+ * minibatch has no such output: its own number counts then. */
 static sgm_status read_part(const sgm__worker *worker, const char *part, const char *whole, double *value)
 {
     const char *output = sgm_program_has_output(worker->program, part) ? part : whole;
     return sgm_session_read_number(worker->replica->session, worker->program, output, value);
 }
 
-/* The trainer's sums are of examples, each of which has the minibatch's loss. */
+/* The trainer's sums weight each minibatch's loss by its examples. A part's loss is a share of the whole
+ * minibatch's, so it is multiplied by the examples of the whole. */
 static sgm_status count_part(const sgm__worker *worker, double own_correct, sgm__metric_sums *all)
 {
     double loss, whole = (double)worker->parallel->whole;
@@ -100,7 +113,7 @@ static sgm_status count_part(const sgm__worker *worker, double own_correct, sgm_
     return SGM_OK;
 }
 
-/* What a worker computed, in its own sums and in the trainer's. */
+/* Adds what a worker computed to its own sums, which its local hooks see, and to the trainer's. */
 static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
 {
     sgm_trainer *replica = worker->replica;
@@ -113,8 +126,8 @@ static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
                : sgm__trainer_count(replica, worker->program, worker->examples, all);
 }
 
-/* One of the trainer's costs, times examples, as a worker has it: of its own minibatch or of its part of one.
- */
+/* Adds one of the trainer's costs, times examples, as a worker has it: of its own minibatch, or of its part
+ * of one. */
 static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, double newest, double *sum)
 {
     double part;
@@ -129,7 +142,7 @@ static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, doub
     return SGM_OK;
 }
 
-/* Costs of the trainer are those of all examples. */
+/* Each cost of the trainer is the mean over the examples of all workers. */
 static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 {
     const sgm_operator *parallel = trainer->parallel;
@@ -162,7 +175,7 @@ static sgm_status count_all(sgm_trainer *trainer)
     return merge_costs(trainer, examples);
 }
 
-/* The same for themselves, in *own, as other ranks' are to be added. */
+/* The sums of this rank's workers alone, in *own: those of other ranks are added by a message. */
 static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
 {
     sgm__metric_sums before = trainer->position.sums;
@@ -201,6 +214,8 @@ static void count_update(sgm__training_position *position, bool update)
     position->iteration++;
 }
 
+/* The trainer's update from the gradients of `parts` workers; then states that layers change themselves
+ * (running statistics) are averaged and given to all workers. */
 static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool update, double rate)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -215,7 +230,8 @@ static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool upda
     return sgm__operator_spread_others(parallel);
 }
 
-/* A rank that has no examples knows what is trained all the same. */
+/* A rank whose share of a small minibatch is empty records all the same: it has to know what is trained,
+ * and to take part in all sums. */
 static sgm_status record_without_examples(sgm__worker *worker, sgm__step_purpose purpose)
 {
     sgm__replica_take_settings(worker->replica);
@@ -239,7 +255,8 @@ static sgm_status prepare_part(sgm__worker *worker, const sgm_block *block, int6
                : SGM_OK;
 }
 
-/* Parts of a minibatch of `whole` examples differ by at most one; the smallest ones use fewer workers. */
+/* Divides `count` examples among the workers; their numbers differ by at most one. A minibatch with fewer
+ * examples than workers leaves some without. */
 static sgm_status divide_block(sgm_operator *parallel, const sgm_block *block, int64_t first, int64_t count,
                                int64_t whole)
 {
@@ -268,7 +285,9 @@ static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool u
     return count_all(trainer);
 }
 
-/* The same with the examples of all ranks, of which these are a part. */
+/* One iteration with other ranks: this rank's share is divided among its workers, gradients and sums travel
+ * while workers still compute (ranks_merge.c), and every rank makes the same update. With divided optimiser
+ * states each rank updates its parameters and brings them to all. */
 static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -304,7 +323,8 @@ static sgm_status run_update(sgm__worker *worker)
     return sgm_session_run(worker->replica->session, worker->program);
 }
 
-/* Workers that sum gradients among themselves make the update, too, all the same. */
+/* Workers that have summed gradients among themselves make the update, too, each for itself, with the same
+ * result. The trainer's states are older then, until somebody looks (sgm__operator_collect). */
 static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -320,7 +340,7 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
     return sgm__workers_do(parallel, run_update, true);
 }
 
-/* Nothing has changed yet where a sum fails. */
+/* An iteration whose gradients stay on the devices. Nothing has changed yet where a sum fails. */
 static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *parallel = trainer->parallel;

@@ -1,4 +1,10 @@
-/* The states of the workers and of their trainer: who has which, and how they become one. */
+/* The states of the workers and of their trainer: who has which, and how they become one.
+ *
+ * Where gradients are merged in the computer's memory, workers read the trainer's parameters where they lie
+ * (shared), since only the trainer's update changes them; they have states of their own only for what their
+ * layers change (running statistics) and for random numbers. Where parameters are merged, or devices sum,
+ * each worker has all states. `synchronised` says that workers go on from the trainer's states, `changed`
+ * that the trainer's are older than theirs. */
 #include "handlers/session.h"
 #include "network/rerecord.h"
 #include "parallel/collective/ranks.h"
@@ -12,6 +18,7 @@ static bool begins(const char *name, const char *prefix)
 
 /* --- copies --- */
 
+/* Through memory where both sides have it, else by a tensor. */
 static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *name)
 {
     const void *memory = sgm__session_state_memory(from, name);
@@ -28,7 +35,8 @@ static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *nam
     return status;
 }
 
-/* Random numbers differ from worker to worker; the first has the trainer's. */
+/* The first worker of all has the trainer's seed, every other one a hash of it with its number, so that
+ * dropout differs between workers and is the same in each run. */
 static sgm_status set_seed(sgm_trainer *replica)
 {
     static const char name[] = "random.seed";
@@ -47,7 +55,7 @@ static sgm_status set_seed(sgm_trainer *replica)
     return status;
 }
 
-/* Where gradients are merged, only the update of the trainer changes these: workers read them in place. */
+/* Where gradients are merged only the trainer's update changes these, so workers read them in place. */
 static bool is_shared(const sgm_trainer *replica, const char *name)
 {
     return replica->owner->parallel->merges_gradients && sgm__session_is_host(replica->session) &&
@@ -62,6 +70,7 @@ static bool is_kept(const char *name)
     return begins(name, SGM__KEPT_PREFIX);
 }
 
+/* Whether a replica has a copy of a state, not the trainer's own memory. */
 static bool has_own(const sgm_trainer *replica, const char *name)
 {
     const void *memory = sgm__session_state_memory(replica->session, name);
@@ -81,6 +90,7 @@ static sgm_status take_state(sgm_trainer *replica, const char *name)
                : SGM_OK;
 }
 
+/* The first value of a state that a replica's program uses; the trainer gets it first, if it is new. */
 sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, const sgm_type *type)
 {
     if (begins(name, SGM__PART_PREFIX))
@@ -115,6 +125,7 @@ void sgm__operator_restart(sgm_trainer *trainer)
     trainer->parallel->synchronised = trainer->parallel->changed = trainer->parallel->at_end = false;
 }
 
+/* A state was set from outside: workers that have a copy get the new value. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -139,7 +150,8 @@ static void let_go(gathered *all)
         sgm_tensor_free(all->copies[i]);
 }
 
-/* The values of those that have one; `newest`: that had examples in this iteration, with their shares. */
+/* The values of all workers that have the state. `newest`: only of those that had examples in this
+ * iteration, with their shares of the examples. */
 static sgm_status gather(const sgm_operator *parallel, const char *name, bool newest, gathered *all)
 {
     int64_t examples = 0;
@@ -165,6 +177,8 @@ static sgm_status gather(const sgm_operator *parallel, const char *name, bool ne
     return SGM_OK;
 }
 
+/* How values of workers become one: with gradients by their shares of the examples; of parameters as the
+ * reducer says, an average as its parameter; optimiser states as their mean. */
 static void merge_values(const sgm_operator *parallel, const char *name, const sgm_type *type, void *result,
                          gathered *all)
 {
@@ -202,6 +216,7 @@ static sgm_status merge_state(const sgm_operator *parallel, const char *name, bo
     return status;
 }
 
+/* States that layers change themselves, such as running means: the mean over the examples. */
 sgm_status sgm__operator_merge_others(sgm_operator *parallel)
 {
     sgm_trainer *trainer = parallel->trainer;
@@ -212,6 +227,7 @@ sgm_status sgm__operator_merge_others(sgm_operator *parallel)
     return SGM_OK;
 }
 
+/* Gives the merged states back to the workers. */
 sgm_status sgm__operator_spread_others(sgm_operator *parallel)
 {
     const char *name;
@@ -224,6 +240,8 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel)
     return SGM_OK;
 }
 
+/* Brings the trainer's states up to date before anyone looks at them: copies of the first worker's where
+ * all are alike, else merged ones. */
 sgm_status sgm__operator_collect(sgm_trainer *trainer)
 {
     sgm_operator *parallel = trainer->parallel;
@@ -244,7 +262,8 @@ sgm_status sgm__operator_collect(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* Of all ranks, optimiser states too: from here on all workers go on alike, as after a resume. */
+/* Parameters and optimiser states of all ranks become one: from here on all workers go on alike, as after a
+ * resume. */
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
 {
     if (trainer->parallel->ranks == NULL || trainer->parallel->merges_gradients ||
@@ -258,6 +277,7 @@ sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Merges parameters and gives them to the workers, who keep their own optimiser states. */
 sgm_status sgm__operator_merge(sgm_operator *parallel)
 {
     sgm_trainer *trainer = parallel->trainer;

@@ -137,6 +137,8 @@ sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer)
     return ranks != NULL && !ranks->meeting ? sgm__ranks_complete(trainer) : SGM_OK;
 }
 
+/* Before a run: forgets the run before, compares network and settings with rank 0, and sends rank 0's
+ * states if any rank has others. */
 sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -202,7 +204,7 @@ void sgm__ranks_note_saved(const sgm_trainer *trainer)
         ranks->saved = true;
 }
 
-/* What a command has done at rank 0 is done here, too. */
+/* Does a command of rank 0's here, too, in the same name. */
 static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
 {
     const char *tab = memchr(line, '\t', length);
@@ -232,7 +234,7 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
     return SGM_OK;
 }
 
-/* What rank 0 asks for. */
+/* Rank 0 asks for a slot that this rank owns, or for all of them. */
 static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
 {
     sgm_tensor *value = NULL;
@@ -248,6 +250,7 @@ static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
     return status;
 }
 
+/* What a meeting decides, from rank 0 to all. */
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
     sgm__rank_message message = {.bytes = length,
@@ -272,6 +275,8 @@ static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
     return status;
 }
 
+/* Takes part in a meeting that rank 0 leads: answers its questions, then learns its decisions. If the
+ * training has moved, the states that follow contain what commands have set. */
 static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
 {
     sgm__rank_message message = {0};
@@ -293,7 +298,7 @@ static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
     return status;
 }
 
-/* In a pause no iteration's sums tell of it. */
+/* In a pause no iteration's sums tell of a signal on another rank. */
 static sgm_status share_stops(sgm__ranks *ranks, bool stops)
 {
     double stopping = stops;
@@ -304,6 +309,8 @@ static sgm_status share_stops(sgm__ranks *ranks, bool stops)
     return SGM_OK;
 }
 
+/* A meeting between two iterations, which all ranks hold at the same iteration, as the sums of the
+ * iteration before have told all of them. */
 sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);

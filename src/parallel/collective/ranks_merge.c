@@ -1,4 +1,12 @@
-/* Gradients of all ranks: summed in pieces while workers compute. */
+/* Gradients of all ranks: summed in pieces (buckets) while workers still compute.
+ *
+ * The gradients lie one behind another in one piece of memory (`flat`), in the order of the parameters. It
+ * is divided into buckets from the end, as the last layers' gradients are complete first. A worker's
+ * program is cut where each bucket becomes complete; when all workers have passed a cut, the run's thread
+ * adds the workers' gradients of that bucket up and starts its sum (Li et al., PyTorch Distributed, 2020).
+ * Ranks of one node read each other's memory instead (ranks_shared_gradients.c).
+ *
+ * As bfloat16, what rounding loses is added to the next iteration's gradient (Seide et al., 2014). */
 #include "parallel/collective/ranks.h"
 
 #include "handlers/session.h"
@@ -28,7 +36,8 @@ static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t bytes, int3
     return SGM_OK;
 }
 
-/* The last gradients are there first. */
+/* Buckets from the end of the range on; the last one takes up to half a bucket more rather than leaving a
+ * small one. */
 static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
 {
     size_t each = sgm_dtype_size(ranks->dtype);
@@ -43,7 +52,7 @@ static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int3
     return SGM_OK;
 }
 
-/* A bucket has one owner, if its sum goes to that alone. */
+/* With divided optimiser states a bucket has one owner, and its sum goes to that rank alone. */
 static sgm_status divide(sgm__ranks *ranks)
 {
     size_t end = ranks->place_bytes;
@@ -59,6 +68,7 @@ static sgm_status divide(sgm__ranks *ranks)
     return SGM_OK;
 }
 
+/* Room for the rounded gradients and for what rounding lost. */
 static sgm_status make_narrow(sgm__ranks *ranks)
 {
     if (!ranks->options.narrow)
@@ -91,6 +101,7 @@ static sgm_status find_type(sgm__ranks *ranks)
                           sgm_dtype_name(ranks->dtype));
 }
 
+/* Places and buckets; anew when the parameters are others. */
 static sgm_status lay_out(sgm__ranks *ranks)
 {
     const sgm_operator *parallel = ranks->trainer->parallel;
@@ -126,7 +137,7 @@ static void add_double(double *to, const double *from, size_t count)
         to[i] += from[i];
 }
 
-/* Bytes from `first` on become those of `from`, or these are added to them. */
+/* Bytes from `first` on become those of `from`, or are added to. */
 static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t bytes, bool adds)
 {
     void *to = ranks->flat + first;
@@ -138,7 +149,7 @@ static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t
         add_double(to, from, bytes / sizeof(double));
 }
 
-/* Bytes `first` to `end - 1` of gradient `index`, of all workers. */
+/* Adds the workers' gradients of one parameter up, for the bytes [first, end) of it. */
 static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
 {
     const sgm_operator *parallel = ranks->trainer->parallel;
@@ -160,6 +171,7 @@ static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, s
     return SGM_OK;
 }
 
+/* A bucket may have the end of one parameter and the beginning of the next. */
 static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 {
     size_t end = bucket->first + bucket->bytes;
@@ -173,6 +185,7 @@ static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket
     return SGM_OK;
 }
 
+/* Rounds to bfloat16, with the loss of the iteration before added, and keeps the new loss. */
 static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 {
     const float *flat = (const float *)(const void *)ranks->flat;
@@ -227,7 +240,9 @@ static sgm_status steps_for(sgm__ranks *ranks, const sgm__rank_bucket *bucket, s
     return SGM_OK;
 }
 
-/* One bucket, and memory that is not the computer's, wait for the end. */
+/* Cuts the worker's program behind the steps that complete each bucket. Sums that layers make amid the
+ * program come first, as all ranks make these in the same order. One bucket, or a device's memory, waits
+ * for the end. */
 static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
 {
     int32_t steps = 0;
@@ -282,7 +297,7 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks)
     return ranks != NULL && count_ready(ranks) > ranks->next;
 }
 
-/* With many owners there are more buckets than may be under way. */
+/* A library may have a limit of operations under way: the oldest bucket is waited for. */
 static sgm_status make_room(sgm__ranks *ranks)
 {
     sgm__rank_bucket *oldest =
@@ -302,6 +317,9 @@ static sgm_status start_next(sgm__ranks *ranks)
     return start_bucket(ranks, bucket);
 }
 
+/* Called while workers compute: starts the buckets that are complete, and looks at the oldest sum that is
+ * under way, which also lets the MPI make progress. *rest: how long to wait before the next look, longer
+ * the longer the sum has taken, as a look takes the processor from those who compute. */
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
 {
     sgm_operator *parallel = ranks->trainer->parallel;
@@ -340,6 +358,7 @@ static sgm_status sum_by_messages(sgm__ranks *ranks)
     return SGM_OK;
 }
 
+/* The rest of the buckets, and what all learn of the iteration (ranks_share.c). */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);

@@ -26,7 +26,8 @@ static const char *verb_of(const sgm__request *request)
 
 /* --- all ask alike --- */
 
-/* Notes it, for the comparison with what others ask. */
+/* Adds a request to this rank's signature, which travels with the sums of the iteration, and keeps its text
+ * for the message if they differ. */
 static sgm_status note(sgm__ranks *ranks, const sgm__request *request)
 {
     bool sets = request->kind == SGM__REQUEST_SET;
@@ -43,7 +44,7 @@ static sgm_status note(sgm__ranks *ranks, const sgm__request *request)
     return text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* The newest of all ranks, side by side; names the first that differs from rank 0's. */
+/* Gathers the newest request of all ranks and names the first that differs from rank 0's. */
 static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
 {
     const size_t size = sizeof ranks->newest_request;
@@ -162,6 +163,7 @@ void sgm__ranks_forget_requests(sgm__ranks *ranks)
     memset(ranks->newest_request, 0, sizeof ranks->newest_request);
 }
 
+/* A command that rank 0 has done, for the others: they get the lines in the next meeting. */
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -174,6 +176,8 @@ void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *reques
     free(text);
 }
 
+/* Rank 0 calls a meeting when somebody waits for the trainer, an order is queued, a pause or stop is
+ * wanted, or the account is due. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;

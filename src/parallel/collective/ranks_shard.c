@@ -9,6 +9,8 @@
 
 /* --- this rank's part --- */
 
+/* L-BFGS looks at all parameters together, and a dynamic network may get other parameters: neither can be
+ * divided. */
 static sgm_status check_divisible(const sgm_trainer *trainer)
 {
     const sgm_optimiser_type *type = trainer->optimiser->type;
@@ -25,6 +27,7 @@ static sgm_status check_divisible(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Finds the owner of each trained parameter and marks those that another rank updates. */
 static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, sgm__rank_place *places)
 {
     size_t count = trainer->recorded.trained_count;
@@ -51,6 +54,8 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
     return status == SGM_OK ? sgm__ranks_find_slots(trainer) : status;
 }
 
+/* Whether sums of gradients go to their owner alone. Clipping by the norm of all gradients needs all sums
+ * on every rank. */
 bool sgm__ranks_reduce(const sgm_trainer *trainer)
 {
     return sgm__ranks_sharded(sgm__trainer_ranks(trainer)) &&
@@ -59,7 +64,7 @@ bool sgm__ranks_reduce(const sgm_trainer *trainer)
 
 /* --- new values for all, by messages --- */
 
-/* A parameter of the session, and memory. */
+/* Between the session and `memory`; `out`: from the session. */
 static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned char *memory, bool out)
 {
     sgm_session *session = ranks->trainer->session;
@@ -132,7 +137,7 @@ static sgm_status exchange(sgm__ranks *ranks)
     return wait_for_all(ranks, &sent);
 }
 
-/* The gradients that were there have been used. */
+/* Reuses the memory of the gradients, which have been used. */
 static sgm_status bring_by_messages(sgm__ranks *ranks)
 {
     SGM_TRY(copy_parameters(ranks, true));
@@ -142,7 +147,7 @@ static sgm_status bring_by_messages(sgm__ranks *ranks)
 
 /* --- bringing --- */
 
-/* All ranks have all averages, as each of them measures: by one program for all, so that they have the same
+/* Every rank has all moving averages, as each of them measures; the same program on all gives the same
  * bits. */
 static sgm_status average(sgm_trainer *trainer)
 {

@@ -15,6 +15,8 @@ void sgm__ranks_take_part(const sgm_trainer *trainer)
         sgm__iterator_set_part(trainer->data.training, ranks->rank, ranks->count);
 }
 
+/* This rank's examples of the minibatch: whole * rank / count up to whole * (rank + 1) / count, within the
+ * part that its iterator has copied. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole)
 {
@@ -36,6 +38,7 @@ enum { LOSS, CORRECT, EXAMPLES, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED
 /* States that the network itself changes: the average over the examples. */
 typedef sgm_status (*each_state)(sgm__ranks *ranks, const char *name, size_t *at, double share);
 
+/* Multiplied by this rank's share of the examples, so that the sum over ranks is the mean over examples. */
 static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
     sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
@@ -53,6 +56,7 @@ static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, dou
     return status;
 }
 
+/* Integers are rounded: the weighted sum may miss them by a rounding error. */
 static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
     (void)share;
@@ -92,6 +96,8 @@ sgm_status sgm__ranks_get_states(sgm__ranks *ranks)
     return for_others(ranks, get_state, &at, 0);
 }
 
+/* Everything that all ranks learn of an iteration goes as one list of doubles, in one sum: losses, counts,
+ * whether someone wants to meet or to stop, a signature of what hooks requested. */
 sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;

@@ -1,4 +1,10 @@
-/* Gradients of ranks of one node: each rank's update reads those of all workers where they lie. */
+/* Gradients of ranks of one node: the arenas of all workers lie in memory that the processes share, and
+ * each rank's update reads the gradients of all workers where they lie.
+ *
+ * Each rank has a block of notes: its counts, its part of the numbers that all learn, and for each worker
+ * where in its arena each gradient begins. Two meetings per iteration order it: behind the first one all
+ * notes are written, behind the second nobody reads any more. Numbers and gradients are added in the order
+ * of the ranks, so all ranks have the same bits. */
 #include "handlers/session.h"
 #include "parallel/collective/ranks.h"
 
@@ -19,7 +25,8 @@ typedef struct sgm__shared_part {
 
 /* --- whether --- */
 
-/* Each rank reads all: from some number on, sums in rings move less. */
+/* Whether this rank can: handlers of the computer's memory, gradients merged, and few workers in all. Each
+ * rank reads the gradients of all, so from some number on sums in a ring move less. */
 static bool is_willing(const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
@@ -41,6 +48,7 @@ sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks)
 
 /* --- what this rank shares --- */
 
+/* The session's arena comes from a block of the node's memory. */
 static void *grow_arena(void *user, size_t bytes)
 {
     const sgm__worker *worker = user;
@@ -58,6 +66,7 @@ sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
     return SGM_OK;
 }
 
+/* Twice what is needed, as growing takes a meeting of all. */
 static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
 {
     if (words <= ranks->note_words)
@@ -126,6 +135,7 @@ static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *no
     return SGM_OK;
 }
 
+/* The first rank's numbers begin the sum. */
 static void add_numbers(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
 {
     for (size_t i = 0; i < ranks->shared_count; i++) {
@@ -185,6 +195,7 @@ size_t sgm__ranks_count_parts(const sgm__ranks *ranks)
     return ranks->node != NULL ? ranks->part_count : 1;
 }
 
+/* Behind this meeting every rank may write its gradients anew. */
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks)
 {
     return ranks->node != NULL ? sgm__intra_node_meet(ranks->node, "the end of the update") : SGM_OK;

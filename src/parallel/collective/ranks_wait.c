@@ -14,7 +14,8 @@
 #define SPIN_SECONDS 200e-6
 #define REST_SECONDS 20e-6
 
-/* Who meets the failure may be a command: the run that it ends has to say why, too. */
+/* Marks the ranks as broken and keeps the reason: whoever meets the failure may be a command, and the run
+ * that it ends must say why, too. */
 static sgm_status fail_for_good(sgm__ranks *ranks)
 {
     if (!ranks->broken)
@@ -30,6 +31,7 @@ static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
     return fail_for_good(ranks);
 }
 
+/* Tells the other ranks, as far as the library can. */
 void sgm__ranks_fail(sgm__ranks *ranks)
 {
     if (ranks == NULL || ranks->broken)
@@ -60,7 +62,7 @@ static void append_rank(const sgm__ranks *ranks, int32_t rank, int32_t before, s
         sgm__text_append(names, ", ...");
 }
 
-/* Names those who do not answer; *missing: how many. */
+/* Asks all ranks whether they are there; a thread of each answers even while the run computes. */
 static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *names, int32_t *missing)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -76,6 +78,8 @@ static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *na
     return asked ? SGM_OK : fail(ranks, what, message);
 }
 
+/* The error of a wait that took longer than operator.timeout. If all ranks answer, they do different things
+ * or the network is slow, which is another remedy. */
 static sgm_status fail_waiting(sgm__ranks *ranks, const char *what, double seconds)
 {
     sgm__text names = {0};
@@ -153,8 +157,8 @@ static double silent_seconds(const sgm__ranks *ranks)
     return third < SILENT_SECONDS ? third : SILENT_SECONDS;
 }
 
-/* Of those that answer the first one tells; again when it takes twice as long, or after a while, as a rank
- * may be that slow in each iteration. */
+/* The first rank among those that answer tells, and again when the wait has doubled, or after a minute, as
+ * a rank may be that slow in each iteration. */
 static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
 {
     bool speaks = waited >= 2 * ranks->waited_then || sgm__now() - ranks->spoke > QUIET_SECONDS;
@@ -174,7 +178,7 @@ static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
     sgm__free(text);
 }
 
-/* From time to time in a wait that takes long: all are asked whether they are there. */
+/* In a long wait, every few seconds. */
 static void ask_all(sgm__ranks *ranks, const char *what, double began)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -211,6 +215,7 @@ static void end_wait(sgm__ranks *ranks, double began)
                  "all ranks answer again, after %.0f seconds", seconds);
 }
 
+/* Looks in pieces of a quarter of a second, so that silent ranks are noticed while there is still hope. */
 sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -241,8 +246,8 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Others may need the processor: after a moment, or at once where there are fewer than ranks, it is theirs.
- */
+/* Waits for memory that another process writes. Spins at first, if there is a processor for each rank,
+ * since answers come within microseconds; then lets the MPI make progress between looks. */
 sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
                                  const char *what)
 {
@@ -282,6 +287,7 @@ sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const cha
     return sgm__ranks_send_from(ranks, 0, data, size, what);
 }
 
+/* In pieces, as counts of MPI are 32 bits. */
 sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what)
 {
     for (size_t done = 0; done < size; done += SGM__MAXIMUM_SENT) {
