@@ -288,8 +288,12 @@ static sgm_status move_to(sgm_dataset *dataset, int64_t index)
     SGM_TRY(choose_block_size(dataset));
     if (dataset->position > index)
         SGM_TRY(rewind_source(dataset, index));
-    while (dataset->position < index && !has_ended_before(dataset, dataset->position))
+    int64_t before = -1; /* a source that has become shorter ends earlier than it did */
+    while (dataset->position < index && dataset->position > before &&
+           !has_ended_before(dataset, dataset->position)) {
+        before = dataset->position;
         SGM_TRY(pass_next(dataset));
+    }
     return SGM_OK;
 }
 
@@ -319,6 +323,11 @@ static sgm_status load(sgm_dataset *dataset, int64_t index, sgm_block **block)
         return sgm__cache_read(dataset, slot.disk, slot.examples, block);
     sgm__extraction_begin(dataset->name);
     sgm_status status = extract(dataset, index, block);
+    if (status == SGM_OK && seen && *block == NULL)
+        status = sgm_fail(SGM_ERROR_FORMAT,
+                          "block %lld had %lld examples when it was read before, and the source ends before "
+                          "it now",
+                          (long long)index, (long long)slot.examples);
     sgm__extraction_end(status);
     return status;
 }

@@ -279,12 +279,11 @@ static sgm_status fill_slot(sgm_iterator *iterator, sgm__ahead_slot *slot)
 {
     int64_t got;
     size_t scratch;
-    bool first = !slot->full;
     SGM_TRY(fill_batch(iterator, &slot->full, &got));
     iterator->all_filled = got < iterator->size;
     if (got == 0 || (got < iterator->size && iterator->drop_last))
         return SGM_OK;
-    if (first) {
+    if (!slot->scratch) {
         sgm_status status = sgm__augmentation_fits(sgm__ahead_chain(iterator->ahead), slot->full, &scratch);
         slot->scratch = status == SGM_OK ? sgm__calloc(scratch, sizeof(float)) : NULL;
         if (!slot->scratch) {

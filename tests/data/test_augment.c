@@ -239,6 +239,18 @@ TEST(a_new_size_counts_from_the_next_epoch_on)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
+/* One full minibatch an epoch: the second slot of the ring sees but the rest, which is left out, first. */
+TEST(epochs_of_one_minibatch_and_a_rest)
+{
+    sgm_dataset *dataset = dots();
+    sgm_iterator *iterator =
+        sgm_minibatches(dataset, .size = TOTAL - 2, .augment = "mixup(0.2)", .drop_last = true);
+    for (int e = 0; e < 4; e++)
+        CHECK_INT(rest_of_epoch(iterator).examples, TOTAL - 2);
+    sgm_iterator_free(iterator);
+    sgm_dataset_free(dataset);
+}
+
 /* What is drawn for a seed is part of what a run is. Of the first examples of an epoch: pixels, and targets,
  * times weights that tell places apart. */
 TEST(what_is_drawn_for_a_seed_never_changes)
@@ -387,7 +399,7 @@ TEST(bad_texts)
     check_refused("rotate(nan)", "expected a finite number");
     check_refused("rotate(degrees=3)", "unknown argument 'degrees'");
     check_refused("cutout(0)", "size: expected an integer from 1 to 1000000 pixels, got 0");
-    check_refused("flip(0.5, 0.5, 0.5)", "write '");
+    check_refused("flip(0.5, 0.5, 0.5)", "takes at most 2 numbers, and ' 0.5' is one more");
     check_refused("mixup(0)", "alpha: expected a number from 0.01 to 4, got 0");
     check_refused("flip + ", "does not begin with a name");
     check_refused("", "does not begin with a name");

@@ -90,6 +90,22 @@ TEST(more_than_the_memory_limit)
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
 
+TEST(a_source_that_became_shorter_is_told)
+{
+    const sgm_block *block;
+    sgm_dataset *dataset = tight(950, NULL);
+    for (int64_t i = 0; i < 10; i++)
+        visit(dataset, i);
+    counting_newest->total = 300; /* three blocks of a hundred */
+    visit(dataset, 0);
+    CHECK_ERROR(sgm_dataset_fetch(dataset, 3, &block),
+                "block 3 had 100 examples when it was read before, and the source ends before it now");
+    CHECK_ERROR(sgm_dataset_fetch(dataset, 7, &block), "block 7 had 100 examples when it was read before");
+    visit(dataset, 1);
+    sgm_dataset_free(dataset);
+    CHECK_INT(atomic_load(&allocator_live), 0);
+}
+
 TEST(one_block_larger_than_the_limit_stays)
 {
     sgm_dataset *whole = sgm_dataset_create("whole", .extractor = counting_extractor(1000, 2),

@@ -98,6 +98,8 @@ TEST(csv_errors_name_the_place)
 {
     check_csv_error("a,b\nc,\"d\ne,f\n", 12,
                     "bad.csv: line 2, column 1 (from 0): the quote (\") that opens the cell is never");
+    check_csv_error("a,\"b\rc\r\nd\"\nc,\"d", 15, /* the cell has three lines */
+                    "bad.csv: line 4, column 1 (from 0): the quote (\") that opens the cell is never");
     check_csv_error("a,b\nc,\"d\"e\n", 11,
                     "bad.csv: line 2, column 1 (from 0): the end of the cell was expected");
     check_csv_error("a,b\nc,d\0\n", 9,

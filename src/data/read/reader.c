@@ -199,7 +199,8 @@ sgm_status sgm__bytes_publish(sgm__bytes *bytes, sgm_dtype dtype, int64_t count,
 {
     sgm_shape shape = {.rank = example->rank + 1, .dims = {count}};
     memcpy(shape.dims + 1, example->dims, (size_t)example->rank * sizeof *example->dims);
-    if (bytes->tensor != NULL && !sgm_shape_equal(sgm_tensor_shape(bytes->tensor), &shape)) {
+    if (bytes->tensor != NULL && (sgm_tensor_dtype(bytes->tensor) != dtype ||
+                                  !sgm_shape_equal(sgm_tensor_shape(bytes->tensor), &shape))) {
         sgm_tensor_free(bytes->tensor);
         bytes->tensor = NULL;
     }

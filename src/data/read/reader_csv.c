@@ -122,6 +122,11 @@ static sgm_status read_quoted(csv_reader *self)
         advance(self);
         if (byte == '\n')
             self->line++;
+        if (byte == '\r') { /* a line end of its own, unless it begins "\r\n" */
+            int next;
+            SGM_TRY(peek(self, &next));
+            self->line += next != '\n';
+        }
         if (byte == '"') {
             SGM_TRY(peek(self, &byte));
             if (byte != '"')
