@@ -1,11 +1,18 @@
-/* Handlers by name. */
+/* Opens handlers by name: sgm_handler_create_options, the functions of sgm_handler, and checks of names.
+ *
+ * A name is a type ("cpu"), optionally with options in brackets ("cpu(dense=onednn)", parsed in
+ * handler_text.c), optionally behind "debug:". The types themselves are tables in the folders below
+ * (sgm__handler_type in handler.h); sessions, which call them, are in session.c. Devices (opencl, cuda) load
+ * a plug-in only when they are opened, so that their names are known on every machine.
+ */
 #include "handlers/handler.h"
 #include "handlers/handler_text.h"
 
 #include <stdio.h>
 #include <strings.h>
 
-/* Those that do mathematics themselves; the debugging one watches one of them. */
+/* The handlers that compute by themselves; the debugging handler wraps one of them. The list makes the table
+ * of types and the names that sgm_handler_name_at returns. */
 #define HANDLERS(X)                                                                                          \
     X(cpu)                                                                                                   \
     X(reference)                                                                                             \
@@ -23,6 +30,7 @@ static const char *const names[] = {HANDLERS(HANDLER_NAME) HANDLERS(WATCHED_NAME
 
 #define WATCHING "debug:"
 
+/* The type with the name in front of the brackets. NULL: there is none. */
 static const sgm__handler_type *find_type(const char *name)
 {
     size_t length = sgm__handler_text_name(name);
@@ -32,13 +40,13 @@ static const sgm__handler_type *find_type(const char *name)
     return NULL;
 }
 
-/* What the same things are called elsewhere. */
+/* Words that users of other libraries try, and the handlers that they mean here. */
 static const struct {
     const char *word, *handlers;
 } of_others[] = {
     {"gpu", "'opencl' or 'cuda'"}, {"nvidia", "'cuda'"}, {"amd", "'opencl'"}, {"intel", "'cpu' or 'opencl'"}};
 
-/* " (did you mean 'cpu'?)", or "" where nothing is like it. */
+/* A hint such as " (did you mean 'cpu'?)", written into `buffer`; "" if no known name is similar. */
 static const char *guess(const char *name, char *buffer, size_t size)
 {
     char word[64];
@@ -64,6 +72,8 @@ static sgm_status fail_unknown(const char *name)
                     name, guess(name, meant, sizeof meant), list);
 }
 
+/* Copies the caller's options, whose struct may be older and shorter (struct_size), and checks their
+ * ranges. */
 static sgm_status read_options(const sgm_handler_options *given, sgm_handler_options *options)
 {
     SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_handler_create"));
@@ -82,6 +92,7 @@ static bool is_device(const sgm__handler_type *type)
     return type == &sgm__opencl_handler || type == &sgm__cuda_handler;
 }
 
+/* Reads the options in brackets. They take precedence over `options`. */
 static sgm_status read_text(const sgm__handler_type *type, const char *name,
                             const sgm_handler_options *options, sgm__handler_text *text)
 {
@@ -91,6 +102,8 @@ static sgm_status read_text(const sgm__handler_type *type, const char *name,
     return sgm__handler_text_read(name, is_device(type), options, text);
 }
 
+/* Opens handler->type. A failure repeats the whole text only if it had brackets: otherwise the message names
+ * the type already. `text` lives on this stack frame, so `open` must copy the strings that it keeps. */
 static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_handler_options *options)
 {
     sgm__handler_text text;
@@ -100,6 +113,9 @@ static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_ha
     return status == SGM_OK || !has_options ? status : sgm__fail_within("handler '%s'", name);
 }
 
+/* Chooses the type and opens it. A debugging handler is opened through sgm__debug_open, which takes the name
+ * of the other handler; "debug" alone reaches its `open`, which only fails with the right message.
+ * "debug:debug:..." is refused. */
 static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm_handler_options *options)
 {
     if (strncmp(name, WATCHING, strlen(WATCHING)) != 0) {
@@ -115,6 +131,7 @@ static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm
     return sgm__debug_open(watched, options, &handler->self);
 }
 
+/* The name is kept in sgm_handler.name, whose size limits it. */
 static sgm_status check_name(const char *name)
 {
     if (name != NULL && strlen(name) < sizeof((sgm_handler *)NULL)->name)
@@ -125,7 +142,7 @@ static sgm_status check_name(const char *name)
                     sizeof((sgm_handler *)NULL)->name - 1);
 }
 
-/* What computes: behind "debug:", if that is in front. */
+/* The name of the handler that computes: the part behind "debug:" if the name begins so. */
 static const char *watched_or_own(const char *name)
 {
     return strncmp(name, WATCHING, strlen(WATCHING)) == 0 ? name + strlen(WATCHING) : name;
@@ -140,6 +157,8 @@ sgm_status sgm__handler_check_name(const char *name)
     return fail_unknown(watched_or_own(own) != own ? name : own);
 }
 
+/* Only the cpu handler checks the values of its options here (instruction sets, libraries): whether a device
+ * exists is known when it is opened. */
 sgm_status sgm__handler_check(const char *name)
 {
     const sgm_handler_options none = {.struct_size = sizeof none};
@@ -209,6 +228,8 @@ const char *sgm_handler_name_at(size_t index)
     return index < NAME_COUNT ? names[index] : NULL;
 }
 
+/* An operation with `compose` that the handler does not compute whole is "composed", whatever the handler
+ * answered: the planner expands it. */
 const char *sgm_handler_support(const sgm_handler *handler, const char *operation, sgm_dtype dtype)
 {
     const sgm_op *op = handler != NULL ? sgm_find_op(operation) : NULL;

@@ -1,7 +1,9 @@
-/* The interface between sessions and the mathematics. Internal.
+/* The interface between sessions and the mathematics: sgm__handler_type, a table of functions. Internal.
  *
- * A handler gives memory, compiles plans and runs them. Nothing above this line knows what a device is,
- * nothing below it what a layer is.
+ * A handler (other libraries say backend) gives memory, compiles plans and runs them. Sessions (session.c,
+ * session_run.c) are its only callers besides the debugging handler, which wraps another one. A handler never
+ * sees layers, networks or trainers, and the code above sessions never sees buffers or kernels. Handlers are
+ * opened by name in handler.c; the plan that `compile` gets is described in program.h and made in plan/.
  */
 #ifndef SGM_HANDLERS_HANDLER_H
 #define SGM_HANDLERS_HANDLER_H
@@ -9,111 +11,144 @@
 #include "handlers/program.h"
 #include <sigma/handler.h>
 
-/* The memory that a run works on; buffers come from `allocate`. All are at least 64-byte aligned. */
+/* The memory that one run works on. The session owns all of it; each pointer was given by the handler's own
+ * `allocate` (or, for a handler with SGM__HANDLER_HOST, is memory of the host that another session owns).
+ * Only such a handler may dereference the pointers: elsewhere they are handles. Buffers of the host begin at
+ * multiples of 64 bytes. */
 typedef struct sgm__memory {
     void *arena, *constants;
-    void **inputs; /* in the order of plan->inputs */
-    void **states; /* in the order of plan->states */
+    void **inputs; /* one for each of plan->inputs, in that order */
+    void **states; /* one for each of plan->states, in that order */
 } sgm__memory;
 
+/* What a handler asks of the plans that are made for it. The planner (plan/) reads these flags. */
 typedef enum sgm__handler_flags {
-    SGM__HANDLER_UNFUSED = 1, /* wants every value in memory, one instruction a step */
-    SGM__HANDLER_HOST = 2,    /* its buffers are the computer's memory */
-    SGM__HANDLER_PARTS = 4,   /* elementwise results may have gaps between their rows */
-    SGM__HANDLER_DRAWS = 8    /* random numbers may be drawn in elementwise steps */
+    SGM__HANDLER_UNFUSED = 1, /* one node in each step, and every value in memory: no fusion */
+    SGM__HANDLER_HOST = 2,    /* its buffers are ordinary memory of this process */
+    /* Elementwise steps can write results with gaps between their rows, so the operands of a concatenation
+     * may be computed in its memory. */
+    SGM__HANDLER_PARTS = 4,
+    /* Elementwise steps can contain random_uniform and draw its numbers themselves. */
+    SGM__HANDLER_DRAWS = 8
 } sgm__handler_flags;
 
-/* bfloat16 is computed in float32, between casts that the plan adds. */
+/* An answer of `support`: the planner inserts casts, so that a bfloat16 operation is computed in float32. */
 #define SGM__THROUGH_FLOAT32 "through float32"
 
-/* How a program is divided among threads. Seconds are estimates, good for no more than that choice. */
+/* How a program is divided among threads. The seconds are estimates from shapes and constants; they only
+ * decide the number of threads and are shown to users, but predict no time. */
 typedef struct sgm__estimate {
-    int32_t threads, of_threads; /* that run it; that the handler has. 0: the handler does not say */
-    double alone, shared;        /* seconds of a run with one thread, and as it is divided */
+    /* The threads that run the program, and all that the handler has; 0: unknown. */
+    int32_t threads, of_threads;
+    /* Estimated seconds of a run by one thread, and by all threads of the handler. */
+    double alone, shared;
 } sgm__estimate;
 
-/* How long a step took. */
+/* The time that one step of a plan took in a timed run. */
 typedef struct sgm__step_time {
     double seconds;
-    int32_t with; /* the step in whose time this one's is, as both were one pass; -1: its own */
+    /* The step whose `seconds` include this step's time, since one pass computed both; -1: this step has a
+     * time of its own. */
+    int32_t with;
 } sgm__step_time;
 
-/* Sums over the memory of several handlers of one type, the peers, in this process and others, without the
- * way through the computer's memory. One makes an invitation, all are told it and join; then all sum the same
- * in the same order. `join`, `sum` and `leave` wait for the others, so each peer has a thread of its own. */
+/* Sums over the memory of several handlers of one type, the peers, in this process and in others, that do not
+ * pass through the host's memory (NCCL between GPUs, for instance).
+ *
+ * One peer makes an invitation with `invite`; its bytes are passed on to all peers, and each calls `join`.
+ * Afterwards all peers call `sum` with equal counts and types, in the same order. `join`, `sum` and `leave`
+ * block until the other peers call them too, so each peer needs a thread of its own.
+ * src/parallel/operator_peers.c is the caller.
+ */
 #define SGM__IDENTITY 16
 #define SGM__INVITATION 128
+/* The place of one peer in a group that is about to join. */
 typedef struct sgm__peer_place {
     unsigned char invitation[SGM__INVITATION];
-    int32_t number, of; /* from 0 */
-    double seconds;     /* that the others may let this one wait, also in each sum */
+    int32_t number, of; /* this peer's number, from 0, and the number of peers */
+    double seconds;     /* how long this peer waits for the others in `join`, and later in each sum */
 } sgm__peer_place;
+/* One buffer that takes part in a sum: its first `elements` elements. */
 typedef struct sgm__addend {
-    void *buffer; /* from its beginning */
+    void *buffer; /* from the handler's `allocate` */
     int64_t elements;
 } sgm__addend;
 typedef struct sgm__peers {
-    /* Whose memory it is, the same in all processes: two with one identity cannot be peers. Fails with
-     * SGM_ERROR_UNSUPPORTED where something that sums need is not there. */
+    /* Writes 16 bytes that name the physical device, equal in all processes: two handlers on one device
+     * cannot be peers. Fails with SGM_ERROR_UNSUPPORTED if this handler cannot sum at all (a library is
+     * missing, say). */
     sgm_status (*identify)(void *self, unsigned char *identity);
     sgm_status (*invite)(void *self, unsigned char *invitation);
     sgm_status (*join)(void *self, const sgm__peer_place *place);
-    /* Each buffer becomes the sum of all peers'. After what is under way; done on return. A failed one ends
-     * the peer's part in it, but not the others', who wait: they are told to give up. */
+    /* Each buffer becomes the sum of that buffer over all peers. The sum begins after all work queued before
+     * it and is complete on return. If it fails here, the other peers still wait inside their own `sum`, and
+     * the caller calls `give_up` for them. */
     sgm_status (*sum)(void *self, const sgm__addend *addends, size_t count, sgm_dtype dtype, double seconds);
-    void (*give_up)(void *self); /* any thread at any time, until it leaves */
+    /* Ends a waiting `join` or `sum`; any thread may call it at any time until `leave`. */
+    void (*give_up)(void *self);
     void (*leave)(void *self);
 } sgm__peers;
 
+/* The table of functions of one handler. `self` is what `open` returned. Sessions of one handler may call
+ * from several threads at once; the handler itself serialises what needs it. A session calls from one thread
+ * at a time. */
 typedef struct sgm__handler_type {
     const char *name, *doc;
     uint32_t flags;
     sgm_status (*open)(const sgm_handler_options *options, void **self);
     void (*close)(void *self);
     void (*describe)(void *self, sgm__text *text);
-    /* Which way products of bfloat16 go; NULL: as all others do. */
+    /* A phrase for users on how matrix products of bfloat16 are computed; NULL: in no special way. */
     const char *(*bfloat16)(void *self);
-    /* "kernel", SGM__THROUGH_FLOAT32, "reference loop", "none"; for composed operations "kernel" means that
-     * it wants them whole. */
+    /* How the handler computes an operation whose operands have this type: "kernel", SGM__THROUGH_FLOAT32,
+     * "composed", "reference loop" or "none". For an operation with `compose`, "kernel" and
+     * SGM__THROUGH_FLOAT32 keep the planner from expanding it into its parts. */
     const char *(*support)(void *self, const sgm_op *op, sgm_dtype dtype);
-    sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* zeroed */
+    sgm_status (*allocate)(void *self, size_t bytes, void **buffer); /* all bytes 0 */
     void (*release)(void *self, void *buffer);
     sgm_status (*write)(void *self, void *buffer, size_t offset, const void *host, size_t bytes);
     sgm_status (*read)(void *self, void *buffer, size_t offset, void *host, size_t bytes);
-    /* `plan` stays valid as long as the executable does. */
+    /* Makes of a plan what `run` takes. The session keeps `plan` until it has discarded the executable. */
     sgm_status (*compile)(void *self, const sgm__plan *plan, void **executable);
     void (*discard)(void *self, void *executable);
-    /* Steps first .. first + count - 1. Allocates nothing. */
+    /* Runs, or queues, the steps `first` to `first + count - 1`. In the steady state it allocates nothing. */
     sgm_status (*run)(void *self, void *executable, const sgm__memory *memory, int32_t first, int32_t count);
-    /* Runs all steps, each after the one before has ended, and notes how long they took. NULL: as `run` does
-     * one by one. */
+    /* Runs all steps, each after the one before has ended, and stores the time of each in times[step], whose
+     * `with` the caller has set to -1. NULL: the session times single steps with `run` and `wait`. */
     sgm_status (*time)(void *self, void *executable, const sgm__memory *memory, sgm__step_time *times);
-    /* What the executable's runs could not say when they were queued: an index out of range; waits for them.
-     * A run that met one wrote no state behind it. NULL: runs say everything. */
+    /* Waits for the executable's runs and reports a failure that `run` could not return because it only
+     * queued them: an index out of range. A run writes no state after the step that met one. NULL: `run`
+     * itself returns every failure. */
     sgm_status (*check)(void *self, void *executable);
-    /* Runs are over, or nobody can tell that they are not: reads and writes come after them. */
+    /* Returns when all runs have ended, or when every later read and write is ordered after them. */
     sgm_status (*wait)(void *self);
-    void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: it does not say */
-    const sgm__peers *peers;                                                 /* NULL: it cannot */
+    void (*estimate)(void *self, const void *executable, sgm__estimate *to); /* NULL: there is no estimate */
+    /* NULL: this handler cannot sum with others. */
+    const sgm__peers *peers;
 } sgm__handler_type;
 
+/* A handler as users hold it; sessions keep a pointer to it and call through `type`. */
 struct sgm_handler {
     const sgm__handler_type *type;
     void *self;
     char name[128];
-    int threads; /* as asked for */
+    int threads; /* the option `threads` as given; 0: one for each processor */
 };
 
 extern const sgm__handler_type sgm__reference_handler, sgm__cpu_handler, sgm__opencl_handler,
     sgm__cuda_handler, sgm__null_handler, sgm__debug_handler;
-/* Opens handler `watched` and watches it: what sgm__debug_handler's other functions take as self. */
+/* Opens the handler `watched` and wraps it. The result is the `self` that the other functions of
+ * sgm__debug_handler take. */
 sgm_status sgm__debug_open(const char *watched, const sgm_handler_options *options, void **self);
-/* Whether there is a handler of that text, and its options may be so; nothing is opened. */
+/* Checks that the text names a known handler and that its options are valid, without opening anything (a
+ * device or plug-in may be missing here). */
 sgm_status sgm__handler_check(const char *text);
-sgm_status sgm__handler_check_name(const char *text); /* the name alone, as another machine may have it */
+/* Checks the name only: the options may suit another machine. */
+sgm_status sgm__handler_check_name(const char *text);
 sgm_status sgm__cpu_check(const sgm_handler_options *options);
 
-/* Where a value begins; NULL: it is never in memory. */
+/* The address of the first element of a value. NULL: the value exists only inside a fused step. Only for
+ * handlers with SGM__HANDLER_HOST, and for host copies of memory (device/run/host.c). */
 static inline unsigned char *sgm__place_address(const sgm__place *place, const sgm__memory *memory)
 {
     void *start = NULL;
@@ -136,7 +171,8 @@ static inline unsigned char *sgm__place_address(const sgm__place *place, const s
     return start != NULL ? (unsigned char *)start + place->offset : NULL;
 }
 
-/* The operand of a step as a kernel sees it. */
+/* A value of the plan as the `forward` function of an operation takes it: address, shape, type and
+ * strides. */
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory);
 
 #endif

@@ -1,4 +1,9 @@
-/* Reads what stands in brackets behind a handler's name. */
+/* Parses the options in brackets behind a handler's name, see handler_text.h.
+ *
+ * The grammar is NAME or NAME(option=value, option=value): blanks around words are ignored, an option may
+ * occur once, and every message repeats the whole text. The values of `dense` and `instructions` are checked
+ * later, by sgm__cpu_check.
+ */
 #include "handlers/handler_text.h"
 
 #include "base/base.h"
@@ -10,7 +15,7 @@ size_t sgm__handler_text_name(const char *text)
     return strcspn(text, "(");
 }
 
-/* A word without the blanks around it. */
+/* Copies `length` characters without the blanks around them into `word`, which has room for `size` bytes. */
 static sgm_status copy_word(const char *text, const char *from, size_t length, char *word, size_t size)
 {
     size_t before = strspn(from, BLANKS);
@@ -35,6 +40,7 @@ static sgm_status set_bool(const char *text, const char *name, const char *value
                     value);
 }
 
+/* Numbers of devices; 1023 is only a bound against typing errors. */
 static sgm_status set_number(const char *text, const char *name, const char *value, int *to)
 {
     int64_t number;
@@ -47,11 +53,13 @@ static sgm_status set_number(const char *text, const char *name, const char *val
                           text, name, value);
 }
 
+/* The options in the order of option_names: first those of the cpu, from OF_CPU on those of devices. */
 enum { DENSE, INSTRUCTIONS, APPROXIMATE, KEEP_SUBNORMALS, OF_CPU };
 enum { DEVICE = OF_CPU, TF32, ALL };
 static const char *const option_names[ALL] = {"dense",           "instructions", "approximate",
                                               "keep_subnormals", "device",       "tf32"};
 
+/* The nearest word is looked for only among the options [first, end) that this handler has. */
 static sgm_status fail_option(const char *text, const char *name, size_t first, size_t end)
 {
     const char *near = sgm__nearest(name, option_names + first, end - first);
@@ -62,6 +70,7 @@ static sgm_status fail_option(const char *text, const char *name, size_t first, 
                                : "device and, of cuda alone, tf32");
 }
 
+/* Sets one option of *to. Strings are copied into *to, since `value` is on the caller's stack. */
 static sgm_status set_option(const char *text, bool of_device, const char *name, const char *value,
                              sgm__handler_text *to)
 {

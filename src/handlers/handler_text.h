@@ -1,18 +1,26 @@
-/* Handlers as text with options: "cpu(dense=onednn, instructions=avx2)", "opencl(device=1)". Internal. */
+/* Parses handlers written as text with options: "cpu(dense=onednn, instructions=avx2)", "opencl(device=1)".
+ * Internal.
+ *
+ * Files of settings and the command have only a name for a handler, so options must fit into it. handler.c is
+ * the caller.
+ */
 #ifndef SGM_HANDLERS_HANDLER_TEXT_H
 #define SGM_HANDLERS_HANDLER_TEXT_H
 
 #include <sigma/handler.h>
 
+/* The options that a text gives, on top of those of the caller. `options.dense` and `options.instructions`
+ * may point into the arrays of the same struct, so a copy of the struct would point into the original. */
 typedef struct sgm__handler_text {
-    sgm_handler_options options; /* those given, with what the text says; may point into this */
+    sgm_handler_options options; /* the caller's options, overwritten by those of the text */
     char dense[32], instructions[32];
-    unsigned given; /* bits of the options that the text has */
+    unsigned given; /* a bit for each option that the text contains, to refuse it a second time */
 } sgm__handler_text;
 
-/* Characters of the name without its options. */
+/* The number of characters of the name, before the opening bracket. */
 size_t sgm__handler_text_name(const char *text);
-/* Options of the cpu, or of devices. *to is used where it lies: it must not be copied. */
+/* Reads the options in brackets into *to, starting from `given`. Devices and the cpu have different options;
+ * `of_device` says which set is allowed. */
 sgm_status sgm__handler_text_read(const char *text, bool of_device, const sgm_handler_options *given,
                                   sgm__handler_text *to);
 

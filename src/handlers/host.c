@@ -1,13 +1,18 @@
-/* Buffers in host memory. */
+/* Buffers in host memory: the memory functions of handlers whose buffers are ordinary memory (host.h says
+ * which). */
 #include "handlers/host.h"
 
 #include <sys/mman.h>
 
-#define PADDING 64 /* bytes of the widest vectors */
+/* Bytes behind each buffer that may be read: the width of the widest vectors (AVX-512). */
+#define PADDING 64
+/* The size of a huge page in bytes, 2 MiB: on x86-64, and on arm64 with pages of 4 KiB. */
 #define HUGE_PAGE ((uintptr_t)1 << 21)
 
-/* Rows of large arrays lie in a page each, and looking pages up costs as much as reading them. Where the
- * system has no such pages, or none left, nothing is lost. */
+/* Asks the system to back the whole 2 MiB pages of a buffer by huge pages. A row of 1024 numbers takes a page
+ * of 4 KiB, so that a walk down a column looks up a page for each element, which costs as much as reading it.
+ * The result of madvise is ignored: a system without huge pages, or without a free one, only runs slower. It
+ * must come before the first write, as that is when pages are chosen. */
 static void ask_for_huge_pages(void *memory, size_t bytes)
 {
     uintptr_t first = ((uintptr_t)memory + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);

@@ -1,8 +1,11 @@
-/* A compiled graph: what handlers get. Internal.
+/* A plan: the compiled form of a graph that handlers run. Internal.
  *
- * The graph is lowered (compositions that the handler does not claim are expanded; dead and duplicate
- * instructions go; views become strides), grouped into steps, and every value gets a place. Values are in
- * order of execution.
+ * sgm__plan_create (plan/plan.c) makes it in three moves. It lowers the graph: operations that the handler
+ * does not compute whole are expanded into their parts, dead and duplicate instructions are dropped, and
+ * movement of elements (permute, slice, broadcast) becomes views, that is strides on another value's memory.
+ * It groups the remaining nodes into steps, the units that a handler runs. And it gives every value a place
+ * in memory. A node comes after all nodes whose values it reads, and so does a step. A plan is read-only once
+ * it is made.
  */
 #ifndef SGM_HANDLERS_PROGRAM_H
 #define SGM_HANDLERS_PROGRAM_H
@@ -11,77 +14,100 @@
 #include "graph/graph_internal.h"
 #include <sigma/handler.h>
 
-/* Where a value lives. NONE: only inside a fused step, never in memory. */
+/* The kind of memory that a value lies in. */
 typedef enum sgm__store {
+    /* No memory: the value exists only while its fused step computes an element or a tile. */
     SGM__STORE_NONE,
+    /* The memory of intermediate values, which all programs of a session share. */
     SGM__STORE_ARENA,
-    SGM__STORE_INPUT,   /* index: program->inputs */
-    SGM__STORE_STATE,   /* index: program->states */
-    SGM__STORE_CONSTANT /* the program's block of constants */
+    SGM__STORE_INPUT,   /* `index` counts plan->inputs */
+    SGM__STORE_STATE,   /* `index` counts plan->states */
+    SGM__STORE_CONSTANT /* the plan's block of constants */
 } sgm__store;
 
+/* Where the elements of a value lie. */
 typedef struct sgm__place {
     sgm__store store;
-    int32_t index;                 /* of the input or state; else 0 */
-    int64_t offset;                /* bytes from the start of that memory to the first element */
-    int64_t strides[SGM_MAX_RANK]; /* in elements */
-    bool live; /* a constant that is another one in plans which are equal else: no text may have it in it */
+    int32_t index;                 /* which input or state; otherwise 0 */
+    int64_t offset;                /* bytes from the start of that memory to element (0, ..., 0) */
+    int64_t strides[SGM_MAX_RANK]; /* in elements, one for each axis; 0 repeats, negative runs backwards */
+    /* A constant whose value a user may change between plans that are otherwise equal (the rate of dropout).
+     * Generated kernels read it from memory: their text, which is the key of the cache of compiled kernels,
+     * stays the same. */
+    bool live;
 } sgm__place;
 
+/* One value of the plan with the operation that computes it: a source (input, state, constant), a view, or a
+ * member of a step. Its number, the index in plan->nodes, is the %number in the text of a plan and in
+ * messages. */
 typedef struct sgm__node {
     const sgm_op *op;
     sgm_attributes attributes;
     sgm_type type;
-    int32_t first_input, input_count; /* in program->operands: node numbers */
-    int32_t label;                    /* offset in program->names */
-    int32_t origin;                   /* the value of the lowered graph, for messages */
+    /* Its operands are plan->operands[first_input] and the following: node numbers. */
+    int32_t first_input, input_count;
+    int32_t label;  /* the layer's name: an offset into plan->names; may be "" */
+    int32_t origin; /* the value of the lowered graph that this node computes */
     sgm__place place;
 } sgm__node;
 
-/* KERNEL: one node. ELEMENTWISE: `count` nodes of elementwise operations and equal element shape, in order,
- * to be computed tile by tile in one pass; those with a place are written, all operands from outside the
- * group are read by their strides. For a handler that draws random numbers where they are wanted
- * (SGM__HANDLER_DRAWS) such numbers can be among them: their place in the array says what they are. An
- * operand may share its place with a result of the same step only element for element (equal strides and
- * offset). */
+/* The two kinds of steps. A KERNEL step is one node, computed by a kernel or by the operation's `forward`.
+ *
+ * An ELEMENTWISE step is `count` nodes of elementwise operations whose results have equal shapes, in an order
+ * in which operands come first; it is computed in one pass over the elements or tiles. Members with a place
+ * are written to memory, the others are only passed on. Operands from outside the step are read by their
+ * strides, which broadcasting may have set to 0. For handlers with SGM__HANDLER_DRAWS a member may be
+ * random_uniform: the number of its element in row-major order then decides which random number it is. An
+ * operand may share memory with a result of the same step only if both have equal offset and strides, so that
+ * each element is read before it is overwritten.
+ */
 typedef enum sgm__step_kind { SGM__STEP_KERNEL, SGM__STEP_ELEMENTWISE } sgm__step_kind;
 
 typedef struct sgm__step {
     sgm__step_kind kind;
-    int32_t first, count; /* in program->order: node numbers */
+    /* Its members are plan->order[first] to plan->order[first + count - 1]: node numbers. */
+    int32_t first, count;
 } sgm__step;
 
-/* An input, state or output by name. */
+/* An input, a state or an output, which users address by name. */
 typedef struct sgm__binding {
     int32_t name;
     sgm_type type;
-    int32_t node; /* outputs: the node; else -1 */
+    int32_t node; /* of an output: the node with its value, contiguous and in the arena; otherwise -1 */
 } sgm__binding;
 
+/* A plan. All arrays belong to it. */
 typedef struct sgm__plan {
     sgm__node *nodes;
     int32_t node_count;
+    /* Node numbers, see sgm__node. */
     int32_t *operands;
     int32_t operand_count;
+    /* Node numbers, see sgm__step; sources and views are in no step and so not in here. */
     int32_t *order;
     int32_t order_count;
     sgm__step *steps;
     int32_t step_count;
     sgm__binding *inputs, *states, *outputs;
     int32_t input_count, state_count, output_count;
-    unsigned char *constants; /* contents of the constants block */
+    unsigned char *constants; /* the contents of the constants block, constant_bytes long */
+    /* activation_bytes is what all computed values would need if none shared memory with another. */
     int64_t constant_bytes, arena_bytes, activation_bytes;
+    /* Zero-terminated strings, one after the other; names and labels are offsets into them. */
     sgm__text names;
 } sgm__plan;
 
-/* Lowers and plans a graph for a handler. */
+/* Lowers and plans a graph for a handler; only the handler's flags and its `support` are asked. The caller
+ * owns the plan. */
 sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, sgm__plan **plan);
 void sgm__plan_free(sgm__plan *plan);
+/* The plan as lines of text for users; free with sgm_string_free. */
 char *sgm__plan_text(const sgm__plan *plan);
+/* The string at an offset into plan->names. */
 const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
-/* "instruction %12 = divide in layer 2-dense" for messages. */
+/* Writes "instruction %12 = divide, layer 2-dense", for messages, into `buffer` and returns it. */
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
-/* The node whose memory a view shows; of any other node itself. */
+/* The node whose memory a view reads, through views of views; of a node that is no view, itself. */
 int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
 
 #endif
