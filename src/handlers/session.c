@@ -1,4 +1,10 @@
-/* Sessions: state by name, programs by structure. In the steady state a run allocates nothing. */
+/* Sessions: creating and freeing them, their states by name, and their programs by structure.
+ *
+ * Feeding, running and reading are in session_run.c; what sessions share with others is in session_share.c.
+ * Recorded graphs come in through sgm_session_prepare, which plans them (plan/plan.c) and compiles them with
+ * the handler unless an equal graph was compiled before. All memory is allocated here, when a program is
+ * compiled, so that a run allocates nothing.
+ */
 #include "handlers/session.h"
 
 #include "graph/passes.h"
@@ -25,6 +31,7 @@ static void release(sgm_session *session, void *buffer)
         session->handler->type->release(session->handler->self, buffer);
 }
 
+/* Frees a program that may be half made: `compile` fails at any allocation. */
 static void free_program(sgm_program *program)
 {
     sgm_session *session = program->session;
@@ -73,6 +80,8 @@ void sgm_session_free(sgm_session *session)
     sgm__free(session);
 }
 
+/* The count starts again even after a failure, since `check` of a handler clears what it reports. The outputs
+ * of a run with a failure must not be read, so no program is the newest one then. */
 sgm_status sgm__session_check(sgm_session *session)
 {
     const sgm_program *program = session->unchecked;
@@ -110,6 +119,7 @@ sgm_status sgm__session_add(sgm_session *session, const char *name, const state 
     return SGM_OK;
 }
 
+/* Fails with the name of the state that is spelled most similarly, if there is one. */
 static sgm_status unknown_state(const sgm_session *session, const char *name)
 {
     const char *near = NULL;
@@ -125,6 +135,7 @@ static sgm_status unknown_state(const sgm_session *session, const char *name)
                     near != NULL ? "'?" : "");
 }
 
+/* Adds a state with zeroed memory of the handler. */
 static sgm_status define_state(sgm_session *session, const char *name, sgm_type type, state **defined)
 {
     state added = {.type = type};
@@ -139,6 +150,8 @@ static sgm_status define_state(sgm_session *session, const char *name, sgm_type 
     return status;
 }
 
+/* A value that is not contiguous is copied before the state is defined, so that a failure leaves no state
+ * without a value. */
 sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_tensor *value)
 {
     if (session == NULL || name == NULL || value == NULL)
@@ -207,6 +220,8 @@ sgm_status sgm_session_state_type(const sgm_session *session, const char *name, 
 
 /* --- programs --- */
 
+/* Points the program's memory.states to the buffers of the session's states, which must exist with equal
+ * types. */
 static sgm_status bind_states(sgm_program *program)
 {
     const sgm__plan *plan = program->plan;
@@ -229,7 +244,9 @@ static sgm_status bind_states(sgm_program *program)
     return SGM_OK;
 }
 
-/* An arena that came from a source is the source's to release. */
+/* Replaces the arena by one of `bytes` from a source, or from the handler if source->grow is NULL. The
+ * handler's old arena is released only after the new one exists; one that came from a source is that source's
+ * to release. */
 static sgm_status place_arena(sgm_session *session, const sgm__arena_source *source, int64_t bytes)
 {
     const sgm_handler *handler = session->handler;
@@ -247,6 +264,8 @@ static sgm_status place_arena(sgm_session *session, const sgm__arena_source *sou
     return SGM_OK;
 }
 
+/* Allocates what a program needs: inputs and constants of its own, and a larger arena for the session if this
+ * plan needs more than all before. Arrays have one entry more than needed, so that no size is 0. */
 static sgm_status allocate_memory(sgm_program *program)
 {
     sgm_session *session = program->session;
@@ -273,6 +292,7 @@ static sgm_status allocate_memory(sgm_program *program)
                : place_arena(session, &session->source, plan->arena_bytes);
 }
 
+/* Nothing happens if the arena has this source already. */
 sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source)
 {
     return session->source.grow == source->grow && session->source.user == source->user
@@ -280,7 +300,7 @@ sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_s
                : place_arena(session, source, session->arena_bytes);
 }
 
-/* What a program that found no memory would have wanted. */
+/* Adds to a failure for lack of memory how much the program needs of each kind. */
 static void tell_sizes(const sgm__plan *plan)
 {
     double states = 0, inputs = 0;
@@ -298,6 +318,8 @@ static void tell_sizes(const sgm__plan *plan)
                      sgm_bytes_text((double)plan->activation_bytes, text[4], sizeof text[4]));
 }
 
+/* Memory is allocated before the handler compiles, which may take long, so that a program that does not fit
+ * fails soon. */
 static sgm_status compile(sgm_program *program, const sgm_graph *graph)
 {
     const sgm_handler *handler = program->session->handler;
@@ -315,6 +337,8 @@ static sgm_status compile(sgm_program *program, const sgm_graph *graph)
     return status;
 }
 
+/* Looks for a program with the hash of the graph's structure, then compares the graphs, as hashes may
+ * collide. The list is usually short: one program for each purpose and batch size. */
 sgm_program *sgm_session_prepare(sgm_session *session, const sgm_graph *graph)
 {
     if (session == NULL)

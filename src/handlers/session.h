@@ -1,54 +1,76 @@
-/* The inside of sessions, and what sessions that work together share without copies. Internal. */
+/* The inside of sessions: their structs, and the functions that only the library's own code calls. Internal.
+ *
+ * A session keeps states (parameters, an optimiser's averages) by name and programs by the structure of their
+ * graphs, on one handler. The public functions are in include/sigma/handler.h. What is declared here is for
+ * code that trains with several sessions (src/parallel/) or must not lose time in each step (src/train/). One
+ * thread at a time may use a session.
+ */
 #ifndef SGM_HANDLERS_SESSION_H
 #define SGM_HANDLERS_SESSION_H
 
 #include "base/name_index.h"
 #include "handlers/handler.h"
 
+/* A named state. Programs hold copies of the pointer `buffer` in their memory.states. */
 typedef struct sgm__session_state {
     char *name;
     sgm_type type;
     void *buffer;
-    bool shared; /* the buffer belongs to another session */
+    /* The buffer belongs to another session, or to a block of memory of the caller: this session does not
+     * release it. */
+    bool shared;
 } sgm__session_state;
 
+/* How many places of inputs and outputs a caller may note in a program; src/train/trainer_feed.c asserts that
+ * they suffice. */
 #define SGM__NOTED_PLACES 6
+/* A compiled graph of one session, which owns it; it stays until the session is freed. */
 struct sgm_program {
     sgm_session *session;
     sgm_program *next;
     uint64_t hash;
-    sgm_graph *graph; /* as recorded, to tell equal hashes from equal graphs */
+    sgm_graph *graph; /* a copy of the graph as recorded, to tell graphs of equal hash apart */
     sgm__plan *plan;
     void *executable;
-    sgm__memory memory;        /* arena: filled in at each run */
-    sgm_tensor **input_stages; /* for inputs that come in another type; made when first needed */
+    sgm__memory memory; /* its `arena` is set at each run, since the session's arena may move */
+    /* Tensors on the host that convert what is fed in another type; NULL until needed. */
+    sgm_tensor **input_stages;
     sgm_tensor **output_stages;
     bool *fed;
-    bool *shared; /* inputs that are memory of another session; NULL: none ever was */
-    /* Places of inputs and outputs, for whoever runs the program to note once. */
+    /* Flags of the inputs that are memory of others, see sgm__session_share_memory; NULL: no input ever
+     * was. */
+    bool *shared;
+    /* Room for a caller to note the numbers of inputs and outputs, so that it looks them up by name only
+     * once. Sessions do not read them. */
     bool noted;
     struct sgm__index_rule *rules; /* session_index.c */
     size_t rule_count, rule_capacity;
     int32_t places[SGM__NOTED_PLACES];
 };
 
-/* Gives a session's arena memory, on the host and zeroed, in place of what it gave before; it keeps all. */
+/* Memory of the caller that a session's arena lies in instead of the handler's, such as a block that other
+ * processes map. */
 typedef struct sgm__arena_source {
-    void *(*grow)(void *user, size_t bytes); /* NULL: failed */
+    /* Zeroed memory on the host that replaces what this source gave before; NULL: failed. */
+    void *(*grow)(void *user, size_t bytes);
     void *user;
 } sgm__arena_source;
 
+/* A session. `states` is in order of definition, and states are never removed. */
 struct sgm_session {
     sgm_handler *handler;
     sgm__session_state *states;
     size_t state_count, state_capacity;
-    sgm__name_index state_index; /* of their names in `states` */
+    sgm__name_index state_index; /* from a state's name to its index in `states` */
     sgm_program *programs;
-    void *arena; /* one for all programs: they run one after the other */
+    void *arena; /* one for all programs, as large as the largest needs: they run one after the other */
     int64_t arena_bytes;
-    sgm__arena_source source;     /* .grow NULL: the arena is of the handler's memory */
-    const sgm_program *newest;    /* whose outputs the arena holds */
-    const sgm_program *unchecked; /* whose runs were not asked yet what they could not say; and how many */
+    sgm__arena_source source; /* where the arena comes from; .grow NULL: from the handler */
+    /* The program that ran last, whose outputs the arena still holds; NULL: none. */
+    const sgm_program *newest;
+    /* The program whose latest runs were not followed by the handler's `check`, and how many runs that were;
+     * see sgm__session_check. */
+    const sgm_program *unchecked;
     uint32_t unchecked_runs;
 };
 
@@ -57,54 +79,59 @@ static inline size_t sgm__type_bytes(const sgm_type *type)
     return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
 }
 /* --- session.c --- */
-/* NULL: there is none of that name. */
+/* The state of that name, valid until the next one is added. NULL: there is none. */
 sgm__session_state *sgm__session_find(const sgm_session *session, const char *name);
-/* Adds a state under a name that is new to the session, which copies it. The session owns the state's buffer
- * from then on unless it is shared; where this fails, the buffer stays the caller's. */
+/* Adds a state under a name that is new to the session and that the session copies. The session owns the
+ * buffer from then on, unless the state is `shared`; if this function fails, the buffer remains the
+ * caller's. */
 sgm_status sgm__session_add(sgm_session *session, const char *name, const sgm__session_state *state);
 
 /* --- session_share.c --- */
-/* Whether the memory of the session's handler is the computer's, so that others can read it where it is. */
+/* Whether the buffers of the session's handler are ordinary memory of this process, which others can read in
+ * place. */
 bool sgm__session_is_host(const sgm_session *session);
-/* The memory of a state on the host; NULL: it is elsewhere, or there is no such state. */
+/* The memory of a state on the host. NULL: the handler's buffers are elsewhere, or there is no such state. */
 void *sgm__session_state_memory(const sgm_session *session, const char *name);
-/* Defines a state whose memory is that of `owner`'s state; both are on the host, and the owner lives longer.
- */
+/* Defines a state of `session` whose buffer is that of `owner`'s state of the same name. Both sessions must
+ * be on the host, and `owner` must live longer. */
 sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, const char *name);
-/* A state of the host's lies elsewhere from now on, where its values are already; the memory stays the
- * caller's. */
+/* Moves a state to `memory` on the host, which already contains its values and stays the caller's. All
+ * programs of the session that use the state are redirected. */
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory);
-/* And in memory of the session's own again, with its values. */
+/* The opposite of sgm__session_place_state: the state gets a buffer of the session's own, with its present
+ * values. */
 sgm_status sgm__session_bring_home(sgm_session *session, const char *name);
-/* From now on the arena is of such memory; the handler's is the host's. Outputs are gone. */
+/* Places the arena in memory of `source` from now on; only on the host. Outputs of earlier runs are lost. */
 sgm_status sgm__session_take_arena_from(sgm_session *session, const sgm__arena_source *source);
 
-/* The memory of a state, wherever it is, for sums with other sessions' handlers; it stays as long as the
- * session. */
+/* The buffer of a state on any handler, for sgm__peers.sum. The buffer stays in place as long as the session
+ * lives. */
 sgm_status sgm__session_addend(const sgm_session *session, const char *state, sgm__addend *addend);
 
-/* Places of inputs and outputs by name, for many of them in each step; -1: there is none. */
+/* The number of an input or output by its name, for callers that use it in each step; -1: there is none. */
 int32_t sgm__program_input(const sgm_program *program, const char *name);
 int32_t sgm__program_output(const sgm_program *program, const char *name);
-/* As the functions by name, with such a place in a program of this session. */
+/* These three do what the public functions do by name, but take a number from sgm__program_input or
+ * sgm__program_output. */
 sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int32_t index,
                                 const sgm_tensor *value);
 sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double value);
 sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double *value);
-/* The memory of an output of the newest run, on the host. */
+/* The memory of an output of the newest run; only on the host. */
 const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program,
                                        int32_t output);
-/* Lets a program read its input from memory of its type on the host, until it is shared another; it is not
- * fed any more then. */
+/* Makes a program read its input directly from `memory` on the host, of the input's type and size, until the
+ * next call with other memory. The input counts as fed, and must not be fed any more. */
 sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program, int32_t input,
                                      const void *memory);
-/* As sgm_session_run; `times` has room for each step of the program's plan, which take their turns. NULL:
- * runs only. */
+/* Runs a program like sgm_session_run and stores the time of each step of its plan in `times`, which has room
+ * for them. The steps run strictly one after the other then. `times` NULL: an ordinary run. */
 sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times);
-/* As sgm_session_run, in pieces: `done` is told when the steps before ends[piece], in ascending order, have
- * been run, and then of the whole, as piece `count`. Its failure ends the run. */
+/* How a run is cut into pieces. `ends` ascends; piece k ends before step ends[k], and a last piece, number
+ * `count`, ends with the plan. After each piece `done` is called on the same thread, when the steps of the
+ * piece have been computed. A failure of `done` ends the run. */
 typedef struct sgm__pieces {
     const int32_t *ends;
     size_t count;
@@ -112,37 +139,42 @@ typedef struct sgm__pieces {
     void *user;
 } sgm__pieces;
 sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces);
-/* What the newest runs could not say when they were queued: an index out of range. Whoever uses their states
- * without reading them asks first. */
+/* Asks the handler for failures that the newest runs could not return when they were queued (an index out of
+ * range on a device). Everything that uses states without reading them through the session must call this
+ * first. */
 sgm_status sgm__session_check(sgm_session *session);
-/* The number of steps after which an output is complete. */
+/* The number of steps after which an output has its final value. */
 int32_t sgm__program_output_ready(const sgm_program *program, int32_t output);
-/* Copies examples `first` to `first + count - 1` of a contiguous tensor into an input. */
+/* Feeds examples `first` to `first + count - 1` of a tensor, whose first axis counts examples. Where type and
+ * layout suit, they are copied straight into the handler's memory. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count);
 
 /* --- session_sums.c --- */
-/* A sum of workers (all_reduce) that a program has: once the steps before `end` have run, its memory has what
- * this worker adds, and becomes the sum before the next step runs. */
+/* A sum over workers (the operation all_reduce) within a program. When the steps before `end` have run, the
+ * memory of the node holds this worker's addend; before step `end` runs, the caller replaces it by the sum
+ * over all workers. */
 typedef struct sgm__program_sum {
     int32_t end, node;
     size_t elements;
 } sgm__program_sum;
-/* In the order of the steps, into an array of the caller's. */
+/* Lists a program's sums in the order of its steps in the caller's growing array. */
 sgm_status sgm__program_sums(const sgm_program *program, sgm__program_sum **sums, size_t *count,
                              size_t *capacity);
-/* While the program stands behind that step. */
+/* Copy the addend out as double, and the sum in. Only between two pieces of a run, while the program stands
+ * at sum->end. */
 sgm_status sgm__session_read_sum(const sgm_session *session, const sgm_program *program,
                                  const sgm__program_sum *sum, double *values);
 sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program *program,
                                   const sgm__program_sum *sum, const double *values);
 
 /* --- session_index.c --- */
-/* From now on what is fed to the input must be whole numbers from `least` to `most`, of at most 24 bits;
- * `user` is who wants it, "layer '1-embedding'". */
+/* From now on, values that are fed to the input must be whole numbers from `minimum` to `maximum`, which have
+ * at most 24 bits, so that float32 holds them. `user` names the layer for messages: "layer '1-embedding'". */
 sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
                                      double minimum, double maximum);
-/* Of contiguous data that is fed. */
+/* Checks contiguous data of `shape` that is about to be fed. sgm__failed_example tells which example is
+ * wrong. */
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
                                     sgm_dtype dtype, const sgm_shape *shape);
 void sgm__index_rules_free(sgm_program *program);

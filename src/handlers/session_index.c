@@ -1,11 +1,18 @@
-/* Inputs that are numbers of something, such as tokens or classes: whole, and of those that there are. Told
- * when they are fed, where the input and the place in it are known. */
+/* Checks inputs whose elements are indices (tokens, classes): whole numbers within a range.
+ *
+ * Data arrives as floating point numbers, as all examples do. Layers that use an input as an index say so
+ * when a network is recorded (src/network/indices.c, which calls sgm__program_expect_index); sessions then
+ * check what is fed. Checking here, on the host, gives a message with the input, the position and the
+ * example, for every handler alike. Indices that are computed within a graph are checked by the operations
+ * themselves.
+ */
 #include "handlers/session.h"
 #include "tensor/tensor_internal.h"
 #include <stdio.h>
 
+/* One layer's demand on one input. `user` is owned. */
 struct sgm__index_rule {
-    int32_t input;
+    int32_t input; /* its number in the plan */
     char *user;
     double minimum, maximum;
 };
@@ -17,6 +24,7 @@ void sgm__index_rules_free(sgm_program *program)
     sgm__free(program->rules);
 }
 
+/* The same demand twice is kept once: a network tells all of them whenever a program is prepared. */
 sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
                                      double minimum, double maximum)
 {
@@ -35,7 +43,9 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
     return SGM_OK;
 }
 
-/* Whether all are whole and in bounds: first without branches, as nearly always they are. */
+/* Whether all values are whole and within bounds, without a branch in the loop, so that the compiler makes
+ * vectors of it: nearly always they are. A value out of range, or NaN, is replaced by 0.5, which is not
+ * whole; what remains has at most 24 bits, so the conversion to int32_t is defined. */
 #define ALL_GOOD(type)                                                                                       \
     static bool all_good_##type(const type *values, int64_t count, double low, double high)                  \
     {                                                                                                        \
@@ -50,11 +60,14 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
 ALL_GOOD(float)
 ALL_GOOD(double)
 
+/* The same for one value, to find the first wrong one. */
 static bool is_good(double value, const struct sgm__index_rule *rule)
 {
     return value >= rule->minimum && value <= rule->maximum && value == (double)(int64_t)value;
 }
 
+/* Fails with the position of the first wrong element, "at [3, 0]", and tells its example, the first
+ * coordinate. */
 static sgm_status fail_first(const sgm_program *program, const struct sgm__index_rule *rule,
                              const sgm_array *array)
 {
@@ -79,6 +92,7 @@ static sgm_status fail_first(const sgm_program *program, const struct sgm__index
     return sgm__fail_example(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 
+/* Inputs of other types are not checked here: the operations check them. */
 sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
                                     sgm_dtype dtype, const sgm_shape *shape)
 {

@@ -1,14 +1,23 @@
-/* Sessions: feeding a program, running it, and reading and looking at what it has. */
+/* Sessions at work: feeding a program's inputs, running it, reading its outputs and describing it.
+ *
+ * The functions for users find inputs and outputs by name; those that trainers call in each step take numbers
+ * (..._at). Runs may be queued by the handler and end later: reads are ordered after them, and failures that
+ * are known only later are asked for by sgm__session_check before anything is read. Outputs lie in the arena,
+ * so only those of the newest run can be read.
+ */
 #include "handlers/session.h"
 
 #include "tensor/tensor_internal.h"
 
 #include <stdio.h>
 
-#define MAXIMUM_UNCHECKED 16 /* runs that nobody reads anything of */
+/* Runs in a row before the handler's `check` is called though nothing was read. `check` waits for a device,
+ * so it must be rare; the bound limits how late an index out of range is reported. */
+#define MAXIMUM_UNCHECKED 16
 
 /* --- feeding and running --- */
 
+/* Fails with a list of the inputs or outputs that the program has. */
 static sgm_status unknown_name(const sgm__plan *plan, const char *kind, const sgm__binding *bindings,
                                int32_t count, const char *name)
 {
@@ -35,7 +44,8 @@ static sgm_tensor *stage(sgm_tensor **stages, int32_t index, const sgm_type *typ
     return stages[index];
 }
 
-/* Examples may come in another shape if their elements are as many and lie in order. */
+/* A tensor may also have another shape with equal first axis (the examples) and equally many elements, if it
+ * is contiguous: images fed to a dense layer, for instance. */
 static sgm_status check_fed_shape(const char *name, const sgm_shape *wanted, const sgm_tensor *value)
 {
     const sgm_shape *given = sgm_tensor_shape(value);
@@ -52,6 +62,8 @@ static sgm_status check_fed_shape(const char *name, const sgm_shape *wanted, con
                     sgm_tensor_is_contiguous(value) ? "" : " and gaps in its memory: copy it first");
 }
 
+/* Copies `value` with its type converted into `target`. If the shapes differ, both are contiguous
+ * (check_fed_shape), so the strides of the target fit both. */
 static sgm_status convert(sgm_tensor *target, const sgm_tensor *value)
 {
     const sgm_shape *shape = sgm_tensor_shape(target);
@@ -73,6 +85,8 @@ static sgm_status check_input(const sgm_session *session, const sgm_program *pro
                                       program->plan->input_count, name);
 }
 
+/* A value of another type or layout goes through a tensor on the host that is made once and kept. Indices are
+ * checked in the program's own type, after conversion. */
 sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int32_t index,
                                 const sgm_tensor *value)
 {
@@ -128,7 +142,7 @@ sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, c
     return sgm__session_feed_number_at(session, program, index, value);
 }
 
-/* Where the handler cannot measure them by itself. */
+/* Times each step by waiting after it, for handlers without a function `time`. */
 static sgm_status time_steps(const sgm_handler *handler, sgm_program *program, sgm__step_time *times)
 {
     double since = sgm__now();
@@ -142,6 +156,7 @@ static sgm_status time_steps(const sgm_handler *handler, sgm_program *program, s
     return SGM_OK;
 }
 
+/* Runs all steps, with or without timing. */
 static sgm_status execute(const sgm_handler *handler, sgm_program *program, sgm__step_time *times)
 {
     const sgm__plan *plan = program->plan;
@@ -154,6 +169,8 @@ static sgm_status execute(const sgm_handler *handler, sgm_program *program, sgm_
                : time_steps(handler, program, times);
 }
 
+/* What precedes every run: all inputs were fed, failures of earlier runs are known, the arena is set. A
+ * failed run of another program left states unwritten, so another program must not run on them unchecked. */
 static sgm_status begin_run(sgm_session *session, sgm_program *program)
 {
     SGM_TRY(check_program(session, program));
@@ -173,6 +190,8 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
     return SGM_OK;
 }
 
+/* Between two pieces the handler has finished its work, so `done` may read and write the arena. `newest` is
+ * set before `done` is called for the whole run, since the caller reads outputs there. */
 sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, const sgm__pieces *pieces)
 {
     SGM_TRY(begin_run(session, program));
@@ -207,7 +226,8 @@ sgm_status sgm_session_run(sgm_session *session, sgm_program *program)
     return sgm__session_run_timed(session, program, NULL);
 }
 
-/* Copies output `index` to `host`, contiguous and in the program's type. */
+/* Copies output `index` to `host`, contiguous and in the program's type. Outputs always lie in the arena (see
+ * add_outputs in plan/plan_nodes.c). */
 static sgm_status read_output(sgm_session *session, const sgm_program *program, int32_t index, void *host)
 {
     SGM_TRY(sgm__session_check(session));
@@ -216,6 +236,7 @@ static sgm_status read_output(sgm_session *session, const sgm_program *program, 
                                         host, sgm__type_bytes(&node->type));
 }
 
+/* Another program that ran since has overwritten the arena. */
 static sgm_status check_newest(const sgm_session *session, const sgm_program *program, int32_t index)
 {
     return session->newest == program
@@ -236,6 +257,7 @@ static sgm_status check_output(const sgm_session *session, const sgm_program *pr
     return check_newest(session, program, *index);
 }
 
+/* Converts through a tensor that is kept if the caller's tensor has another type or is not contiguous. */
 sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const char *name, sgm_tensor *value)
 {
     int32_t index;
@@ -255,6 +277,7 @@ sgm_status sgm_session_read(sgm_session *session, sgm_program *program, const ch
     return sgm_tensor_assign(value, read);
 }
 
+/* Eight bytes hold one element of any type. */
 sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double *value)
 {
@@ -303,6 +326,7 @@ sgm_type sgm_program_output_type(const sgm_program *program, const char *output)
     return index >= 0 ? program->plan->outputs[index].type : (sgm_type){.dtype = SGM_FLOAT32};
 }
 
+/* `fused` counts the nodes that are computed within the step of another node. */
 sgm_program_memory sgm_program_memory_of(const sgm_program *program)
 {
     sgm_program_memory memory = {0};

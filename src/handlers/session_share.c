@@ -1,4 +1,11 @@
-/* Sessions that work together: states and outputs are read where they are. */
+/* What sessions that train together share without copies: states, outputs and inputs read in place.
+ *
+ * The callers are workers and ranks in src/parallel/: a worker's session uses the states of the trainer's
+ * session, the trainer's update reads gradients where the workers' sessions computed them, and ranks on one
+ * machine keep states and arenas in memory that all of them map. Memory that is shared here belongs to
+ * somebody else and must live longer than its use. Pointers can be used only with handlers whose buffers are
+ * host memory; sgm__session_addend works with every handler.
+ */
 #include "handlers/session.h"
 
 #include "tensor/tensor_internal.h"
@@ -33,6 +40,7 @@ sgm_status sgm__session_share(sgm_session *session, const sgm_session *owner, co
         session, name, &(sgm__session_state){.type = known->type, .buffer = known->buffer, .shared = true});
 }
 
+/* Programs keep copies of the pointer, so all of them are searched for states of this name. */
 void sgm__session_place_state(sgm_session *session, const char *name, void *memory)
 {
     sgm__session_state *known = sgm__session_find(session, name);
@@ -81,13 +89,14 @@ int32_t sgm__program_output(const sgm_program *program, const char *name)
                : -1;
 }
 
+/* Outputs always lie in the arena. */
 const void *sgm__session_output_memory(const sgm_session *session, const sgm_program *program, int32_t output)
 {
     const sgm__node *node = &program->plan->nodes[program->plan->outputs[output].node];
     return (const unsigned char *)session->arena + node->place.offset;
 }
 
-/* The step that computes a node; -1: none does, it is a view or is there before. */
+/* The step that computes a node. -1: the node is a view or a source. */
 static int32_t step_of(const sgm__plan *plan, int32_t node)
 {
     for (int32_t i = 0; i < plan->step_count; i++)
@@ -97,6 +106,7 @@ static int32_t step_of(const sgm__plan *plan, int32_t node)
     return -1;
 }
 
+/* An output that is a view is ready when the node whose memory it shows is. */
 int32_t sgm__program_output_ready(const sgm_program *program, int32_t output)
 {
     const sgm__plan *plan = program->plan;
@@ -108,6 +118,8 @@ int32_t sgm__program_output_ready(const sgm_program *program, int32_t output)
     return step < 0 ? plan->step_count : step + 1;
 }
 
+/* The input's own buffer is released the first time; free_program releases only inputs that are not
+ * shared. */
 sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program, int32_t input,
                                      const void *memory)
 {
@@ -122,6 +134,8 @@ sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program,
     return SGM_OK;
 }
 
+/* The fast way copies a contiguous range of bytes. Otherwise a slice of the tensor goes through
+ * sgm_session_feed, which converts it or refuses its shape. */
 sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, const char *input,
                                   sgm_tensor *values, int64_t first, int64_t count)
 {

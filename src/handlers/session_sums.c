@@ -1,4 +1,10 @@
-/* Sums of workers within a program (all_reduce): where they are made, and their memory. */
+/* Sums over workers within a program (the operation all_reduce): where they are, and access to their memory.
+ *
+ * A worker's run is cut into pieces at these sums (sgm__session_run_pieces). src/parallel/operator_reduce.c
+ * reads each worker's addend, adds them up in double precision in the order of the workers, and writes the
+ * sum into every worker's memory. A program that is run without workers leaves the addend as it is: the sum
+ * over one.
+ */
 #include "handlers/session.h"
 #include "ops/ops.h"
 
@@ -18,11 +24,11 @@ sgm_status sgm__program_sums(const sgm_program *program, sgm__program_sum **sums
     return SGM_OK;
 }
 
-/* A sum in the handler's memory, and room for it in the computer's, in the handler's type. */
+/* The memory of a sum in the handler's buffer, and room for its elements on the host in the same type. */
 typedef struct staged {
     void *buffer;
     size_t offset, bytes;
-    sgm_array host; /* .data: freed by who staged it */
+    sgm_array host; /* its .data is freed by the caller of `stage` */
 } staged;
 
 static sgm_status stage(const sgm_program *program, const sgm__program_sum *sum, staged *made)

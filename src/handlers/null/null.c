@@ -1,4 +1,9 @@
-/* The handler that computes nothing: what a program costs beside its mathematics. */
+/* The handler `null`: it has memory but computes nothing.
+ *
+ * With it, a run costs what a program costs besides its mathematics: feeding, bookkeeping, reading.
+ * Results are whatever is in the memory, zeros at first. It supports no
+ * operation, so the planner expands all composed ones, as it does for the reference handler.
+ */
 #include "handlers/host.h"
 
 static void describe(void *self, sgm__text *text)

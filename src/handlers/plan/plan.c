@@ -1,16 +1,25 @@
-/* Plans: a graph is lowered for a handler, ordered and given memory. */
+/* Makes plans: lowers a graph for a handler, runs the parts of the planner, and prints plans.
+ *
+ * sgm_session_prepare (../session.c) and the export to C (src/infer/export/export_c.c) call sgm__plan_create.
+ * The passes that rewrite graphs are in src/graph/passes.h; the parts that turn the lowered graph into nodes,
+ * steps and places are listed in plan_build.h. The lowered graph is needed only during planning and is freed
+ * at the end.
+ */
 #include "handlers/plan/plan_build.h"
 
 #include "graph/passes.h"
 
 #include <stdio.h>
 
+/* For sgm__pass_widen: operations that the handler wants computed in float32 between casts. */
 static bool widens(void *user, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm_handler *handler = user;
     return strcmp(handler->type->support(handler->self, op, dtype), SGM__THROUGH_FLOAT32) == 0;
 }
 
+/* For sgm__pass_expand: composed operations that stay one instruction. One that is widened must stay whole,
+ * too, as the pass that widens comes after the expansion. */
 static bool keeps_whole(void *user, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm_handler *handler = user;
@@ -26,9 +35,12 @@ static bool has_bfloat16(const sgm_graph *graph)
 }
 
 typedef sgm_graph *(*pass)(const sgm_graph *graph);
+/* The passes after expansion, in order. Each may leave dead or duplicate instructions, so it is followed by
+ * sgm__pass_simplify; sgm__pass_powers need not be, as it comes right before one. */
 static const pass passes[] = {sgm__pass_powers,   sgm__pass_simplify, sgm__pass_sums,
                               sgm__pass_simplify, sgm__pass_runs,     sgm__pass_simplify};
 
+/* Returns a new graph; NULL: a pass failed, and the thread's error says why. */
 static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
 {
     void *user = (void *)(uintptr_t)handler;
@@ -48,7 +60,10 @@ static sgm_graph *lower(const sgm_graph *graph, const sgm_handler *handler)
     return expanded;
 }
 
-/* In order of nodes; nodes and operands stay as they are from then on. */
+/* Lists the reads of every root by a counting sort, in O(nodes + operands): count the reads of each root,
+ * turn the counts into beginnings, then fill in. The counts are shifted by one place so that after filling,
+ * when each beginning has advanced to its end, first_reader[root] is the beginning again. Nodes and operands
+ * must not change afterwards. */
 static sgm_status index_readers(sgm__plan_build *build)
 {
     const sgm__plan *plan = build->plan;
@@ -59,7 +74,7 @@ static sgm_status index_readers(sgm__plan_build *build)
     build->readers = sgm__calloc(reads + 1, sizeof(sgm__plan_reader));
     if (build->first_reader == NULL || build->readers == NULL)
         return SGM_ERROR_MEMORY;
-    int32_t *next = build->first_reader + 1; /* counts, then places, which end as the next root's first */
+    int32_t *next = build->first_reader + 1;
     for (size_t i = 0; i < nodes; i++)
         for (int32_t k = 0; k < plan->nodes[i].input_count; k++)
             next[build->notes[plan->operands[plan->nodes[i].first_input + k]].root + 1]++;
@@ -73,6 +88,7 @@ static sgm_status index_readers(sgm__plan_build *build)
     return SGM_OK;
 }
 
+/* Runs the parts of the planner. A graph has at most as many inputs and states as instructions. */
 static sgm_status build_plan(sgm__plan_build *build)
 {
     const sgm_graph *graph = build->graph;
@@ -146,6 +162,7 @@ char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size
     return buffer;
 }
 
+/* Once a plan is made, the notes with the roots are gone; views are followed by their first operand. */
 int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
 {
     while ((plan->nodes[node].op->flags & SGM_OP_VIEW) != 0)
@@ -165,6 +182,7 @@ sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory
 
 /* --- text --- */
 
+/* The name of an input or state; "?" if a plan is damaged, as its text is also printed to find faults. */
 static const char *binding_name(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,
                                 int32_t index)
 {

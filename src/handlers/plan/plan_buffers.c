@@ -1,26 +1,33 @@
-/* Planning: values that are only made to be put together are made where they will lie.
+/* Planning: operands of concatenations are computed where the concatenation needs them.
  *
- * The operands of a concatenation are computed in its memory, so that nothing is left to copy; a
- * concatenation may lie in another one. Parts along the first axis are whole blocks. Parts along the last one
- * have gaps between their rows; elementwise results can be written so. */
+ * Then nothing is left to copy. A concatenation may itself be an operand of another one. It works along the
+ * first axis, where each part is one contiguous block, and along the last axis, where a part's rows have gaps
+ * between them; such gaps only an elementwise step can write. Recurrent layers, which put together the values
+ * of all time steps, gain most. Only for handlers with SGM__HANDLER_PARTS. The result, build->buffers, is
+ * used by plan_nodes.c (strides) and plan_places.c (memory).
+ */
 #include "handlers/plan/plan_build.h"
 #include "ops/ops.h"
 
+/* Bytes: parts must begin where vectors may begin, like all other values. */
 #define ALIGNMENT 64
-#define MINIMUM_ROW 128 /* bytes of a part's row that are worth a way of their own */
+/* Bytes of a part's row. Shorter rows are better computed contiguously and copied than written one by one. */
+#define MINIMUM_ROW 128
 
 static const sgm__instruction *at(const sgm__plan_build *build, int32_t value)
 {
     return &build->graph->instructions[value];
 }
 
-/* It is computed, nowhere else yet, and no output, which has memory of its own. */
+/* A value can be computed elsewhere if a step computes it (sources and views are not), if no other
+ * concatenation has it already, and if it is no output, as outputs need contiguous memory of their own. */
 static bool may_move(const sgm__plan_build *build, int32_t value, const bool *outputs)
 {
     return (at(build, value)->op->flags & (SGM_OP_SOURCE | SGM_OP_VIEW)) == 0 && !outputs[value] &&
            build->buffers[value].value < 0;
 }
 
+/* Whether the axis is the first that is longer than 1: parts along it are contiguous. */
 static bool is_first_axis(const sgm_shape *shape, int64_t axis)
 {
     for (int32_t i = 0; i < axis; i++)
@@ -29,6 +36,7 @@ static bool is_first_axis(const sgm_shape *shape, int64_t axis)
     return true;
 }
 
+/* Elements of one entry of the axis: the product of all dimensions behind it. */
 static int64_t elements_below(const sgm_shape *shape, int64_t axis)
 {
     int64_t elements = 1;
@@ -37,7 +45,9 @@ static int64_t elements_below(const sgm_shape *shape, int64_t axis)
     return elements;
 }
 
-/* The operands of a concatenation that lies at `offset` in `buffer`. */
+/* Moves the operands of the concatenation `value`, which itself begins `offset` elements into the memory of
+ * `buffer`. A part along the first axis that is a reshape of another value lets that value be computed there:
+ * its elements are in the same order. */
 static void move_operands(sgm__plan_build *build, int32_t value, int32_t buffer, int64_t offset,
                           const bool *outputs)
 {
@@ -57,6 +67,8 @@ static void move_operands(sgm__plan_build *build, int32_t value, int32_t buffer,
     }
 }
 
+/* Goes through values from the last to the first, so that an outer concatenation has its place before the
+ * inner ones. */
 sgm_status sgm__plan_find_buffers(sgm__plan_build *build)
 {
     size_t count = build->graph->count + 1;

@@ -1,67 +1,84 @@
-/* What the parts of planning share while a plan is made: nodes, then steps, then places. Internal. */
+/* What the parts of the planner share while they make a plan. Internal.
+ *
+ * sgm__plan_create (plan.c) runs them in this order: buffers (plan_buffers.c), nodes (plan_nodes.c), an index
+ * of readers (plan.c), steps (plan_steps.c, which calls plan_merge.c and plan_order.c), places
+ * (plan_places.c). Each part reads what those before it wrote into sgm__plan_build. Value means a value of
+ * the lowered graph, node a node of the plan; there are more nodes than values, since copies are added.
+ */
 #ifndef SGM_HANDLERS_PLAN_PLAN_BUILD_H
 #define SGM_HANDLERS_PLAN_PLAN_BUILD_H
 
 #include "handlers/handler.h"
 
-#define SGM__PLAN_LONGEST_CHAIN 64 /* nodes of an elementwise step */
+/* The largest number of nodes in an elementwise step. */
+#define SGM__PLAN_LONGEST_CHAIN 64
 
+/* What the planner knows about a node besides the node itself. A root is a node that is no view: sources and
+ * computed values are their own root. */
 typedef struct sgm__plan_node_notes {
-    int32_t root;          /* the node whose memory this one sees; itself unless it is a view */
-    int64_t view_offset;   /* elements from the root's first element */
-    int32_t contiguous;    /* a copy of this node in memory of its own, once one was needed; -1 */
-    int32_t writes;        /* state that this node's value goes to; -1 */
-    int32_t step;          /* -1: none (sources and views) */
-    int32_t position;      /* in its step */
-    int32_t buffer;        /* node in whose memory it lies; -1 */
-    bool is_in_place;      /* others lie in its memory */
-    int64_t buffer_offset; /* bytes */
-    int32_t last_use;      /* last step that reads the root's memory; INT32_MAX: it is an output */
+    int32_t root;          /* the node whose memory this one shows; itself unless it is a view */
+    int64_t view_offset;   /* from the root's first element to this node's, in elements */
+    int32_t contiguous;    /* a contiguous copy of this view, made for kernels that need one; -1: not made */
+    int32_t writes;        /* the state (a node) that this copy overwrites; -1: none */
+    int32_t step;          /* the step that computes it; -1: none does (sources and views) */
+    int32_t position;      /* among the members of its step */
+    int32_t buffer;        /* the concatenation in whose memory it is computed; -1: memory of its own */
+    bool is_in_place;      /* a concatenation with operands that are computed in its memory */
+    int64_t buffer_offset; /* from the first byte of `buffer` to this node's, in bytes */
+    /* Of roots: the last step that reads their memory; -1: none; INT32_MAX: an output. */
+    int32_t last_use;
 } sgm__plan_node_notes;
 
-/* Who reads a root's memory, itself or through a view: readers[first[root]] to readers[first[root + 1]]. */
+/* One read of a root's memory, by `node` through its operand `operand` (the root itself or a view of it). The
+ * reads of a root are readers[first_reader[root]] up to, and without, readers[first_reader[root + 1]], in
+ * ascending order of `node`. */
 typedef struct sgm__plan_reader {
     int32_t node, operand;
 } sgm__plan_reader;
 
-/* Where a value is made that lies in a concatenation's memory. */
+/* Whether a value is computed directly in the memory of a concatenation. */
 typedef struct sgm__plan_buffer {
-    int32_t value;  /* the outermost concatenation; -1: it has memory of its own */
-    int32_t rows;   /* the concatenation whose rows it is a part of; -1: it is a block */
-    int64_t offset; /* elements */
+    int32_t value; /* the outermost concatenation, a value; -1: the value has memory of its own */
+    /* A value whose rows contain this one's, so that its strides apply; -1: the part is contiguous. */
+    int32_t rows;
+    int64_t offset; /* elements from the beginning of `value` to this one's first */
 } sgm__plan_buffer;
 
+/* The state of planning. `plan` becomes the result; everything else is freed by sgm__plan_create. */
 typedef struct sgm__plan_build {
     const sgm_graph *graph; /* lowered */
     const sgm_handler *handler;
     sgm__plan *plan;
-    int32_t *node_of;  /* graph value -> node */
-    int32_t *products; /* of values: the products that have it as their right side */
+    int32_t *node_of;  /* of values: the node that has it */
+    int32_t *products; /* of values: how many matrix products have it as their right operand */
     sgm__plan_node_notes *notes;
-    sgm__plan_buffer *buffers; /* of values */
+    sgm__plan_buffer *buffers; /* one for each value */
     size_t node_capacity, notes_capacity, operand_capacity;
-    int32_t *first_reader; /* these two: once all nodes are there */
+    int32_t *first_reader; /* `first_reader` and `readers`: made when all nodes exist, see sgm__plan_reader */
     sgm__plan_reader *readers;
 } sgm__plan_build;
 
-/* plan_buffers.c: which values are made in the memory of a concatenation. */
+/* plan_buffers.c: decides which values are computed in the memory of a concatenation. */
 sgm_status sgm__plan_find_buffers(sgm__plan_build *build);
-/* plan_nodes.c: nodes, views, copies where contiguous memory is wanted, inputs, states, constants, outputs.
- */
+/* plan_nodes.c: makes the nodes with their strides: views, copies where a kernel needs contiguous memory,
+ * sources, outputs. */
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
-/* plan_steps.c: the order of execution, elementwise chains in one step. */
+/* plan_steps.c: groups nodes into steps and writes plan->steps and plan->order. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
-/* plan_merge.c: elementwise steps join the only step that reads them; nodes' steps and positions change. */
+/* plan_merge.c: merges elementwise steps into a later step that reads them; changes `step`, `position` and
+ * `last_use` of nodes and the number of steps. */
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count);
-/* plan_order.c: updates of states come as early as they can; nodes' steps change. */
+/* plan_order.c: moves updates of large states forward; changes `step` and `last_use` of nodes. */
 sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count);
-/* plan_places.c: every value's memory. */
+/* plan_places.c: gives every value its memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);
 
+/* Whether an operation has a formula for one element, so that it can be a member of an elementwise step. */
 bool sgm__plan_is_fusable(const sgm_op *op);
-/* Random numbers that the step that reads them draws itself. */
+/* Whether a node's random numbers are drawn by the elementwise step that reads them, as one of its
+ * members. */
 bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node);
-/* One of both: it can be computed tile by tile. */
+/* Whether a node can be a member of an elementwise step: fusable or drawn. */
 bool sgm__plan_is_tiled(const sgm__plan_build *build, int32_t node);
 
 #endif

@@ -1,22 +1,29 @@
-/* Planning: elementwise steps become part of the first step that reads them, if that is elementwise too.
+/* Planning: merges an elementwise step into the first step that reads its results, if that is elementwise
+ * too.
  *
- * Steps are made in the order in which nodes were recorded, so where two chains meet (an optimiser's running
- * averages and the gradient, the gates of a recurrent layer), one of them is a step of its own. Computing it
- * later, with its reader, saves memory and the way through it; what others read still later is written. It
- * must not keep alive what it reads for longer than that is worth. Steps side by side that are made for the
- * same reader, which is something else (the gradients of a recurrent layer's gates, and its product), become
- * one as well: most of what they read is the same. */
+ * plan_steps.c makes steps in recorded order, so where two chains meet (an optimiser's running averages and
+ * the gradient, the gates of a recurrent layer) one of them is a step of its own. Computed within its
+ * reader's step, its values need no memory and no traffic; those that later steps read, too, are still
+ * written. Moving a step back keeps its operands alive for longer, so the bytes gained and lost are compared.
+ * Neighbouring steps that are computed for one reader of another kind (the gradients of a recurrent layer's
+ * gates, for a matrix product) are merged as well, since most of their operands are the same.
+ *
+ * The plan itself is not written here, only `step`, `position` and `last_use` of the nodes.
+ */
 #include "handlers/plan/plan_build.h"
 
-#define NEAR 4 /* steps for which it does not matter what is kept alive */
+/* Steps: within this distance the reader follows so soon that it does not matter how long operands stay
+ * alive. */
+#define NEAR 4
 
+/* Steps as linked lists of their members, so that merging two is cheap. */
 typedef struct merge {
     sgm__plan_build *build;
     int32_t count;
-    int32_t *sizes;  /* nodes of a step */
-    int32_t *first;  /* one of its nodes, then `next` of that, -1 at the end */
-    int32_t *next;   /* of nodes */
-    int32_t *writer; /* of nodes: the one that writes this state; -1 */
+    int32_t *sizes;  /* of steps: the number of members; 0: merged into another */
+    int32_t *first;  /* of steps: a member, with the others behind it in `next`; -1: none */
+    int32_t *next;   /* of nodes: the next member of the same step; -1: the last */
+    int32_t *writer; /* of nodes that are states: the node that overwrites it; -1: none does */
 } merge;
 
 static const sgm__node *node_at(const merge *m, int32_t index)
@@ -51,7 +58,8 @@ static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t 
     return &m->build->readers[first[0]];
 }
 
-/* The first later step that reads what `step` makes; -1: none does. *direct: it reads element by element. */
+/* The first later step that reads a result of `step`; -1: none does. *direct: that step reads at least one
+ * result element by element, without a view. */
 static int32_t first_reader(const merge *m, int32_t step, bool *direct)
 {
     int32_t first = INT32_MAX, count;
@@ -69,7 +77,8 @@ static int32_t first_reader(const merge *m, int32_t step, bool *direct)
     return first < INT32_MAX ? first : -1;
 }
 
-/* A state that `step` reads gets its new value before `later` ends. */
+/* Whether a state that `step` reads would be overwritten before `step` runs as a part of `later`. Overwriting
+ * within `later` itself is allowed where the old value is read element by element. */
 static bool is_overtaken(const merge *m, int32_t step, int32_t later)
 {
     for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
@@ -97,7 +106,7 @@ static bool is_read_after(const merge *m, int32_t root, int32_t step)
     return false;
 }
 
-/* Bytes that would be needed for longer: operands that nothing else reads later. */
+/* Bytes that stay allocated for longer if the step moves back: computed operands whose last reader it is. */
 static int64_t cost_of(const merge *m, int32_t step)
 {
     int64_t cost = 0;
@@ -110,7 +119,7 @@ static int64_t cost_of(const merge *m, int32_t step)
     return cost;
 }
 
-/* Bytes that need no place any more. */
+/* Bytes of results that later steps read; merged with the reader, they need no memory. */
 static int64_t gain_of(const merge *m, int32_t step)
 {
     int64_t gain = 0;
@@ -120,6 +129,7 @@ static int64_t gain_of(const merge *m, int32_t step)
     return gain;
 }
 
+/* Whether `step` can become a part of the elementwise step `reader`, and whether that is worth it. */
 static bool can_move(const merge *m, int32_t step, int32_t reader)
 {
     return is_elementwise(m, reader) && m->sizes[step] + m->sizes[reader] <= SGM__PLAN_LONGEST_CHAIN &&
@@ -128,7 +138,8 @@ static bool can_move(const merge *m, int32_t step, int32_t reader)
            !is_overtaken(m, step, reader) && (reader - step <= NEAR || cost_of(m, step) <= gain_of(m, step));
 }
 
-/* A step close behind this one, and before `reader`, which is its first reader, too; -1: there is none. */
+/* A step at most NEAR behind this one that also computes something for `reader`, so that both become one; -1:
+ * there is none. */
 static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
 {
     bool direct;
@@ -138,7 +149,7 @@ static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
     return -1;
 }
 
-/* The step that this one joins; -1: it stays. */
+/* The later step that this one is merged into; -1: it stays. */
 static int32_t find_place(const merge *m, int32_t step)
 {
     bool direct;
@@ -150,6 +161,7 @@ static int32_t find_place(const merge *m, int32_t step)
     return find_neighbour(m, step, reader);
 }
 
+/* Moves all members of `step` into `reader`. */
 static void move(merge *m, int32_t step, int32_t reader)
 {
     int32_t last = m->first[step];
@@ -164,7 +176,8 @@ static void move(merge *m, int32_t step, int32_t reader)
     m->sizes[step] = 0;
 }
 
-/* Steps are numbered anew; nodes keep their order. */
+/* Numbers the remaining steps from 0, and the members of each by node number, so that operands come before
+ * their readers; then finds the last uses again. */
 static void renumber(merge *m)
 {
     int32_t kept = 0, *numbers = m->first;
@@ -187,6 +200,7 @@ static void renumber(merge *m)
     m->count = kept;
 }
 
+/* Builds the lists from the nodes' notes; going backwards keeps members in ascending order. */
 static void list_members(merge *m)
 {
     for (int32_t s = 0; s < m->count; s++)
@@ -205,6 +219,8 @@ static void list_members(merge *m)
     }
 }
 
+/* Goes from the last step to the first, so that whole sequences of steps end up in the last one. One
+ * allocation holds all four arrays. */
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count)
 {
     merge m = {.build = build, .count = *count};

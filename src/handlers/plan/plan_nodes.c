@@ -1,11 +1,25 @@
-/* Planning, first part: from the instructions of a lowered graph to nodes with layouts. */
+/* Planning, first part: turns the instructions of the lowered graph into nodes with strides.
+ *
+ * Each instruction becomes a node; movement becomes a view, strides on the memory of another node, its root.
+ * Where a kernel needs contiguous operands, or an output or assignment needs memory of its own, copies are
+ * added. Sources are bound: inputs and states by name, constants by their contents. Arena offsets are not
+ * known yet (plan_places.c); nodes are appended in the order of the graph, so operands have smaller numbers
+ * than their readers.
+ */
 #include "handlers/plan/plan_build.h"
 #include "ops/ops.h"
 #include "tensor/tensor_internal.h"
 
+/* A right operand that lies transposed in memory and is read by at least this many matrix products is copied
+ * once into the order that products want, rather than by each of them: recurrent weights, in each time step
+ * of the way back, where that saved a sixth of their time. */
 #define MANY_PRODUCTS 4
-#define MAXIMUM_REPEATED 16384 /* elements of a constant, which the program keeps */
+/* Elements up to which a strided view of a constant is laid out in the plan's constants when planning. More
+ * would make the program larger than the copy in each run is worth. */
+#define MAXIMUM_REPEATED 16384
 
+/* Whether a node's elements lie in row-major order without gaps. The stride of an axis of length 1 is
+ * arbitrary. */
 static bool is_contiguous(const sgm__node *node)
 {
     int64_t stride = 1;
@@ -23,8 +37,8 @@ bool sgm__plan_is_fusable(const sgm_op *op)
     return (op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL;
 }
 
-/* Not those that are assigned to a state, which the step may still read, and no single one, whose step may
- * make the seed. */
+/* Not numbers that are assigned to a state, since other members of the step may still read that state's old
+ * value; and not a single number (rank 0), as the seed itself may be made from it in the same step. */
 bool sgm__plan_is_drawn(const sgm__plan_build *build, int32_t node)
 {
     const sgm__node *n = &build->plan->nodes[node];
@@ -37,6 +51,8 @@ bool sgm__plan_is_tiled(const sgm__plan_build *build, int32_t node)
     return sgm__plan_is_fusable(build->plan->nodes[node].op) || sgm__plan_is_drawn(build, node);
 }
 
+/* Appends a node with contiguous strides, and its notes. `operands` may be NULL if there are none. Pointers
+ * to nodes and notes are invalid afterwards, as the arrays may move. */
 static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const int32_t *operands,
                            int32_t *index)
 {
@@ -76,7 +92,8 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
     return add_node(build, &node, &source, copy);
 }
 
-/* Room among the constants, all zeros. */
+/* Appends zeroed room to the plan's constants and returns its place. Every constant begins at a multiple of
+ * 64 bytes, and 64 bytes more than needed are allocated, which vector loops may read. */
 static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *place)
 {
     size_t end = ((size_t)plan->constant_bytes + bytes + 63) / 64 * 64;
@@ -90,7 +107,8 @@ static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *
     return SGM_OK;
 }
 
-/* A view of a constant that is as well a constant of its own: nothing is left for the run. */
+/* Replaces a strided view of a constant by a contiguous constant, so that no step has to copy it in each
+ * run. */
 static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32_t *copy)
 {
     const sgm__node view = build->plan->nodes[source];
@@ -109,6 +127,8 @@ static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32
     return SGM_OK;
 }
 
+/* Replaces *node by a node with contiguous memory: itself, or a copy, which is made once and shared by all
+ * readers. */
 static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
 {
     const sgm__node *view = &build->plan->nodes[*node];
@@ -128,8 +148,14 @@ static sgm_status make_contiguous(sgm__plan_build *build, int32_t *node)
 
 /* --- views --- */
 
-/* Strides of a reshaped view; false if the elements do not lie so. Dimensions are matched in groups of equal
- * size. */
+/* Finds strides that show the memory of `base` in another shape. False: no strides do, and the elements must
+ * be copied.
+ *
+ * Axes of length 1 are dropped, then axes are matched from the left in the smallest groups of equal size: (6,
+ * 4) as (2, 12) is one group of both axes, (6, 4) as (2, 3, 4) is two. Within a group of old axes each must
+ * continue the next one without a gap; then the new axes of the group get row-major strides on the stride of
+ * the group's last axis.
+ */
 static bool reshape_strides(const sgm__node *base, const sgm_shape *shape, int64_t *strides)
 {
     sgm_shape old = {0};
@@ -169,6 +195,7 @@ static bool reshape_strides(const sgm__node *base, const sgm_shape *shape, int64
     return true;
 }
 
+/* Repeated axes, and axes that the base does not have, get stride 0. */
 static void broadcast_strides(const sgm__node *base, const sgm_shape *shape, int64_t *strides)
 {
     int32_t missing = shape->rank - base->type.shape.rank;
@@ -178,7 +205,8 @@ static void broadcast_strides(const sgm__node *base, const sgm_shape *shape, int
     }
 }
 
-/* Layout of a view on `base`; false if there is none. */
+/* The strides of a view on `base`, and the offset in elements from the base's first element to the view's.
+ * False: the base must be contiguous first (reshape), or the operation is no known view. */
 static bool view_layout(const sgm__instruction *view, const sgm__node *base, int64_t *offset,
                         int64_t *strides)
 {
@@ -197,7 +225,7 @@ static bool view_layout(const sgm__instruction *view, const sgm__node *base, int
     } else if (view->op == &sgm__op_slice) {
         *offset = integers[1] * strides[integers[0]];
         if (__builtin_mul_overflow(strides[integers[0]], integers[3], &strides[integers[0]]))
-            strides[integers[0]] = 0; /* so far there is no second element */
+            strides[integers[0]] = 0; /* with such a step the slice has one element only */
     } else if (view->op == &sgm__op_flip) {
         int64_t size = view->type.shape.dims[integers[0]];
         *offset = size > 0 ? (size - 1) * strides[integers[0]] : 0;
@@ -208,6 +236,7 @@ static bool view_layout(const sgm__instruction *view, const sgm__node *base, int
     return true;
 }
 
+/* Adds a view. Views of views refer to the root directly, with offsets added up. */
 static sgm_status add_view(sgm__plan_build *build, const sgm__instruction *instruction, const sgm__node *node,
                            int32_t base, int32_t *index)
 {
@@ -228,6 +257,7 @@ static sgm_status add_view(sgm__plan_build *build, const sgm__instruction *instr
 
 /* --- sources --- */
 
+/* Appends a string to plan->names; *name is its offset. */
 static sgm_status add_name(sgm__plan *plan, const char *text, int32_t *name)
 {
     *name = (int32_t)plan->names.length;
@@ -235,6 +265,7 @@ static sgm_status add_name(sgm__plan *plan, const char *text, int32_t *name)
     return plan->names.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }
 
+/* Adds an input or a state to the plan's list of them. */
 static sgm_status bind_source(sgm__plan_build *build, const sgm__instruction *instruction, sgm__place *place)
 {
     sgm__plan *plan = build->plan;
@@ -248,6 +279,7 @@ static sgm_status bind_source(sgm__plan_build *build, const sgm__instruction *in
     return SGM_OK;
 }
 
+/* Copies a constant's contents into the plan: a tensor, or a single number that is an attribute. */
 static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction *instruction,
                                  sgm__place *place)
 {
@@ -277,7 +309,7 @@ static sgm_status add_source(sgm__plan_build *build, const sgm__instruction *ins
 
 /* --- all instructions --- */
 
-/* A right side that many products read is transposed once, not in each of them. */
+/* Whether `value`, the right operand of a product, is worth a contiguous copy; see MANY_PRODUCTS. */
 static bool is_transposed_once(const sgm__plan_build *build, const sgm__instruction *product, int32_t value)
 {
     const sgm__node *node = &build->plan->nodes[build->node_of[value]];
@@ -294,6 +326,8 @@ static void count_products(sgm__plan_build *build)
     }
 }
 
+/* Adds a view or a computed node. Operands are made contiguous unless the operation reads by strides:
+ * elementwise operations do, and those with SGM_OP_STRIDED. */
 static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *instruction, sgm__node *node,
                                int32_t *index)
 {
@@ -317,7 +351,8 @@ static sgm_status add_computed(sgm__plan_build *build, const sgm__instruction *i
     return status;
 }
 
-/* A value that is made in a concatenation's memory has the strides of its rows. */
+/* A value that is computed among the rows of a concatenation has the strides of that concatenation's
+ * shape. */
 static void lay_out_part(sgm__plan_build *build, int32_t value)
 {
     int32_t rows = build->buffers[value].rows;
@@ -326,6 +361,7 @@ static void lay_out_part(sgm__plan_build *build, int32_t value)
                                 build->plan->nodes[build->node_of[value]].place.strides);
 }
 
+/* Translates build->buffers from values to nodes. */
 static void note_buffers(sgm__plan_build *build)
 {
     for (size_t i = 0; i < build->graph->count; i++) {
@@ -340,6 +376,7 @@ static void note_buffers(sgm__plan_build *build)
     }
 }
 
+/* Turns the instruction number `value` into a node. */
 static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
 {
     const sgm__instruction *instruction = &build->graph->instructions[value];
@@ -358,7 +395,8 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
     return SGM_OK;
 }
 
-/* Memory that a run may overwrite, or that was there before it, cannot be an output. */
+/* Whether a node can be an output as it is: contiguous in the arena. States may be overwritten during the run
+ * and inputs may be fed anew before the output is read, so those are copied. */
 static bool is_own_memory(const sgm__plan_build *build, int32_t node)
 {
     sgm__store store = build->plan->nodes[build->notes[node].root].place.store;
@@ -381,8 +419,10 @@ static sgm_status add_outputs(sgm__plan_build *build)
     return SGM_OK;
 }
 
-/* An assignment is a copy into the state's memory. What reads a state is copied aside first: it may be
- * overwritten by then. */
+/* Adds a copy into the state's memory for every assignment. Assignments take effect together, after
+ * everything was read: a value that is itself a state's old content (a swap of two states, for instance) is
+ * first copied into the arena, since the state may be overwritten by then. That other readers of a state come
+ * before its copy is seen to by plan_steps.c. */
 static sgm_status add_assignments(sgm__plan_build *build)
 {
     size_t count = build->graph->assignment_count;

@@ -1,26 +1,38 @@
-/* Planning, third part: places. Memory in the arena is given when a value is made and taken back after its
- * last reader; an elementwise result may take the place of an operand that nobody needs any more. */
+/* Planning, third part: gives every value its memory.
+ *
+ * The steps are walked through in the order of execution. A result takes the smallest free block of the arena
+ * that is large enough (best fit), and its block is free again after the step with its last reader. An
+ * elementwise result may take over the block of an operand that dies in its step. Values that only members of
+ * their own step read get no memory at all. Operands of concatenations share the block of the concatenation
+ * (plan_buffers.c). Everything is decided once, when planning: in a run nothing is allocated.
+ */
 #include "handlers/plan/plan_build.h"
 
+/* All sizes, and so all offsets in the arena, are multiples of this many bytes: a cache line, and the widest
+ * vectors. */
 #define ALIGNMENT 64
 
+/* A free range of the arena, in bytes. */
 typedef struct block {
     int64_t offset, size;
 } block;
 
+/* The arena while it is planned. Free blocks are sorted by offset and never adjacent to each other. */
 typedef struct arena {
-    block *free; /* by offset */
+    block *free; /* sorted by offset */
     size_t count, capacity;
-    int64_t end;
+    int64_t end; /* bytes in use at the most so far: the arena's size in the end */
 } arena;
 
+/* A value without elements takes a block, too, so that its offset is its own. */
 static int64_t bytes_of(const sgm__node *node)
 {
     int64_t bytes = sgm_shape_elements(&node->type.shape) * (int64_t)sgm_dtype_size(node->type.dtype);
     return bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
 }
 
-/* The smallest free block that is large enough, else new memory at the end. */
+/* The offset of `size` bytes: the smallest free block that is large enough, else new memory at the end,
+ * beginning with the last block if that reaches the end. */
 static int64_t take(arena *memory, int64_t size)
 {
     size_t best = memory->count;
@@ -47,6 +59,7 @@ static int64_t take(arena *memory, int64_t size)
     return offset;
 }
 
+/* Returns a range to the free blocks and joins it with the neighbours before and behind it. */
 static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
 {
     SGM_TRY(sgm__reserve(&memory->free, &memory->capacity, memory->count + 1, sizeof(block)));
@@ -70,7 +83,8 @@ static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
 
 /* --- who reads what, and when --- */
 
-/* Marks the nodes that are read by other steps than their own, or by other strides: those need memory. */
+/* Marks roots that need memory: another step reads them, or a member of their own step reads them through a
+ * view, that is not element by element, or they are outputs. Outputs also stay alive to the end. */
 static void find_outside_uses(sgm__plan_build *build, bool *outside)
 {
     sgm__plan *plan = build->plan;
@@ -91,8 +105,11 @@ static void find_outside_uses(sgm__plan_build *build, bool *outside)
     }
 }
 
-/* The node whose place `node` of an elementwise step may take: it dies here, has the same layout, and no one
- * reads it in this step after `node` wrote, nor by other strides. */
+/* An operand whose memory the result `node` of an elementwise step can take over; -1: there is none. The
+ * operand must lie in memory of its own in the arena, die in this step, and have elements of the same size.
+ * Every read of its memory in the step must be element by element (operand == candidate, no view) and must
+ * come no later than `node` does (q <= position), so that each element is read before it is overwritten. An
+ * operand of random_uniform, the single seed, is read by every element. */
 static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, int32_t node,
                          const bool *inherited)
 {
@@ -108,7 +125,8 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
                 inherited[candidate] || build->notes[candidate].buffer >= 0 ||
                 build->notes[candidate].is_in_place ||
                 sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype) ||
-                sgm__plan_is_drawn(build, plan->order[step->first + p])) /* of a single seed */
+                /* Reads a single seed for all elements. */
+                sgm__plan_is_drawn(build, plan->order[step->first + p]))
                 continue;
             bool safe = true;
             for (int32_t q = 0; q < step->count && safe; q++) {
@@ -126,7 +144,8 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
     return -1;
 }
 
-/* Nodes by the last step that reads their memory: first[step], then next[node], -1 at the end. */
+/* Roots in the arena, listed by the last step that reads them: first[step], then next[node]; -1 at the
+ * end. */
 typedef struct deaths {
     int32_t *first, *next;
 } deaths;
@@ -151,6 +170,7 @@ static sgm_status find_deaths(const sgm__plan_build *build, deaths *dying)
     return SGM_OK;
 }
 
+/* Gives back the memory of roots that die in a step, except where a result took it over. */
 static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths *dying, arena *memory,
                             const bool *inherited)
 {
@@ -162,7 +182,8 @@ static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths 
     return SGM_OK;
 }
 
-/* What others lie in lives from the first of them to the last use of any. */
+/* A concatenation with operands in its memory lives until the last use of any of them, and from the first of
+ * them on: the offset -1 marks that none has taken the memory yet. */
 static void extend_buffers(sgm__plan_build *build)
 {
     for (int32_t i = 0; i < build->plan->node_count; i++) {
@@ -174,7 +195,7 @@ static void extend_buffers(sgm__plan_build *build)
     }
 }
 
-/* In the memory of a concatenation, which the first of its parts to be made takes. */
+/* Places a concatenation or one of its parts; the first of them to be computed takes memory for all. */
 static void place_in_buffer(sgm__plan_build *build, int32_t node, arena *memory)
 {
     const sgm__plan_node_notes *notes = &build->notes[node];
@@ -185,6 +206,8 @@ static void place_in_buffer(sgm__plan_build *build, int32_t node, arena *memory)
         build->plan->nodes[node].place.offset = buffer->place.offset + notes->buffer_offset;
 }
 
+/* Places the results of a step, then frees what dies in it. The order matters: a result must not take memory
+ * of an operand that the same step still reads, apart from what find_heir allows. */
 static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths *dying, arena *memory,
                              bool *inherited, const bool *outside)
 {
@@ -217,7 +240,7 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
     return free_dead(build, dying->first[index], dying, memory, inherited);
 }
 
-/* Views see their root's memory. */
+/* Gives views the memory of their roots, with their offsets. */
 static void place_views(sgm__plan_build *build)
 {
     for (int32_t i = 0; i < build->plan->node_count; i++) {

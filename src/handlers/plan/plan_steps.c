@@ -1,7 +1,15 @@
-/* Planning, second part: steps. Elementwise nodes join the step of their operands while nothing forbids it.
+/* Planning, second part: groups nodes into steps.
+ *
+ * The grouping is greedy and goes once through the nodes in recorded order: an elementwise node joins the
+ * newest step whose results it reads element by element, as long as everything else that it needs is computed
+ * before that step; otherwise it begins a step. Nodes of other operations are steps of their own. Then
+ * plan_merge.c merges steps and plan_order.c moves some, and plan->steps and plan->order are written.
+ * Handlers with SGM__HANDLER_UNFUSED get one node in each step.
  */
 #include "handlers/plan/plan_build.h"
 
+/* A step while steps are found: its kind, the number of its members so far, and the shape that all of them
+ * have. */
 typedef struct step_notes {
     bool elementwise;
     int32_t count;
@@ -15,7 +23,9 @@ typedef struct grouping {
     int32_t count;
 } grouping;
 
-/* Steps that a node must come after, and the newest step it reads element by element. */
+/* *after: the newest step that must have ended before the node can be computed, because the node reads one of
+ * its results as a whole or through a view. *joined: the newest step with a result that the node reads
+ * element by element. -1: none. */
 static void find_bounds(const sgm__plan_build *build, int32_t index, int32_t *after, int32_t *joined)
 {
     const sgm__node *node = &build->plan->nodes[index];
@@ -30,8 +40,9 @@ static void find_bounds(const sgm__plan_build *build, int32_t index, int32_t *af
     }
 }
 
-/* A node that overwrites a state comes after all that read the old one: in an earlier step, or in the same
- * one element by element. */
+/* A node that overwrites a state must come after all that read the old value. Returns the newest step that
+ * does so, apart from reads element by element in step `group`, which the node may join: there each element
+ * is read before it is overwritten. -1: none. */
 static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t group)
 {
     int32_t state = build->notes[writer].writes, last = -1;
@@ -44,9 +55,10 @@ static int32_t last_reader(const sgm__plan_build *build, int32_t writer, int32_t
     return last;
 }
 
-/* Joining a step makes the result early. That is worth it while it is the newest step, or if an operand need
- * not be in memory then: nothing outside its step has read it so far. Otherwise the result, which may be for
- * gradients only, would take memory all the while: better read its operand again later. */
+/* Joining an old step computes the result early, and it takes memory until its reader runs. That is worth it
+ * for the newest step, for assignments, and where an operand need not be in memory then, as nothing outside
+ * its step has read it so far. Otherwise (values that only gradients need, say) it is better to read the
+ * operand again later. */
 static bool is_worth_joining(const sgm__plan_build *build, int32_t index, int32_t step, int32_t newest)
 {
     const sgm__node *node = &build->plan->nodes[index];
@@ -58,6 +70,7 @@ static bool is_worth_joining(const sgm__plan_build *build, int32_t index, int32_
     return worth;
 }
 
+/* Records that the node's step reads its operands' roots. */
 static void note_use(sgm__plan_build *build, int32_t index)
 {
     const sgm__node *node = &build->plan->nodes[index];
@@ -107,6 +120,8 @@ static sgm_status place_in_step(grouping *work, int32_t index, bool fuse)
     return SGM_OK;
 }
 
+/* Writes plan->steps and plan->order from the notes of nodes. The notes of steps are counted anew, since
+ * merging and moving have changed them only in the nodes. */
 static sgm_status write_order(grouping *work)
 {
     sgm__plan *plan = work->build->plan;
