@@ -1,33 +1,43 @@
-/* Watches another handler: one instruction at a time, each value is read back and looked at. */
+/* The handler `debug:NAME`: runs another handler one node at a time and checks every value.
+ *
+ * A NaN or an infinity stops the run, or is only logged with the option report_only; the message names the
+ * instruction, its layer, the position, the run, and what the operands were. When compiling, every place is
+ * checked to lie within its memory. SGM__HANDLER_UNFUSED makes the planner give every value its own memory
+ * and step. All memory functions are passed on to the watched handler, through whose `read` values come back,
+ * so this works with devices as well. handler.c calls sgm__debug_open.
+ */
 #include <math.h>
 #include <stdio.h>
 
 #include "handlers/handler.h"
 #include "tensor/tensor_internal.h"
 
+/* The watched handler, which this one owns. report_only: log instead of failing. */
 typedef struct debug {
     sgm_handler *watched;
     bool report_only;
 } debug;
 
-/* What a value holds. */
+/* What a value contains, for messages about the values that are computed from it. */
 typedef struct summary {
-    double minimum, maximum; /* of the finite ones; minimum > maximum: there are none */
-    int64_t elements, strange;
-    int64_t first; /* row-major number of the first strange one, and that one */
+    double minimum, maximum;   /* of the finite elements; minimum > maximum: none is finite */
+    int64_t elements, strange; /* of all, and of those that are NaN or infinite */
+    int64_t first; /* the row-major number of the first strange element; `found` is that element */
     double found;
 } summary;
 
 typedef struct executable {
     const sgm__plan *plan;
-    void *watched;
-    unsigned char *scratch; /* one value */
-    summary *summaries;     /* by node; views have their root's */
-    int64_t runs;
+    void *watched;          /* the watched handler's executable */
+    unsigned char *scratch; /* on the host, room for the largest value of the plan */
+    summary *summaries;     /* one for each node, of its newest value; views use their root's */
+    int64_t runs;           /* so far, for messages */
 } executable;
 
+/* Bytes of a message: fits the library's buffer for errors. */
 #define MESSAGE_SIZE 900
 
+/* "debug" alone, without the name of another handler. */
 static sgm_status open(const sgm_handler_options *options, void **self)
 {
     (void)options, (void)self;
@@ -129,7 +139,7 @@ static int64_t bytes_of(const sgm_type *type)
     return sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype);
 }
 
-/* Bytes of the memory that a place is in; -1: there is no such memory. */
+/* The size of the memory that a place refers to; -1: the plan has no such memory. */
 static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
 {
     switch (place->store) {
@@ -147,6 +157,9 @@ static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
     return -1;
 }
 
+/* Checks that all elements of a node lie within its memory, and that computed values have no gaps, which no
+ * kernel but elementwise ones writes. low and high are the bytes that the node spans; negative strides extend
+ * it downwards. */
 static sgm_status check_place(const sgm__plan *plan, int32_t index)
 {
     const sgm__node *node = &plan->nodes[index];
@@ -175,6 +188,7 @@ static sgm_status check_place(const sgm__plan *plan, int32_t index)
     return SGM_OK;
 }
 
+/* `values` is contiguous. */
 static summary summarise(const sgm_type *type, const unsigned char *values)
 {
     summary result = {
@@ -193,6 +207,7 @@ static summary summarise(const sgm_type *type, const unsigned char *values)
     return result;
 }
 
+/* Checks all places, allocates memory for looking at values, and looks at constants, which never change. */
 static sgm_status prepare(executable *exe)
 {
     const sgm__plan *plan = exe->plan;
@@ -252,7 +267,7 @@ static void append(char *message, const char *format, ...)
     va_end(arguments);
 }
 
-/* "NaN at (3, 7)" */
+/* Appends "NaN at (3, 7)"; the position comes from the row-major number. */
 static void append_finding(char *message, const summary *seen, const sgm_shape *shape)
 {
     sgm_shape index = {.rank = shape->rank};
@@ -267,7 +282,8 @@ static void append_finding(char *message, const summary *seen, const sgm_shape *
         append(message, " at %s", sgm_shape_text(&index, text, sizeof text));
 }
 
-/* "inputs were finite: %3 from -1 to 2, %4 from 0 to 0" */
+/* Appends "inputs were finite: %3 from -1 to 2, %4 from 0 to 0", which tells whether this instruction is the
+ * one that went wrong. */
 static void append_operands(char *message, const executable *exe, const sgm__node *node)
 {
     const sgm__plan *plan = exe->plan;
@@ -291,6 +307,8 @@ static void append_operands(char *message, const executable *exe, const sgm__nod
         append(message, "%s: %s", finite ? "inputs were finite" : "not all inputs were finite", list);
 }
 
+/* Appends the whole message about node `index`: an instruction, an input as it was fed, or a state from
+ * before the run. */
 static void describe_violation(char *message, const executable *exe, int32_t index)
 {
     const sgm__plan *plan = exe->plan;
@@ -319,7 +337,7 @@ static void *buffer_of(const sgm__place *place, const sgm__memory *memory)
     return place->store == SGM__STORE_STATE ? memory->states[place->index] : memory->arena;
 }
 
-/* Reads a value of its own memory back and looks at it. */
+/* Reads a value back and checks it. Only for nodes with contiguous memory of their own: no views. */
 static sgm_status inspect(const debug *handler, executable *exe, int32_t index, const sgm__memory *memory)
 {
     const sgm__node *node = &exe->plan->nodes[index];
@@ -346,6 +364,7 @@ static sgm_status inspect_sources(const debug *handler, executable *exe, const s
     return SGM_OK;
 }
 
+/* Runs one step, asks the handler for failures that it may report late, and checks the results. */
 static sgm_status run_step(const debug *handler, executable *exe, const sgm__memory *memory, int32_t number)
 {
     const sgm__handler_type *type = type_of(handler);
@@ -362,6 +381,7 @@ static sgm_status run_step(const debug *handler, executable *exe, const sgm__mem
     return SGM_OK;
 }
 
+/* Inputs and states are checked when a run begins, that is with its first step. */
 static sgm_status run(void *self, void *compiled, const sgm__memory *memory, int32_t first, int32_t count)
 {
     executable *exe = compiled;

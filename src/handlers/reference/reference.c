@@ -1,32 +1,40 @@
-/* The reference: every operation by its own formula or loops, in double precision (int64: in its own), on one
- * thread. It is slow, and what the other handlers are tested against. It runs the same fused steps as they
- * do; "debug:reference" runs one instruction at a time. */
+/* The handler `reference`: every operation by its own formula or loop in double precision, on one thread.
+ *
+ * It is slow and is what all other handlers are tested against. Devices also use it for steps that they have
+ * no kernel for (device/run/host.c). Elementwise operations use `scalar`, or `whole` for int64, from the
+ * operation's table, all others `forward`; so operations that a program registers run here at once. It runs
+ * the same fused steps as other handlers, one element at a time through all members; "debug:reference" runs
+ * one node at a time. Only the session's thread computes, and scratch memory of the executable makes a run
+ * free of allocations.
+ */
 #include "handlers/host.h"
 #include "ops/ops.h"
 #include "tensor/tensor_internal.h"
 
-/* One element in its own type, whichever that is. */
+/* One element in its own type: the beginning of the union is the element as it lies in memory. */
 typedef union slot {
     int64_t integer;
     double number;
 } slot;
 
-/* A walk through an operand or a result, element by element. */
+/* A walk through an operand or a result, element by element. Cursors on slots have steps of 0, so they stay
+ * where they are. */
 typedef struct cursor {
     sgm_dtype dtype;
     unsigned char *at;
-    int64_t steps[SGM_MAX_RANK]; /* in bytes */
+    int64_t steps[SGM_MAX_RANK]; /* bytes from one element to the next along each axis */
 } cursor;
 
 typedef struct executable {
     const sgm__plan *plan;
-    int32_t *step_of, *position_of; /* of a node that an elementwise step computes; -1 */
-    /* Scratch, large enough for every step: */
-    slot *slots;     /* values of the members of an elementwise step */
-    cursor *cursors; /* of their operands, then of their results in memory */
-    double *numbers; /* operands of one formula, and of one of int64 */
+    /* Of nodes that an elementwise step computes: the step, or -1, and the place among its members. */
+    int32_t *step_of, *position_of;
+    /* Scratch memory, large enough for every step of the plan: */
+    slot *slots;     /* the present element of each member of an elementwise step */
+    cursor *cursors; /* of all operands of all members, then of those results that lie in memory */
+    double *numbers; /* the operands of one formula; `wholes`: of a formula of int64 */
     int64_t *wholes;
-    sgm_array *arrays; /* operands of one kernel */
+    sgm_array *arrays; /* the operands of one call of `forward` */
 } executable;
 
 static void describe(void *self, sgm__text *text)
@@ -58,6 +66,8 @@ static void discard(void *self, void *compiled)
     sgm__free(exe);
 }
 
+/* A KERNEL step needs `forward`, a member of an elementwise step `scalar`. A plan made for a device may have
+ * random_uniform among the members, which has no `scalar`; `draw` computes it. */
 static sgm_status check_member(const sgm__plan *plan, int32_t index, sgm__step_kind kind)
 {
     const sgm_op *op = plan->nodes[index].op;
@@ -70,7 +80,8 @@ static sgm_status check_member(const sgm__plan *plan, int32_t index, sgm__step_k
                     kind == SGM__STEP_ELEMENTWISE ? "`scalar`" : "`forward`");
 }
 
-/* Checks every step, notes who computes what, and finds how much scratch a step wants at most. */
+/* Checks every step, notes which step computes each node, and finds the largest scratch memory that a step
+ * needs. */
 static sgm_status measure(executable *exe, size_t *members, size_t *cursors, size_t *operands)
 {
     const sgm__plan *plan = exe->plan;
@@ -142,7 +153,8 @@ static cursor cursor_in_memory(const executable *exe, int32_t node, const sgm__m
     return walk;
 }
 
-/* Where the step's members find their operands and put their results; the number of cursors. */
+/* Points the cursors to the operands and results of a step, in the order in which compute_element uses them.
+ * Operands that are members of the same step are read from their slots. Returns the number of cursors. */
 static int32_t place_cursors(executable *exe, int32_t number, const sgm__memory *memory)
 {
     const sgm__plan *plan = exe->plan;
@@ -168,8 +180,8 @@ static int32_t place_cursors(executable *exe, int32_t number, const sgm__memory 
     return count;
 }
 
-/* Which operand the result is, for operations that only move: a double would not hold every int64. -1: the
- * operation computes. */
+/* For operations that only copy or select: the operand whose element is the result, which is converted
+ * without going through double, as a double does not hold every int64. -1: the operation computes. */
 static int32_t moved_operand(const sgm_op *op, const cursor *operands)
 {
     if (op == &sgm__op_copy || op == &sgm__op_stop_gradient || op == &sgm__op_cast)
@@ -179,7 +191,9 @@ static int32_t moved_operand(const sgm_op *op, const cursor *operands)
     return -1;
 }
 
-/* Plans for handlers that draw random numbers have them among the members. */
+/* Random number `element`, in row-major order, of a random_uniform in an elementwise step: Philox4x32-10
+ * (Salmon et al., 2011) with the seed and the step as key, as src/ops/ does it. A counter gives four words;
+ * 24 bits of a word make a number in [0, 1) that float32 holds exactly. */
 static double draw(const sgm__node *node, const cursor *operands, int64_t element)
 {
     int64_t key[2]; /* seed and step */
@@ -191,6 +205,7 @@ static double draw(const sgm__node *node, const cursor *operands, int64_t elemen
     return (double)(words[element % 4] >> 8) * 0x1p-24;
 }
 
+/* A formula of int64, exact where double is not. */
 static void compute_whole(const executable *exe, const sgm__node *node, const cursor *operands, slot *result)
 {
     for (int32_t k = 0; k < node->input_count; k++)
@@ -220,7 +235,8 @@ static void compute_member(const executable *exe, const sgm__node *node, const c
     sgm__element_store(node->type.dtype, result, node->op->scalar(exe->numbers, &node->attributes));
 }
 
-/* One element of every member. Results are written when all operands were read: they may share a place. */
+/* Computes one element of every member, then stores those that lie in memory: a result may share its place
+ * with an operand, so all operands are read first. */
 static void compute_element(const executable *exe, const sgm__step *step, int64_t element)
 {
     const sgm__plan *plan = exe->plan;
@@ -237,6 +253,8 @@ static void compute_element(const executable *exe, const sgm__step *step, int64_
         }
 }
 
+/* Moves all cursors to the next element in row-major order. Where an axis ends, its cursors go back to its
+ * beginning and the axis before it advances. */
 static void advance(executable *exe, int32_t count, const sgm_shape *shape, int64_t *index)
 {
     for (int32_t axis = shape->rank; axis-- > 0;) {

@@ -1,5 +1,10 @@
-/* Compiled source on disk, so that a program starts at once the second time: named by all that it depends on,
- * checked when it is read, and only so much of it. Whatever goes wrong with a file, the source is compiled.
+/* Compiled kernels on disk, so that a program starts at once the second time.
+ *
+ * A file's name is a hash of everything that it depends on: driver, device, versions, options, source. Its
+ * contents begin with a header with length and checksum, and the driver itself checks what it loads. A cache
+ * must never make a program fail: whatever goes wrong with a file, the source is compiled and the error is
+ * only logged. Several processes may use the folder at the same time. kernels.c calls sgm__device_build. With
+ * the device's lock held.
  */
 #include "handlers/device/run/device.h"
 
@@ -13,9 +18,10 @@
 #include <unistd.h>
 
 #define MAGIC 0x316c656e72656b73u           /* "skernel1" */
-#define MAXIMUM_BYTES ((uint64_t)256 << 20) /* of all files; beyond, the oldest go */
+#define MAXIMUM_BYTES ((uint64_t)256 << 20) /* of all files together; beyond it the oldest are deleted */
 #define MAXIMUM_FILES 1024
 
+/* The beginning of a file. `bytes` is the length of what follows, `check` its hash. */
 typedef struct header {
     uint64_t magic, bytes, check;
 } header;
@@ -25,7 +31,8 @@ static uint64_t add(uint64_t seed, const char *text)
     return sgm__hash(text, strlen(text) + 1, seed);
 }
 
-/* NULL: there is no folder for it, which is no failure. */
+/* The path of the file for a source, and its folder; both are the caller's. 128 bits from two hashes with
+ * different seeds: too many for a collision. NULL: there is no folder for the cache, which is no failure. */
 static char *path_of(const sgm__device *device, const char *source, char **folder)
 {
     uint64_t halves[2] = {1, 2};
@@ -49,6 +56,7 @@ static char *path_of(const sgm__device *device, const char *source, char **folde
 
 /* --- the oldest go --- */
 
+/* A file in the folder; `used` is its time of change, which load_stored sets when it is used. */
 typedef struct entry {
     char name[128];
     struct timespec used;
@@ -61,7 +69,7 @@ static bool is_older(const entry *a, const entry *b)
            (a->used.tv_sec == b->used.tv_sec && a->used.tv_nsec < b->used.tv_nsec);
 }
 
-/* The oldest file, and the sums of all. */
+/* Finds the least recently used file, and the number and size of all. */
 static bool find_oldest(DIR *folder, entry *oldest, uint64_t *bytes, size_t *files)
 {
     *bytes = *files = 0;
@@ -83,6 +91,8 @@ static bool find_oldest(DIR *folder, entry *oldest, uint64_t *bytes, size_t *fil
     return *files > 0;
 }
 
+/* Deletes the least recently used files until the folder is within its bounds. The folder is read anew for
+ * each, as other processes may change it; there is rarely more than one to delete. */
 static void limit(const char *path)
 {
     DIR *folder = opendir(path);
@@ -99,8 +109,8 @@ static void limit(const char *path)
 
 /* --- files --- */
 
-/* Under a name of this process and thread first: others may be writing the same. What one that died leaves
- * goes as any file that is old. */
+/* Writes under a name that only this process and thread uses, then renames it, so that other processes see a
+ * whole file or none. What a process leaves that died in between is deleted like any old file. */
 static sgm_status write_file(const char *path, const void *file, size_t bytes)
 {
     static atomic_uint count;
@@ -116,6 +126,7 @@ static sgm_status write_file(const char *path, const void *file, size_t bytes)
     return status;
 }
 
+/* Keeps a compiled source; failures are only logged. */
 static void store(const char *folder, const char *path, const void *binary, size_t bytes)
 {
     header head = {MAGIC, bytes, sgm__hash(binary, bytes, MAGIC)};
@@ -135,7 +146,8 @@ static void store(const char *folder, const char *path, const void *binary, size
     sgm__free(file);
 }
 
-/* NULL: not there, or damaged. */
+/* The module of a stored file; NULL: there is none, or it is damaged or refused by the driver, and then it is
+ * deleted. */
 static void *load_stored(sgm__device *device, const char *path)
 {
     char *file = NULL, message[SGM_DEVICE_MESSAGE] = "";
@@ -164,7 +176,8 @@ static void *load_stored(sgm__device *device, const char *path)
     return module;
 }
 
-/* The text is ours: what a compiler refuses in it is shown with the message. */
+/* Compiles, and tells the user so, as it can take seconds. A source that is refused is a fault of ours: the
+ * compiler's message is passed on. */
 static sgm_status build(sgm__device *device, const char *source, void **binary, size_t *bytes)
 {
     char message[SGM_DEVICE_MESSAGE] = "", what[160];
@@ -177,6 +190,7 @@ static sgm_status build(sgm__device *device, const char *source, void **binary, 
     return status;
 }
 
+/* The binary is loaded before it is kept: a file that cannot be loaded would be of no use. */
 sgm_status sgm__device_build(sgm__device *device, const char *source, void **module)
 {
     char *folder, *path = path_of(device, source, &folder), message[SGM_DEVICE_MESSAGE] = "";

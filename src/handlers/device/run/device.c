@@ -1,4 +1,11 @@
-/* The handlers for devices: what they can do comes from a plug-in, everything else is the same for all. */
+/* The handlers `opencl` and `cuda`: opening a device, describing it, its memory functions, and the two
+ * tables.
+ *
+ * Both handlers are the same code over a table of functions that a plug-in gives (../driver.h), found by
+ * src/base/plugin.c. Plans are compiled and run in run.c. The lock of a device serialises its sessions, since
+ * a driver's functions must not run at the same time; buffers belong to sessions, but their memory is counted
+ * and kept here.
+ */
 #include "handlers/device/run/device.h"
 
 #include "base/plugin.h"
@@ -6,10 +13,13 @@
 #include <sigma/units.h>
 #include <stdio.h>
 
-#define MAXIMUM_RUNS 16 /* in the queue, before somebody waits for them */
+/* Runs in the queue before `wait` really waits. Reads wait in any case; without a limit, a loop that reads
+ * nothing would queue work without end. */
+#define MAXIMUM_RUNS 16
 
 /* --- opening --- */
 
+/* Also for a device that could not be opened: `self` of the driver is NULL then. */
 static void close_device(void *self)
 {
     sgm__device *device = self;
@@ -21,6 +31,7 @@ static void close_device(void *self)
     sgm__free(device);
 }
 
+/* Opens the device of that number. The driver's message says what is missing. */
 static sgm_status open_number(sgm__device *device, int number)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -37,6 +48,7 @@ static sgm_status open_number(sgm__device *device, int number)
                     device->driver->name, message);
 }
 
+/* `package` says what to install if the plug-in is missing. */
 static sgm_status open_device(const char *name, const char *package, const sgm_handler_options *options,
                               void **self)
 {
@@ -81,7 +93,8 @@ static void describe_device(const sgm__device *device, const sgm_device_info *in
                      number == device->number && device->of > 1 ? " (this one)" : "");
 }
 
-/* Asks for a product that every library takes. */
+/* Whether the driver multiplies matrices by a vendor's library, found out by asking for a product that every
+ * library takes. */
 static bool has_library(const sgm__device *device, sgm_device_type type)
 {
     const sgm_device_matrix matrix = {.type = type, .row = 64, .column = 1, .batch = 4096};
@@ -95,6 +108,7 @@ static bool has_library(const sgm__device *device, sgm_device_type type)
     return device->driver->takes != NULL && device->driver->takes(device->self, &product);
 }
 
+/* Lists all devices of the driver, for which the others are opened for a moment. */
 static void describe(void *self, sgm__text *text)
 {
     sgm__device *device = self;
@@ -128,6 +142,8 @@ static const char *bfloat16(void *self)
     return taken ? "the vendor's library, with float32 sums" : "own kernels, with float32 sums";
 }
 
+/* bfloat16 without a kernel of its own goes through float32. What has no kernel at all runs on the host, so
+ * every operation with a formula or loop is supported. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     (void)self;
@@ -164,7 +180,8 @@ static void release(void *self, void *buffer)
     pthread_mutex_unlock(&device->lock);
 }
 
-/* From the host, or if `to` is there, to it. */
+/* Writes `from` to the buffer, or, if `to` is not NULL, reads the buffer into `to`. A read waits for all
+ * queued work. */
 static sgm_status transfer(sgm__device *device, const sgm__device_buffer *buffer, size_t offset,
                            const void *from, void *to, size_t bytes)
 {
@@ -194,7 +211,8 @@ static sgm_status read(void *self, void *buffer, size_t offset, void *host, size
     return transfer(self, buffer, offset, NULL, host, bytes);
 }
 
-/* Whoever reads a result waits for it: until then the device may be behind, but not without limit. */
+/* Later reads and writes are ordered after queued work in any case, so there is no need to wait for a few
+ * runs. */
 static sgm_status wait(void *self)
 {
     sgm__device *device = self;
@@ -216,6 +234,7 @@ static const sgm__peers cuda_peers = {.identify = sgm__device_identify,
                                       .give_up = sgm__device_give_up,
                                       .leave = sgm__device_leave};
 
+/* The table of a handler; only the driver's name, its sums and its doc differ. */
 #define DEVICE_HANDLER(handler, sums, text)                                                                  \
     const sgm__handler_type sgm__##handler##_handler = {.name = #handler,                                    \
                                                         .doc = text,                                         \

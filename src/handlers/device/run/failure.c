@@ -1,4 +1,8 @@
-/* What a driver says has failed, as an error of the library. */
+/* Turns a failure of a driver into an error of the library, with the names of the driver and the device in
+ * front.
+ *
+ * A source that the compiler refuses is a fault of ours, not of the user, and the message says so.
+ */
 #include "handlers/device/run/device.h"
 
 sgm_status(sgm__device_fail)(const sgm__device *device, sgm_device_result result, const char *message)

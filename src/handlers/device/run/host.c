@@ -1,15 +1,23 @@
-/* Steps without a kernel: their operands come to the host, the reference handler runs them, and the results
- * go back. So there is no operation, not even a user's own, that a device could not run. */
+/* Steps without a kernel: their operands come to the host, the reference handler computes them, the results
+ * go back.
+ *
+ * So there is no operation, not even a user's own, that a device could not run. The host has a shadow of each
+ * memory of the plan (arena, inputs, states) with the same layout, of which only the bytes that are
+ * transferred are ever touched; the system backs no more than those. Transfers wait for the queue, so such
+ * steps are slow. run.c calls sgm__device_host_run.
+ */
 #include "handlers/device/run/device.h"
 
+/* The steps of one executable that run on the host. */
 struct sgm__device_host {
     const sgm__plan *plan;
-    sgm__plan part; /* the same, with these steps alone */
-    void *executable;
-    sgm__memory shadow; /* laid out as the device's; only what is transferred is ever touched */
+    sgm__plan part; /* a copy of the plan's struct with these steps only; it shares all arrays but `steps` */
+    void *executable;   /* of the reference handler, for `part` */
+    sgm__memory shadow; /* laid out like the device's memory; NULL where no step needs it */
 };
 
-/* Bytes of a store that a node sees. */
+/* The bytes from `low` to `high` that a node spans in its memory. gaps: bytes between its elements belong to
+ * other values. */
 typedef struct range {
     int64_t low, high;
     bool gaps;
@@ -52,7 +60,7 @@ static size_t bytes_of(const sgm_type *type)
     return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
 }
 
-/* Room for what a node lies in. */
+/* Allocates the shadow of the memory that a place refers to, once. */
 static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
 {
     const sgm__plan *plan = host->plan;
@@ -73,6 +81,7 @@ static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
     return room == NULL || *room != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* The same for all results and operands of a step. */
 static sgm_status make_rooms(sgm__device_host *host, const sgm__step *step)
 {
     const sgm__plan *plan = host->plan;
@@ -85,6 +94,7 @@ static sgm_status make_rooms(sgm__device_host *host, const sgm__step *step)
     return SGM_OK;
 }
 
+/* Constants need no shadow: the plan has their contents on the host. */
 static sgm_status fill(sgm__device_host *host, const int32_t *steps, int32_t count)
 {
     const sgm__plan *plan = host->plan;
@@ -120,7 +130,8 @@ sgm_status sgm__device_host_create(const sgm__plan *plan, const int32_t *steps, 
 
 /* --- transfers --- */
 
-/* The bytes of a node on both sides; none of what is not in memory, or never changes. */
+/* The bytes of a node on the device and on the host. `bytes` 0: there is nothing to transfer, as the value is
+ * not in memory or is a constant. */
 typedef struct transfer {
     sgm_device_place place;
     unsigned char *shadow;
@@ -168,7 +179,8 @@ static bool is_member(const sgm__plan *plan, const sgm__step *step, int32_t numb
     return false;
 }
 
-/* What it reads, and what lies between the elements of its results. */
+/* Reads all operands from outside the step. A result with gaps is read, too: it is written back as one range
+ * of bytes, and what lies in the gaps must not change. */
 static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *host, const sgm__step *step,
                                  const sgm__memory *memory)
 {
@@ -187,6 +199,7 @@ static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *ho
     return SGM_OK;
 }
 
+/* The lock is released during the computation, as a user's own operation may itself use this handler. */
 sgm_status sgm__device_host_run(sgm__device *device, sgm__device_host *host, const sgm__memory *memory,
                                 int32_t which)
 {

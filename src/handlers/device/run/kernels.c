@@ -1,5 +1,10 @@
-/* A program's kernels, compiled when a step first needs them: those of a product that the driver's library
- * takes are never. */
+/* The kernels of a program: compiled when a step first needs them.
+ *
+ * The text of all kernels exists when a plan is compiled (../code/). Those of a product that the driver's
+ * library computes are usually never needed, so run.c marks kernels as wanted step by step, and this file
+ * compiles all wanted ones together: one compilation of many kernels is faster than many of one. All
+ * functions with the device's lock held.
+ */
 #include "handlers/device/run/device.h"
 
 #include <stdio.h>
@@ -31,7 +36,8 @@ void sgm__device_kernels_want(sgm__device_kernels *kernels, int32_t s)
     }
 }
 
-/* The text of those that are wanted and not there; their number. */
+/* Writes the driver's prelude, the functions that kernels call, and the wanted kernels that are not loaded;
+ * returns the number of the latter. */
 static int32_t write_source(const sgm__device *device, const sgm__device_kernels *kernels, sgm__text *source)
 {
     const sgm__device_code *code = kernels->code;
@@ -48,6 +54,7 @@ static int32_t write_source(const sgm__device *device, const sgm__device_kernels
     return count;
 }
 
+/* Compiles and loads a source with the wanted kernels, and looks them up by name. */
 static sgm_status load(sgm__device *device, sgm__device_kernels *kernels, const char *source)
 {
     char message[SGM_DEVICE_MESSAGE] = "", name[32];
@@ -66,6 +73,8 @@ static sgm_status load(sgm__device *device, sgm__device_kernels *kernels, const 
     return SGM_OK;
 }
 
+/* Returns at once if nothing is missing, as it is called in every run. After a failure it tries again in the
+ * next run. */
 sgm_status sgm__device_kernels_load(sgm__device *device, sgm__device_kernels *kernels)
 {
     sgm__text source = {0};

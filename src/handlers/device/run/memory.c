@@ -1,16 +1,24 @@
-/* Memory of devices: in classes of sizes, and what is given back is kept for the next one of its class. Work
- * is done in the order in which it was queued, so that memory may be given on while older work still uses it.
+/* Buffers on a device: sizes in classes, and released buffers kept for the next one of their class.
+ *
+ * Allocation on a device is slow and may wait for all queued work. Work is done in the order in which it was
+ * queued, so a buffer may be given to a new owner while older work still uses it: the clearing of the new one
+ * comes after that. What fits is decided by the memory that the driver reports; failures say how much is in
+ * use. All functions with the lock held.
  */
 #include "handlers/device/run/device.h"
 
 #include <sigma/units.h>
 
-#define MINIMUM 256                /* bytes, and what small ones are multiples of */
-#define LARGE ((uint64_t)64 << 20) /* from here on multiples of a page that large devices have */
+#define MINIMUM 256 /* bytes: the smallest class, and the smallest step between classes */
+/* Bytes above which classes are multiples of LARGE_STEP, the size of a page on large devices, rather than
+ * quarters of a power of 2: a fifth of a large buffer would be too much to lose. */
+#define LARGE ((uint64_t)64 << 20)
 #define LARGE_STEP ((uint64_t)2 << 20)
-#define MAXIMUM_KEPT ((uint64_t)256 << 20) /* bytes, or an eighth of the memory if that is less */
+/* Bytes of kept buffers; less on small devices, see limit_kept. */
+#define MAXIMUM_KEPT ((uint64_t)256 << 20)
 
-/* The next quarter of a power of 2: at most a fifth is lost. */
+/* The size that a buffer of `bytes` really gets: rounded up to a quarter of the power of 2 below it, so that
+ * buffers of similar sizes can replace each other. At most a fifth of the result is unused. */
 static uint64_t class_of(uint64_t bytes)
 {
     if (bytes > LARGE)
@@ -51,6 +59,7 @@ static sgm__device_buffer *take_kept(sgm__device *device, uint64_t bytes)
     return NULL;
 }
 
+/* Says whether one buffer is too large for the device, or all together are. */
 static sgm_status fail_full(const sgm__device *device, uint64_t bytes)
 {
     char all[32], used[32], wanted[32];
@@ -70,6 +79,8 @@ static sgm_status fail_full(const sgm__device *device, uint64_t bytes)
                     sgm_bytes_text((double)bytes, wanted, sizeof wanted));
 }
 
+/* Allocates from the driver. Kept buffers are freed first if they stand in the way, whether by our count or
+ * because the driver says so (other programs use the device, too). */
 static sgm_status make(sgm__device *device, uint64_t bytes, sgm__device_buffer **buffer)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -95,7 +106,8 @@ static sgm_status make(sgm__device *device, uint64_t bytes, sgm__device_buffer *
     return result == SGM_DEVICE_MEMORY ? fail_full(device, bytes) : sgm__device_fail(device, result, message);
 }
 
-/* Some drivers find out only now that there is not so much. */
+/* Queues the zeroing of a buffer. Some drivers allocate only now, and so find out now that memory is used
+ * up. */
 static sgm_status clear(sgm__device *device, const sgm__device_buffer *buffer)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -106,6 +118,7 @@ static sgm_status clear(sgm__device *device, const sgm__device_buffer *buffer)
     return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
 }
 
+/* A class may be larger than the largest buffer of the device though what is asked for is not. */
 sgm_status sgm__device_take(sgm__device *device, uint64_t bytes, sgm__device_buffer **buffer)
 {
     uint64_t size = class_of(bytes);
@@ -125,7 +138,7 @@ sgm_status sgm__device_take(sgm__device *device, uint64_t bytes, sgm__device_buf
     return SGM_OK;
 }
 
-/* The oldest go when there are too many. */
+/* Frees the oldest kept buffers beyond MAXIMUM_KEPT or an eighth of the device's memory. */
 static void limit_kept(sgm__device *device)
 {
     uint64_t maximum = device->info.memory / 8 < MAXIMUM_KEPT ? device->info.memory / 8 : MAXIMUM_KEPT;

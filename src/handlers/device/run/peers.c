@@ -1,4 +1,9 @@
-/* Sums over several devices, as far as their driver has them. */
+/* Sums over several devices: the functions of sgm__peers for drivers that have them (NCCL in the plug-in for
+ * CUDA).
+ *
+ * src/parallel/operator_peers.c calls them, each device from a thread of its own. `join` and `sum` hold the
+ * device's lock while they wait for the other devices; `give_up`, which ends such a wait, must not take it.
+ */
 #include "handlers/device/run/device.h"
 
 sgm_status sgm__device_identify(void *self, unsigned char *identity)
@@ -11,6 +16,7 @@ sgm_status sgm__device_identify(void *self, unsigned char *identity)
     return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
 }
 
+/* Without the lock: an invitation belongs to no device. */
 sgm_status sgm__device_invite(void *self, unsigned char *invitation)
 {
     const sgm__device *device = self;
@@ -30,6 +36,7 @@ sgm_status sgm__device_join(void *self, const sgm__peer_place *place)
     return result == SGM_DEVICE_OK ? SGM_OK : sgm__device_fail(device, result, message);
 }
 
+/* Whole buffers from their beginning become addends of the driver. */
 static sgm_status sum(sgm__device *device, const sgm__addend *addends, size_t count, sgm_device_type type,
                       double seconds)
 {
@@ -59,7 +66,7 @@ sgm_status sgm__device_sum(void *self, const sgm__addend *addends, size_t count,
     return status;
 }
 
-/* Without the lock, which who sums holds. */
+/* Called by another thread while this device's thread holds the lock in `join` or `sum`. */
 void sgm__device_give_up(void *self)
 {
     const sgm__device *device = self;
@@ -74,6 +81,7 @@ void sgm__device_leave(void *self)
     pthread_mutex_unlock(&device->lock);
 }
 
+/* A driver with the functions may still lack something, a library for instance; `identify` says what. */
 void sgm__device_describe_sums(sgm__device *device, sgm__text *text)
 {
     char message[SGM_DEVICE_MESSAGE] = "";

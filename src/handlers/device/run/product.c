@@ -1,4 +1,11 @@
-/* Matrix products as a vendor's library knows them: one stride for the batch, rows or columns without gaps.
+/* Finds matrix products that a vendor's library (cuBLASLt) can compute, and elementwise steps that it can do
+ * with them.
+ *
+ * A library knows matrices with one stride for rows or columns and one for the batch; plans have up to 8 axes
+ * with any strides. This file translates one into the other where that is possible; whether the library takes
+ * a product is asked in run.c, with places. What cannot be translated is computed by our own kernels
+ * (../code/code_product.c). Both descriptions of a product with an epilogue are kept, as a library may
+ * decline the longer one.
  */
 #include "handlers/device/run/device.h"
 #include "ops/ops.h"
@@ -11,8 +18,9 @@ static bool type_of(sgm_dtype dtype, sgm_device_type *type)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64 || dtype == SGM_BFLOAT16;
 }
 
-/* Leading axes of a result as one: how far apart an operand's matrices are along them. False: they do not
- * follow each other in its memory. */
+/* Makes the axes `first` to `end - 1` of a result one axis of a batch: *stride is the distance between an
+ * operand's matrices along it, in elements, 0 where the operand is repeated. False: no single stride does, or
+ * it is negative. */
 static bool join_axes(const sgm__node *node, const int64_t *dims, int32_t first, int32_t end, int64_t *stride)
 {
     int64_t next = 0; /* the stride that a further axis must have */
@@ -32,13 +40,15 @@ static bool join_axes(const sgm__node *node, const int64_t *dims, int32_t first,
     return *stride >= 0;
 }
 
+/* The strides of an operand's last two axes. False: neither rows nor columns are contiguous, or the type is
+ * none of the library's. The stride of an axis of length 1 is never used, so it may be set to what the
+ * library accepts. */
 static bool matrix_of(const sgm__node *node, sgm_device_matrix *matrix)
 {
     int32_t row = node->type.shape.rank - 2, column = row + 1;
     const int64_t *dims = node->type.shape.dims;
     matrix->row = node->place.strides[row];
     matrix->column = node->place.strides[column];
-    /* The stride of an axis of 1 is never used: it may be what suits the library. */
     if (dims[column] == 1 && matrix->row != 1)
         matrix->column = 1;
     else if (dims[row] == 1 && matrix->column != 1)
@@ -52,14 +62,16 @@ static bool matrix_of(const sgm__node *node, sgm_device_matrix *matrix)
     return type_of(node->type.dtype, &matrix->type) && dense;
 }
 
+/* The same with all leading axes as one batch. */
 static bool matrices_of(const sgm__node *node, sgm_device_matrix *matrix)
 {
     const sgm_shape *shape = &node->type.shape;
     return matrix_of(node, matrix) && join_axes(node, shape->dims, 0, shape->rank - 2, &matrix->batch);
 }
 
-/* Two groups of leading axes may be left (the examples and the heads of attention, cut out of one matrix):
- * the larger one is the library's batch, and it is asked as often as the other one says. */
+/* Makes leading axes a batch of the library. Where no single stride does (the examples and the heads of
+ * attention, cut out of one matrix), axes are split into two groups: the larger one is the batch, and the
+ * library is asked once for each element of the smaller one, product->times times. */
 static bool set_batch(const sgm__node *const *nodes, sgm__device_product *product)
 {
     const sgm_shape *shape = &nodes[2]->type.shape;
@@ -89,6 +101,7 @@ static bool set_batch(const sgm__node *const *nodes, sgm__device_product *produc
     return joined;
 }
 
+/* Describes the product in *product->asked without places. A product over 0 elements is left to kernels. */
 bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sgm__device_product *product)
 {
     int32_t number = plan->order[plan->steps[step].first];
@@ -111,13 +124,14 @@ bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sg
 
 /* --- the step after a product --- */
 
+/* Whether a value is the number 0, as in maximum(x, 0). */
 static bool is_zero(const sgm__plan *plan, int32_t number)
 {
     const sgm__node *node = &plan->nodes[sgm__plan_root(plan, number)];
     return node->op == &sgm__op_number && node->attributes.numbers[0] == 0;
 }
 
-/* A number for each column. */
+/* Whether a value is one number for each column, contiguous and repeated along all other axes. */
 static bool is_bias(const sgm__node *node)
 {
     int32_t column = node->type.shape.rank - 1;
@@ -132,7 +146,8 @@ static bool is_like(const sgm_device_matrix *a, const sgm_device_matrix *b)
     return a->type == b->type && a->row == b->row && a->column == b->column && a->batch == b->batch;
 }
 
-/* One more operation on a result, with another operand. */
+/* Adds one operation on the product's result and another operand to the epilogue: a bias, an addend of the
+ * result's layout, or relu, which must be the last. False: the library cannot do it. */
 static bool continue_with(const sgm__plan *plan, const sgm_op *op, int32_t other,
                           sgm__device_product *product)
 {
@@ -156,6 +171,7 @@ static bool continue_with(const sgm__plan *plan, const sgm_op *op, int32_t other
     return asked->has_addend = true;
 }
 
+/* Whether the value has exactly one reader, views and outputs included, so that it need not be in memory. */
 static bool is_read_once(const sgm__plan *plan, int32_t number)
 {
     int32_t readers = 0;
@@ -171,8 +187,9 @@ static bool share_place(const sgm__place *a, const sgm__place *b)
     return a->store == b->store && a->index == b->index && a->offset == b->offset;
 }
 
-/* What is written a step early must not lie on what the product reads: only where the product itself would
- * be, or on the addend, unless that is an operand of the product, too (x + x w). */
+/* An epilogue is written one step early, while the product's operands are still read. So the result may lie
+ * only where the product's result would, or on the addend, which is read element by element, unless the
+ * product reads the addend, too (as in x + x w). */
 static bool can_be_early(const sgm__plan *plan, const sgm__device_product *product, int32_t number)
 {
     const sgm__place *place = &plan->nodes[number].place;
@@ -185,7 +202,7 @@ static bool can_be_early(const sgm__plan *plan, const sgm__device_product *produ
            sgm__plan_root(plan, product->left) != addend && sgm__plan_root(plan, product->right) != addend;
 }
 
-/* The operand of an operation on `number` and one more value; -1: it is something else. */
+/* Of an operation on `number` and one other value: that value; -1: the operation is of another kind. */
 static int32_t other_operand(const sgm__plan *plan, const sgm__node *node, int32_t number)
 {
     const int32_t *operands = plan->operands + node->first_input;
@@ -194,6 +211,8 @@ static int32_t other_operand(const sgm__plan *plan, const sgm__node *node, int32
     return operands[0] == number ? operands[1] : operands[0];
 }
 
+/* Follows the members of the elementwise step: each must continue the value of the one before it, which must
+ * not be in memory itself. A product that is asked for several times has no epilogue. */
 bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__device_product *product)
 {
     sgm_device_matrix result;

@@ -1,31 +1,46 @@
-/* Plans on a device: kernels for their steps are compiled once, then queued in order. */
+/* Compiles plans for a device and runs them: `compile`, `discard`, `run`, `check` and `time` of the device
+ * handlers.
+ *
+ * Each step of a plan is one of three things: a product that the driver's library computes (product.c),
+ * launches of generated kernels (../code/), or a step of the host (host.c). Which one may change: a library
+ * can decline a product when it is asked with other memory, and then its kernels are compiled and take over.
+ * Everything is queued in order and not waited for. A run that is repeated with the same memory is recorded
+ * once and replayed, where the driver can do that (CUDA graphs).
+ *
+ * Kernels cannot fail when they meet an index out of range: they note it in the fault words
+ * (SGM__DEVICE_FAULT_WORDS in ../code/code.h), kernels that write states look at those first, and `check`
+ * reads them.
+ */
 #include "handlers/device/run/device.h"
 #include "ops/ops.h"
 
 #include <stdio.h>
 
+/* A compiled plan. `products` and `longer` describe what the library computes now: asked.batch becomes 0 when
+ * it does not. */
 typedef struct executable {
     const sgm__plan *plan;
     sgm__device_code *code;
     sgm__device_kernels kernels;
-    sgm_device_place *places; /* one for each of the code's arguments */
+    sgm_device_place *places; /* one for each of code->arguments: where they lie now */
     int32_t place_count;
-    sgm__device_product *products; /* of steps: those that the driver multiplies, */
-    sgm__device_product *longer;   /* and with the step after it as its epilogue */
-    int32_t *host_of;              /* of steps: its number among the host's; -1 */
+    sgm__device_product *products; /* of steps: the product alone */
+    sgm__device_product *longer;   /* of steps: the product with the step after it as epilogue */
+    int32_t *host_of;              /* of steps: the number among the steps of `host`; -1: not the host's */
     int32_t host_count;
     sgm__device_host *host;
-    sgm__device_buffer *scratch, *fault;
-    bool can_fault;
-    void **memory; /* of the newest run, as the driver has it: arena, constants, inputs, states */
-    int32_t same;  /* runs with that memory */
-    void *recording;
+    sgm__device_buffer *scratch, *fault; /* memory of one step; the fault words */
+    bool can_fault;                      /* some kernel reads indices */
+    void **memory;   /* the driver's handles in the newest run: arena, constants, inputs, states */
+    int32_t same;    /* how many runs in a row had the same memory, after the first */
+    void *recording; /* the driver's, of a run of all steps; NULL: none */
     bool can_record, is_recording;
-    bool has_run;
+    bool has_run; /* all kernels have been started once; see run_first */
 } executable;
 
 /* --- compiling --- */
 
+/* Frees the recording, which refers to memory that has changed. */
 static void forget(sgm__device *device, executable *exe)
 {
     if (exe->recording != NULL)
@@ -53,6 +68,7 @@ void sgm__device_discard(void *self, void *compiled)
     sgm__free(exe);
 }
 
+/* A device without float64 cannot run a plan that has it. */
 static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
 {
     char where[320];
@@ -65,7 +81,8 @@ static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
     return SGM_OK;
 }
 
-/* A library would write a state whatever an index is. */
+/* Whether a library may compute the step. It would write a state without looking at the fault words, so in
+ * plans that read indices products that end in a state are left to our kernels. */
 static bool is_free(const executable *exe, int32_t s)
 {
     const sgm__plan *plan = exe->plan;
@@ -82,7 +99,7 @@ static void find_product(const sgm__device *device, executable *exe, int32_t s)
         exe->longer[s] = longer;
 }
 
-/* Which steps are whose. */
+/* Decides for each step whether the host runs it, and whether the library can be asked for it. */
 static sgm_status sort_steps(const sgm__device *device, executable *exe)
 {
     size_t steps = (size_t)exe->plan->step_count;
@@ -111,6 +128,7 @@ static sgm_status sort_steps(const sgm__device *device, executable *exe)
     return status;
 }
 
+/* Counts the arguments of all launches, and allocates what place() fills in. */
 static sgm_status make_places(executable *exe)
 {
     const sgm__plan *plan = exe->plan;
@@ -130,7 +148,7 @@ static sgm_status make_places(executable *exe)
     return exe->places != NULL && exe->memory != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* `memory` NULL: offsets alone are known. */
+/* Where a node lies. `memory` NULL: only the offset is known, when compiling. */
 static sgm_device_place place_of(const executable *exe, const sgm__memory *memory, int32_t number)
 {
     const sgm__place *place = &exe->plan->nodes[number].place;
@@ -138,6 +156,7 @@ static sgm_device_place place_of(const executable *exe, const sgm__memory *memor
     return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
 }
 
+/* The product as it is asked for the `time`-th time. */
 static sgm_device_product at_time(const sgm__device_product *product, int64_t time)
 {
     sgm_device_product asked = product->asked;
@@ -147,6 +166,9 @@ static sgm_device_product at_time(const sgm__device_product *product, int64_t ti
     return asked;
 }
 
+/* Fills in a product's places and asks the driver whether its library takes it; if not, asked.batch becomes
+ * 0. A product that is asked for several times is taken if the second has the same alignment: all further
+ * ones lie equally far apart. */
 static bool takes(const sgm__device *device, const executable *exe, const sgm__memory *memory,
                   sgm__device_product *product)
 {
@@ -167,7 +189,8 @@ static bool takes(const sgm__device *device, const executable *exe, const sgm__m
     return asked->batch > 0;
 }
 
-/* Asks for products where they lie now; what the driver's library does not take wants kernels. */
+/* Asks for all products with their present places, and compiles the kernels of all steps that the library
+ * does not compute. The step behind a longer product is skipped: it is the epilogue. */
 static sgm_status load_kernels(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     for (int32_t s = 0; s < exe->plan->step_count; s++) {
@@ -208,6 +231,7 @@ static sgm_status load(sgm__device *device, executable *exe)
     return SGM_OK;
 }
 
+/* Everything that needs no driver is done before the lock is taken: writing the code takes time. */
 static sgm_status prepare(sgm__device *device, executable *exe)
 {
     SGM_TRY(check_types(device, exe->plan));
@@ -239,6 +263,7 @@ sgm_status sgm__device_compile(void *self, const sgm__plan *plan, void **compile
 
 /* --- where everything is --- */
 
+/* Notes the memory of a buffer; true: it is not what was known before. */
 static bool note(void **known, const sgm__device_buffer *buffer)
 {
     void *memory = buffer != NULL ? buffer->memory : NULL;
@@ -247,7 +272,9 @@ static bool note(void **known, const sgm__device_buffer *buffer)
     return changed;
 }
 
-/* Memory is the same in each run, but when another program needed a larger arena, or an input is shared. */
+/* Finds the places of all arguments if memory is not the same as in the run before, which is rare: another
+ * program needed a larger arena, or an input is shared. Then the recording is void and products are asked for
+ * again, as alignments may differ. */
 static sgm_status place(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     const sgm__plan *plan = exe->plan;
@@ -275,6 +302,7 @@ static sgm_status place(sgm__device *device, executable *exe, const sgm__memory 
 
 /* --- indices out of range --- */
 
+/* Fails as the operation itself does on the host, and names the instruction. */
 static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t value)
 {
     const sgm__node *node = &plan->nodes[number];
@@ -289,6 +317,8 @@ static sgm_status fail_index(const sgm__plan *plan, int32_t number, int64_t valu
     return sgm__fail_within("%s", sgm__plan_describe(plan, number, where, sizeof where));
 }
 
+/* Reads the fault words, which waits for the queue, and clears them if a failure is in them. With the lock
+ * held. */
 static sgm_status check_fault(sgm__device *device, const executable *exe)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -310,6 +340,7 @@ static sgm_status check_fault(sgm__device *device, const executable *exe)
 
 /* --- running --- */
 
+/* Queues the launches of a step. */
 static sgm_status run_calls(sgm__device *device, executable *exe, int32_t s)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -326,14 +357,17 @@ static sgm_status run_calls(sgm__device *device, executable *exe, int32_t s)
     return SGM_OK;
 }
 
-/* Kernels of a step that was an epilogue so far, or whose product is the library's no more. */
+/* Compiles the kernels of a step that has needed none so far: it was an epilogue, or its product was the
+ * library's. */
 static sgm_status load_step(sgm__device *device, executable *exe, int32_t s)
 {
     sgm__device_kernels_want(&exe->kernels, s);
     return sgm__device_kernels_load(device, &exe->kernels);
 }
 
-/* What the library declines after all goes another way, from now on. */
+/* Asks the library for a product. If it declines after all, asked.batch becomes 0, and the caller goes
+ * another way from now on. While a run is recorded, nothing may change, so a product that is declined then is
+ * a failure of the recording. */
 static sgm_status multiply(sgm__device *device, const executable *exe, sgm__device_product *product)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -349,6 +383,8 @@ static sgm_status multiply(sgm__device *device, const executable *exe, sgm__devi
     return SGM_OK;
 }
 
+/* One step by whichever way it goes now. Before a step of the host, which may write states, the fault words
+ * are read; reading its operands waits in any case. */
 static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t s)
 {
     if (exe->host_of[s] >= 0) {
@@ -364,7 +400,8 @@ static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memo
     return run_calls(device, exe, s);
 }
 
-/* A step, or a product and its epilogue if both come before `end`; `*s` is behind it then. */
+/* Runs step *s and, if the library does both in one and both are before `end`, its epilogue; advances *s
+ * behind them. */
 static sgm_status run_next(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t end,
                            int32_t *s)
 {
@@ -387,8 +424,8 @@ static sgm_status run_steps(sgm__device *device, executable *exe, const sgm__mem
     return SGM_OK;
 }
 
-/* OpenCL on a processor compiles a kernel when it is first started, which can take as long as all the rest:
- * so it is told, step by step. */
+/* OpenCL on a processor compiles a kernel when it is first started, which can take longer than all else. So
+ * the first run waits for each step and reports progress as a task. */
 static sgm_status run_first(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "", what[160];
@@ -409,7 +446,8 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
     return status;
 }
 
-/* Keeps a run of all steps; without, it is queued step by step again. */
+/* Records a run of all steps. Recording can fail for many reasons of the driver's own; then runs are queued
+ * step by step, as before, and the error is only logged. */
 static void record(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
@@ -431,6 +469,7 @@ static void record(sgm__device *device, executable *exe, const sgm__memory *memo
     sgm_clear_error();
 }
 
+/* Runs steps of a plan. A run of all steps is recorded from the second run with the same memory on. */
 static sgm_status run_part(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t first,
                            int32_t count)
 {
@@ -468,6 +507,8 @@ sgm_status sgm__device_check(void *self, void *compiled)
     return status;
 }
 
+/* Times steps by waiting after each. A product and its epilogue are one pass: the time is the product's, and
+ * the epilogue's step refers to it. */
 static sgm_status time_steps(sgm__device *device, executable *exe, const sgm__memory *memory,
                              sgm__step_time *times)
 {
