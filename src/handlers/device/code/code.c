@@ -1,8 +1,16 @@
-/* Plans as kernels: which step is written how. */
+/* Writes the code of a plan: chooses a writer for each step and puts the text together.
+ *
+ * sgm__device_code_create goes over the steps; elementwise steps go to code_elementwise.c, all others to the
+ * writer in the table below. A step that cannot be written is marked for the host, and what it has added is
+ * taken back. The functions that the kernels call are known only at the end, and are put in front.
+ */
 #include "handlers/device/code/code_internal.h"
 
-#define LONGEST_SORT 16384 /* of an axis whose places are found by comparing all with all */
+/* Elements of an axis that argsort compares all with all, n^2 comparisons; longer ones are sorted on the
+ * host. */
+#define LONGEST_SORT 16384
 
+/* An operation and the function that writes its kernels. */
 typedef struct step_writer {
     const sgm_op *op;
     sgm_status (*write)(sgm__device_render *r, int32_t node);
@@ -59,11 +67,13 @@ bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype)
 
 /* --- steps --- */
 
+/* Operations that must report an index out of range. */
 static bool reads_indices(const sgm__node *node)
 {
     return node->op == &sgm__op_gather || node->op == &sgm__op_scatter_add || node->op == &sgm__op_one_hot;
 }
 
+/* Whether the step has a writer. */
 static bool is_written_here(const sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -91,6 +101,7 @@ static sgm_status write_kernels(sgm__device_render *r, int32_t s)
     return find_writer(plan->nodes[node].op)->write(r, node);
 }
 
+/* The first operations of a step and its shape, for the comment before its kernels. */
 static void describe(sgm__device_render *r, const sgm__step *step, sgm__text *text)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -102,7 +113,7 @@ static void describe(sgm__device_render *r, const sgm__step *step, sgm__text *te
     r->about = text->data != NULL ? text->data : "";
 }
 
-/* What a step has added goes again. */
+/* Removes what a failed step has added. Functions that it needed stay marked, which does no harm. */
 static void take_back(sgm__device_render *r, const sgm__device_render *before, int32_t kernel_count)
 {
     r->call_count = before->call_count;
@@ -113,6 +124,8 @@ static void take_back(sgm__device_render *r, const sgm__device_render *before, i
         r->kernels_text.data[r->kernels_text.length] = '\0';
 }
 
+/* Writes one step. Steps without elements compute nothing, but indices must be checked even if the result is
+ * empty. */
 static sgm_status write_step(sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -151,7 +164,7 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
 
 /* --- all of them --- */
 
-/* Where kernels will be when they stand behind the functions. */
+/* Computes where kernels will begin when their text stands behind the functions. */
 static sgm_status note_kernels(const sgm__device_render *r)
 {
     sgm__device_code *code = r->code;
@@ -164,6 +177,7 @@ static sgm_status note_kernels(const sgm__device_render *r)
     return SGM_OK;
 }
 
+/* Writes all steps. can_fault must be known before the first, as it changes all kernels that write states. */
 static sgm_status write_steps(sgm__device_render *r)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -183,6 +197,7 @@ static sgm_status write_steps(sgm__device_render *r)
     return r->code->source.failed || r->kernels_text.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }
 
+/* The prefix "sgm" and float stand for what the writer of C takes from its request. */
 sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info *info,
                                    sgm__device_code **code)
 {

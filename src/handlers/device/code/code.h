@@ -1,4 +1,8 @@
-/* Plans as kernels: the source of all of a plan's steps, and what is launched for each. Internal.
+/* Writes the kernels of a plan: source text for all of its steps, and the launches of each step. Internal.
+ *
+ * run/run.c is the caller. The text is compiled by a driver (../driver.h) and launched by run/; nothing here
+ * touches a device. Elementwise formulas and loops come from the generator that also writes C
+ * (handlers/source/).
  *
  * The text is of one dialect; words that differ between OpenCL C and CUDA C++ are defined by the driver's
  * prelude (prelude_opencl.h, prelude_cuda.h):
@@ -35,52 +39,62 @@
 #include "handlers/device/driver.h"
 #include "handlers/handler.h"
 
-/* A parameter of a launch: where a node of the plan lies, or memory that only the launches of one step use.
- */
+/* An argument of a launch: where a node of the plan lies, scratch memory that only the launches of one step
+ * use, or the fault words. */
 typedef struct sgm__device_argument {
     enum { SGM__DEVICE_NODE, SGM__DEVICE_SCRATCH, SGM__DEVICE_FAULT } kind;
     int32_t node;
-    int64_t offset; /* in the scratch memory, or behind the node's first byte */
+    int64_t offset; /* bytes from the beginning of the scratch memory, or from the node's first byte */
 } sgm__device_argument;
 
+/* A launch: a kernel, its groups and work-items, and its arguments in code->arguments. */
 typedef struct sgm__device_call {
     int32_t kernel; /* it is called "sgm_k<number>" */
     uint32_t groups, group;
     int32_t first_argument, argument_count;
 } sgm__device_call;
 
+/* How a step is computed. */
 typedef enum sgm__device_step_kind {
-    SGM__DEVICE_CALLS,   /* kernels */
-    SGM__DEVICE_PRODUCT, /* the driver's matrix product, if it takes it, else kernels */
-    SGM__DEVICE_HOST,    /* an operation without a kernel: on the host, by the reference handler */
-    SGM__DEVICE_NOTHING  /* all is in place already */
+    SGM__DEVICE_CALLS,   /* by its launches, in order */
+    SGM__DEVICE_PRODUCT, /* by the driver's library if that takes the product, else by its launches */
+    SGM__DEVICE_HOST,    /* by the reference handler on the host, as there is no kernel */
+    SGM__DEVICE_NOTHING  /* there is nothing to compute */
 } sgm__device_step_kind;
 
+/* The launches of a step: code->calls[first_call] and the following. */
 typedef struct sgm__device_step {
     sgm__device_step_kind kind;
     int32_t first_call, call_count;
 } sgm__device_step;
 
+/* The result: text and launches of a whole plan. */
 typedef struct sgm__device_code {
-    sgm__text source; /* without prelude: functions, then kernels; empty: no step has kernels */
+    sgm__text source; /* functions, then kernels, without the prelude; empty if no step has kernels */
     int32_t kernel_count;
-    size_t *kernel_at;       /* where each begins in the source, and behind the last: its end */
-    sgm__device_step *steps; /* as many as the plan has */
+    /* Kernel_count + 1 offsets into `source`: where each kernel begins, and the end. */
+    size_t *kernel_at;
+    sgm__device_step *steps; /* one for each step of the plan */
     sgm__device_call *calls;
     sgm__device_argument *arguments;
-    int64_t scratch_bytes; /* that the step which needs most wants */
+    int64_t scratch_bytes; /* the largest scratch memory that a step needs; all steps share it */
 } sgm__device_code;
 
-/* An index out of range is noted in SGM__DEVICE_FAULT, int32_t[5], all 0 before: 2^31 - 1 less its place
- * among the step's indices (1 from 2^31 - 2 on), the node and 1, whether one is being noted, and the value's
- * lower and upper half. The first step that meets one stays, and the first of those that it meets, in all
- * runs until the words are read. */
+/* The fault words, int32_t[5] in memory of the device, all 0 at first, note an index out of range:
+ *     [0] 2^31 - 1 less the index's place among the step's indices (1 for places from 2^31 - 2 on)
+ *     [1] the number of the node, plus 1
+ *     [2] 1 while a work-item writes [3] and [4]
+ *     [3], [4] the lower and the upper half of the index
+ * The first step that meets a wrong index keeps the words until they are read and cleared, in whichever run
+ * that is; of the wrong indices of that step the first in order stays, as [0] is found by an atomic maximum.
+ */
 #define SGM__DEVICE_FAULT_WORDS 5
 
+/* Writes the code of a plan for a device. The caller owns *code; the plan must outlive it. */
 sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info *info,
                                    sgm__device_code **code);
 void sgm__device_code_free(sgm__device_code *code);
-/* Whether there is a kernel for it, with operands of that type. */
+/* Whether there is a kernel for an operation on operands of a type. */
 bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype);
 
 #endif

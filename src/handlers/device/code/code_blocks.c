@@ -1,7 +1,15 @@
-/* Products on a computer's own processor: each group is one work-item, which packs a part of both sides and
- * sums blocks of 6 rows and 32 columns in vector registers. */
+/* Products on a computer's own processor (OpenCL by PoCL): a group is one work-item, which computes a tile of
+ * results.
+ *
+ * The work-item goes through the depth in slices of DEEP. Of each slice it packs the right side's panels of
+ * WIDE columns and, one at a time, the left side's strips of HIGH rows into private memory, and adds their
+ * products to its sums in blocks of HIGH x WIDE numbers, which fit into vector registers: 12 sums, 2 of the
+ * right side and one of the left make 15 vectors of 16 numbers. The scheme is that of Goto and van de Geijn
+ * (2008). code_product.c is the caller.
+ */
 #include "handlers/device/code/code_contraction.h"
 
+/* Numbers of a VECTOR, see code.h. A block is HIGH rows by WIDE columns; DEEP is the depth of a slice. */
 #define LANES 16
 #define WIDE (2 * LANES)
 #define HIGH 6
@@ -10,15 +18,19 @@
 #define MAXIMUM_PANELS 4  /* of WIDE columns */
 #define MINIMUM_PART 512  /* of the depth, to be worth a work-item of its own */
 
+/* The tiles of a product, each of `strips` x `panels` blocks. */
 typedef struct blocking {
-    int64_t strips, panels, row_tiles, column_tiles;
+    int64_t strips, panels, row_tiles, column_tiles; /* of a tile; and how many tiles there are */
 } blocking;
 
+/* a / b, rounded up. */
 static int64_t over(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
 
+/* Begins with the largest tiles, which pack the least, and halves them until there are four for each
+ * processor; then, if there are still too few, divides the depth into parts. */
 static blocking choose(const sgm__device_render *r, const sgm__contraction *p, sgm__contraction_parts *parts)
 {
     int64_t strips = over(p->rows, HIGH), panels = over(p->columns, WIDE),
@@ -40,7 +52,9 @@ static blocking choose(const sgm__device_render *r, const sgm__contraction *p, s
     return b;
 }
 
-/* Elements behind the last row or column are that one's: nobody reads their sums. */
+/* Lines that copy a slice of one side: right[panel][depth][column], or left[depth][row] of one strip. The
+ * loop over what lies side by side in memory is the inner one. Rows and columns behind the last are copies of
+ * the last: their sums are never read. */
 static void pack(sgm__device_render *r, const sgm__contraction *p, bool left)
 {
     sgm__source_writer *w = &r->writer;
@@ -68,7 +82,7 @@ static void pack(sgm__device_render *r, const sgm__contraction *p, bool left)
     w->depth--;
 }
 
-/* A block of HIGH rows and WIDE columns, on top of what `sums` has. */
+/* Lines that add the product of a strip and a panel to the block's sums. */
 static void multiply(sgm__device_render *r, const sgm__contraction *p)
 {
     sgm__source_writer *w = &r->writer;
@@ -93,6 +107,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p)
     }
 }
 
+/* Lines that store the tile's sums, apart from those behind the last row or column. */
 static void keep(sgm__device_render *r, const sgm__contraction *p, const blocking *b,
                  const sgm__contraction_parts *parts)
 {
@@ -115,6 +130,7 @@ static void keep(sgm__device_render *r, const sgm__contraction *p, const blockin
     w->depth--;
 }
 
+/* Scratch memory for parts is of 8 bytes a number, which suits double, too. */
 sgm_status sgm__device_write_blocks(sgm__device_render *r, const sgm__contraction *p,
                                     sgm__contraction_parts *parts)
 {

@@ -1,8 +1,16 @@
-/* Elements of products: matrices by their strides, convolutions by places of the window. */
+/* Elements of contractions (code_contraction.h): matrices by their strides, convolutions by places of the
+ * window.
+ *
+ * Data is (examples, channels, height, width), weights are (filters, channels of a group, height, width) and
+ * results (examples, filters, height, width); one-dimensional data has height 1. A column or depth number of
+ * a convolution is taken apart into such indices by divisions by constants, which compilers turn into
+ * multiplications.
+ */
 #include "handlers/device/code/code_contraction.h"
 
 #include <stdlib.h>
 
+/* The sizes follow the table in sgm__contraction_kind. */
 sgm_status sgm__contraction_of(const sgm__device_render *r, int32_t number, sgm__contraction *p)
 {
     const sgm__node *node = sgm__device_node(r, number);
@@ -41,6 +49,7 @@ sgm_status sgm__contraction_of(const sgm__device_render *r, int32_t number, sgm_
     return SGM_OK;
 }
 
+/* Names of the variables for leading axes of matrices. */
 static const char *const batch_axes[] = {"b0", "b1", "b2", "b3", "b4", "b5", "b6", "b7"};
 
 void sgm__contraction_begin(sgm__device_render *r, const sgm__contraction *p)
@@ -57,6 +66,7 @@ void sgm__contraction_begin(sgm__device_render *r, const sgm__contraction *p)
 
 /* --- matrices --- */
 
+/* The index of a matrix element in the operand's axes. Repeated leading axes have stride 0 in the plan. */
 static void matrix_index(const sgm__device_render *r, const sgm__contraction *p, const char *row,
                          const char *column, const char **index)
 {
@@ -77,7 +87,8 @@ static const char *matrix_element(sgm__device_render *r, const sgm__contraction 
 
 /* --- convolutions --- */
 
-/* Lines that take a number in (first, second, third) apart; NULL for a size of 1. */
+/* Lines that take a number apart as an index into three axes of `sizes`; parts[i] is a variable, or NULL for
+ * an axis of length 1. The first axis needs no remainder. */
 static void take_apart(sgm__device_render *r, const char *prefix, const char *number, const int64_t *sizes,
                        const char **parts)
 {
@@ -95,11 +106,13 @@ static void take_apart(sgm__device_render *r, const char *prefix, const char *nu
     }
 }
 
+/* A channel among those of all groups from a channel of the group "batch", which has `each` of them. */
 static const char *of_group(sgm__device_render *r, const sgm__contraction *p, int64_t each, const char *own)
 {
     return p->batch == 1 ? own : sgm__source_nest(&r->writer, "batch", each, own);
 }
 
+/* The row-major number of an element in (example, channel, row, column). */
 static const char *in_image(sgm__device_render *r, const char *example, const char *channel, int64_t channels,
                             const char *row, const char *column, const int64_t *extent)
 {
@@ -108,7 +121,8 @@ static const char *in_image(sgm__device_render *r, const char *example, const ch
     return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
 }
 
-/* Where a place of the window is in the data, and whether that is inside, added to `inside`. */
+/* The row or column of the data that the window at `position` sees at `place`: position stride + place
+ * dilation - before. A condition that it lies within the data is added to *inside unless that is certain. */
 static const char *data_place(sgm__device_render *r, const sgm__window *window, int axis, const char *prefix,
                               const char *position, const char *place, const char **inside)
 {
@@ -127,7 +141,8 @@ static const char *data_place(sgm__device_render *r, const sgm__window *window, 
     return name;
 }
 
-/* Which place of the result sees an element at a place of its window, and whether one does. */
+/* The opposite: which position of the window sees the data at `position` at its `place`: (position + before -
+ * place dilation) / stride, which must be whole and within the result. */
 static const char *result_place(sgm__device_render *r, const sgm__window *window, int axis,
                                 const char *prefix, const char *position, const char *place,
                                 const char **inside)
@@ -151,12 +166,14 @@ static const char *result_place(sgm__device_render *r, const sgm__window *window
     return window->stride[axis] != 1 ? sgm__source_format(w, "(%s)", found) : found;
 }
 
+/* Places outside of the data or result count as 0. */
 static const char *or_zero(sgm__device_render *r, const char *inside, const char *element)
 {
     return inside != NULL ? sgm__source_format(&r->writer, "%s ? %s : 0", inside, element) : element;
 }
 
-/* An element of the data that the window at (example, row, column) sees at (channel, place, place). */
+/* The element of the data that the window at `position` (example, row, column) sees at `place` (channel, row,
+ * column). */
 static const char *of_data(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                            int32_t operand, const char *const *position, const char *const *place)
 {
@@ -169,6 +186,8 @@ static const char *of_data(sgm__device_render *r, const sgm__contraction *p, con
     return or_zero(r, inside, sgm__source_flat(&r->writer, operand, at));
 }
 
+/* Matrices, or the weights (CONVOLUTION, INPUT_GRADIENT), or the gradient of the results
+ * (WEIGHTS_GRADIENT). */
 const char *sgm__contraction_left(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                                   const char *row, const char *depth)
 {
@@ -200,6 +219,8 @@ const char *sgm__contraction_left(sgm__device_render *r, const sgm__contraction 
     return "0";
 }
 
+/* Matrices, or the data (CONVOLUTION, WEIGHTS_GRADIENT), or the gradient of the results (INPUT_GRADIENT). The
+ * depth's and the column's variables begin with `prefix` and "k" or "n". */
 const char *sgm__contraction_right(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                                    const char *depth, const char *column)
 {
@@ -233,6 +254,7 @@ const char *sgm__contraction_right(sgm__device_render *r, const sgm__contraction
     }
 }
 
+/* Lines that store `value`. A convolution with three operands adds a bias for each filter. */
 void sgm__contraction_store(sgm__device_render *r, const sgm__contraction *p, const char *prefix,
                             const char *row, const char *column, const char *value)
 {
@@ -262,6 +284,7 @@ void sgm__contraction_store(sgm__device_render *r, const sgm__contraction *p, co
                            value);
 }
 
+/* The weights and gradients of convolutions are read along the depth. */
 bool sgm__contraction_left_is_deep(const sgm__device_render *r, const sgm__contraction *p)
 {
     const sgm__node *left = sgm__device_operand(r, p->node, 0);
@@ -269,6 +292,8 @@ bool sgm__contraction_left_is_deep(const sgm__device_render *r, const sgm__contr
     return p->kind != SGM__MATRICES || llabs(left->place.strides[row + 1]) <= llabs(left->place.strides[row]);
 }
 
+/* Of convolutions only the gradient of the weights has its depth, places of the result, along the rows of
+ * images. */
 bool sgm__contraction_right_is_deep(const sgm__device_render *r, const sgm__contraction *p)
 {
     const sgm__node *right = sgm__device_operand(r, p->node, 1);

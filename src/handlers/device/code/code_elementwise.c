@@ -1,6 +1,11 @@
-/* Elementwise steps: a work-item computes all members of a chain for an element, or for a few. */
+/* Kernels of elementwise steps: a work-item computes all members of a step for one element, or for four.
+ *
+ * The formulas are written by sgm__source_write_members (handlers/source/source_elementwise.c); this file
+ * decides which work-item computes which elements. Values between members stay in registers.
+ */
 #include "handlers/device/code/code_internal.h"
 
+/* Elements of a work-item, where it has more than one: as many as random words come from one call. */
 #define FEW 4
 
 static bool has_draws(const sgm__device_render *r, const sgm__step *step)
@@ -11,7 +16,8 @@ static bool has_draws(const sgm__device_render *r, const sgm__step *step)
     return false;
 }
 
-/* Four elements one after the other, whose random numbers are drawn together. */
+/* Four neighbouring elements for each work-item, whose random numbers are drawn together in front of the
+ * loop. */
 static void open_fours(sgm__device_render *r, const sgm__step *step, int64_t count)
 {
     sgm__source_writer *w = &r->writer;
@@ -28,7 +34,8 @@ static void open_fours(sgm__device_render *r, const sgm__step *step, int64_t cou
     sgm__source_line(w, "const %s n = item * %d + u;", sgm__device_counter(r), FEW);
 }
 
-/* Elements a group's width apart, so that neighbours touch neighbouring elements. */
+/* Four elements for each work-item, a group's width apart, so that neighbouring work-items touch neighbouring
+ * elements in each turn of the loop. */
 static void open_strides(sgm__device_render *r, int64_t count)
 {
     sgm__source_writer *w = &r->writer;
@@ -42,13 +49,15 @@ static void open_strides(sgm__device_render *r, int64_t count)
                      SGM__DEVICE_GROUP);
 }
 
+/* Four elements save indices and keep more loads under way, but only where enough elements are left to keep
+ * all processors busy. */
 sgm_status sgm__device_write_elementwise(sgm__device_render *r, int32_t s)
 {
     sgm__source_writer *w = &r->writer;
     const sgm__step *step = &w->plan->steps[s];
     const char *index[SGM_MAX_RANK] = {NULL};
     sgm__source_walk walk;
-    int64_t count = 1, busy = (int64_t)r->info->units * 2048; /* elements that leave no work-item idle */
+    int64_t count = 1, busy = (int64_t)r->info->units * 2048; /* 2048 work-items for each processor fill it */
     sgm__source_find_walk(w, s, &walk);
     for (int32_t i = 0; i < walk.count; i++)
         count *= walk.sizes[i];

@@ -1,12 +1,17 @@
-/* The functions that a text brings along: what the languages do not have. */
+/* Functions that kernels bring along, because the languages of devices do not have them.
+ *
+ * In the texts, `@` stands for float or double. What OpenCL C and CUDA C++ have (exp, log, ...) is defined by
+ * the preludes; functions of C files are in handlers/source/source_functions.c.
+ */
 #include "handlers/device/code/code_internal.h"
 
-/* `@` stands for the type of numbers. */
+/* In an order in which functions come before those that call them. GELU of float and its gradient do not use
+ * the languages' erfc: sgm_bell gives the density and the area of the normal distribution with one exp. */
 static const struct {
     sgm__source_function function;
-    bool of_numbers; /* there is one for each type */
+    bool of_numbers; /* there is one for float and one for double */
     const char *words;
-    const char *narrow; /* another one for float */
+    const char *narrow; /* the text for float, where it is another one; otherwise NULL */
 } functions[] = {
     {SGM__SOURCE_SIGMOID, true,
      "FUNCTION @ sgm_sigmoid(@ x)\n"
@@ -101,6 +106,8 @@ static void write_function(const char *words, const char *type, sgm__text *text)
     sgm__text_append(text, "\n");
 }
 
+/* sgm_bell stands under ERFC in the table, though the languages' erfc needs no text: it is written if, and
+ * only if, a GELU needs it. */
 void sgm__device_write_functions(uint32_t needed, bool wide, sgm__text *text)
 {
     uint32_t bells = (uint32_t)1 << SGM__SOURCE_GELU | (uint32_t)1 << SGM__SOURCE_GELU_GRADIENT;

@@ -1,7 +1,12 @@
-/* Indices: entries by their numbers, order, correct predictions; random numbers by their places. */
+/* Kernels for indices (gather, scatter, one-hot), argsort, accuracy and random numbers.
+ *
+ * A kernel cannot fail. One that meets an index out of range notes it in the fault words by sgm_fault
+ * (prelude.h), and kernels that write states look at those words first. scatter_add sums without atomic
+ * operations, in the order of the indices, so that results are the same in each run.
+ */
 #include "handlers/device/code/code_internal.h"
 
-/* The number of an index among all, in order. */
+/* The place of an index among all indices, in row-major order: the first wrong one is reported. */
 static const char *number_of(sgm__device_render *r, int32_t indices, const char *const *index)
 {
     const sgm__source_walk walk = sgm__device_walk(&sgm__device_node(r, indices)->type.shape, ~(uint32_t)0);
@@ -12,7 +17,8 @@ static const char *number_of(sgm__device_render *r, int32_t indices, const char 
     return number;
 }
 
-/* "at" is the index, "fits" whether there is such an entry; if there is none, one that notes does. */
+/* Lines that load an index as "at" and say in "fits" whether it is in range; a wrong one is noted. `notes` is
+ * an expression that is 0 in the one work-item of several that shall note; NULL: each does. */
 static void read_index(sgm__device_render *r, int32_t node, int32_t indices, const char *const *index,
                        int64_t size, const char *notes)
 {
@@ -29,8 +35,8 @@ static bool is_empty(const sgm__node *node)
     return sgm_shape_elements(&node->type.shape) == 0;
 }
 
-/* Indices are looked at before anything else where states are written, which is done only when all are known
- * to fit, and where nothing is: the result has no elements. */
+/* A kernel that only checks all indices. It is needed where the result is a state, which must not be written
+ * at all if any index is wrong, and where the result is empty, so that no other kernel reads the indices. */
 static sgm_status look_first(sgm__device_render *r, int32_t number, int32_t indices, int64_t size)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
@@ -43,7 +49,7 @@ static sgm_status look_first(sgm__device_render *r, int32_t number, int32_t indi
     return sgm__device_end(r);
 }
 
-/* The index of what has one axis in the place of the indices' axes. */
+/* The index into the array that has one axis where the other one has the axes of the indices. */
 static void find_whole(const sgm_shape *parts, int32_t axis, int32_t rank, const char *const *of_parts,
                        const char *at, const char **of_whole)
 {
@@ -55,6 +61,7 @@ static void find_whole(const sgm_shape *parts, int32_t axis, int32_t rank, const
         of_whole[place++] = of_parts[i];
 }
 
+/* A work-item for each result; a wrong index gives 0. */
 sgm_status sgm__device_write_gather(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -74,6 +81,7 @@ sgm_status sgm__device_write_gather(sgm__device_render *r, int32_t number)
     return sgm__device_end(r);
 }
 
+/* A work-item for each result; the one of class 0 notes a wrong index. */
 sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -93,14 +101,15 @@ sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
 
 /* --- sums by index --- */
 
-/* Which updates go where: chains of their numbers, in order, as first[row] and next[number]; -1: no more. */
+/* Lists of the indices that have the same value, in ascending order: first[row] is the first, next[k] the one
+ * after index k; -1: the end. Both are int32_t in scratch memory. */
 typedef struct chains {
-    int64_t first, next;   /* in the scratch memory */
-    int64_t rows, count;   /* of the result's axis; of indices */
+    int64_t first, next;   /* offsets in the scratch memory */
+    int64_t rows, count;   /* length of the result's axis; number of indices */
     sgm__source_walk walk; /* of the indices */
 } chains;
 
-/* The index of index number k. */
+/* Expressions for the axes of index number "k". */
 static void take_apart(sgm__device_render *r, const chains *c, const char **index)
 {
     int64_t below = 1;
@@ -111,6 +120,7 @@ static void take_apart(sgm__device_render *r, const chains *c, const char **inde
                                                           (long long)c->walk.sizes[i]);
 }
 
+/* A kernel that empties all lists. */
 static sgm_status begin_chains(sgm__device_render *r, const chains *c)
 {
     sgm__device_begin(r);
@@ -119,7 +129,9 @@ static sgm_status begin_chains(sgm__device_render *r, const chains *c)
     return sgm__device_end(r);
 }
 
-/* Each work-item looks at all indices, from the last to the first, and owns the chains of a few rows. */
+/* A kernel that builds the lists. Each work-item reads all indices, from the last to the first so that lists
+ * ascend, and owns the rows whose number has its remainder: no two write the same list. Time grows with the
+ * indices, not with rows times indices. */
 static sgm_status link_chains(sgm__device_render *r, int32_t number, const chains *c)
 {
     sgm__source_writer *w = &r->writer;
@@ -144,6 +156,8 @@ static sgm_status link_chains(sgm__device_render *r, int32_t number, const chain
     return sgm__device_end(r);
 }
 
+/* A kernel that sums the updates of each result along its list. Integers are limited to their range after
+ * each addition, as on the host. */
 static sgm_status add_chains(sgm__device_render *r, int32_t number, const chains *c)
 {
     sgm__source_writer *w = &r->writer;
@@ -169,6 +183,7 @@ static sgm_status add_chains(sgm__device_render *r, int32_t number, const chains
     return sgm__device_end(r);
 }
 
+/* A result without updates is 0. */
 static sgm_status clear(sgm__device_render *r, int32_t number)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
@@ -198,7 +213,8 @@ sgm_status sgm__device_write_scatter(sgm__device_render *r, int32_t number)
 
 /* --- order --- */
 
-/* The place of an element is how many come before it. */
+/* The place of an element is the number of elements that come before it: smaller ones, or equal ones in
+ * front, so that the order is stable. NaN counts as larger than all numbers. */
 sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -208,7 +224,7 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
     sgm_dtype dtype = sgm__device_node(r, x)->type.dtype;
     const char *index[SGM_MAX_RANK] = {NULL}, *type = sgm__source_type(w, dtype);
     const char *counter = sgm__device_counter(r);
-    bool number_like = sgm_dtype_is_float(dtype); /* what is no number comes behind all */
+    bool number_like = sgm_dtype_is_float(dtype); /* of integers none is NaN */
     sgm__device_begin(r);
     sgm__source_turns(w, &node->type.shape, ~(uint32_t)0, index);
     const char *own = index[axis] != NULL ? index[axis] : "0";
@@ -232,7 +248,8 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
 
 /* --- accuracy --- */
 
-/* The place of a row's first largest element, a NaN before all numbers. */
+/* Lines that find the place of the first largest element of row "n"; a NaN counts as larger than all
+ * numbers. */
 static void find_largest(sgm__device_render *r, int32_t node, int64_t classes, const char *place)
 {
     sgm__source_writer *w = &r->writer;
@@ -258,6 +275,8 @@ static void find_largest(sgm__device_render *r, int32_t node, int64_t classes, c
     sgm__source_line(w, "}");
 }
 
+/* Two kernels: each row's prediction is right or wrong, a byte in scratch memory; then one work-item counts
+ * them. Targets are classes, or rows whose largest element is the class. */
 sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -295,6 +314,7 @@ sgm_status sgm__device_write_accuracy(sgm__device_render *r, int32_t number)
 
 /* --- random numbers --- */
 
+/* A work-item draws four numbers. */
 sgm_status sgm__device_write_random(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;

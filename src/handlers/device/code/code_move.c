@@ -1,8 +1,13 @@
-/* What only moves elements, and what the loops of C do as well: a work-item for each result. */
+/* Kernels that only move elements, and kernels that are the loops of C with work-items for the outer ones.
+ *
+ * A work-item computes one result. Concatenation writes parts that were not computed in place
+ * (plan/plan_buffers.c); padding computes for each result whether it is an element or a zero, so that no pass
+ * of zeros comes first as in C.
+ */
 #include "handlers/device/code/code_internal.h"
 
-/* Reductions, positions, running sums and numbers of axes, as C has them: its loops over results are
- * work-items. */
+/* Operations whose writer in handlers/source/ opens its loops over results by sgm__source_turns, which are
+ * work-items here: positions, running sums, iota, poolings. */
 sgm_status sgm__device_write_shared(sgm__device_render *r, int32_t node)
 {
     sgm__device_begin(r);
@@ -13,6 +18,7 @@ sgm_status sgm__device_write_shared(sgm__device_render *r, int32_t node)
 
 /* --- concatenation --- */
 
+/* A kernel for each part that does not lie in the result's memory already. */
 sgm_status sgm__device_write_concatenate(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;
@@ -38,6 +44,8 @@ sgm_status sgm__device_write_concatenate(sgm__device_render *r, int32_t number)
 
 /* --- padding --- */
 
+/* The result at `to` is element (to - before) / step of the operand along the axis if that is whole and
+ * within; otherwise 0. */
 sgm_status sgm__device_write_pad(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;

@@ -1,9 +1,17 @@
-/* Products of matrices, convolutions and their gradients: which kernel suits which. */
+/* Chooses kernels for matrix products, convolutions and their gradients (code_contraction.h).
+ *
+ * Small products, products of integers and shallow ones have a work-item for each result. Others go to
+ * code_blocks.c on a computer's own processor and to code_tiles.c on graphics cards, where the depth may be
+ * divided into parts; then a second kernel adds the parts up in order, so that results are the same in each
+ * run.
+ */
 #include "handlers/device/code/code_contraction.h"
 
-#define SMALL 4096 /* multiplications that are not worth tiles */
+/* Multiplications in all, up to which tiles are not worth while. */
+#define SMALL 4096
 
-/* A work-item for each result. */
+/* A work-item for each result sums over the whole depth. Integers are summed in 64 bits and limited to their
+ * type's range. */
 static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
 {
     sgm__source_writer *w = &r->writer;
@@ -30,7 +38,7 @@ static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
     return sgm__device_end(r);
 }
 
-/* The sums of all parts, in order. */
+/* A work-item for each result adds up the sums of all parts. */
 static sgm_status add_parts(sgm__device_render *r, const sgm__contraction *p,
                             const sgm__contraction_parts *parts)
 {
@@ -53,6 +61,7 @@ static sgm_status add_parts(sgm__device_render *r, const sgm__contraction *p,
     return sgm__device_end(r);
 }
 
+/* Writes the kernels of one node. */
 sgm_status sgm__device_write_product(sgm__device_render *r, int32_t number)
 {
     sgm__contraction p;

@@ -1,25 +1,32 @@
-/* Sums, largest and smallest: a work-item for each result where neighbouring results are read side by side,
- * else a group with a tree. Where results are few, their elements are divided, and the parts are put together
- * in a second pass: always in the same order. */
+/* Reductions: sum, largest and smallest over any axes, with kernels by how the operand lies in memory.
+ *
+ * Where neighbouring results are read side by side (a sum over rows), each result has a work-item; otherwise
+ * a group reads a result's elements side by side and puts them together by a tree in local memory. A
+ * computer's own processor uses vector lanes instead. Where results are few, elements are divided into parts,
+ * whose values a second kernel puts together. The order is always the same, and so are the bits.
+ */
 #include "handlers/device/code/code_internal.h"
 
-#define MINIMUM_PART 64 /* elements that are worth a work-item of their own */
+#define MINIMUM_PART 64 /* elements: a part of fewer is not worth a work-item */
 #define MAXIMUM_PARTS 256
-#define LANES 16 /* on a computer's own processor */
-#define SHORT 16 /* elements that one work-item reads one by one */
+#define LANES 16 /* partial values on a computer's own processor, which its compiler makes vectors of */
+#define SHORT 16 /* elements, or parts, that one work-item reads one after the other */
 
+/* A reduction and how it is divided. Numbers of parts and elements are known when the text is written. */
 typedef struct reduction {
     int32_t node, operand;
     sgm_dtype dtype;
-    const char *type, *begin;      /* what is computed in; what nothing gives */
-    sgm__source_walk outer, inner; /* axes that stay and that go */
+    const char *type, *begin;      /* the type of partial values; the value of no elements */
+    sgm__source_walk outer, inner; /* the operand's axes that stay, and those that are reduced */
     int64_t results, elements;
-    bool side_by_side; /* results are, rather than the elements of one */
-    int64_t parts, part, scratch;
+    /* Neighbouring results, rather than elements of one result, are neighbours in memory. */
+    bool side_by_side;
+    int64_t parts, part, scratch; /* how many, elements of each, offset of their values */
 } reduction;
 
 /* --- what is done with two of them --- */
 
+/* The neutral element of the operation. */
 static const char *first_value(const sgm_op *op, sgm_dtype dtype)
 {
     bool largest = op == &sgm__op_reduce_max;
@@ -38,7 +45,7 @@ static const char *first_value(const sgm_op *op, sgm_dtype dtype)
     }
 }
 
-/* "a = a and b put together;" */
+/* A line "a = a combined with b;". NaN counts as larger and as smaller than all numbers. */
 static void put_together(sgm__device_render *r, const reduction *d, const char *a, const char *b)
 {
     const sgm_op *op = sgm__device_node(r, d->node)->op;
@@ -53,8 +60,9 @@ static void put_together(sgm__device_render *r, const reduction *d, const char *
 
 /* --- axes --- */
 
-/* Axes of the operand by `mask`, those that are walked through in one go made one. `to` are the result's
- * strides by the operand's axes; NULL: they do not matter. */
+/* The operand's axes by the bits in `mask`, with axes that are one walk through memory joined. `to` are the
+ * result's strides by the operand's axes, which must then continue, too; NULL: they do not matter. *count is
+ * the number of elements. */
 static sgm__source_walk merged(const sgm__node *x, uint32_t mask, const int64_t *to, int64_t *count)
 {
     sgm__source_walk walk = {0};
@@ -77,11 +85,13 @@ static sgm__source_walk merged(const sgm__node *x, uint32_t mask, const int64_t 
     return walk;
 }
 
+/* How far apart neighbours along the walk's last axis are. */
 static int64_t last_stride(const sgm__node *x, const sgm__source_walk *walk)
 {
     return walk->count > 0 ? x->place.strides[walk->axes[walk->count - 1]] : INT64_MAX;
 }
 
+/* Everything about a reduction but its division into parts. */
 static reduction measure(const sgm__device_render *r, int32_t number)
 {
     const sgm__node *node = sgm__device_node(r, number), *x = sgm__device_operand(r, number, 0);
@@ -107,6 +117,8 @@ static reduction measure(const sgm__device_render *r, int32_t number)
     return d;
 }
 
+/* Divides elements into about `parts` parts of a multiple of `multiple` elements, if they are large
+ * enough. */
 static void divide(reduction *d, int64_t parts, int64_t multiple)
 {
     int64_t maximum = d->elements / MINIMUM_PART < MAXIMUM_PARTS ? d->elements / MINIMUM_PART : MAXIMUM_PARTS;
@@ -119,7 +131,7 @@ static void divide(reduction *d, int64_t parts, int64_t multiple)
 
 /* --- lines --- */
 
-/* The operand's element by "n" and `element`; lines before it take them apart. */
+/* The operand's element with the number `element` among those that are reduced to result "n". */
 static const char *element_at(sgm__device_render *r, const reduction *d, const char *const *outer,
                               const char *element)
 {
@@ -141,6 +153,7 @@ static const char *element_at(sgm__device_render *r, const reduction *d, const c
     return sgm__source_element(w, d->operand, index);
 }
 
+/* Stores a value as result "n", or in the scratch memory as that of a part. */
 static void store(sgm__device_render *r, const reduction *d, const char *const *outer, const char *value)
 {
     sgm__source_writer *w = &r->writer;
@@ -162,7 +175,7 @@ static void store(sgm__device_render *r, const reduction *d, const char *const *
     sgm__source_store(w, d->node, to, value);
 }
 
-/* "part", "n" and the part's elements "from" to "to", of a number of both. */
+/* Lines that take "n" and "part" out of a number of both, with the part's elements "from" to "to". */
 static void open_part(sgm__device_render *r, const reduction *d, const char *number)
 {
     sgm__source_writer *w = &r->writer;
@@ -179,7 +192,7 @@ static void open_part(sgm__device_render *r, const reduction *d, const char *num
                      (long long)d->elements, (long long)d->part, (long long)d->elements);
 }
 
-/* Elements by the head of a loop over "e" become part of "all". */
+/* A loop over "e", whose head is `loop`, that combines each element with "all". */
 static void take_in(sgm__device_render *r, const reduction *d, const char *const *outer, const char *loop)
 {
     sgm__source_writer *w = &r->writer;
@@ -208,7 +221,7 @@ static sgm_status write_items(sgm__device_render *r, const reduction *d)
     return sgm__device_end(r);
 }
 
-/* The group's values become one, in its first place. */
+/* Lines that combine the values of a group's work-items in shared[0]. */
 static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group)
 {
     sgm__source_writer *w = &r->writer;
@@ -226,7 +239,7 @@ static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group
     sgm__source_line(w, "}");
 }
 
-/* A group for each result and part. */
+/* A group for each result and part, with at least two elements for each work-item. */
 static sgm_status write_groups(sgm__device_render *r, const reduction *d)
 {
     sgm__source_writer *w = &r->writer;
@@ -249,7 +262,8 @@ static sgm_status write_groups(sgm__device_render *r, const reduction *d)
     return sgm__device_end(r);
 }
 
-/* What the parts gave, in order. */
+/* The second kernel: combines the parts' values of each result, by one work-item or, if they are many, by a
+ * group. */
 static sgm_status write_parts(sgm__device_render *r, const reduction *d)
 {
     sgm__source_writer *w = &r->writer;
@@ -290,7 +304,7 @@ static sgm_status write_parts(sgm__device_render *r, const reduction *d)
 
 /* --- on a computer's own processor, with vector registers --- */
 
-/* A work-item for a result and part: neighbouring elements go to different lanes, which are put together
+/* A work-item for each result and part: neighbouring elements go to different lanes, which are combined
  * last. */
 static sgm_status write_lanes(sgm__device_render *r, const reduction *d)
 {
@@ -322,7 +336,7 @@ static sgm_status write_lanes(sgm__device_render *r, const reduction *d)
     return sgm__device_end(r);
 }
 
-/* A work-item for neighbouring results and a part: each has a lane. */
+/* A work-item for neighbouring results and a part: each result has a lane. */
 static sgm_status write_columns(sgm__device_render *r, const reduction *d)
 {
     sgm__source_writer *w = &r->writer;
@@ -362,6 +376,8 @@ static sgm_status write_columns(sgm__device_render *r, const reduction *d)
 
 /* --- which --- */
 
+/* Chooses the kernel, and divides elements so that a device has enough to do: 1024 work-items or 4 groups for
+ * each processor of a graphics card, 4 work-items for each of a computer's own. */
 sgm_status sgm__device_write_reduction(sgm__device_render *r, int32_t number)
 {
     reduction d = measure(r, number);

@@ -1,13 +1,21 @@
-/* Softmax, norms and their gradients: passes over a row, which a group keeps to itself. */
+/* Softmax, layer norm, RMS norm, the cross entropy of softmax and their gradients: operations on rows of the
+ * last axis.
+ *
+ * Each operation is a recipe: sums or maxima over the row, numbers computed from them, then the results. On
+ * graphics cards a group computes a row, and sums over it with a tree in local memory; on a computer's own
+ * processor one work-item does, with vectors. Sums are always added in the same order.
+ */
 #include "handlers/device/code/code_internal.h"
 
 #define LANES 16 /* on a computer's own processor */
 
-/* SUM, LARGEST: of all elements of the row, into a variable; sums one after the other are made in one pass.
- * LET: a variable. EACH: the result's elements. ROW: the row's one result. */
+/* One entry of a recipe. SUM and LARGEST make a variable from all elements of the row; neighbouring SUMs
+ * share one pass over it. LET computes a variable from others. EACH computes the result's elements, ROW the
+ * row's only result. */
 typedef enum pass_kind { END, SUM, LARGEST, LET, EACH, ROW } pass_kind;
 
-/* $a, $b, $c: elements of the operands, $C: the third one's for the row; #: how many, !: epsilon. */
+/* In texts, $a, $b and $c are elements of the first three operands, $C is the third operand's number for the
+ * row, # the row's length and ! epsilon. */
 typedef struct pass {
     pass_kind kind;
     const char *name, *text;
@@ -19,6 +27,7 @@ typedef struct recipe {
     pass passes[MAXIMUM_PASSES];
 } recipe;
 
+/* Softmax subtracts the row's largest element, so that exp cannot overflow. */
 #define LOWERED                                                                                              \
     {LARGEST, "m", "$a"},                                                                                    \
     {                                                                                                        \
@@ -28,17 +37,20 @@ typedef struct recipe {
     {                                                                                                        \
         LET, "scale", "1 / sgm_sqrt(v / # + !)"                                                              \
     }
+/* The variance from squared distances to the mean, which does not cancel as the mean of squares would. */
 #define CENTRED {LET, "m", "t / #"}, {SUM, "v", "($a - m) * ($a - m)"}, SCALE
 #define SQUARED                                                                                              \
     {                                                                                                        \
         SUM, "v", "$a * $a"                                                                                  \
     }
+/* The second operand of the norms' gradients is the norm's result, the third its gradient. */
 static const recipe recipes[] = {
     {&sgm__op_softmax, {LOWERED, {EACH, NULL, "sgm_exp($a - m) / s"}}},
     {&sgm__op_log_softmax, {LOWERED, {LET, "l", "sgm_log(s)"}, {EACH, NULL, "$a - m - l"}}},
     {&sgm__op_softmax_cross_entropy,
      {LOWERED,
-      {LET, "h", "0.5f"}, /* as two numbers may lie twice the largest one apart */
+      /* Everything is halved, as the distance of two numbers may be twice the largest float. */
+      {LET, "h", "0.5f"},
       {LET, "l", "sgm_log(s)"},
       {SUM, "t", "$b == 0 ? $b : $b * ($a * h - m * h - l * h)"},
       {ROW, NULL, "-t / h"}}},
@@ -62,14 +74,15 @@ static const recipe recipes[] = {
       {EACH, NULL, "($c - $b * share) * scale"}}},
 };
 
+/* What a recipe is written for: the node, the length of rows, the type of sums. */
 typedef struct row {
     int32_t node;
     int64_t size;
     const char *type;
-    uint32_t group; /* work-items of a row; 1: a processor's */
+    uint32_t group; /* work-items of a row; 1 on a computer's own processor */
 } row;
 
-/* `vectors`: LANES neighbours at once. */
+/* A text with operands and numbers filled in. `vectors`: $a, $b and $c are LANES neighbours as a vector. */
 static const char *fill_in(sgm__device_render *r, const row *d, const char *text, bool vectors)
 {
     sgm__source_writer *w = &r->writer;
@@ -101,6 +114,7 @@ static const char *fill_in(sgm__device_render *r, const row *d, const char *text
     return filled;
 }
 
+/* A line that adds an element to a sum or compares it with a maximum, the variable `name`. */
 static void add_element(sgm__device_render *r, const row *d, const pass *p, const char *name, bool vectors)
 {
     sgm__source_writer *w = &r->writer;
@@ -118,6 +132,7 @@ static const char *beginning(const pass *p)
 
 /* --- a group for each row --- */
 
+/* The head of a loop over the row's elements of this work-item. */
 static void open_elements(sgm__device_render *r, const row *d)
 {
     sgm__source_line(&r->writer, "for (int e = ITEM; e < %lld; e += %u) {", (long long)d->size, d->group);
@@ -130,6 +145,8 @@ static void close(sgm__device_render *r)
     sgm__source_line(&r->writer, "}");
 }
 
+/* Lines that make one value of the work-items' values by a tree in local memory. The last barrier lets the
+ * memory be used again. */
 static void share_in_group(sgm__device_render *r, const row *d, const pass *p)
 {
     sgm__source_writer *w = &r->writer;
@@ -149,6 +166,7 @@ static void share_in_group(sgm__device_render *r, const row *d, const pass *p)
     sgm__source_line(w, "BARRIER;");
 }
 
+/* Lines for `count` sums, or one maximum, in one pass over the row by a group. */
 static void gather_in_group(sgm__device_render *r, const row *d, const pass *first, int32_t count)
 {
     for (int32_t i = 0; i < count; i++)
@@ -163,6 +181,7 @@ static void gather_in_group(sgm__device_render *r, const row *d, const pass *fir
 
 /* --- a work-item for each row, with vectors --- */
 
+/* bfloat16 is converted element by element, which vectors cannot do. */
 static bool has_vectors(const sgm__device_render *r, const row *d)
 {
     bool all = d->size >= LANES;
@@ -171,6 +190,8 @@ static bool has_vectors(const sgm__device_render *r, const row *d)
     return all;
 }
 
+/* The same by one work-item: LANES partial values as a vector, the elements behind the last whole vector,
+ * then the lanes in order. */
 static void gather_in_lanes(sgm__device_render *r, const row *d, const pass *first, int32_t count)
 {
     sgm__source_writer *w = &r->writer;
@@ -207,6 +228,7 @@ static void gather_in_lanes(sgm__device_render *r, const row *d, const pass *fir
 
 /* --- the kernel --- */
 
+/* Lines for the result's elements. */
 static void write_each(sgm__device_render *r, const row *d, const pass *p)
 {
     sgm__source_writer *w = &r->writer;
@@ -229,6 +251,7 @@ static void write_each(sgm__device_render *r, const row *d, const pass *p)
     close(r);
 }
 
+/* Lines for the row's only result, which one work-item of the group writes. */
 static void write_row(sgm__device_render *r, const row *d, const char *value)
 {
     if (d->group > 1)
@@ -238,6 +261,7 @@ static void write_row(sgm__device_render *r, const row *d, const char *value)
     r->writer.depth -= d->group > 1;
 }
 
+/* How many sums from here on are made in one pass. */
 static int32_t together(const pass *first)
 {
     int32_t count = 1;
@@ -267,6 +291,7 @@ static void write_passes(sgm__device_render *r, const row *d, const recipe *made
     }
 }
 
+/* A group has up to SGM__DEVICE_GROUP work-items, but at least two elements for each. */
 sgm_status sgm__device_write_rows(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;

@@ -1,4 +1,10 @@
-/* The text of kernels: parameters, work-items, launches. */
+/* The text of kernels: parameters, numbers of work-items, and how elements are loaded and stored (the dialect
+ * of devices).
+ *
+ * Sizes and strides are numbers in the text, while where values lie comes as parameters, so that equal layers
+ * share kernels. A pointer is declared restrict unless it overlaps with another one that is written. Two
+ * kernels with equal text and group size are one.
+ */
 #include "handlers/device/code/code_internal.h"
 
 #include <ctype.h>
@@ -13,7 +19,7 @@ const char *sgm__device_counter(const sgm__device_render *r)
     return r->writer.dialect->counter;
 }
 
-/* What elements of a type are in memory. */
+/* The type of an element in memory; what it is computed in is sgm__source_type. */
 static const char *memory_type(sgm_dtype dtype)
 {
     switch ((int)dtype) {
@@ -40,6 +46,7 @@ static const char *const names[SGM__DEVICE_PARAMETERS] = {
     "x30", "x31", "x32", "x33", "x34", "x35", "x36", "x37", "x38", "x39", "x40", "x41", "x42", "x43", "x44",
     "x45", "x46", "x47", "x48", "x49", "x50", "x51", "x52", "x53", "x54", "x55", "x56", "x57", "x58", "x59"};
 
+/* Whether two parameters are the same pointer: equal kind, type and place. */
 static bool is_same(const sgm__device_parameter *a, const sgm__device_parameter *b)
 {
     if (a->argument.kind != b->argument.kind || strcmp(a->type, b->type) != 0)
@@ -50,6 +57,7 @@ static bool is_same(const sgm__device_parameter *a, const sgm__device_parameter 
            a->place->offset == b->place->offset;
 }
 
+/* The name of a parameter, which is added if it is new. Too many parameters make the step fail. */
 static const char *add_parameter(sgm__device_render *r, const sgm__device_parameter *added)
 {
     for (int32_t i = 0; i < r->parameter_count; i++) {
@@ -69,7 +77,7 @@ static const char *add_parameter(sgm__device_render *r, const sgm__device_parame
     return names[r->parameter_count++];
 }
 
-/* The bytes that a node spans. */
+/* The bytes from *low to *high that a node spans in its memory, with strides in both directions. */
 static void span(const sgm__node *node, int64_t *low, int64_t *high)
 {
     int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
@@ -81,6 +89,7 @@ static void span(const sgm__node *node, int64_t *low, int64_t *high)
     }
 }
 
+/* The pointer to a node's memory begins at its first element, so no offset is written into the text. */
 static const char *array(sgm__source_writer *w, int32_t number, bool written, const char **begin)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -118,7 +127,7 @@ const char *sgm__device_fault(sgm__device_render *r)
                                                      .written = true});
 }
 
-/* One number, whichever element is asked for. */
+/* Whether all elements are one number in memory. */
 static bool is_single(const sgm__node *node)
 {
     for (int32_t i = 0; i < node->type.shape.rank; i++)
@@ -127,6 +136,8 @@ static bool is_single(const sgm__node *node)
     return true;
 }
 
+/* A constant number, unless a user may change it between equal plans: that would be another text for each
+ * value. */
 static const char *known(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -137,6 +148,8 @@ static const char *known(sgm__source_writer *w, int32_t number)
 
 /* --- work-items --- */
 
+/* With one group there is nothing to multiply; work-items behind the last return at once, so such kernels
+ * must not have barriers. */
 void sgm__device_items(sgm__device_render *r, const char *variable, int64_t count)
 {
     const char *counter = sgm__device_counter(r);
@@ -162,6 +175,7 @@ void sgm__device_groups(sgm__device_render *r, const char *variable, int64_t cou
         sgm__source_line(&r->writer, "const %s %s = GROUP;", sgm__device_counter(r), variable);
 }
 
+/* The axes of a shape by the bits in `axes` that are longer than 1. */
 sgm__source_walk sgm__device_walk(const sgm_shape *shape, uint32_t axes)
 {
     sgm__source_walk walk = {0};
@@ -173,6 +187,8 @@ sgm__source_walk sgm__device_walk(const sgm_shape *shape, uint32_t axes)
     return walk;
 }
 
+/* Lines that take a row-major number apart into the indices of a walk's axes. The first axis needs no
+ * remainder, the last no division. */
 void sgm__device_unravel(sgm__device_render *r, const char *number, const sgm__source_walk *walk,
                          const char **index)
 {
@@ -197,6 +213,7 @@ void sgm__device_unravel(sgm__device_render *r, const char *number, const sgm__s
     }
 }
 
+/* Loops over independent results become work-items: one for each element of the axes. */
 static void turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index)
 {
     sgm__device_render *r = render_of(w);
@@ -208,6 +225,7 @@ static void turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, 
     sgm__device_unravel(r, "n", &walk, index);
 }
 
+/* One call of Philox gives four words, for four neighbouring elements. */
 void sgm__device_draw_four(sgm__device_render *r, int32_t node, const char *number)
 {
     static const char *const none[SGM_MAX_RANK];
@@ -220,7 +238,7 @@ void sgm__device_draw_four(sgm__device_render *r, int32_t node, const char *numb
                      (long long)w->plan->nodes[node].attributes.integers[0], number, node);
 }
 
-/* Each element draws its block of four, and takes one, unless they come in fours. */
+/* Outside of such a loop of four each element draws its block of four words and takes its own. */
 static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
 {
     static const char *const none[SGM_MAX_RANK];
@@ -241,7 +259,8 @@ static const sgm__source_dialect short_indices = {
 static const sgm__source_dialect long_indices = {
     .counter = "int64_t", .array = array, .known = known, .draw = draw, .turns = turns};
 
-/* Indices of a work-item may be a little behind the last element. */
+/* Whether a node has so many elements, or spans so many, that numbers do not fit into int. The last group's
+ * work-items may have numbers a little behind the last element. */
 static bool is_long(const sgm__node *node)
 {
     int64_t low, high, maximum = INT32_MAX - (1 << 20);
@@ -272,7 +291,8 @@ void sgm__device_begin(sgm__device_render *r)
     r->group = 1;
 }
 
-/* Whether it shares memory with another one, and one of both is written. */
+/* Whether a parameter shares bytes with another one, and one of the two is written: then the compiler must
+ * keep the order of accesses. */
 static bool overlaps(const sgm__device_render *r, int32_t number)
 {
     const sgm__device_parameter *a = &r->parameters[number];
@@ -302,7 +322,7 @@ static bool is_of_name(char c)
     return isalnum((unsigned char)c) || c == '_';
 }
 
-/* Whether a text has a name as a word of its own. */
+/* Whether the text contains a name as a whole identifier. */
 static bool has_name(const char *text, const char *name, size_t length)
 {
     for (const char *at = text; *at != '\0'; at++)
@@ -311,7 +331,8 @@ static bool has_name(const char *text, const char *name, size_t length)
     return false;
 }
 
-/* The one name that a line "const TYPE NAME = ..." declares; NULL: it does something else. */
+/* The name that a line "const TYPE NAME = ...;" declares; NULL: the line does something else or declares more
+ * than one. */
 static const char *declared(const char *line, size_t *length)
 {
     line += strspn(line, " ");
@@ -328,9 +349,9 @@ static const char *declared(const char *line, size_t *length)
     return name;
 }
 
-/* The lines of a body but those that declare what no line behind them reads: a writer gives each axis a
- * variable, and some axes have one place only. From the last line to the first, into `kept` from its end;
- * what it begins with. */
+/* Drops lines that declare a variable which no later line reads, so that kernels which differ only in these
+ * are equal and compilers do not warn. Goes from the last line to the first, as dropping one may make another
+ * unread. The result is in `kept`, which has room for the whole body, and is filled from its end. */
 static const char *drop_unread(const char *body, size_t length, char *kept)
 {
     char *first = kept + length;
@@ -349,7 +370,8 @@ static const char *drop_unread(const char *body, size_t length, char *kept)
     return first;
 }
 
-/* "(PLACE(p0)) { ... }"; `fault`: the words that must be 0, or NULL. */
+/* Appends "(PLACE(p0), ...) { ... }". `fault`: the fault words, which must be 0 for the kernel to do
+ * anything; NULL: it always runs. */
 static void write_kernel(const sgm__device_render *r, const char *fault, sgm__text *text)
 {
     sgm__text_append(text, "(");
@@ -359,7 +381,7 @@ static void write_kernel(const sgm__device_render *r, const char *fault, sgm__te
     for (int32_t i = 0; i < r->parameter_count; i++) {
         const sgm__device_parameter *p = &r->parameters[i];
         const char *constant = p->written ? "" : "const ";
-        if (overlaps(r, i)) /* whatever its type is, it is read and written as it stands */
+        if (overlaps(r, i)) /* volatile, as pointers of different types may share memory */
             sgm__text_append(text, "    volatile GLOBAL %s%s *const x%d = POINTER(%s%s, p%d);\n", constant,
                              p->type, i, constant, p->type, i);
         else
@@ -385,6 +407,8 @@ static uint64_t hash_of(const char *text, size_t length)
     return hash;
 }
 
+/* Adds the kernel unless an equal one exists; *number is its number. The name is not part of the
+ * comparison. */
 static sgm_status add_kernel(sgm__device_render *r, const sgm__text *text, int32_t *number)
 {
     sgm__device_kernel added = {
@@ -407,6 +431,7 @@ static sgm_status add_kernel(sgm__device_render *r, const sgm__text *text, int32
     return SGM_OK;
 }
 
+/* Adds a launch of the kernel with the present parameters as arguments. */
 static sgm_status add_call(sgm__device_render *r, int32_t kernel)
 {
     size_t arguments = (size_t)r->argument_count + (size_t)r->parameter_count;

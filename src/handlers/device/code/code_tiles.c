@@ -1,15 +1,23 @@
-/* Products on devices of many cores: a group holds a tile of both sides in the memory that it shares, and
- * each of its work-items sums a block of results in registers. */
+/* Products on devices of many cores: a group holds a tile of both sides in local memory, and each work-item
+ * sums a block of results in registers.
+ *
+ * The group goes through the depth in slices of DEEP: all work-items load a slice of both sides together,
+ * wait, multiply it, and wait again. A work-item's results are `down` rows and `along` columns apart, so that
+ * neighbours read neighbouring elements of local memory and write neighbouring results. code_product.c is the
+ * caller.
+ */
 #include "handlers/device/code/code_contraction.h"
 
-#define DEEP 16          /* of a tile */
-#define MINIMUM_PART 256 /* of the depth, to be worth a group of its own */
+#define DEEP 16          /* depth of a slice */
+#define MINIMUM_PART 256 /* of the depth: a part of fewer is not worth a group */
 
-/* Work-items down and along, and the results of each. */
+/* Work-items of a group (down x along) and results of each (high x wide): a tile is down high rows by along
+ * wide columns. */
 typedef struct tiling {
     int32_t down, high, along, wide;
 } tiling;
 
+/* Square tiles first, then flat and tall ones for products with few rows or columns. */
 static const tiling tilings[] = {{16, 8, 16, 8}, {16, 4, 16, 8}, {16, 8, 16, 4}, {16, 4, 16, 4},
                                  {8, 4, 32, 4},  {4, 4, 64, 4},  {4, 2, 64, 4},  {32, 4, 8, 4},
                                  {64, 4, 4, 4},  {64, 4, 4, 2},  {16, 2, 16, 2}, {16, 1, 16, 1},
@@ -20,11 +28,14 @@ static int32_t items_of(const tiling *t)
     return t->down * t->along;
 }
 
+/* a / b, rounded up. */
 static int64_t over(int64_t a, int64_t b)
 {
     return (a + b - 1) / b;
 }
 
+/* Whether both sides' slices fit into local memory and the work-items into a group. Rows in local memory are
+ * one longer than needed, against conflicts of its banks. */
 static bool fits(const sgm__device_render *r, const sgm__contraction *p, const tiling *t)
 {
     int64_t rows = t->down * t->high + 1, columns = t->along * t->wide + 1;
@@ -33,8 +44,10 @@ static bool fits(const sgm__device_render *r, const sgm__contraction *p, const t
            (uint32_t)items_of(t) <= r->info->group;
 }
 
-/* The shortest time, in multiplications of a group one after the other: what each costs to read is counted,
- * and groups that wait for others. */
+/* Takes the tiling with the shortest estimated time, in multiplications that a work-item does one after the
+ * other: its results and what it costs to load operands for them, times the rounds of groups on the device's
+ * processors, times the depth of a part. The depth is divided if there are fewer than two groups for each
+ * processor. False: no tiling fits the device. */
 static bool choose(const sgm__device_render *r, const sgm__contraction *p, tiling *best,
                    sgm__contraction_parts *parts)
 {
@@ -58,7 +71,8 @@ static bool choose(const sgm__device_render *r, const sgm__contraction *p, tilin
     return minimum > 0;
 }
 
-/* A tile of one side into LOCAL memory, zeros behind its end. */
+/* Lines that load a slice of one side into local memory, with zeros behind its end. Work-items follow the
+ * direction in which elements lie side by side. */
 static void load_side(sgm__device_render *r, const sgm__contraction *p, bool left, int32_t size,
                       int32_t items)
 {
@@ -92,6 +106,8 @@ static void load_side(sgm__device_render *r, const sgm__contraction *p, bool lef
     sgm__source_line(w, "}");
 }
 
+/* Lines that multiply a slice: each step of the depth loads high + wide numbers and does high x wide
+ * multiply-adds. */
 static void multiply(sgm__device_render *r, const sgm__contraction *p, const tiling *t)
 {
     sgm__source_writer *w = &r->writer;
@@ -114,6 +130,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p, const til
     sgm__source_line(w, "}");
 }
 
+/* The head of the loops over a work-item's results, unrolled so that sums stay in registers. */
 static void open_block(sgm__device_render *r, const tiling *t)
 {
     sgm__source_writer *w = &r->writer;
@@ -131,6 +148,7 @@ static void close_block(sgm__device_render *r)
     r->writer.depth--;
 }
 
+/* A device that no tiling fits leaves the step to the host. */
 sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction *p,
                                    sgm__contraction_parts *parts)
 {

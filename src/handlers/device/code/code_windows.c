@@ -1,12 +1,21 @@
-/* Gradients of poolings, by their results: an element asks the windows that see it. */
+/* Gradients of poolings: a work-item for each element of the data asks which windows see it.
+ *
+ * In C each window adds to the elements that it sees; here several windows would write the same element at
+ * once. So an element sums over the windows that cover it, always in the same order, and needs no atomic
+ * operations. Max pooling finds the largest element of each of these windows again. Poolings themselves are
+ * written by handlers/source/source_windows.c.
+ */
 #include "handlers/device/code/code_internal.h"
 
+/* The element of a work-item: its plane (example and channel), row and column, as expressions. */
 typedef struct covering {
-    const char *plane, *place[2]; /* of the element */
+    const char *plane, *place[2]; /* NULL: 0 */
     int32_t opened;
 } covering;
 
-/* A loop over the window's places at which an element at `place` can be; "row" or "column" is the window. */
+/* A loop over the window's places, "p" or "q", at which it sees the element's row or column `place`; "row" or
+ * "column" becomes the window's position, (place + before - p dilation) / stride. Places where that is not
+ * whole or is outside are left out. */
 static void cover(sgm__device_render *r, const sgm__window *window, int axis, const char *place)
 {
     static const char *const windows[] = {"row", "column"}, *const places[] = {"p", "q"};
@@ -30,6 +39,7 @@ static void cover(sgm__device_render *r, const sgm__window *window, int axis, co
     sgm__source_line(w, "    continue;");
 }
 
+/* A work-item, "n", for each element of the data. */
 static void open_elements(sgm__device_render *r, const sgm__window *window, covering *c)
 {
     sgm__source_writer *w = &r->writer;
@@ -41,6 +51,7 @@ static void open_elements(sgm__device_render *r, const sgm__window *window, cove
     c->place[1] = index[2];
 }
 
+/* The number of an element in (planes, height, width). */
 static const char *in_plane(sgm__device_render *r, const covering *c, const char *row, const char *column,
                             const int64_t *extent)
 {
@@ -48,7 +59,8 @@ static const char *in_plane(sgm__device_render *r, const covering *c, const char
     return sgm__source_nest(w, sgm__source_nest(w, c->plane, extent[0], row), extent[1], column);
 }
 
-/* "largest" becomes the number of the largest element that the window sees. */
+/* Lines that find the number of the element that the window at "row" and "column" has taken, "largest": the
+ * first largest one, and the last NaN if there is one. */
 static void find_largest(sgm__device_render *r, int32_t data, const sgm__window *window, const covering *c)
 {
     static const char *const windows[] = {"row", "column"}, *const places[] = {"s", "t"},
@@ -79,6 +91,7 @@ static void find_largest(sgm__device_render *r, int32_t data, const sgm__window 
     sgm__source_close(w, w->opened - before);
 }
 
+/* The gradients of all windows that have taken this element. */
 static void write_largest(sgm__device_render *r, int32_t number, const sgm__window *window)
 {
     sgm__source_writer *w = &r->writer;
@@ -96,7 +109,7 @@ static void write_largest(sgm__device_render *r, int32_t number, const sgm__wind
     sgm__source_store_flat(w, number, "n", "sum");
 }
 
-/* How many elements the window sees along an axis. */
+/* Lines that count the elements of the window that are no padding, along an axis. */
 static const char *seen(sgm__device_render *r, const sgm__window *window, int axis)
 {
     static const char *const windows[] = {"row", "column"}, *const names[] = {"high", "wide"};
@@ -112,6 +125,8 @@ static const char *seen(sgm__device_render *r, const sgm__window *window, int ax
     return names[axis];
 }
 
+/* The gradients of all windows that cover this element, each divided by the number of elements that it
+ * averages. */
 static void write_average(sgm__device_render *r, int32_t number, const sgm__window *window)
 {
     sgm__source_writer *w = &r->writer;

@@ -1,4 +1,8 @@
-/* What the preludes of both languages share. Internal; stands alone. */
+/* What the preludes of OpenCL C and CUDA C++ share: names of functions, and sgm_fault. Internal; stands
+ * alone.
+ *
+ * A prelude is text that a plug-in puts before every source; code.h lists its words.
+ */
 #ifndef SGM_HANDLERS_DEVICE_CODE_PRELUDE_H
 #define SGM_HANDLERS_DEVICE_CODE_PRELUDE_H
 
@@ -19,8 +23,11 @@
     "#define sgm_fma fma\n"                                                                                  \
     "#define sgm_power pow\n"
 
-/* Notes an index out of range (see SGM__DEVICE_FAULT_WORDS): the first in order of all that a step meets, of
- * the first step that meets one. Only whoever is before all others so far takes turns to leave its value. */
+/* sgm_fault(words, node, place, value) notes an index out of range in the fault words (see
+ * SGM__DEVICE_FAULT_WORDS): of the first step that meets one, the first in order. SWAP_IF claims the words
+ * for this node; LARGEST, an atomic maximum, keeps the work-item with the lowest place. Only a work-item that
+ * leads so far takes the lock in words[2] to write its value. The loop does not spin inside the branch, as
+ * work-items in lockstep would wait for each other for ever. */
 #define SGM_PRELUDE_FAULT                                                                                    \
     "FUNCTION void sgm_fault(GLOBAL int32_t *words, int32_t node, int64_t place, int64_t value)\n"           \
     "{\n"                                                                                                    \

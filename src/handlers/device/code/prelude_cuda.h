@@ -1,5 +1,8 @@
-/* The words of kernels (see code.h) in CUDA C++, as NVRTC knows it without any header. Internal; stands
- * alone. */
+/* The words of kernels in CUDA C++, as NVRTC knows it without any header. Internal; stands alone.
+ *
+ * plugins/cuda/driver.c includes it. code.h lists the words. The conversion to bfloat16 rounds to nearest
+ * even and keeps NaN.
+ */
 #ifndef SGM_HANDLERS_DEVICE_CODE_PRELUDE_CUDA_H
 #define SGM_HANDLERS_DEVICE_CODE_PRELUDE_CUDA_H
 

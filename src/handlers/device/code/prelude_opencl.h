@@ -1,10 +1,14 @@
-/* The words of kernels (see code.h) in OpenCL C 1.2. Internal; stands alone. */
+/* The words of kernels in OpenCL C 1.2. Internal; stands alone.
+ *
+ * plugins/opencl/opencl.c includes it. code.h lists the words. The conversion to bfloat16 rounds to nearest
+ * even and keeps NaN.
+ */
 #ifndef SGM_HANDLERS_DEVICE_CODE_PRELUDE_OPENCL_H
 #define SGM_HANDLERS_DEVICE_CODE_PRELUDE_OPENCL_H
 
 #include "handlers/device/code/prelude.h"
 
-/* A place is a buffer and an offset: there are no pointers into buffers outside of kernels. */
+/* A place is two parameters, a buffer and an offset, since the host cannot compute pointers into buffers. */
 #define SGM_PRELUDE_OPENCL                                                                                   \
     "#ifdef cl_khr_fp64\n"                                                                                   \
     "#pragma OPENCL EXTENSION cl_khr_fp64 : enable\n"                                                        \
