@@ -2,7 +2,7 @@
  *
  * The grammar is NAME or NAME(option=value, option=value): blanks around words are ignored, an option may
  * occur once, and every message repeats the whole text. The values of `dense` and `instructions` are checked
- * later, by sgm__cpu_check.
+ * by the cpu handler itself.
  */
 #include "handlers/handler_text.h"
 
@@ -31,6 +31,7 @@ static sgm_status copy_word(const char *text, const char *from, size_t length, c
     return SGM_OK;
 }
 
+/* Only these two words, so that "yes" or "1" is an error instead of false. */
 static sgm_status set_bool(const char *text, const char *name, const char *value, bool *to)
 {
     *to = strcmp(value, "true") == 0;

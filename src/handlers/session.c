@@ -13,6 +13,8 @@
 
 typedef sgm__session_state state;
 
+/* The handler stays the caller's and must outlive the session. A NULL handler is what a failed
+ * sgm_handler_create returns. */
 sgm_session *sgm_session_create(sgm_handler *handler)
 {
     if (handler == NULL) {
@@ -25,6 +27,7 @@ sgm_session *sgm_session_create(sgm_handler *handler)
     return session;
 }
 
+/* Returns a buffer to the handler; NULL is allowed. */
 static void release(sgm_session *session, void *buffer)
 {
     if (buffer != NULL)

@@ -29,6 +29,7 @@ static sgm_status unknown_name(const sgm__plan *plan, const char *kind, const sg
                     name != NULL ? name : "", list);
 }
 
+/* Programs cannot be moved between sessions: their memory and executable belong to one. */
 static sgm_status check_program(const sgm_session *session, const sgm_program *program)
 {
     if (session == NULL || program == NULL || program->session != session)
@@ -119,6 +120,8 @@ sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const ch
     return sgm__session_feed_at(session, program, index, value);
 }
 
+/* Eight bytes hold one number of any type. There is no tensor and no conversion, as learning rates are fed in
+ * each step. */
 sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double value)
 {
@@ -211,6 +214,7 @@ sgm_status sgm__session_run_pieces(sgm_session *session, sgm_program *program, c
     return SGM_OK;
 }
 
+/* `newest` is set only when the run has succeeded: the outputs of a failed one cannot be read. */
 sgm_status sgm__session_run_timed(sgm_session *session, sgm_program *program, sgm__step_time *times)
 {
     SGM_TRY(begin_run(session, program));
@@ -246,6 +250,7 @@ static sgm_status check_newest(const sgm_session *session, const sgm_program *pr
                           sgm__plan_string(program->plan, program->plan->outputs[index].name));
 }
 
+/* Finds the output of that name and makes sure that it can be read. */
 static sgm_status check_output(const sgm_session *session, const sgm_program *program, const char *name,
                                int32_t *index)
 {

@@ -45,6 +45,7 @@ static sgm_status open(const sgm_handler_options *options, void **self)
                     "handler 'debug' watches another: name that too, as in 'debug:reference'");
 }
 
+/* The options are passed on; report_only is this handler's own. */
 sgm_status sgm__debug_open(const char *watched, const sgm_handler_options *options, void **self)
 {
     debug *handler = sgm__calloc(1, sizeof(debug));
@@ -69,6 +70,7 @@ static void close(void *self)
 
 /* --- what is passed on --- */
 
+/* The table and the `self` of the watched handler. */
 static const sgm__handler_type *type_of(const void *self)
 {
     return ((const debug *)self)->watched->type;
@@ -124,6 +126,7 @@ static sgm_status wait(void *self)
 
 /* --- compiling --- */
 
+/* Inputs, states and constants: no step computes them. */
 static bool is_source(const sgm__node *node)
 {
     return (node->op->flags & SGM_OP_SOURCE) != 0;
@@ -134,6 +137,7 @@ static bool is_view(const sgm__node *node)
     return (node->op->flags & SGM_OP_VIEW) != 0;
 }
 
+/* The bytes of a contiguous value. */
 static int64_t bytes_of(const sgm_type *type)
 {
     return sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype);
@@ -238,6 +242,7 @@ static void discard(void *self, void *compiled)
     sgm__free(exe);
 }
 
+/* The watched handler compiles the same plan; it runs it step by step. */
 static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 {
     executable *exe = sgm__calloc(1, sizeof(executable));
@@ -257,6 +262,7 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 
 /* --- looking at values --- */
 
+/* Appends to a message of MESSAGE_SIZE bytes; what does not fit is cut off. */
 static void append(char *message, const char *format, ...) SGM_PRINTF(2, 3);
 static void append(char *message, const char *format, ...)
 {
@@ -330,6 +336,7 @@ static void describe_violation(char *message, const executable *exe, int32_t ind
         append(message, node->place.store == SGM__STORE_INPUT ? "it was fed so" : "it was so before the run");
 }
 
+/* The buffer that a value lies in. Constants are never read back, so what is left is the arena. */
 static void *buffer_of(const sgm__place *place, const sgm__memory *memory)
 {
     if (place->store == SGM__STORE_INPUT)
@@ -354,6 +361,7 @@ static sgm_status inspect(const debug *handler, executable *exe, int32_t index, 
     return SGM_OK;
 }
 
+/* Checks inputs and states, so that a wrong value is blamed on the input or state that it came with. */
 static sgm_status inspect_sources(const debug *handler, executable *exe, const sgm__memory *memory)
 {
     for (int32_t i = 0; i < exe->plan->node_count; i++) {

@@ -26,6 +26,7 @@ static bool keeps_whole(void *user, const sgm_op *op, sgm_dtype dtype)
     return strcmp(handler->type->support(handler->self, op, dtype), "kernel") == 0 || widens(user, op, dtype);
 }
 
+/* Most graphs have no bfloat16 and need no pass that widens it. */
 static bool has_bfloat16(const sgm_graph *graph)
 {
     for (size_t i = 0; i < graph->count; i++)
@@ -35,8 +36,8 @@ static bool has_bfloat16(const sgm_graph *graph)
 }
 
 typedef sgm_graph *(*pass)(const sgm_graph *graph);
-/* The passes after expansion, in order. Each may leave dead or duplicate instructions, so it is followed by
- * sgm__pass_simplify; sgm__pass_powers need not be, as it comes right before one. */
+/* The passes after expansion, in order. Each may leave dead or duplicate instructions, so each is followed by
+ * sgm__pass_simplify. */
 static const pass passes[] = {sgm__pass_powers,   sgm__pass_simplify, sgm__pass_sums,
                               sgm__pass_simplify, sgm__pass_runs,     sgm__pass_simplify};
 
@@ -108,6 +109,7 @@ static sgm_status build_plan(sgm__plan_build *build)
     return sgm__plan_build_places(build);
 }
 
+/* All that is needed only during planning is freed here, in success and failure. */
 sgm_status sgm__plan_create(const sgm_graph *graph, const sgm_handler *handler, sgm__plan **plan)
 {
     SGM_TRY(sgm_graph_status(graph));
@@ -182,13 +184,14 @@ sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory
 
 /* --- text --- */
 
-/* The name of an input or state; "?" if a plan is damaged, as its text is also printed to find faults. */
+/* The name of an input or state; "?" if the index is out of range. */
 static const char *binding_name(const sgm__plan *plan, const sgm__binding *bindings, int32_t count,
                                 int32_t index)
 {
     return index < count ? sgm__plan_string(plan, bindings[index].name) : "?";
 }
 
+/* "at 4096" means the offset in the arena, in bytes; "in passing" a value that is never in memory. */
 static void append_place(sgm__text *text, const sgm__plan *plan, const sgm__node *node)
 {
     switch (node->place.store) {
@@ -212,6 +215,7 @@ static void append_place(sgm__text *text, const sgm__plan *plan, const sgm__node
     }
 }
 
+/* A line such as "%12 = add %3 %7 : float32 (100, 10) at 4096  # 2-dense". */
 static void append_node(sgm__text *text, const sgm__plan *plan, int32_t index)
 {
     const sgm__node *node = &plan->nodes[index];

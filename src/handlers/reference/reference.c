@@ -43,6 +43,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "reference: plain loops in double precision, one thread\n");
 }
 
+/* Composed operations are answered with "none", so that the planner expands them: the reference computes each
+ * by its parts. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     (void)self, (void)dtype;
@@ -106,6 +108,7 @@ static sgm_status measure(executable *exe, size_t *members, size_t *cursors, siz
     return SGM_OK;
 }
 
+/* Allocates the tables and, once their size is known, the scratch memory. */
 static sgm_status prepare(executable *exe)
 {
     size_t nodes = (size_t)exe->plan->node_count, members, cursors, operands;
@@ -144,6 +147,7 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 
 /* --- elementwise steps --- */
 
+/* A cursor that begins at a value's first element. */
 static cursor cursor_in_memory(const executable *exe, int32_t node, const sgm__memory *memory)
 {
     sgm_array array = sgm__plan_array(exe->plan, node, memory);
@@ -192,8 +196,8 @@ static int32_t moved_operand(const sgm_op *op, const cursor *operands)
 }
 
 /* Random number `element`, in row-major order, of a random_uniform in an elementwise step: Philox4x32-10
- * (Salmon et al., 2011) with the seed and the step as key, as src/ops/ does it. A counter gives four words;
- * 24 bits of a word make a number in [0, 1) that float32 holds exactly. */
+ * (Salmon et al., 2011) with the seed as key and (stream, block, step) as counter, like the operation itself.
+ * A block is four words; 24 bits of a word make a number in [0, 1) that float32 holds exactly. */
 static double draw(const sgm__node *node, const cursor *operands, int64_t element)
 {
     int64_t key[2]; /* seed and step */
@@ -214,6 +218,7 @@ static void compute_whole(const executable *exe, const sgm__node *node, const cu
     sgm__element_convert(node->type.dtype, result, SGM_INT64, &value);
 }
 
+/* Computes one element of one member into its slot, in the way that its operation and type need. */
 static void compute_member(const executable *exe, const sgm__node *node, const cursor *operands,
                            int64_t element, slot *result)
 {
@@ -268,6 +273,8 @@ static void advance(executable *exe, int32_t count, const sgm_shape *shape, int6
     }
 }
 
+/* All cursors advance together, as all operands and results have the step's shape, by strides of their
+ * own. */
 static void run_elementwise(executable *exe, int32_t number, const sgm__memory *memory)
 {
     const sgm__step *step = &exe->plan->steps[number];
@@ -282,6 +289,7 @@ static void run_elementwise(executable *exe, int32_t number, const sgm__memory *
 
 /* --- kernels --- */
 
+/* One call of the operation's `forward`; a failure names the instruction and its layer. */
 static sgm_status run_kernel(executable *exe, int32_t number, const sgm__memory *memory)
 {
     const sgm__plan *plan = exe->plan;

@@ -1,4 +1,11 @@
-/* A file of C: interface, memory, states, constants, functions, and one function for each program. */
+/* Writes the file of C: interface, memory, states, constants, functions, and one C function for each program.
+ *
+ * sgm__source_write is the entry. The bodies of all programs are written first, since only they show which
+ * constants and functions are needed; then the file is put together in order. Its first part, up to
+ * NAME_DECLARATIONS, also serves as a header. Values lie in one static union where the plan has placed them,
+ * so the code is not reentrant, and needs no allocation. Loops are written by source_elementwise.c,
+ * source_kernels.c and source_windows.c.
+ */
 #include "handlers/source/source.h"
 
 #include "base/name_index.h"
@@ -10,6 +17,7 @@
 
 /* --- a handler to plan for --- */
 
+/* No operation is computed whole. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     (void)self, (void)op, (void)dtype;
@@ -28,6 +36,8 @@ const sgm_handler *sgm__source_handler(void)
 
 /* --- states of all programs --- */
 
+/* A state of the file: an array that all programs with a state of that name share. changes: some program
+ * writes it. */
 typedef struct file_state {
     const char *name;
     char identifier[SGM__SOURCE_NAME];
@@ -35,11 +45,12 @@ typedef struct file_state {
     bool changes;
 } file_state;
 
+/* The file while it is written. `bodies` and `constants` become parts of it at the end. */
 typedef struct file {
     const sgm__source_request *request;
-    file_state *states; /* with room for those of all programs: they stay where they are */
+    file_state *states; /* with room for the states of all programs, so that it never moves */
     size_t state_count;
-    sgm__name_index names, identifiers; /* of the states: their places */
+    sgm__name_index names, identifiers; /* from a name, or an identifier, to the index in `states` */
     sgm__text bodies, constants;
     uint32_t functions;
 } file;
@@ -53,6 +64,7 @@ char *sgm__source_identifier(const char *name, char *buffer, size_t size)
     return buffer;
 }
 
+/* Allocates for as many states as the programs have together, though most are shared. */
 static sgm_status make_room(file *f)
 {
     size_t maximum = 0;
@@ -65,7 +77,7 @@ static sgm_status make_room(file *f)
     return sgm__name_index_reserve(&f->identifiers, maximum);
 }
 
-/* By the name of one that was collected. */
+/* The state of a name, which collect_states has added. */
 static file_state *find_state(const file *f, const char *name)
 {
     uintptr_t place = 0;
@@ -73,7 +85,8 @@ static file_state *find_state(const file *f, const char *name)
     return &f->states[place];
 }
 
-/* Names that differ only in what no identifier has get a number. */
+/* Different names may give the same identifier ("a.b", "a_b"); the later one gets a number. Eight characters
+ * are kept free for it. */
 static void choose_identifier(const file *f, file_state *added)
 {
     uintptr_t place;
@@ -93,6 +106,7 @@ static void add_state(file *f, const char *name, const sgm_type *type)
     f->state_count++;
 }
 
+/* Adds the states of a plan, and marks those that the plan overwrites. */
 static void collect_states(file *f, const sgm__plan *plan)
 {
     uintptr_t place;
@@ -110,6 +124,7 @@ static void collect_states(file *f, const sgm__plan *plan)
 
 /* --- arrays of numbers --- */
 
+/* NaN or infinity in a trained network is a sign that something went wrong. */
 static sgm_status check_finite(const char *what, const sgm_array *values, int64_t count)
 {
     for (int64_t i = 0; i < count; i++)
@@ -130,6 +145,7 @@ static bool are_zero(const sgm_array *values, int64_t count)
 }
 
 #define LINE 100
+/* The elements of an array, in lines of LINE characters. */
 static void write_numbers(sgm__source_writer *w, const sgm_array *values, int64_t count, sgm__text *text)
 {
     size_t width = 0;
@@ -144,6 +160,8 @@ static void write_numbers(sgm__source_writer *w, const sgm_array *values, int64_
     sgm__text_append(text, "\n");
 }
 
+/* A state as a static array. One that does not change is const; one that changes and is 0 needs no
+ * initialiser. */
 static sgm_status write_values(sgm__source_writer *w, const file_state *state, const sgm_array *values,
                                sgm__text *text)
 {
@@ -174,6 +192,7 @@ static sgm_status write_state(sgm__source_writer *w, const file_state *state, sg
     return status;
 }
 
+/* A constant of a program as a static const array, named by the number of its node. */
 static void write_constant(sgm__source_writer *w, int32_t number, sgm__text *text)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -189,6 +208,7 @@ static void write_constant(sgm__source_writer *w, int32_t number, sgm__text *tex
 
 /* --- functions --- */
 
+/* A comment before each step: its layer, its first four operations and its shape. */
 static void write_comment(sgm__source_writer *w, const sgm__step *step)
 {
     const sgm__node *last = &w->plan->nodes[w->plan->order[step->first + step->count - 1]];
@@ -216,6 +236,7 @@ static sgm_status write_steps(sgm__source_writer *w)
     return SGM_OK;
 }
 
+/* Copies the outputs into the caller's arrays, at the end of a function. */
 static void write_outputs(sgm__source_writer *w)
 {
     for (int32_t i = 0; i < w->plan->output_count; i++) {
@@ -241,7 +262,7 @@ static sgm_status note_arrays(sgm__source_writer *w)
     return w->constants != NULL && w->inputs != NULL && w->states != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* The parameters, as they stand in a declaration. */
+/* The head of a function. Inputs that are expressions are no parameters. */
 static void write_signature(sgm__source_writer *w, sgm__text *text)
 {
     const sgm__source_program *program = w->program;
@@ -263,6 +284,8 @@ static void write_signature(sgm__source_writer *w, sgm__text *text)
     sgm__text_append(text, ")");
 }
 
+/* The function around w->text. Parameters that no step reads are cast to void, so that compilers do not
+ * warn. */
 static void write_body(sgm__source_writer *w, sgm__text *text)
 {
     write_signature(w, text);
@@ -288,6 +311,7 @@ static void free_writer(sgm__source_writer *w)
     w->states = NULL;
 }
 
+/* Prepares the writer for another program; what belongs to the file (functions, failed) stays. */
 static void begin_program(sgm__source_writer *w, const sgm__source_program *program)
 {
     free_writer(w);
@@ -296,6 +320,7 @@ static void begin_program(sgm__source_writer *w, const sgm__source_program *prog
     w->depth = 1;
 }
 
+/* Writes the function of one program, then the constants that it turned out to use. */
 static sgm_status write_program(file *f, sgm__source_writer *w, const sgm__source_program *program)
 {
     begin_program(w, program);
@@ -318,6 +343,7 @@ static sgm_status write_program(file *f, sgm__source_writer *w, const sgm__sourc
 
 /* --- the interface --- */
 
+/* A #define for the number of elements of an array parameter. */
 static void write_size(const sgm__source_writer *w, const char *function, const char *parameter,
                        const sgm_type *type, sgm__text *text)
 {
@@ -329,6 +355,7 @@ static void write_size(const sgm__source_writer *w, const char *function, const 
                      sgm_shape_text(&type->shape, shape, sizeof shape));
 }
 
+/* The bytes of the largest arena: programs run one after the other and share memory. */
 static int64_t memory_of(const sgm__source_request *request)
 {
     int64_t bytes = 64;
@@ -338,6 +365,7 @@ static int64_t memory_of(const sgm__source_request *request)
     return bytes;
 }
 
+/* Whether some program has values of a type in the arena, so that the union needs a member for it. */
 static bool uses(const sgm__source_request *request, sgm_dtype dtype)
 {
     for (int32_t i = 0; i < request->program_count; i++)
@@ -349,6 +377,7 @@ static bool uses(const sgm__source_request *request, sgm_dtype dtype)
     return false;
 }
 
+/* The declarations of all functions, with sizes of their arrays. */
 static void write_declarations(file *f, sgm__source_writer *w, sgm__text *text)
 {
     const sgm__source_request *request = f->request;
@@ -368,6 +397,7 @@ static void write_declarations(file *f, sgm__source_writer *w, sgm__text *text)
     }
 }
 
+/* The part of the file that a user includes: the type of numbers, declarations, access to the states. */
 static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
 {
     const sgm__source_request *request = f->request;
@@ -395,6 +425,9 @@ static void write_interface(file *f, sgm__source_writer *w, sgm__text *text)
 
 /* --- memory --- */
 
+/* The union in which all values lie, with an array of each type that is used. A user may define NAME_REAL as
+ * double although places are planned for float. Then all byte offsets double, so that no two values overlap:
+ * those of reals by their type, those of other types by the factor NAME_SCALE. */
 static void write_memory(const file *f, sgm__text *text)
 {
     static const struct {
@@ -431,6 +464,7 @@ static void write_memory(const file *f, sgm__text *text)
     sgm__source_write_template(request, "} $_memory;\n\n", text);
 }
 
+/* The function through which a user saves and restores the arrays that training changes. */
 static void write_state_function(const file *f, sgm__text *text)
 {
     sgm__source_write_template(f->request,
@@ -462,7 +496,8 @@ static void write_state_function(const file *f, sgm__text *text)
                      count);
 }
 
-/* Updates, and random numbers drawn: as much a part of the state as the arrays. */
+/* The same for counts (updates, random numbers drawn), which are as much a part of the state as the
+ * arrays. */
 static void write_count_function(const file *f, sgm__text *text)
 {
     sgm__source_write_template(f->request,
@@ -495,6 +530,7 @@ static void write_count_function(const file *f, sgm__text *text)
 
 /* --- the file --- */
 
+/* C has no bfloat16; the export records such networks in float32 instead. */
 static sgm_status check_types(const sgm__source_request *request)
 {
     char where[320];
@@ -508,6 +544,7 @@ static sgm_status check_types(const sgm__source_request *request)
     return SGM_OK;
 }
 
+/* Bodies first, then the file in its final order. */
 static sgm_status write_file(file *f, sgm__source_writer *w, sgm__text *text)
 {
     const sgm__source_request *request = f->request;

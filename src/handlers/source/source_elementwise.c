@@ -1,17 +1,25 @@
-/* Elementwise steps: one loop that computes all members of a chain for an element, then stores those that
- * others read. */
+/* Elementwise steps: one loop computes all members of a step for an element, then stores those that lie in
+ * memory.
+ *
+ * Each operation has a formula, a text with places for its operands. A member is a local constant v0, v1,
+ * ..., by its place in the step. Integers keep the rule of the library: those of fewer than 64 bits are
+ * computed in 64 and limited to their range, int64 wraps around, which C leaves undefined for signed numbers,
+ * so those are computed as unsigned. Devices use the same formulas.
+ */
 #include "handlers/source/source.h"
 #include "ops/ops.h"
 
-/* $a, $b, $c: operands; $F: the prefix of functions. Of integers where another formula is given for them;
- * where it grows, of those in 64 bits, which wrap around. */
+/* $a, $b and $c stand for the operands, $F for the prefix of functions. `of_integers` is another formula for
+ * integers, NULL: the same. If `grows` it is that of int64, and narrower integers use `text` in 64 bits. */
 typedef struct formula {
     const sgm_op *op;
     const char *text, *of_integers;
     uint32_t functions;
-    bool grows; /* of integers it may be none of their type: it is computed in 64 bits */
+    bool grows; /* the result for integers may be outside of their type's range */
 } formula;
 
+/* Formulas that call a function, that are the same for all types (PLAIN), that may leave an integer's range
+ * (GROWS), that are one call. */
 #define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
 #define PLAIN(name, text)                                                                                    \
     {                                                                                                        \
@@ -68,6 +76,7 @@ static const formula formulas[] = {
     PLAIN(select, "$a ? $b : $c"),
 };
 
+/* NULL: the operation is not in the table. */
 static const formula *find_formula(const sgm_op *op)
 {
     for (size_t i = 0; i < sizeof formulas / sizeof *formulas; i++)
@@ -76,6 +85,7 @@ static const formula *find_formula(const sgm_op *op)
     return NULL;
 }
 
+/* The formula with its operands; operands are numbers, variables, or elements, which need no brackets. */
 static const char *fill_in(sgm__source_writer *w, const char *text, const char *const *operands)
 {
     sgm__text out = {0};
@@ -92,8 +102,9 @@ static const char *fill_in(sgm__source_writer *w, const char *text, const char *
     return filled;
 }
 
-/* An element of another type; what becomes an integer that could not hold it becomes its minimum or maximum.
- */
+/* An element converted to another type. Floating point numbers become integers without their fraction; what
+ * an integer type could not hold becomes its minimum or maximum. A conversion to a wider type needs no
+ * limits. */
 static const char *cast_to(sgm__source_writer *w, sgm_dtype from, sgm_dtype to, const char *operand)
 {
     bool is_float = sgm_dtype_is_float(from);
@@ -113,6 +124,7 @@ bool sgm__source_is_narrow(sgm_dtype dtype)
     return !sgm_dtype_is_float(dtype) && sgm_dtype_size(dtype) < sizeof(int64_t);
 }
 
+/* int64 is summed as uint64_t, whose overflow is defined. */
 const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
 {
     if (dtype == SGM_INT64)
@@ -127,6 +139,8 @@ const char *sgm__source_of_sum(sgm__source_writer *w, sgm_dtype dtype, const cha
     return sgm__source_is_narrow(dtype) ? cast_to(w, SGM_INT64, dtype, sum) : sum;
 }
 
+/* Products of int32 are limited as they are added up: the sum of two of the largest would not fit into 64
+ * bits. The limits of half the range leave room for one more product. */
 void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char *a, const char *b)
 {
     const char *wide = sgm__source_is_narrow(dtype) ? "(int64_t)" : dtype == SGM_INT64 ? "(uint64_t)" : "";
@@ -139,13 +153,15 @@ void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char 
                      wide, a, b);
 }
 
-/* What is no NaN. */
+/* Whether an operand is a number in the text, and so not NaN. */
 static bool is_literal(const char *operand)
 {
     return operand != NULL &&
            ((*operand >= '0' && *operand <= '9') || (operand[0] == '(' && operand[1] == '-'));
 }
 
+/* An expression for a member. The longer formulas of maximum and minimum, for NaN in the first operand, are
+ * used only if that may be NaN. */
 static const char *formula_of(sgm__source_writer *w, int32_t number, const char *const *operands)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -166,12 +182,15 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
 
 /* --- random numbers --- */
 
+/* Four random words, the block of the present element. */
 void sgm__source_draw_begin(sgm__source_writer *w, int32_t node)
 {
     sgm__source_need(w, SGM__SOURCE_DRAW);
     sgm__source_line(w, "uint32_t words%d[4];", node);
 }
 
+/* Lines that draw the next four words whenever a number is a multiple of 4, and an expression for the
+ * number's word as a number in [0, 1). */
 const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *number)
 {
     static const char *const none[SGM_MAX_RANK];
@@ -188,6 +207,7 @@ const char *sgm__source_draw(sgm__source_writer *w, int32_t node, const char *nu
 
 /* --- the loop --- */
 
+/* Nodes of steps with a kernel are not in step_of: they are always read from memory. */
 sgm_status sgm__source_note_steps(sgm__source_writer *w)
 {
     const sgm__plan *plan = w->plan;
@@ -206,18 +226,21 @@ sgm_status sgm__source_note_steps(sgm__source_writer *w)
     return SGM_OK;
 }
 
+/* Whether axis `axis` of a node continues the axis `next` behind it without a gap. */
 static bool goes_on(const sgm__source_writer *w, int32_t node, int32_t axis, int32_t next)
 {
     const sgm__node *n = &w->plan->nodes[node];
     return n->place.strides[axis] == n->place.strides[next] * n->type.shape.dims[next];
 }
 
+/* random_uniform is no formula of its operands but of the element's number. */
 static bool is_drawn(const sgm__node *node)
 {
     return node->op == &sgm__op_random_uniform;
 }
 
-/* Whether axis `next` continues `axis` for all that the step touches. */
+/* Whether axis `next` continues `axis` for all operands and results of a step, so that one loop does for
+ * both. The operands of random_uniform are single numbers and do not matter. */
 static bool are_one(const sgm__source_writer *w, int32_t s, int32_t axis, int32_t next)
 {
     const sgm__step *step = &w->plan->steps[s];
@@ -235,6 +258,7 @@ static bool are_one(const sgm__source_writer *w, int32_t s, int32_t axis, int32_
     return true;
 }
 
+/* Joins axes from left to right; axes of length 1 are left out. */
 void sgm__source_find_walk(const sgm__source_writer *w, int32_t s, sgm__source_walk *walk)
 {
     const sgm_shape *shape = &w->plan->nodes[w->plan->order[w->plan->steps[s].first]].type.shape;
@@ -253,6 +277,7 @@ void sgm__source_find_walk(const sgm__source_writer *w, int32_t s, sgm__source_w
     *walk = found;
 }
 
+/* Words of random numbers are declared outside of the loop, as they last for four elements. */
 static void declare_draws(sgm__source_writer *w, const sgm__step *step)
 {
     for (int32_t p = 0; p < step->count; p++)
@@ -262,7 +287,7 @@ static void declare_draws(sgm__source_writer *w, const sgm__step *step)
         }
 }
 
-/* The number of an element in row-major order. */
+/* The number of an element in row-major order, which decides its random number. */
 static const char *number_of(sgm__source_writer *w, const sgm__source_walk *axes, const char *const *index)
 {
     const char *number = NULL;
@@ -274,6 +299,8 @@ static const char *number_of(sgm__source_writer *w, const sgm__source_walk *axes
     return number;
 }
 
+/* A line that computes a member: its operands are members of the same step, or elements in memory. In
+ * bfloat16 a member is rounded as it would be in memory, as other steps read it so. */
 static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const char *const *index,
                          const char *element)
 {
@@ -312,7 +339,7 @@ static sgm_status check_formula(sgm__source_writer *w, int32_t number)
                     sgm__plan_describe(w->plan, number, where, sizeof where));
 }
 
-/* Whether all formulas of a step are known, and how it is walked through. */
+/* Whether all formulas of a step are known. */
 static sgm_status check_step(sgm__source_writer *w, int32_t s)
 {
     const sgm__step *step = &w->plan->steps[s];

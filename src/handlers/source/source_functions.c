@@ -1,5 +1,11 @@
-/* The functions that a file brings along, so that it needs no library: each in C99, without the bits of a
- * number, to the precision of float; most are a few units in the last place of double. */
+/* The mathematical functions that a file of C brings along, so that it needs no library, and templates.
+ *
+ * Many a small device has no library of mathematics, or one in double only. Each function is in C99, in the
+ * type of numbers that the file computes in, and does not look at the bits of a number, so it works for float
+ * and double alike. The aim is the precision of float; most functions are a few units in the last place of
+ * double. Kernels for devices have their own (handlers/device/code/code_functions.c), as their languages have
+ * most of these.
+ */
 #include "handlers/source/source.h"
 
 #include <ctype.h>
@@ -8,12 +14,15 @@
 #define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
 
 typedef struct function_text {
-    uint32_t needs; /* of the ones before */
+    uint32_t needs; /* bits of the earlier functions that this one calls */
     const char *words;
 } function_text;
 
-/* In the order of the enumeration: a function calls those before it. */
+/* In the order of sgm__source_function. `$`, `@` and `~` are explained at sgm__source_write_template. */
 static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
+    /* log 2 is subtracted in two parts, whose first has few bits, so that k times it is exact; the series has
+     * 13 terms for |r| <= log(2) / 2. The power of 2 is made by squaring, so that no bits of a number are
+     * needed. */
     [SGM__SOURCE_EXP] = {0,
                          "/* e to the x: with x = k log 2 + r, 2 to the k times Taylor's series of r. */\n"
                          "static @ $_exp(@ x)\n"
@@ -43,6 +52,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                          "    }\n"
                          "    return sum * power;\n"
                          "}\n"},
+    /* m is within [sqrt(1/2), sqrt(2)], so |y| < 0.172, and 11 odd terms suffice for double. */
     [SGM__SOURCE_LOG] =
         {0, "/* The natural logarithm: x = m 2^k, and the series of artanh for (m - 1) / (m + 1). "
             "*/\n"
@@ -76,6 +86,8 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                        "        return x;\n"
                                        "    return $_log(y) * (x / (y - 1));\n"
                                        "}\n"},
+    /* After scaling x is within [1, 4), where five iterations from (1 + x) / 2 reach the precision of
+     * double. */
     [SGM__SOURCE_SQRT] = {0, "/* The square root, by Newton's iteration. */\n"
                              "static @ $_sqrt(@ x)\n"
                              "{\n"
@@ -95,6 +107,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                              "        root = (root + x / root) / 2;\n"
                              "    return root * scale;\n"
                              "}\n"},
+    /* exp is taken of the negative side only, so that it cannot overflow. */
     [SGM__SOURCE_SIGMOID] = {NEEDS(EXP), "static @ $_sigmoid(@ x)\n"
                                          "{\n"
                                          "    const @ e = $_exp(x < 0 ? x : -x);\n"
@@ -112,6 +125,8 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                       "        sum = (@)i + x * x / sum;\n"
                                       "    return x / sum;\n"
                                       "}\n"},
+    /* Up to 2.5 from the series of erf, x e^(-x^2) 2 / sqrt(pi) sum of (2 x^2)^k / (1 3 5 ...); beyond by the
+     * continued fraction of Laplace, as 1 - erf(x) would cancel. Beyond 30 the result is 0 in double, too. */
     [SGM__SOURCE_ERFC] =
         {NEEDS(EXP),
          "/* The share of a normal distribution beyond x: a series near 0, a continued fraction far off. "
@@ -139,10 +154,12 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
          "    }\n"
          "    return x < 0 ? 2 - part : part;\n"
          "}\n"},
+    /* 1 - erfc(x) has the absolute precision of its type, but few right digits near 0. */
     [SGM__SOURCE_ERF] = {NEEDS(ERFC), "static @ $_erf(@ x)\n"
                                       "{\n"
                                       "    return 1 - $_erfc(x);\n"
                                       "}\n"},
+    /* x erfc(-x / sqrt(2)) / 2; below -40 the factor is 0, and -infinity times it would be NaN. */
     [SGM__SOURCE_GELU] = {NEEDS(ERFC),
                           "static @ $_gelu(@ x)\n"
                           "{\n"
@@ -157,6 +174,8 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
          "    return $_erfc(x * (@)-0.7071067811865476) / 2 + x * $_exp(x * x / -2) * "
          "(@)0.3989422804014327;\n"
          "}\n"},
+    /* The multiple of pi / 2 that is nearest to x is subtracted in three parts, the first two with few bits;
+     * x beyond 1e8 gives 0. The series are those of sine and cosine, in the order of Horner. */
     [SGM__SOURCE_TURN] = {0, "/* The sine of x + turns * pi / 2, by the series that is nearer. */\n"
                              "static @ $_turn(@ x, long turns)\n"
                              "{\n"
@@ -187,6 +206,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                       "{\n"
                                       "    return $_turn(x, 0) / $_turn(x, 1);\n"
                                       "}\n"},
+    /* atan(z) = 2 atan(z / (1 + sqrt(1 + z^2))), twice, leaves z below 0.2, where 12 terms suffice. */
     [SGM__SOURCE_ATAN] = {NEEDS(SQRT), "/* The angle is halved twice, then Gregory's series. */\n"
                                        "static @ $_atan(@ x)\n"
                                        "{\n"
@@ -202,6 +222,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                        "    sum = y > 1 ? (@)1.5707963267948966 - sum : sum;\n"
                                        "    return x < 0 ? -sum : sum;\n"
                                        "}\n"},
+    /* atan(x / sqrt(1 - x^2)); (1 - x)(1 + x) does not cancel near 1. */
     [SGM__SOURCE_ASIN] = {NEEDS(ATAN) | NEEDS(SQRT), "static @ $_asin(@ x)\n"
                                                      "{\n"
                                                      "    const @ rest = $_sqrt((1 - x) * (1 + x));\n"
@@ -213,6 +234,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                        "{\n"
                                        "    return (@)1.5707963267948966 - $_asin(x);\n"
                                        "}\n"},
+    /* From 2^52 on all numbers are whole. */
     [SGM__SOURCE_FLOOR] = {0, "static @ $_floor(@ x)\n"
                               "{\n"
                               "    const @ limit = (@)4503599627370496.0;\n"
@@ -222,6 +244,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                               "    whole = (int64_t)x;\n"
                               "    return (@)(whole - ((@)whole > x));\n"
                               "}\n"},
+    /* Whole exponents by squaring give the right sign for negative x, whose logarithm does not exist. */
     [SGM__SOURCE_POWER] = {NEEDS(EXP) | NEEDS(LOG) | NEEDS(FLOOR),
                            "/* x to the y: whole numbers by squaring, others by the logarithm. */\n"
                            "static @ $_power(@ x, @ y)\n"
@@ -303,6 +326,7 @@ void sgm__source_write_template(const sgm__source_request *request, const char *
             sgm__text_append_bytes(text, c, 1);
 }
 
+/* Goes backwards to find what is needed, as functions call only earlier ones, then writes in order. */
 void sgm__source_write_functions(const sgm__source_request *request, uint32_t needed, sgm__text *text)
 {
     for (int i = SGM__SOURCE_FUNCTION_COUNT; i-- > 0;)

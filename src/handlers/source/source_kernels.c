@@ -1,4 +1,11 @@
-/* Steps of one operation: reductions, matrix products, movement, indices. */
+/* Steps of one operation: reductions, products, movement, indices. Each writer writes the loops of one
+ * operation.
+ *
+ * Writers get the number of a node and append lines to the writer's text. Those that open their loops over
+ * results by sgm__source_turns also write kernels for devices, where results are work-items
+ * (handlers/device/code/code_move.c); the others use plain loops. Windows are in source_windows.c. The table
+ * of writers is at the end.
+ */
 #include "handlers/source/source.h"
 #include "ops/ops.h"
 
@@ -12,6 +19,7 @@ static const sgm__node *operand_at(const sgm__source_writer *w, int32_t number, 
     return node_at(w, sgm__source_operand(w, number, k));
 }
 
+/* Loops that set all elements of a result to 0. */
 static void clear(sgm__source_writer *w, int32_t number)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
@@ -23,7 +31,9 @@ static void clear(sgm__source_writer *w, int32_t number)
 
 /* --- reductions --- */
 
-/* The axes that stay; `to` is the result's index. */
+/* Opens turns over the axes of the operand that are not reduced. `from` gets the operand's index, `to` the
+ * result's. The attributes' integers are the reduced axes as bits, and whether they are kept with length
+ * 1. */
 static void open_results(sgm__source_writer *w, int32_t number, const char **from, const char **to)
 {
     const sgm__node *node = node_at(w, number);
@@ -38,7 +48,7 @@ static void open_results(sgm__source_writer *w, int32_t number, const char **fro
     sgm__source_block(w);
 }
 
-/* Those that go. */
+/* Opens loops over the axes that are reduced; returns how many. */
 static int32_t open_reduced(sgm__source_writer *w, int32_t number, const char **from)
 {
     const sgm_shape *shape = &operand_at(w, number, 0)->type.shape;
@@ -49,6 +59,7 @@ static int32_t open_reduced(sgm__source_writer *w, int32_t number, const char **
     return opened;
 }
 
+/* Integers are summed in 64 bits, see sgm__source_sum_type. */
 static bool write_sum(sgm__source_writer *w, int32_t number)
 {
     const char *from[SGM_MAX_RANK] = {NULL}, *to[SGM_MAX_RANK] = {NULL};
@@ -62,7 +73,7 @@ static bool write_sum(sgm__source_writer *w, int32_t number)
     return true;
 }
 
-/* Whether `x` is before `best`; NaN is before all numbers. */
+/* A condition: `x` comes before `best`. NaN comes before all numbers, and the first of equal ones stays. */
 static const char *beats(sgm__source_writer *w, sgm_dtype dtype, bool largest)
 {
     const char *sign = largest ? ">" : "<";
@@ -71,6 +82,7 @@ static const char *beats(sgm__source_writer *w, sgm_dtype dtype, bool largest)
     return sgm__source_format(w, "x %s best || (x != x && best == best)", sign);
 }
 
+/* Begins with the first element, so that no neutral number is needed; that is compared with itself once. */
 static bool write_extremum(sgm__source_writer *w, int32_t number)
 {
     static const char *const start[SGM_MAX_RANK];
@@ -95,13 +107,14 @@ static bool write_extremum(sgm__source_writer *w, int32_t number)
     return true;
 }
 
-/* Loops over all axes but one. */
+/* Opens turns over all axes but one. */
 static void open_lines(sgm__source_writer *w, const sgm_shape *shape, int32_t axis, const char **index)
 {
     sgm__source_turns(w, shape, ~((uint32_t)1 << axis), index);
     sgm__source_block(w);
 }
 
+/* The position of the first largest or smallest element along an axis. */
 static bool write_arg(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number), *x = operand_at(w, number, 0);
@@ -130,6 +143,7 @@ static bool write_arg(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Running sums along an axis, from its end if the second attribute says so. */
 static bool write_cumulative(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -153,8 +167,9 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
 
 /* --- products --- */
 
-/* The sum along the left side's rows, where the right side's columns lie in one piece, and of integers; else
- * rows of the right side are added up, which lie in one piece mostly. */
+/* Matrix product. Where the right side's columns are contiguous, and for integers, each result is the sum
+ * along the depth; otherwise rows of the right side, which are contiguous mostly, are added up, multiplied by
+ * an element of the left side. */
 static bool write_matmul(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -204,6 +219,7 @@ bool sgm__source_lies_there(const sgm__node *part, const sgm__node *whole, int32
     return true;
 }
 
+/* Copies the operands that were not computed in the result's memory. */
 static bool write_concatenate(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -226,6 +242,7 @@ static bool write_concatenate(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Zeros, then the elements at their places: before + index (gap + 1). */
 static bool write_pad(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number), *x = operand_at(w, number, 0);
@@ -243,6 +260,7 @@ static bool write_pad(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Each element is its index along an axis. */
 static bool write_iota(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -257,6 +275,7 @@ static bool write_iota(sgm__source_writer *w, int32_t number)
 
 /* --- indices; one that is out of range ends the function with 1 --- */
 
+/* Lines that load an index as "at" and end the function with 1 if it is out of range. */
 static void read_index(sgm__source_writer *w, int32_t number, const char *const *index, int64_t size)
 {
     sgm__source_line(w, "const int64_t at = %s;", sgm__source_element(w, number, index));
@@ -264,7 +283,9 @@ static void read_index(sgm__source_writer *w, int32_t number, const char *const 
     sgm__source_line(w, "    return 1;");
 }
 
-/* Loops over (before, indices, behind): `whole` has the axis, `parts` the indices' axes in its place. */
+/* Loops over (axes before, axes of the indices, axes behind). `of_parts` is the index into the array with the
+ * indices' axes, `of_whole` into the array that has one axis in their place, where "at" is the index. The
+ * index is read outside of the loops over the axes behind. */
 static void open_indexed(sgm__source_writer *w, const sgm_shape *parts, int32_t indices, int32_t axis,
                          int64_t size, const char **of_parts, const char **of_whole)
 {
@@ -291,6 +312,7 @@ static bool write_gather(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Zeros, then each update is added at its place; indices may repeat. */
 static bool write_scatter(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -306,6 +328,7 @@ static bool write_scatter(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Zeros, then a 1 for each index. */
 static bool write_one_hot(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = node_at(w, number);
@@ -320,6 +343,7 @@ static bool write_one_hot(sgm__source_writer *w, int32_t number)
     return true;
 }
 
+/* Random numbers that are computed by a step of their own, in order. */
 static bool write_random(sgm__source_writer *w, int32_t number)
 {
     int64_t count = sgm_shape_elements(&node_at(w, number)->type.shape);
@@ -332,6 +356,8 @@ static bool write_random(sgm__source_writer *w, int32_t number)
 
 /* --- which writes what --- */
 
+/* Which function writes which operation. What is not here cannot be written as C; devices have more in
+ * handlers/device/code/. */
 static const struct {
     const sgm_op *op;
     sgm__source_kernel write;
@@ -368,6 +394,7 @@ sgm__source_kernel sgm__source_find_kernel(const sgm_op *op)
     return NULL;
 }
 
+/* Writes a step of one operation and closes what its writer has left open. */
 sgm_status sgm__source_write_kernel(sgm__source_writer *w, int32_t step)
 {
     int32_t number = w->plan->order[w->plan->steps[step].first];

@@ -1,4 +1,10 @@
-/* Expressions and statements of C: numbers, elements of arrays, loops. */
+/* Expressions and statements of C: numbers, elements of arrays, loops; and the dialect of C.
+ *
+ * Every expression is a string in one of the writer's rooms, a ring (sgm__source_format): no memory is to be
+ * freed, and an expression lives long enough to become part of a line. An index expression NULL means 0, so
+ * that axes of length 1 leave nothing in the text. The dialect of devices is in
+ * handlers/device/code/code_text.c.
+ */
 #include "handlers/source/source.h"
 #include "tensor/tensor_internal.h"
 
@@ -16,6 +22,7 @@ const char *sgm__source_format(sgm__source_writer *w, const char *format, ...)
     return room;
 }
 
+/* A line may have several expressions, hence its larger buffer. */
 void sgm__source_line(sgm__source_writer *w, const char *format, ...)
 {
     char line[4 * SGM__SOURCE_ROOM];
@@ -39,12 +46,14 @@ int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t n
 
 /* --- blocks --- */
 
+/* Counts a block, whose line is written already. */
 static void open_block(sgm__source_writer *w)
 {
     w->depth++;
     w->opened++;
 }
 
+/* A loop of one turn would only add noise to the text. */
 const char *sgm__source_loop(sgm__source_writer *w, const char *variable, int64_t count)
 {
     if (count == 1)
@@ -83,6 +92,7 @@ int32_t sgm__source_loops(sgm__source_writer *w, const sgm_shape *shape, int32_t
     return w->opened - before;
 }
 
+/* Devices make work-items of turns; C nests loops. */
 void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t axes, const char **index)
 {
     if (w->dialect->turns != NULL) {
@@ -96,6 +106,7 @@ void sgm__source_turns(sgm__source_writer *w, const sgm_shape *shape, uint32_t a
 
 /* --- types and numbers --- */
 
+/* bfloat16 is computed in float; the smallest integers are unsigned char. */
 const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
 {
     if (dtype == w->request->real)
@@ -115,7 +126,7 @@ const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype)
     }
 }
 
-/* The fewest digits that read back as this float. */
+/* The fewest digits that read back as this float: 9 always do. printf may write a comma, by the locale. */
 static void float_text(float value, char *buffer, size_t size)
 {
     double again;
@@ -131,6 +142,7 @@ static void float_text(float value, char *buffer, size_t size)
     }
 }
 
+/* NaN and infinity are written as divisions, for which no header is needed. */
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value)
 {
     char text[40];
@@ -147,7 +159,8 @@ const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double va
     return sgm__source_format(w, value < 0 ? "(%s%s%s)" : "%s%s%s", text, point, end);
 }
 
-/* A double does not hold every integer, and the minimum cannot be written as one number. */
+/* Integers do not go through double, which does not hold every int64; the smallest cannot be written as one
+ * number in C. */
 const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const void *element)
 {
     int64_t whole;
@@ -161,6 +174,7 @@ const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const vo
 
 /* --- elements --- */
 
+/* An expression with a sum or a choice is put in brackets. */
 const char *sgm__source_times(sgm__source_writer *w, const char *a, int64_t factor)
 {
     if (a == NULL || factor == 0)
@@ -178,7 +192,7 @@ const char *sgm__source_plus(sgm__source_writer *w, const char *a, const char *b
     return sgm__source_format(w, "%s + %s", a, b);
 }
 
-/* The constant that a node sees lies in it. */
+/* The constant that contains a node's first element: a view of a constant, or the constant itself. */
 static int32_t constant_of(const sgm__source_writer *w, int32_t node)
 {
     int64_t offset = w->plan->nodes[node].place.offset;
@@ -193,7 +207,7 @@ static int32_t constant_of(const sgm__source_writer *w, int32_t node)
     return node;
 }
 
-/* One number, whichever element is asked for. */
+/* Whether all elements are one number in memory. */
 static bool is_single(const sgm__node *node)
 {
     for (int32_t i = 0; i < node->type.shape.rank; i++)
@@ -202,7 +216,9 @@ static bool is_single(const sgm__node *node)
     return true;
 }
 
-/* What the array is called, and at which of its elements a node begins. */
+/* In C a value is an array (the union's member of its type, a parameter, a state, a constant) and an offset.
+ * If the type of numbers may be wider than planned, NAME_SCALE stands before offsets of other types: those of
+ * reals are counted in elements anyway. */
 static const char *array_of(sgm__source_writer *w, int32_t number, bool written, const char **begin)
 {
     (void)written;
@@ -245,7 +261,7 @@ static const char *array_of(sgm__source_writer *w, int32_t number, bool written,
     return name;
 }
 
-/* The number itself, where the text needs no array. */
+/* Parameters that are numbers or expressions, and constants with one value. */
 static const char *known_number(sgm__source_writer *w, int32_t number)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -268,7 +284,7 @@ static const char *draw(sgm__source_writer *w, int32_t node, const char *number)
 const sgm__source_dialect sgm__source_c = {
     .counter = "long", .array = array_of, .known = known_number, .draw = draw};
 
-/* An element where it lies. */
+/* An element as it lies in memory: by an index for each axis, or by the expression for its number. */
 static const char *place_of(sgm__source_writer *w, int32_t number, bool written, const char *const *index,
                             const char *expression)
 {
@@ -280,6 +296,7 @@ static const char *place_of(sgm__source_writer *w, int32_t number, bool written,
     return sgm__source_format(w, "%s[%s]", array, at != NULL ? at : "0");
 }
 
+/* An element to compute with; on devices bfloat16 is widened to float. */
 static const char *load(sgm__source_writer *w, int32_t number, const char *const *index,
                         const char *expression)
 {
@@ -291,6 +308,7 @@ static const char *load(sgm__source_writer *w, int32_t number, const char *const
     return half ? sgm__source_format(w, "sgm_widen(%s)", place) : place;
 }
 
+/* A line that stores an element, narrowed to bfloat16 if need be. */
 static void store(sgm__source_writer *w, int32_t number, const char *place, const char *value)
 {
     bool half = w->plan->nodes[number].type.dtype == SGM_BFLOAT16;

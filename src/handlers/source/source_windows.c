@@ -1,7 +1,14 @@
-/* Convolutions, poolings and their gradients as loops. */
+/* Convolutions, poolings and their gradients as loops (src/ops/window.h has what a window is).
+ *
+ * Data is (examples, channels, height, width), with height 1 if it has one dimension. Loops go over results
+ * and, within, over the places of the window; "y" and "x" are then the row and column in the data, and places
+ * outside are left out by `continue`. All arrays are contiguous, so an element is found by its number.
+ * Poolings without gradients also write kernels for devices.
+ */
 #include "handlers/source/source.h"
 #include "ops/window.h"
 
+/* The window's sizes follow from the operands' types, which are checked already. */
 sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t number, sgm__window *window)
 {
     const sgm__node *node = &w->plan->nodes[number];
@@ -21,6 +28,7 @@ sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t number, sgm_
 
 /* --- numbers of elements --- */
 
+/* The type that a node is computed in. */
 static const char *type_of(const sgm__source_writer *w, int32_t number)
 {
     return sgm__source_type(w, w->plan->nodes[number].type.dtype);
@@ -31,7 +39,7 @@ const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size,
     return sgm__source_plus(w, sgm__source_times(w, a, size), b);
 }
 
-/* In (examples, channels, extent). */
+/* The number of an element in (examples, channels, height, width); `extent` is (height, width). */
 static const char *at(sgm__source_writer *w, const char *example, const char *channel, int64_t channels,
                       const char *row, const char *column, const int64_t *extent)
 {
@@ -39,7 +47,8 @@ static const char *at(sgm__source_writer *w, const char *example, const char *ch
     return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
 }
 
-/* Variables that say where a place of the window is in the data; places outside are left out. */
+/* Lines that compute the data's row or column, "position stride + place dilation - before", as `variable`,
+ * and leave out places outside of the data, unless there can be none. */
 static void find_place(sgm__source_writer *w, const sgm__window *window, int axis, const char *position,
                        const char *place, const char *variable)
 {
@@ -56,7 +65,7 @@ static void find_place(sgm__source_writer *w, const sgm__window *window, int axi
     }
 }
 
-/* A loop that stays one for a single turn, so that `continue` leaves a place out. */
+/* A loop even if there is only one turn, so that `continue` leaves a place out. */
 static const char *place_loop(sgm__source_writer *w, const char *variable, int64_t count)
 {
     sgm__source_line(w, "for (%s %s = 0; %s < %lld; %s++) {", w->dialect->counter, variable, variable,
@@ -68,11 +77,14 @@ static const char *place_loop(sgm__source_writer *w, const char *variable, int64
 
 /* --- convolutions --- */
 
+/* The loop variables of a convolution or pooling, as expressions; NULL stands for 0. Poolings count planes in
+ * `example`. */
 typedef struct names {
     const char *example, *filter, *row, *column, *channel, *place[2];
-    const char *whole; /* the channel among all groups' */
+    const char *whole; /* the channel among those of all groups; `channel` is within its group */
 } names;
 
+/* The channel among all, from the filter, which decides the group, and the channel within it. */
 static const char *whole_channel(sgm__source_writer *w, const sgm__window *window, const names *n)
 {
     int64_t each = window->channels / window->groups, filters = window->filters / window->groups;
@@ -83,6 +95,7 @@ static const char *whole_channel(sgm__source_writer *w, const sgm__window *windo
     return sgm__source_plus(w, sgm__source_times(w, group, each), n->channel);
 }
 
+/* Expressions for elements: of the data at "y" and "x", of the results, of the weights. */
 static const char *of_data(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
     return sgm__source_flat(w, node, at(w, n->example, n->whole, window->channels, "y", "x", window->in));
@@ -101,6 +114,7 @@ static const char *of_weights(sgm__source_writer *w, int32_t node, const sgm__wi
                                n->place[1], window->size));
 }
 
+/* Loops over (examples, filters, height, width) of the results. */
 static void open_results(sgm__source_writer *w, const sgm__window *window, names *n)
 {
     n->example = sgm__source_loop(w, "n", window->batch);
@@ -110,7 +124,7 @@ static void open_results(sgm__source_writer *w, const sgm__window *window, names
     sgm__source_block(w);
 }
 
-/* Channels of a group, places of the window; `y` and `x` are in the data. */
+/* Loops over the channels of a group and the window's places. */
 static void open_window(sgm__source_writer *w, const sgm__window *window, names *n)
 {
     n->channel = sgm__source_loop(w, "c", window->channels / window->groups);
@@ -121,6 +135,7 @@ static void open_window(sgm__source_writer *w, const sgm__window *window, names 
     n->whole = whole_channel(w, window, n);
 }
 
+/* Each result is its bias, if there is one, plus the sum over the window. */
 static void write_convolution(sgm__source_writer *w, int32_t number, const sgm__window *window)
 {
     names n = {0};
@@ -143,7 +158,8 @@ static void clear(sgm__source_writer *w, int32_t number)
     sgm__source_line(w, "    %s = 0;", sgm__source_flat(w, number, "i"));
 }
 
-/* Each result's gradient goes to what it was computed from: the data, or the weights. */
+/* Each result's gradient is added to everything that the result was computed from: the data, or the weights
+ * if `to_weights`. */
 static void write_gradient(sgm__source_writer *w, int32_t number, const sgm__window *window, bool to_weights)
 {
     names n = {0};
@@ -163,6 +179,7 @@ static void write_gradient(sgm__source_writer *w, int32_t number, const sgm__win
 
 /* --- poolings --- */
 
+/* Turns over the results of a pooling, in (planes, height, width). A plane is a channel of an example. */
 static void open_planes(sgm__source_writer *w, const sgm__window *window, names *n)
 {
     if (w->dialect->turns != NULL) {
@@ -180,6 +197,7 @@ static void open_planes(sgm__source_writer *w, const sgm__window *window, names 
     sgm__source_block(w);
 }
 
+/* Loops over the window's places; returns how many were opened. */
 static int32_t open_places(sgm__source_writer *w, const sgm__window *window, names *n)
 {
     int32_t before = w->opened;
@@ -190,13 +208,15 @@ static int32_t open_places(sgm__source_writer *w, const sgm__window *window, nam
     return w->opened - before;
 }
 
+/* The number of an element in (planes, height, width). */
 static const char *in_plane(sgm__source_writer *w, const names *n, const char *row, const char *column,
                             const int64_t *extent)
 {
     return sgm__source_nest(w, sgm__source_nest(w, n->example, extent[0], row), extent[1], column);
 }
 
-/* `place` becomes the number of the window's largest element. */
+/* Lines after which "place" is the number of the window's largest element in the data and "best" that
+ * element. The first of equal ones is taken, and NaN before all numbers; -1: all places are padding. */
 static void find_largest(sgm__source_writer *w, int32_t data, const sgm__window *window, names *n)
 {
     sgm__source_line(w, "%s best = 0;", type_of(w, data));
@@ -211,7 +231,8 @@ static void find_largest(sgm__source_writer *w, int32_t data, const sgm__window 
     sgm__source_close(w, opened);
 }
 
-/* The largest element, or that of another operand at its place; a gradient goes there. */
+/* Max pooling; or the element of another operand where the maximum is (max_pooling_pick); or the gradient,
+ * which goes to that place. */
 static void write_largest(sgm__source_writer *w, int32_t number, const sgm__window *window)
 {
     const sgm_op *op = w->plan->nodes[number].op;
@@ -235,7 +256,8 @@ static void write_largest(sgm__source_writer *w, int32_t number, const sgm__wind
                          sgm__source_flat(w, other, result));
 }
 
-/* How many elements of each window are no padding, if that matters. */
+/* By how many elements a window's sum is divided: all, or only those that are no padding, which are counted
+ * where there is padding. */
 static const char *share(sgm__source_writer *w, int32_t number, const sgm__window *window, names *n)
 {
     bool padded = false;
@@ -253,6 +275,7 @@ static const char *share(sgm__source_writer *w, int32_t number, const sgm__windo
     return sgm__source_format(w, "(%s)seen", type_of(w, number));
 }
 
+/* Average pooling, or its gradient (`backwards`): each element of the window gets an equal share. */
 static void write_average(sgm__source_writer *w, int32_t number, const sgm__window *window, bool backwards)
 {
     names n = {0};

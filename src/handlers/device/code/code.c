@@ -59,9 +59,10 @@ static const step_writer *find_writer(const sgm_op *op)
     return NULL;
 }
 
+/* The type does not matter: kernels read and write elements of every type. */
 bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype)
 {
-    (void)dtype; /* elements of every type are read and written */
+    (void)dtype;
     return find_writer(op) != NULL || sgm__source_has_formula(op);
 }
 
@@ -91,6 +92,7 @@ static bool is_written_here(const sgm__device_render *r, int32_t s)
     return known;
 }
 
+/* A step with a kernel has one node, which finds its writer. */
 static sgm_status write_kernels(sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;

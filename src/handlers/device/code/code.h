@@ -72,7 +72,7 @@ typedef struct sgm__device_step {
 typedef struct sgm__device_code {
     sgm__text source; /* functions, then kernels, without the prelude; empty if no step has kernels */
     int32_t kernel_count;
-    /* Kernel_count + 1 offsets into `source`: where each kernel begins, and the end. */
+    /* `kernel_count` + 1 offsets into `source`: where each kernel begins, and the end. */
     size_t *kernel_at;
     sgm__device_step *steps; /* one for each step of the plan */
     sgm__device_call *calls;

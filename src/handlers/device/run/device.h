@@ -3,8 +3,8 @@
  *
  * device.c has the tables sgm__opencl_handler and sgm__cuda_handler; run.c compiles and runs plans with the
  * help of the other files. What differs between vendors is behind sgm_device_driver (../driver.h). A device
- * has one lock: it is held during all calls of the driver, except give_up and invite, and all functions below
- * that say so expect it to be held.
+ * has one lock. Once the device is open it is held during all calls of the driver, except give_up and invite,
+ * and the functions below that say so expect it to be held.
  */
 #ifndef SGM_HANDLERS_DEVICE_RUN_DEVICE_H
 #define SGM_HANDLERS_DEVICE_RUN_DEVICE_H

@@ -2,8 +2,8 @@
  *
  * The text of all kernels exists when a plan is compiled (../code/). Those of a product that the driver's
  * library computes are usually never needed, so run.c marks kernels as wanted step by step, and this file
- * compiles all wanted ones together: one compilation of many kernels is faster than many of one. All
- * functions with the device's lock held.
+ * compiles those that are wanted and not loaded, all in one source. All functions with the device's lock
+ * held.
  */
 #include "handlers/device/run/device.h"
 

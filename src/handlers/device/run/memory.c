@@ -1,9 +1,9 @@
 /* Buffers on a device: sizes in classes, and released buffers kept for the next one of their class.
  *
- * Allocation on a device is slow and may wait for all queued work. Work is done in the order in which it was
- * queued, so a buffer may be given to a new owner while older work still uses it: the clearing of the new one
- * comes after that. What fits is decided by the memory that the driver reports; failures say how much is in
- * use. All functions with the lock held.
+ * Allocation on a device is slow. Work is done in the order in which it was queued, so a buffer may be given
+ * to a new owner while older work still uses it: the clearing of the new one comes after that. What fits is
+ * decided by the memory that the driver reports; failures say how much is in use. All functions with the lock
+ * held.
  */
 #include "handlers/device/run/device.h"
 

@@ -446,8 +446,8 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
     return status;
 }
 
-/* Records a run of all steps. Recording can fail for many reasons of the driver's own; then runs are queued
- * step by step, as before, and the error is only logged. */
+/* Records a run of all steps. If that fails, runs are queued step by step as before, and the error is only
+ * logged. */
 static void record(sgm__device *device, executable *exe, const sgm__memory *memory)
 {
     char message[SGM_DEVICE_MESSAGE] = "";
