@@ -165,7 +165,7 @@ sgm_status sgm__handler_check(const char *name)
     sgm__handler_text text;
     SGM_TRY(sgm__handler_check_name(name));
     if (strcmp(name, sgm__debug_handler.name) == 0)
-        return sgm__debug_handler.open(&none, NULL); /* it watches another */
+        return sgm__debug_handler.open(&none, NULL); /* fails, as it needs another handler */
     const char *own = watched_or_own(name);
     const sgm__handler_type *type = find_type(own);
     SGM_TRY(read_text(type, own, &none, &text));

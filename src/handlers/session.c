@@ -169,7 +169,7 @@ sgm_status sgm_session_set(sgm_session *session, const char *name, const sgm_ten
                         sgm_shape_text(&known->type.shape, wanted, sizeof wanted), sgm_dtype_name(type.dtype),
                         sgm_shape_text(&type.shape, is, sizeof is));
     }
-    /* What can fail comes first: a state is not defined without its value. */
+    /* The copy comes first: if it fails, no state has been defined. */
     sgm_tensor *copy = NULL;
     if (!sgm_tensor_is_contiguous(value)) {
         copy = sgm_tensor_copy(value);

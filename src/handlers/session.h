@@ -40,10 +40,10 @@ struct sgm_program {
     /* Flags of the inputs that are memory of others, see sgm__session_share_memory; NULL: no input ever
      * was. */
     bool *shared;
-    /* Room for a caller to note the numbers of inputs and outputs, so that it looks them up by name only
-     * once. Sessions do not read them. */
+    /* `noted` and `places`: room for a caller to note the numbers of inputs and outputs, so that it looks
+     * them up by name only once. Sessions do not read them. */
     bool noted;
-    struct sgm__index_rule *rules; /* session_index.c */
+    struct sgm__index_rule *rules; /* see session_index.c */
     size_t rule_count, rule_capacity;
     int32_t places[SGM__NOTED_PLACES];
 };

@@ -29,7 +29,7 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
                                      double minimum, double maximum)
 {
     int32_t index = sgm__program_input(program, input);
-    if (index < 0) /* no result depends on it */
+    if (index < 0) /* the plan has dropped an input that no result depends on */
         return SGM_OK;
     for (size_t i = 0; i < program->rule_count; i++)
         if (program->rules[i].input == index && strcmp(program->rules[i].user, user) == 0)

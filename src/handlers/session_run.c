@@ -37,7 +37,8 @@ static sgm_status check_program(const sgm_session *session, const sgm_program *p
     return SGM_OK;
 }
 
-/* The tensor that converts between the program's type and the user's, made when first needed. */
+/* The tensor on the host that converts between the program's type and the caller's; it is made when first
+ * needed and kept. */
 static sgm_tensor *stage(sgm_tensor **stages, int32_t index, const sgm_type *type)
 {
     if (stages[index] == NULL)
@@ -70,7 +71,7 @@ static sgm_status convert(sgm_tensor *target, const sgm_tensor *value)
     const sgm_shape *shape = sgm_tensor_shape(target);
     if (sgm_shape_equal(shape, sgm_tensor_shape(value)))
         return sgm_tensor_assign(target, value);
-    const int64_t *strides = sgm_tensor_strides(target); /* both are contiguous */
+    const int64_t *strides = sgm_tensor_strides(target); /* `value` is contiguous, too */
     sgm__copy_strided(shape, sgm_tensor_dtype(target), sgm_tensor_data(target), strides,
                       sgm_tensor_dtype(value), sgm_tensor_const_data(value), strides);
     return SGM_OK;
@@ -181,7 +182,7 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
         if (!program->fed[i])
             return sgm_fail(SGM_ERROR_STATE, "input '%s' was never fed",
                             sgm__plan_string(program->plan, program->plan->inputs[i].name));
-    /* What another program would do with states that were not written, nobody wants. */
+    /* Another program must not run on states that a failed run has left unwritten. */
     if (session->unchecked != program || session->unchecked_runs == MAXIMUM_UNCHECKED)
         SGM_TRY(sgm__session_check(session));
     if (session->handler->type->check != NULL) {

@@ -111,7 +111,7 @@ int32_t sgm__program_output_ready(const sgm_program *program, int32_t output)
 {
     const sgm__plan *plan = program->plan;
     int32_t node = plan->outputs[output].node, step = step_of(plan, node);
-    while (step < 0 && plan->nodes[node].input_count > 0) { /* a view: of its first input */
+    while (step < 0 && plan->nodes[node].input_count > 0) { /* a view shows its first operand's memory */
         node = plan->operands[plan->nodes[node].first_input];
         step = step_of(plan, node);
     }
@@ -130,7 +130,8 @@ sgm_status sgm__session_share_memory(sgm_session *session, sgm_program *program,
     if (!program->shared[input])
         session->handler->type->release(session->handler->self, program->memory.inputs[input]);
     program->shared[input] = program->fed[input] = true;
-    program->memory.inputs[input] = (void *)(uintptr_t)memory; /* inputs are only read */
+    /* Handlers only read inputs, so the cast away from const is safe. */
+    program->memory.inputs[input] = (void *)(uintptr_t)memory;
     return SGM_OK;
 }
 

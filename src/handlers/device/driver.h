@@ -60,7 +60,7 @@ typedef struct sgm_device_place {
 /* A launch of a kernel over groups x group work-items. */
 typedef struct sgm_device_launch {
     void *kernel;
-    uint32_t groups, group; /* how many groups, of how many work-items */
+    uint32_t groups, group; /* the number of groups, and of work-items in each */
     uint32_t place_count;
     const sgm_device_place *places; /* the kernel's parameters, in order */
 } sgm_device_launch;
@@ -147,10 +147,6 @@ typedef struct sgm_device_driver {
     sgm_device_result (*replay)(void *self, void *recording, char *message);
     void (*forget)(void *self, void *recording);
 
-    /* Sums with other devices of this driver, the peers, in this process or others. One of them makes an
-     * invitation, all are told it and join, numbered from 0; then all sum the same in the same order. `join`,
-     * `sum` and `leave` stand each in a thread of its device, as they wait for the others': for `seconds` at
-     * most, after which this one has left. All NULL: the driver cannot. */
     /* Sums with other devices of this driver, the peers, in this process or others. One of them makes an
      * invitation, which is passed on to all; all join, numbered from 0; then all sum equal counts in the same
      * order. `join`, `sum` and `leave` wait for the peers, each on a thread of its own device: for `seconds`

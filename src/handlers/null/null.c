@@ -18,7 +18,7 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
     return "none";
 }
 
-/* An executable is the plan itself: callers want something other than NULL. */
+/* The executable is the plan itself: sessions take NULL for none. */
 static sgm_status compile(void *self, const sgm__plan *plan, void **executable)
 {
     (void)self;

@@ -46,7 +46,7 @@ typedef struct sgm__plan_buffer {
 
 /* The state of planning. `plan` becomes the result; everything else is freed by sgm__plan_create. */
 typedef struct sgm__plan_build {
-    const sgm_graph *graph; /* lowered */
+    const sgm_graph *graph; /* the lowered graph */
     const sgm_handler *handler;
     sgm__plan *plan;
     int32_t *node_of;  /* of values: the node that has it */

@@ -31,7 +31,8 @@ static bool is_contiguous(const sgm__node *node)
     return true;
 }
 
-/* A node whose formula is known element by element. */
+/* An elementwise operation without a formula for one element, such as a user's with `forward` only, is a
+ * kernel. */
 bool sgm__plan_is_fusable(const sgm_op *op)
 {
     return (op->flags & SGM_OP_ELEMENTWISE) != 0 && op->scalar != NULL;
@@ -79,7 +80,7 @@ static sgm_status add_node(sgm__plan_build *build, const sgm__node *node, const 
     return SGM_OK;
 }
 
-/* A copy of `source` in memory of its own. */
+/* Adds a node that copies `source` into contiguous memory of its own. */
 static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy)
 {
     const sgm__node *original = &build->plan->nodes[source];
@@ -190,7 +191,7 @@ static bool reshape_strides(const sgm__node *base, const sgm_shape *shape, int64
         i = i_end;
         k = k_end;
     }
-    for (; k < shape->rank; k++) /* what is left are dimensions of 1 */
+    for (; k < shape->rank; k++) /* only axes of length 1 are left */
         strides[k] = 1;
     return true;
 }

@@ -25,10 +25,12 @@
 typedef struct ordering {
     sgm__plan_build *build;
     int32_t count;
-    int32_t *member, *next_member; /* of steps: a node, and of nodes: the next one; -1 at the end */
-    int32_t *after;                /* of steps: the one that they follow; OWN_PLACE, FIRST */
-    int32_t *moved, *next_moved;   /* of steps: one that follows, then the next; -1 at the end */
-    int32_t *numbers;              /* new ones */
+    /* Of steps: the first member; of nodes: the next member of the same step; -1: none. */
+    int32_t *member, *next_member;
+    int32_t *after; /* of steps: the step that this one shall follow, or OWN_PLACE or FIRST */
+    /* Of steps: the first step that follows this one; the next one that follows the same; -1: none. */
+    int32_t *moved, *next_moved;
+    int32_t *numbers; /* of steps: the new number */
 } ordering;
 
 /* Values of ordering.after besides numbers of steps: the step stays in the recorded order; the step precedes

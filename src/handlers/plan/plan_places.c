@@ -230,7 +230,8 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
             node->place.store = SGM__STORE_NONE;
             continue;
         }
-        /* Random numbers are drawn before all else in a tile, while operands are still read. */
+        /* Handlers draw the random numbers of a tile before its other members read their operands, so drawn
+         * numbers must not overwrite an operand. */
         bool inherits = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
         int32_t heir = inherits ? find_heir(build, step, current, inherited) : -1;
         if (heir >= 0)

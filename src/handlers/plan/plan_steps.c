@@ -129,7 +129,7 @@ static sgm_status write_order(grouping *work)
     plan->order = sgm__calloc((size_t)plan->node_count + 1, sizeof(int32_t));
     if (plan->steps == NULL || plan->order == NULL)
         return SGM_ERROR_MEMORY;
-    if (work->steps == NULL) /* nothing is computed */
+    if (work->steps == NULL) /* the graph computes nothing */
         return SGM_OK;
     for (int32_t s = 0; s < work->count; s++)
         work->steps[s].count = 0;

@@ -200,7 +200,7 @@ static int32_t moved_operand(const sgm_op *op, const cursor *operands)
  * A block is four words; 24 bits of a word make a number in [0, 1) that float32 holds exactly. */
 static double draw(const sgm__node *node, const cursor *operands, int64_t element)
 {
-    int64_t key[2]; /* seed and step */
+    int64_t key[2]; /* the seed and the step, whatever type they are stored in */
     uint32_t words[4];
     for (int k = 0; k < 2; k++)
         sgm__element_convert(SGM_INT64, &key[k], operands[k].dtype, operands[k].at);

@@ -24,7 +24,7 @@ const sgm_handler *sgm__source_handler(void);
  * without a parameter. */
 typedef struct sgm__source_input {
     const char *name;   /* the parameter's name, or the expression */
-    bool number;        /* a parameter that is one number */
+    bool number;        /* the parameter is a number and no pointer */
     bool expression;    /* `name` is an expression, such as the count of updates, and no parameter */
     uint32_t functions; /* functions that the expression calls: bits of sgm__source_function */
 } sgm__source_input;
@@ -50,7 +50,7 @@ typedef struct sgm__source_request {
     int32_t program_count;
     /* The updates that the network has had. Files with `has_states` count on from there, in
      * NAME_updates[0]. */
-    int64_t updates; /* so far: counted in NAME_updates[0], which is there if has_states */
+    int64_t updates;
     /* The file gets functions through which its user saves and restores the states that change. */
     bool has_states;
     /* Gives a new tensor with a state's value, which the writer frees; NULL: fails. */
@@ -131,9 +131,10 @@ struct sgm__source_writer {
     bool *constants;
     /* Of inputs: those that the text reads; others are marked as unused. */
     bool *inputs;
-    char capitals[SGM__SOURCE_NAME], real[SGM__SOURCE_NAME]; /* the prefix in capitals, the type of numbers */
-    sgm__text text;                                          /* the function's body */
-    int32_t depth;                                           /* nesting of blocks, for indentation */
+    /* The prefix of names in capitals; the name of the type of numbers. */
+    char capitals[SGM__SOURCE_NAME], real[SGM__SOURCE_NAME];
+    sgm__text text; /* the body of the function, so far */
+    int32_t depth;  /* nesting of blocks, for indentation */
     /* How many blocks the present step has opened and not closed. */
     int32_t opened;
     uint32_t functions; /* functions that the whole file calls: bits of sgm__source_function */

@@ -128,7 +128,7 @@ bool sgm__source_is_narrow(sgm_dtype dtype)
 const char *sgm__source_sum_type(const sgm__source_writer *w, sgm_dtype dtype)
 {
     if (dtype == SGM_INT64)
-        return "uint64_t"; /* which wraps around */
+        return "uint64_t"; /* unsigned numbers wrap around */
     return sgm__source_type(w, sgm__source_is_narrow(dtype) ? SGM_INT64 : dtype);
 }
 
@@ -148,7 +148,8 @@ void sgm__source_add_product(sgm__source_writer *w, sgm_dtype dtype, const char 
         sgm__source_line(w, "sum += %s%s * %s;", wide, a, b);
         return;
     }
-    sgm__source_need(w, SGM__SOURCE_WITHIN); /* two of the largest products are more than 64 bits hold */
+    /* The sum of two of the largest products would not fit into 64 bits. */
+    sgm__source_need(w, SGM__SOURCE_WITHIN);
     sgm__source_line(w, "sum = %s_within(sum + %s%s * %s, -INT64_MAX / 2, INT64_MAX / 2);", w->request->name,
                      wide, a, b);
 }
@@ -173,7 +174,8 @@ static const char *formula_of(sgm__source_writer *w, int32_t number, const char 
         const char *wide[] = {sgm__source_format(w, "(int64_t)%s", operands[0]), operands[1]};
         return cast_to(w, SGM_INT64, from, fill_in(w, known->text, wide));
     }
-    bool pair = operands[1] != NULL; /* the larger or smaller of both: only NaN needs the longer formula */
+    /* Maximum and minimum: if the first operand cannot be NaN, the shorter formula of integers does. */
+    bool pair = operands[1] != NULL;
     bool comparable = !sgm_dtype_is_float(from) || (pair && !known->grows && is_literal(operands[0]));
     bool integers = comparable && known->of_integers != NULL;
     w->functions |= integers ? 0 : known->functions;
@@ -316,7 +318,7 @@ static void write_member(sgm__source_writer *w, int32_t s, int32_t number, const
         }
         value = formula_of(w, number, operands);
     }
-    if (node->type.dtype == SGM_BFLOAT16) /* others read it as it is in memory */
+    if (node->type.dtype == SGM_BFLOAT16) /* round it as memory would */
         value = sgm__source_format(w, "sgm_widen(sgm_narrow(%s))", value);
     sgm__source_line(w, "const %s v%d = %s;", sgm__source_type(w, node->type.dtype), w->position_of[number],
                      value);

@@ -134,7 +134,7 @@ static void float_text(float value, char *buffer, size_t size)
         char text[32];
         snprintf(text, sizeof text, "%.*g", digits, (double)value);
         for (char *c = text; *c != '\0'; c++)
-            if (*c == ',') /* of the locale */
+            if (*c == ',') /* a locale's decimal point */
                 *c = '.';
         snprintf(buffer, size, "%s", text);
         if (sgm__parse_double(text, &again) && (float)again == value)

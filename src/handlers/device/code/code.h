@@ -49,7 +49,7 @@ typedef struct sgm__device_argument {
 
 /* A launch: a kernel, its groups and work-items, and its arguments in code->arguments. */
 typedef struct sgm__device_call {
-    int32_t kernel; /* it is called "sgm_k<number>" */
+    int32_t kernel; /* its number; in the text it is called "sgm_k<number>" */
     uint32_t groups, group;
     int32_t first_argument, argument_count;
 } sgm__device_call;

@@ -14,9 +14,9 @@
 #define WIDE (2 * LANES)
 #define HIGH 6
 #define DEEP 128
-#define MAXIMUM_STRIPS 16 /* of HIGH rows, of one work-item */
-#define MAXIMUM_PANELS 4  /* of WIDE columns */
-#define MINIMUM_PART 512  /* of the depth, to be worth a work-item of its own */
+#define MAXIMUM_STRIPS 16 /* strips (of HIGH rows) of one work-item */
+#define MAXIMUM_PANELS 4  /* panels (of WIDE columns) of one work-item */
+#define MINIMUM_PART 512  /* of the depth: a part of fewer is not worth a work-item */
 
 /* The tiles of a product, each of `strips` x `panels` blocks. */
 typedef struct blocking {

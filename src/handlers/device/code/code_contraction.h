@@ -25,7 +25,7 @@ typedef struct sgm__contraction {
     int32_t node;
     int64_t batch, rows, columns, depth; /* places include the examples of a minibatch */
     sgm__window window;
-    const char *type; /* what is computed in */
+    const char *type; /* the type that sums are computed in */
 } sgm__contraction;
 
 /* Fills in *product for a node with one of the four operations. */
@@ -50,8 +50,8 @@ bool sgm__contraction_right_is_deep(const sgm__device_render *r, const sgm__cont
 /* The depth may be divided into parts where there are too few results to keep a device busy. The sums of each
  * part go to scratch memory, (part, batch, row, column), and another kernel adds them up in order. */
 typedef struct sgm__contraction_parts {
-    int64_t count, depth; /* so many, each so deep at most */
-    int64_t scratch;      /* where; not used for one part */
+    int64_t count, depth; /* the number of parts, and the depth of each but the last, which may be less */
+    int64_t scratch;      /* offset of the parts' sums; unused for one part */
 } sgm__contraction_parts;
 /* Lines for "part", "batch", "row_tile" and "column_tile" from "tile", and the part's range of the depth,
  * "from" to "to". */

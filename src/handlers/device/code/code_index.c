@@ -106,7 +106,7 @@ sgm_status sgm__device_write_one_hot(sgm__device_render *r, int32_t number)
 typedef struct chains {
     int64_t first, next;   /* offsets in the scratch memory */
     int64_t rows, count;   /* length of the result's axis; number of indices */
-    sgm__source_walk walk; /* of the indices */
+    sgm__source_walk walk; /* the axes of the array of indices */
 } chains;
 
 /* Expressions for the axes of index number "k". */
@@ -178,7 +178,7 @@ static sgm_status add_chains(sgm__device_render *r, int32_t number, const chains
     const char *sum =
         sgm__source_format(w, "sum + %s", sgm__source_element(w, sgm__source_operand(w, number, 0), from));
     sgm__source_line(w, "    sum = %s;",
-                     sgm__source_of_sum(w, node->type.dtype, sum)); /* each within limits */
+                     sgm__source_of_sum(w, node->type.dtype, sum)); /* limited after each addition */
     sgm__source_store(w, number, to, "sum");
     return sgm__device_end(r);
 }

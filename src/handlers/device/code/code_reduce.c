@@ -52,7 +52,7 @@ static void put_together(sgm__device_render *r, const reduction *d, const char *
     const char *sign = op == &sgm__op_reduce_max ? ">" : "<";
     if (op == &sgm__op_reduce_sum)
         sgm__source_line(&r->writer, "%s += %s;", a, b);
-    else if (sgm_dtype_is_float(d->dtype)) /* NaN comes before all numbers */
+    else if (sgm_dtype_is_float(d->dtype)) /* NaN wins over all numbers */
         sgm__source_line(&r->writer, "%s = %s %s %s || %s != %s ? %s : %s;", a, b, sign, a, b, b, b, a);
     else
         sgm__source_line(&r->writer, "%s = %s %s %s ? %s : %s;", a, b, sign, a, b, a);
@@ -80,7 +80,7 @@ static sgm__source_walk merged(const sgm__node *x, uint32_t mask, const int64_t 
         walk.axes[walk.count - 1] = last = i;
         *count *= size;
     }
-    if (*count == 0) /* there is no element to find */
+    if (*count == 0) /* there are no elements, so no index is to be computed */
         walk.count = 0;
     return walk;
 }

@@ -7,7 +7,7 @@
  */
 #include "handlers/device/code/code_internal.h"
 
-#define LANES 16 /* on a computer's own processor */
+#define LANES 16 /* numbers of a VECTOR, on a computer's own processor */
 
 /* One entry of a recipe. SUM and LARGEST make a variable from all elements of the row; neighbouring SUMs
  * share one pass over it. LET computes a variable from others. EACH computes the result's elements, ROW the

@@ -401,7 +401,7 @@ static void write_kernel(const sgm__device_render *r, const char *fault, sgm__te
 
 static uint64_t hash_of(const char *text, size_t length)
 {
-    uint64_t hash = 0xCBF29CE484222325u; /* Fowler, Noll and Vo */
+    uint64_t hash = 0xCBF29CE484222325u; /* FNV-1a, by Fowler, Noll and Vo */
     for (size_t i = 0; i < length; i++)
         hash = (hash ^ (unsigned char)text[i]) * 0x100000001B3u;
     return hash;
@@ -454,7 +454,7 @@ sgm_status sgm__device_end(sgm__device_render *r)
     sgm__source_close(&r->writer, r->writer.opened);
     const char *fault = r->can_fault && writes_state(r) ? sgm__device_fault(r) : NULL;
     r->writer.failed = r->writer.failed || r->groups > INT32_MAX;
-    if (r->writer.failed) /* the step is left to the host */
+    if (r->writer.failed) /* write_step in code.c leaves the step to the host */
         return SGM_OK;
     sgm__text text = {0};
     int32_t kernel;

@@ -17,7 +17,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define MAGIC 0x316c656e72656b73u           /* "skernel1" */
+#define MAGIC 0x316c656e72656b73u           /* "skernel1" as bytes, with the version of the format */
 #define MAXIMUM_BYTES ((uint64_t)256 << 20) /* of all files together; beyond it the oldest are deleted */
 #define MAXIMUM_FILES 1024
 
@@ -165,7 +165,7 @@ static void *load_stored(sgm__device *device, const char *path)
         if (!good || device->driver->load(device->self, binary, length, &module, message) != SGM_DEVICE_OK)
             module = NULL;
         else
-            utimensat(AT_FDCWD, path, NULL, 0); /* used now */
+            utimensat(AT_FDCWD, path, NULL, 0); /* marks the file as used, for `limit` */
     }
     if (module == NULL) {
         sgm__log(SGM_LOG_INFO, "device", "'%s' is damaged or of another driver: it is made again", path);

@@ -82,8 +82,8 @@ typedef struct sgm__device_product {
     int32_t left, right, result; /* nodes of the plan */
     /* The driver is asked `times` times, apart[0], [1] and [2] bytes further on in left, right and result
      * each time. */
-    int64_t times, apart[3]; /* asked so often: bytes from one left, right, result to the next */
-    int32_t addend, bias;    /* nodes, if asked.has_addend and asked.has_bias are true */
+    int64_t times, apart[3];
+    int32_t addend, bias; /* nodes, if asked.has_addend and asked.has_bias are true */
 } sgm__device_product;
 /* Whether a step is a matrix product that a library can compute. `narrow`: it may use tf32. */
 bool sgm__device_product_of(const sgm__plan *plan, int32_t step, bool narrow, sgm__device_product *product);

@@ -206,7 +206,7 @@ sgm_status sgm__device_host_run(sgm__device *device, sgm__device_host *host, con
     const sgm__plan *plan = host->plan;
     const sgm__step *step = &host->part.steps[which];
     SGM_TRY(fetch_operands(device, host, step, memory));
-    /* A user's own code may use this handler, too. */
+    /* The operation may be a user's code that uses this handler. */
     pthread_mutex_unlock(&device->lock);
     sgm_status status = sgm__reference_handler.run(NULL, host->executable, &host->shadow, which, 1);
     pthread_mutex_lock(&device->lock);

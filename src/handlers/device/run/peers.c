@@ -46,7 +46,7 @@ static sgm_status sum(sgm__device *device, const sgm__addend *addends, size_t co
         const sgm__device_buffer *buffer = addends[i].buffer;
         device->addends[i] = (sgm_device_addend){{buffer->memory, 0}, (uint64_t)addends[i].elements};
     }
-    device->runs = 0; /* afterwards the queue is empty */
+    device->runs = 0; /* a sum is complete on return, and so is all work queued before */
     SGM__DEVICE_TRY(
         device, device->driver->sum(device->self, device->addends, (uint32_t)count, type, seconds, message));
     return SGM_OK;

@@ -23,7 +23,7 @@ static bool type_of(sgm_dtype dtype, sgm_device_type *type)
  * it is negative. */
 static bool join_axes(const sgm__node *node, const int64_t *dims, int32_t first, int32_t end, int64_t *stride)
 {
-    int64_t next = 0; /* the stride that a further axis must have */
+    int64_t next = 0; /* the stride that the axis in front must have to continue */
     bool any = false;
     *stride = 0;
     for (int32_t i = end; i-- > first;) {

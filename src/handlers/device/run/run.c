@@ -285,7 +285,7 @@ static sgm_status place(sgm__device *device, executable *exe, const sgm__memory 
     for (int32_t i = 0; i < plan->state_count; i++)
         changed = note(&exe->memory[2 + plan->input_count + i], memory->states[i]) || changed;
     exe->same = changed ? 0 : exe->same + (exe->same < INT32_MAX);
-    if (!changed) /* but a run before may have failed to load its kernels */
+    if (!changed) /* usually nothing is to be loaded, but the run before may have failed to */
         return sgm__device_kernels_load(device, &exe->kernels);
     forget(device, exe);
     for (int32_t a = 0; a < exe->place_count; a++) {
@@ -388,7 +388,7 @@ static sgm_status multiply(sgm__device *device, const executable *exe, sgm__devi
 static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t s)
 {
     if (exe->host_of[s] >= 0) {
-        SGM_TRY(check_fault(device, exe)); /* it may write states; and it waits in any case */
+        SGM_TRY(check_fault(device, exe)); /* see above */
         return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
     }
     if (exe->products[s].asked.batch > 0) {
