@@ -62,7 +62,7 @@ typedef struct sgm_device_launch {
     void *kernel;
     uint32_t groups, group; /* the number of groups, and of work-items in each */
     uint32_t place_count;
-    const sgm_device_place *places; /* the kernel's parameters, in order */
+    const sgm_device_place *places; /* the kernel's arguments, in order */
 } sgm_device_launch;
 
 /* The types of matrices that a library multiplies and of numbers that devices sum. */
@@ -73,7 +73,7 @@ typedef enum sgm_device_type { SGM_DEVICE_FLOAT32, SGM_DEVICE_FLOAT64, SGM_DEVIC
 typedef struct sgm_device_matrix {
     sgm_device_place place;
     sgm_device_type type;
-    int64_t row, column, batch; /* strides */
+    int64_t row, column, batch; /* distances in elements */
 } sgm_device_matrix;
 /* result = left right + addend + bias, for each matrix of the batch, and max(0, that) if `rectified`, where
  * NaN stays NaN. left is (rows, depth), right (depth, columns), result (rows, columns). Sums are in float32

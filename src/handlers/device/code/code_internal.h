@@ -75,10 +75,11 @@ void sgm__device_groups(sgm__device_render *r, const char *variable, int64_t cou
 /* Lines that draw random numbers `number` to `number` + 3 of a node; `number` is an expression and a multiple
  * of 4. */
 void sgm__device_draw_four(sgm__device_render *r, int32_t node, const char *number);
-/* Lines that take `number` apart: a variable for each axis of the walk that is not 1. */
+/* Lines that take `number`, an expression, apart into indices of the walk's axes; `index` gets an expression
+ * for each. */
 void sgm__device_unravel(sgm__device_render *r, const char *number, const sgm__source_walk *walk,
                          const char **index);
-/* All axes of a shape but those of 1. */
+/* The axes of a shape that the bits in `axes` select, without those of length 1. */
 sgm__source_walk sgm__device_walk(const sgm_shape *shape, uint32_t axes);
 /* A pointer to elements of `type` at `offset` in the step's scratch memory, as an expression. */
 const char *sgm__device_scratch(sgm__device_render *r, int64_t offset, const char *type, bool written);
