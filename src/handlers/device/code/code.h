@@ -90,7 +90,7 @@ typedef struct sgm__device_code {
  */
 #define SGM__DEVICE_FAULT_WORDS 5
 
-/* Writes the code of a plan for a device. The caller owns *code; the plan must outlive it. */
+/* Writes the code of a plan for a device. The caller owns *code. */
 sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info *info,
                                    sgm__device_code **code);
 void sgm__device_code_free(sgm__device_code *code);

@@ -239,7 +239,8 @@ static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group
     sgm__source_line(w, "}");
 }
 
-/* A group for each result and part, with at least two elements for each work-item. */
+/* A group for each result and part. It has 32 work-items, or more as long as each has at least two
+ * elements. */
 static sgm_status write_groups(sgm__device_render *r, const reduction *d)
 {
     sgm__source_writer *w = &r->writer;

@@ -291,7 +291,7 @@ static void write_passes(sgm__device_render *r, const row *d, const recipe *made
     }
 }
 
-/* A group has up to SGM__DEVICE_GROUP work-items, but at least two elements for each. */
+/* A group has 32 work-items, or more, up to SGM__DEVICE_GROUP, as long as each has at least two elements. */
 sgm_status sgm__device_write_rows(sgm__device_render *r, int32_t number)
 {
     sgm__source_writer *w = &r->writer;

@@ -349,9 +349,9 @@ static const char *declared(const char *line, size_t *length)
     return name;
 }
 
-/* Drops lines that declare a variable which no later line reads, so that kernels which differ only in these
- * are equal and compilers do not warn. Goes from the last line to the first, as dropping one may make another
- * unread. The result is in `kept`, which has room for the whole body, and is filled from its end. */
+/* Drops lines that declare a variable which no later line reads: writers give each axis a variable, though
+ * some are not used. Goes from the last line to the first, as dropping one may make another unread. The
+ * result is in `kept`, which has room for the whole body, and is filled from its end. */
 static const char *drop_unread(const char *body, size_t length, char *kept)
 {
     char *first = kept + length;
