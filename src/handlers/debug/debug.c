@@ -2,9 +2,9 @@
  *
  * A NaN or an infinity stops the run, or is only logged with the option report_only; the message names the
  * instruction, its layer, the position, the run, and what the operands were. When compiling, every place is
- * checked to lie within its memory. SGM__HANDLER_UNFUSED makes the planner give every value its own memory
- * and step. All memory functions are passed on to the watched handler, through whose `read` values come back,
- * so this works with devices as well. handler.c calls sgm__debug_open.
+ * checked to lie within its memory. SGM__HANDLER_UNFUSED makes the planner give every value memory
+ * and a step of its own. All memory functions are passed on to the watched handler, through whose `read`
+ * values come back, so this works with devices as well. handler.c calls sgm__debug_open.
  */
 #include <math.h>
 #include <stdio.h>

@@ -142,8 +142,7 @@ static const char *bfloat16(void *self)
     return taken ? "the vendor's library, with float32 sums" : "own kernels, with float32 sums";
 }
 
-/* bfloat16 without a kernel of its own goes through float32. What has no kernel at all runs on the host, so
- * every operation with a formula or loop is supported. */
+/* What has no kernel at all runs on the host, so every operation with a formula or loop is supported. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     (void)self;
