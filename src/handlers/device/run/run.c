@@ -388,7 +388,7 @@ static sgm_status multiply(sgm__device *device, const executable *exe, sgm__devi
 static sgm_status run_step(sgm__device *device, executable *exe, const sgm__memory *memory, int32_t s)
 {
     if (exe->host_of[s] >= 0) {
-        SGM_TRY(check_fault(device, exe)); /* see above */
+        SGM_TRY(check_fault(device, exe)); /* the step may write a state */
         return sgm__device_host_run(device, exe->host, memory, exe->host_of[s]);
     }
     if (exe->products[s].asked.batch > 0) {
