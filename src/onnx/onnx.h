@@ -1,12 +1,13 @@
-/* The inside of ONNX models: one table of operators for both directions, and what its functions use.
- * Internal.
+/* Declarations that the files of src/onnx share: a loaded model, the recording of one, and the table of
+ * operators. Internal; the public interface is sigma/onnx.h, and the file format itself is read in wire/.
  *
- * Import goes over the nodes in their order and calls the `build` function of each operator, which records
- * into a graph. Some operators want a value while they are recorded (Reshape its shape): it is computed there
- * and then from constants and from the inputs that were set (evaluate.c). So shapes that a model computes
- * cost nothing at run time. Export goes over a graph's instructions and calls `write` of the row that has the
- * operation.
- */
+ * Import (import.c) visits the nodes of a model in their order and calls the `build` function of the
+ * operator's row, which records instructions into a graph. Some operators need the value of an input while
+ * they are recorded (Reshape needs its shape): evaluate.c computes that value at once, from constants and
+ * from the inputs that were set. Arithmetic on shapes therefore costs nothing at run time.
+ *
+ * Export (export.c) visits the instructions of a graph in their order and calls `write` of the row that
+ * has the instruction's operation. One table (operators.c) serves both directions. */
 #ifndef SGM_ONNX_ONNX_H
 #define SGM_ONNX_ONNX_H
 
@@ -16,84 +17,102 @@
 #include <sigma/handler.h>
 #include <sigma/onnx.h>
 
-/* The address of a shape: SGM__ONNX_SHAPE(2, 3). */
+/* The address of a temporary shape: SGM__ONNX_SHAPE(2, 3). A dimension of -1 is deduced by sgm_reshape. */
 #define SGM__ONNX_SHAPE(...)                                                                                 \
     (&(const sgm_shape){.rank = (int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), .dims = {__VA_ARGS__}})
 
 /* --- a loaded model (model.c) --- */
 
+/* One input of the model that is not an initialiser. */
 typedef struct sgm__onnx_input {
-    const char *name; /* in the message */
-    sgm_type type;    /* as declared: open dimensions are -1; rank -1: open */
-    sgm_tensor *set;  /* NULL: not set */
-    bool decides;     /* its value was used while recording */
+    const char *name; /* owned by the model's protobuf message */
+    sgm_type type;    /* as the model declares it: an open dimension is -1, an open rank is -1 */
+    sgm_tensor *set;  /* the caller's value, owned here; NULL: not set */
+    bool decides;     /* the newest recording used the value, not only the shape */
 } sgm__onnx_input;
 
-/* What was recorded and compiled for inputs of certain shapes, in a session of its own, as programs stay as
- * long as theirs. */
+/* A program compiled for inputs of certain shapes. It has a session of its own, because a session keeps
+ * its programs until it is freed; dropping an old program is freeing its session. */
 typedef struct sgm__onnx_program {
     sgm_session *session;
     sgm_program *program;
-    sgm_tensor **values; /* of the inputs: of those that decided about shapes what they were; else NULL */
-    sgm_shape *shapes;
-    size_t bytes; /* that the session takes */
-    uint64_t run; /* the newest one, counted from 1 */
+    sgm_tensor *
+        *values;       /* by input: the value that the recording depended on; NULL: only the shape matters */
+    sgm_shape *shapes; /* by input: the shape that the program was compiled for */
+    size_t bytes;      /* memory of the session: constants, states, inputs, arena */
+    uint64_t run; /* number of the newest run that used this program, from 1; the smallest is dropped first */
 } sgm__onnx_program;
 
+/* A loaded model. Used by one thread at a time; no lock guards the members. */
 struct sgm_onnx {
-    Onnx__ModelProto *proto;
+    Onnx__ModelProto
+        *proto; /* the unpacked file; names elsewhere point into it, so it lives as long as the model */
     int64_t opset;
-    sgm__onnx_input *inputs; /* without initialisers */
+    sgm__onnx_input *inputs; /* those without an initialiser of the same name */
     size_t input_count;
     sgm_handler *handler;
-    sgm_graph *graph; /* of the newest recording */
+    sgm_graph *graph; /* of the newest recording; cleared before each */
     sgm__onnx_program *programs;
     size_t program_count;
-    sgm__onnx_program *newest; /* that ran, for the inputs that are set; NULL: none did */
-    uint64_t runs;
+    sgm__onnx_program
+        *newest;   /* what sgm_onnx_get reads; NULL: an input was set since the last run, or none succeeded */
+    uint64_t runs; /* runs so far: the clock for sgm__onnx_program.run */
 };
 
 /* --- compiled programs (programs.c) --- */
-/* The program for the inputs that are set: found, or recorded and compiled; NULL on failure. */
+/* The program for the inputs that are set: an old one that fits, or a new one. NULL on failure. The
+ * pointer stays valid until the next call. */
 sgm__onnx_program *sgm__onnx_prepare(sgm_onnx *model);
 void sgm__onnx_free_programs(sgm_onnx *model);
 
 /* --- recording one (import.c) --- */
 
-/* A name and its value; subgraphs see the names of what is around them. */
+/* The names that a graph of the model defines, with their values in the recorded graph. A subgraph (the
+ * body of If, Loop, Scan) has a scope of its own, whose `outer` is the scope of the graph that contains
+ * it: lookups go outwards. */
 typedef struct sgm__onnx_scope sgm__onnx_scope;
 typedef struct sgm__onnx_entry {
-    const char *name;
+    const char *name; /* ONNX's; "": the operation has no operator, and `write` makes several nodes of it */
     sgm_value value;
 } sgm__onnx_entry;
+/* A hash table with open addressing and linear probing, at most half full; `capacity` is a power of two. */
 struct sgm__onnx_scope {
     const sgm__onnx_scope *outer;
-    sgm__onnx_entry *entries; /* hashed; name NULL: free */
+    sgm__onnx_entry *entries; /* name NULL: the slot is free; names belong to the message */
     size_t capacity, count;
 };
 
+/* One recording of a model into a graph, from sgm_onnx_import to its end. */
 typedef struct sgm__onnx_import {
     sgm_onnx *model;
     sgm_graph *graph;
-    int64_t batch;      /* for open first dimensions; 0: there are none */
-    int depth;          /* of subgraphs */
-    int64_t nodes;      /* recorded so far, those of loops each time */
-    sgm_tensor **known; /* by number of the value; NULL: not known yet */
+    int64_t batch;      /* replaces an open first dimension of an input that is not set; 0: nothing does */
+    int depth;          /* of the subgraph that is being recorded; 0: the model's own graph */
+    int64_t nodes;      /* recorded so far; a node in a loop counts once for each round */
+    sgm_tensor **known; /* by number of a value in the graph: its tensor, owned here; NULL: not computed */
     size_t known_capacity, known_count;
 } sgm__onnx_import;
 
+/* The value of a name, from the innermost scope outwards; no value (index -1) if no scope has it. */
 sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name);
+/* Fails if the scope itself has the name already; a name of an outer scope may be hidden. The text is not
+ * copied. */
 sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value);
 void sgm__onnx_scope_free(sgm__onnx_scope *scope);
-/* Records the nodes of a subgraph with these inputs; fills `outputs`, as many as it declares. */
+/* Records the nodes of a subgraph. `inputs` become the values of its declared inputs, in order; `outputs`
+ * gets as many values as the subgraph declares (graph->n_output), so it must have that room. Fails with an
+ * error of the thread, not of the graph. */
 sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                      const sgm__onnx_scope *outer, const sgm_value *inputs,
                                      size_t input_count, sgm_value *outputs);
 
 /* --- one node (node.c) --- */
 
+/* Split has the most outputs of all operators; a node with more than this many is refused. */
 #define SGM__ONNX_MAXIMUM_OUTPUTS 64
 typedef struct sgm__onnx_operator sgm__onnx_operator;
+/* The node that is being recorded, as its `build` function sees it. Lives on the stack of record_node in
+ * import.c. */
 typedef struct sgm__onnx_node {
     sgm__onnx_import *import;
     sgm_graph *graph;
@@ -101,107 +120,130 @@ typedef struct sgm__onnx_node {
     const sgm__onnx_operator *row;
     const sgm__onnx_scope *scope;
     int64_t opset;
-    sgm_value *inputs; /* what is left out is nothing */
+    sgm_value *inputs; /* input_count values; an optional input that is left out has index -1 */
     int32_t input_count, output_count;
-    sgm_value outputs[SGM__ONNX_MAXIMUM_OUTPUTS];
-    bool *asked; /* of the node's attributes: somebody looked at it */
+    sgm_value
+        outputs[SGM__ONNX_MAXIMUM_OUTPUTS]; /* `build` fills those behind the first; -1: not supported */
+    bool *asked;                            /* by attribute of `proto`: some function has read it */
 } sgm__onnx_node;
 
-/* Nothing, if there is no such input. */
+/* An input by its number; no value (index -1) where the node has fewer inputs or leaves that one out. */
 static inline sgm_value sgm__onnx_in(const sgm__onnx_node *n, int32_t index)
 {
     return index < n->input_count ? n->inputs[index] : (sgm_value){-1};
 }
-/* Dimensions of an empty shape may have a product that does not fit; then it is some number. */
+/* A product of dimensions that wraps around. Where another dimension is 0, the shape is valid although a
+ * product of the others may not fit into 64 bits; signed overflow would be undefined then. */
 static inline int64_t sgm__onnx_times(int64_t a, int64_t b)
 {
     return (int64_t)((uint64_t)a * (uint64_t)b);
 }
 sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value);
-/* Attributes; the default where there is none, and a failure of the graph where one is of another kind. An
- * attribute that a node has, and nobody asks about while it is built, is an error: nothing is ignored that
- * might count. */
+/* Attributes. Each function returns the default where the node has no such attribute, and makes the graph
+ * fail where the attribute is of another kind. Each notes in n->asked that the attribute was read:
+ * import.c refuses a node with an attribute that no function read, so that nothing which might change the
+ * result is ignored. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name);
 int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t default_value);
 double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double default_value);
 bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *default_value,
                        const char *text);
-/* A list of at most `most` integers; its length, -1 if there is none. Too many is a failure of the graph. */
+/* A list of at most `maximum` integers; returns its length, -1 if there is no such attribute. A longer
+ * list makes the graph fail. */
 int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t maximum);
-/* An attribute up to opset `before` - 1, then an input (Squeeze's axes): as above. */
+/* A list that is an attribute in older opsets and an input in newer ones (the axes of Squeeze): takes
+ * whichever the node has. Returns its length, -1 if the node has neither or on failure. */
 int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64_t *list, int32_t maximum);
-/* An axis of `rank`, negative ones counted from the end; -1 and a failure of the graph if there is none. */
+/* An axis below `rank`; negative ones count from the end. -1 and a failure of the graph if it is out of
+ * range. */
 int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank);
-/* The value of an input, known while recording (evaluate.c). NULL and a failure if it is not. It belongs to
- * the import. */
+/* The value of an input while the model is recorded (evaluate.c); belongs to the import. NULL and a
+ * failure of the graph if it depends on an input that is not set, or is missing. sgm__onnx_known_value
+ * fails with an error of the thread only. */
 const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input);
 const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value value);
+/* Elements of an integer input, in row-major order; returns how many, -1 on failure. */
 int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t maximum);
+/* The one element of an input; the default where the input is left out. */
 double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value);
-sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor); /* takes the tensor; NULL is passed on */
+/* Records a constant and takes the tensor. NULL stands for a failure that was reported, and becomes one of
+ * the graph. */
+sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor);
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count);
-/* The same with axis `axis` in the place of the last one, and the last one in its place. */
+/* x with its axis `axis` and its last axis exchanged; the function is its own inverse. An axis of -1 gives
+ * no value. */
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
-/* Integers in x's type or another, as the same type as `like`. */
+/* x in the type of `like`; x itself if it has that type. */
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
-/* What several operators are made of: a convolution by the node's attributes, rounding halves to even. */
+/* A convolution with the window that the node's attributes describe (Conv, ConvInteger, QLinearConv). */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
+/* The nearest whole number; halves go to the even neighbour, as ONNX demands for Round and quantisation. */
 sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
 
 typedef struct sgm__onnx_export sgm__onnx_export;
 
 /* --- parts of what is written (parts.c) --- */
-/* A new node; `count` names of inputs. Its output is `output`, or a new name where that is NULL. NULL: no
- * memory, which is noted in the export. */
+/* Appends a node with `count` inputs (NULL: left out) and one output, whose name is `output`, or a new
+ * name if that is NULL. NULL: out of memory, which e->status records; functions that take a node accept
+ * NULL. */
 Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
                                 const char *const *inputs);
-/* The same for up to three inputs (the others NULL); gives the name of the output. */
+/* The same for up to three inputs; a NULL ends them. Returns the name of the output, "" on failure:
+ * writers need not check it, since e->status ends the export. */
 const char *sgm__onnx_call(sgm__onnx_export *e, const char *output, const char *type, const char *a,
                            const char *b, const char *c);
 void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, int64_t value);
 void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value);
 void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, const int64_t *list,
                             int32_t count);
-/* A node's second output is the value, and its first is for nobody. */
+/* Makes the node's second output the named value; its first output gets a name that no other node reads. */
 sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name);
-/* The name of a list of integers, and of a number of a type, which become initialisers. */
+/* The name of an initialiser that holds a list of int64, or a number of rank 0. Equal ones are stored
+ * once. */
 const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count);
 const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number);
-/* The name of an initialiser that holds the tensor, which is taken. */
+/* The name of a new initialiser with this value; takes the tensor. */
 const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor);
 
 /* --- writing (export.c) --- */
-/* The name of a value. */
+/* The name that stands for a value in the file; writes an Expand for a broadcast that is needed as such. */
 const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value);
-/* The value whose name may stand for this one where ONNX broadcasts by itself. */
+/* The value before the broadcasts that lead to this one. Its name may replace this one's where ONNX's
+ * operator broadcasts by itself. */
 sgm_value sgm__onnx_before_broadcast(const sgm__onnx_export *e, sgm_value value);
+/* The graph that is written: expanded and simplified. */
 const sgm_graph *sgm__onnx_written(const sgm__onnx_export *e);
-/* Whether dimension `axis` of a value is another with another number of examples. */
+/* Whether dimension `axis` of a value changes with the number of examples. */
 bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis);
-/* Integer `index` of the instruction's attributes with the other number of examples. */
+/* Integer `index` of the instruction's attributes in the graph of the other number of examples; in the
+ * same graph if there is no other. */
 int64_t sgm__onnx_other_integer(const sgm__onnx_export *e, sgm_value value, int32_t index);
-/* The name of a list of one integer, which is `there` with the other number of examples; NULL: it is no
- * multiple of it. */
+/* The name of a list of one integer: `here` in the graph that is written, `there` in the graph of the
+ * other number of examples. NULL if it differs and is not a multiple of the number of examples. */
 const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t there);
-/* The attribute is the same whatever the number of examples is; else this fails. */
+/* Fails unless the instruction's attributes are the same in both graphs. */
 sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value);
 
 /* --- the table (operators.c) --- */
 typedef sgm_status (*sgm__onnx_write)(sgm__onnx_export *e, sgm_value value);
 typedef sgm_value (*sgm__onnx_build)(sgm__onnx_node *n);
+/* A row of the table: an operator of ONNX, the function that records it, and the function that writes it. */
 struct sgm__onnx_operator {
     const char *name;      /* in ONNX; "": is only written, as several nodes */
-    int32_t needed;        /* inputs that must be there */
-    sgm__onnx_build build; /* records a node: gives its first output, and sets the others in n->outputs */
-    const sgm_op *op;      /* what sgm__onnx_same records, and what `write` is for; NULL: none */
-    sgm__onnx_write write; /* NULL: is not written */
+    int32_t needed;        /* inputs that must be present */
+    sgm__onnx_build build; /* records a node: returns its first output, sets the others in n->outputs; NULL:
+                              cannot be read */
+    const sgm_op *op;      /* what `same` records and `write` writes; NULL: none */
+    sgm__onnx_write write; /* NULL: cannot be written */
 };
-/* NULL: there is none. */
+/* The first row with this name; NULL: the operator is not supported. */
 const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
-/* The row that writes an operation; NULL: none does. */
+/* The row that writes an operation; NULL: no row does, so the operation must be expanded into others. */
 const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
 
+/* All `build` functions. Each is sgm__onnx_NAME in one of the files build_*.c, and makes the graph fail,
+ * or returns no value, where the node is wrong or not supported. */
 #define SGM__ONNX_BUILDERS(X)                                                                                \
     X(same)                                                                                                  \
     X(acosh)                                                                                                 \
@@ -313,6 +355,8 @@ const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
     X(xor)
 #define SGM__ONNX_DECLARE(name) sgm_value sgm__onnx_##name(sgm__onnx_node *n);
 SGM__ONNX_BUILDERS(SGM__ONNX_DECLARE)
+/* All `write` functions, sgm__onnx_write_NAME in write.c. They return the failures that concern the
+ * operation; a lack of memory is in e->status. */
 #define SGM__ONNX_WRITERS(X)                                                                                 \
     X(same)                                                                                                  \
     X(place)                                                                                                 \

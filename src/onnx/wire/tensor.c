@@ -1,7 +1,12 @@
-/* Tensors and their types, from ONNX's messages. */
+/* Converts ONNX's tensor messages (TensorProto) and type numbers to the library's tensors and types.
+ *
+ * Called for initialisers and constants (import.c, build_shape.c), for declared types (model.c), for casts
+ * (build_elementwise.c), and by export (parts.c) for type numbers. Writing tensors is in parts.c. A
+ * message has its values in one of two places: as raw little-endian bytes, or as a typed list whose
+ * elements may be wider than the tensor's. Both are compared with the shape before a tensor is made. */
 #include "onnx/wire/wire.h"
 
-/* ONNX's types by their numbers; those without one of ours are only named. */
+/* Indexed by TensorProto.DataType. Rows without a type of the library have a name only, for the error. */
 static const struct type_row {
     const char *name;
     bool known;
@@ -47,6 +52,7 @@ int32_t sgm__onnx_type_number(sgm_dtype dtype)
     return 0;
 }
 
+/* sgm_shape_elements is negative if a dimension is, or if the product does not fit. */
 static sgm_status read_shape(const Onnx__TensorProto *proto, sgm_shape *shape)
 {
     char text[128];
@@ -62,12 +68,15 @@ static sgm_status read_shape(const Onnx__TensorProto *proto, sgm_shape *shape)
     return SGM_OK;
 }
 
-/* Where values lie in the message if they are not raw: how many, and the size of one there. */
+/* Values in the message: how many, and the size in bytes of one as it is stored there (not of the tensor's
+ * element). */
 typedef struct source {
     const void *values;
     size_t count, size;
 } source;
 
+/* The list in which the proto file keeps a type's values when they are not raw. uint8, bool and the bits
+ * of bfloat16 are stored in 32-bit integers. */
 static source typed_values(const Onnx__TensorProto *proto, sgm_dtype dtype)
 {
     switch ((int)dtype) {
@@ -82,7 +91,8 @@ static source typed_values(const Onnx__TensorProto *proto, sgm_dtype dtype)
     }
 }
 
-/* The first bytes of each number: numbers are little-endian here as in the file. */
+/* Takes the first `size` bytes of each stored number. That narrows an integer correctly because both the
+ * host and the format are little-endian. */
 static void copy_values(unsigned char *target, size_t size, const source *from)
 {
     for (size_t i = 0; i < from->count; i++)
@@ -99,6 +109,7 @@ static sgm_status check_plain(const Onnx__TensorProto *proto)
     return SGM_OK;
 }
 
+/* A raw bool may be any byte, so each is normalised to 0 or 1: kernels read them as such. */
 static sgm_status read_tensor(const Onnx__TensorProto *proto, sgm_tensor **tensor)
 {
     sgm_dtype dtype;

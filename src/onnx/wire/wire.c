@@ -1,9 +1,15 @@
-/* Reading messages: nothing in them is believed before it is checked. */
+/* Turns the bytes of an ONNX file into messages in memory, believing nothing in them before it is checked.
+ *
+ * Called by model.c (a whole model) and by tests (a single tensor, sgm_onnx_parse_tensor). protobuf-c's
+ * reader recurses into nested messages without a limit and allocates as it goes; so `check` walks the same
+ * bytes first and measures the nesting. Allocations go through the library's allocator, so that tests can
+ * make each one fail. */
 #include "onnx/wire/wire.h"
 
 #include <sigma/onnx.h>
 
-/* Subgraphs in attributes of nodes nest messages; the reader calls itself for each. */
+/* A subgraph counts 3 levels (node, attribute, graph), so this allows about 20 subgraphs in each other;
+ * import.c allows 8. Each level costs a stack frame of `check` and one of protobuf-c. */
 #define DEEPEST_MESSAGE 64
 
 static void *allocate(void *user, size_t size)
@@ -22,10 +28,13 @@ static ProtobufCAllocator allocator = {.alloc = allocate, .free = release};
 
 /* --- a first walk over the bytes, which only looks how deep messages lie in each other --- */
 
+/* What is left of the bytes of one message. */
 typedef struct bytes {
     const uint8_t *at, *end;
 } bytes;
 
+/* A variable-length integer of protobuf: 7 bits in each byte, the lowest first, the top bit set in all but
+ * the last byte. At most 10 bytes; bits above 64 are dropped. */
 static bool read_number(bytes *b, uint64_t *number)
 {
     *number = 0;
@@ -49,6 +58,10 @@ static bool skip(bytes *b, uint64_t count)
 
 typedef enum shape_of_bytes { WHOLE, DAMAGED, TOO_DEEP } shape_of_bytes;
 
+/* Walks the fields of one message. A field is a key (number << 3 | wire type) and a payload; only a
+ * length-delimited field whose descriptor says "message" is entered. `depth` is how many further levels
+ * are allowed. A group (wire types 3 and 4, obsolete) counts as damage. protobuf-c checks the contents of
+ * the fields afterwards. */
 static shape_of_bytes check(const ProtobufCMessageDescriptor *type, bytes b, int depth)
 {
     enum { NUMBER = 0, EIGHT_BYTES = 1, BLOCK = 2, FOUR_BYTES = 5 };
@@ -81,6 +94,7 @@ static shape_of_bytes check(const ProtobufCMessageDescriptor *type, bytes b, int
 
 /* --- the second one, which reads --- */
 
+/* Checks, then reads. `what` names the kind of message in errors. The caller owns the result. */
 static void *unpack(const ProtobufCMessageDescriptor *type, const void *data, size_t length, const char *what)
 {
     bytes all = {data, (const uint8_t *)data + length};
