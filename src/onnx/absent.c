@@ -1,7 +1,12 @@
-/* What there is instead of ONNX where Sigma was built without protobuf-c or ONNX's proto file. */
+/* What there is instead of ONNX when Sigma is built without protobuf-c or without ONNX's proto file.
+ *
+ * cmake/onnx.cmake compiles either this file or all others of src/onnx. Every function of sigma/onnx.h
+ * exists here with the same signature and fails with SGM_ERROR_UNSUPPORTED and a message that names the
+ * missing packages, so that programs link in either case. */
 #include "base/base.h"
 #include <sigma/onnx.h>
 
+/* Arguments are not looked at: no call can succeed. */
 static sgm_status fail(void)
 {
     return sgm_fail(
@@ -24,6 +29,7 @@ sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_option
     return NULL;
 }
 
+/* No model can exist, so there is nothing to free; NULL is allowed, as in the real function. */
 void sgm_onnx_free(sgm_onnx *model)
 {
     (void)model;

@@ -1,9 +1,21 @@
-/* Values that are wanted while a model is recorded: what leads to one is run by itself, from constants and
- * from the inputs that were set. */
+/* Computes values that must be known while a model is recorded: shapes, indices, conditions.
+ *
+ * sgm__onnx_known_value is the entry, called through node.c by build functions. It finds the instructions
+ * that lead to the value, transcribes them into a graph of their own, with constants in the place of
+ * everything known, and runs that graph on the `reference` handler: shapes are small, and the reference
+ * needs no compilation worth mentioning. An input of the model counts as known if it is set; using it
+ * marks it (`decides`), because another value would need another recording (programs.c). A state is never
+ * known.
+ *
+ * Results are kept in import->known, so a chain of shape arithmetic is computed piece by piece and not
+ * again and again from its beginning. */
 #include "onnx/onnx.h"
 
-#define MAXIMUM_KNOWN (1 << 24) /* elements: of shapes, indices and conditions */
+/* Elements of a result: far more than any shape or list of indices needs, and little enough for the
+ * reference. */
+#define MAXIMUM_KNOWN (1 << 24)
 
+/* Makes import->known long enough for this value; new entries are NULL. */
 static sgm_status reserve(sgm__onnx_import *import, int32_t index)
 {
     SGM_TRY(sgm__reserve(&import->known, &import->known_capacity, (size_t)index + 1, sizeof(sgm_tensor *)));
@@ -12,6 +24,7 @@ static sgm_status reserve(sgm__onnx_import *import, int32_t index)
     return SGM_OK;
 }
 
+/* The tensor that an input of the model is set to; it still belongs to the model. */
 static sgm_status set_input(sgm__onnx_import *import, const char *name, sgm_tensor **tensor)
 {
     for (size_t i = 0; i < import->model->input_count; i++) {
@@ -28,7 +41,9 @@ static sgm_status set_input(sgm__onnx_import *import, const char *name, sgm_tens
                     "it comes from the input '%.100s', which decides about shapes: set it first", name);
 }
 
-/* The tensor of a value that need not be computed; NULL: it must be. */
+/* The tensor of a value that need not be computed: one computed before, a constant, an input that is set.
+ * *tensor is NULL for an ordinary operation. Fails for a state and for an input that is not set. Nothing
+ * is retained. */
 static sgm_status take_leaf(sgm__onnx_import *import, int32_t index, sgm_tensor **tensor)
 {
     const sgm__instruction *instruction = &import->graph->instructions[index];
@@ -45,7 +60,8 @@ static sgm_status take_leaf(sgm__onnx_import *import, int32_t index, sgm_tensor 
     return SGM_OK;
 }
 
-/* Marks what leads to value `last`, and finds the tensors that it begins with. */
+/* Marks what leads to value `last`, and fills `leaves` with the tensors where the walk ends. Operands come
+ * before their instruction, so one pass downwards visits each instruction after everything that needs it. */
 static sgm_status mark(sgm__onnx_import *import, int32_t last, bool *needed, sgm_tensor **leaves)
 {
     const sgm_graph *graph = import->graph;
@@ -61,6 +77,9 @@ static sgm_status mark(sgm__onnx_import *import, int32_t last, bool *needed, sgm
     return SGM_OK;
 }
 
+/* Copies one instruction into the slice; `map` has the slice's value for each value of the graph. Appended
+ * as it is, without the broadcasting and casting of sgm_record: the graph's instructions have been through
+ * that. Labels and names are offsets into the other graph's texts, so they are dropped. */
 static sgm_value transcribe(sgm_graph *slice, const sgm_graph *graph, const sgm__instruction *instruction,
                             const sgm_value *map)
 {
@@ -76,6 +95,7 @@ static sgm_value transcribe(sgm_graph *slice, const sgm_graph *graph, const sgm_
     return value;
 }
 
+/* Runs the slice and reads its output "known" into `result`. */
 static sgm_status run(const sgm_graph *slice, sgm_tensor *result)
 {
     sgm_handler *handler = sgm_handler_create("reference", .threads = 1);
@@ -89,6 +109,7 @@ static sgm_status run(const sgm_graph *slice, sgm_tensor *result)
     return status;
 }
 
+/* Computes value `last` into import->known. The size is checked before the tensor is made. */
 static sgm_status compute(sgm__onnx_import *import, int32_t last, const bool *needed,
                           sgm_tensor *const *leaves, sgm_value *map)
 {
@@ -119,6 +140,8 @@ static sgm_status compute(sgm__onnx_import *import, int32_t last, const bool *ne
     return status;
 }
 
+/* Fills import->known[last]. A leaf is retained, so that import->known owns each of its tensors; a value
+ * that was known already is left as it is. The three arrays have an entry for each value up to `last`. */
 static sgm_status find_out(sgm__onnx_import *import, int32_t last)
 {
     size_t count = (size_t)last + 1;

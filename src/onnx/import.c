@@ -1,12 +1,28 @@
-/* Recording a model: its nodes, one after the other, into a graph. */
+/* Records a model: visits its nodes in the order of the file and calls each operator's build function.
+ *
+ * sgm_onnx_import is the entry, called by programs.c and by users who want the graph. ONNX guarantees that
+ * a node comes after the nodes that make its inputs, so one pass with a table of names (scopes) suffices.
+ * Subgraphs of If, Loop and Scan are recorded in place by the same functions (build_control.c calls
+ * sgm__onnx_record_subgraph); the result is one flat graph.
+ *
+ * A file is not trusted: the number of nodes, the depth of subgraphs and the size of each result are
+ * bounded, and an attribute that no build function read is an error. Errors name the node, its operator
+ * and the opset. Errors of build functions are the graph's (sgm_graph_fail), those of this file the
+ * thread's (sgm_fail). */
 #include "onnx/onnx.h"
 
+/* Subgraphs in each other. Each level is a recursion through the build function of If, Loop or Scan, which
+ * has arrays of 64 values on the stack. */
 #define DEEPEST_SUBGRAPH 8
-#define MAXIMUM_NODES 1000000 /* of loops each time */
+/* Recorded nodes; those of a loop's body count once for each round. Bounds the time and memory that a
+ * small file with nested loops can cost. */
+#define MAXIMUM_NODES 1000000
+/* Elements that one node may make out of smaller inputs; see check_size. */
 #define MAXIMUM_MADE ((int64_t)1 << 28)
 
 /* --- names --- */
 
+/* The entry of a name, or the free one where it would go. The table has free entries, so the search ends. */
 static sgm__onnx_entry *slot(const sgm__onnx_scope *scope, const char *name)
 {
     size_t at = sgm__hash_text(name) & (scope->capacity - 1);
@@ -15,6 +31,7 @@ static sgm__onnx_entry *slot(const sgm__onnx_scope *scope, const char *name)
     return &scope->entries[at];
 }
 
+/* A scope without entries has no table yet, hence the test of `count`. */
 sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
 {
     for (; scope != NULL; scope = scope->outer)
@@ -23,6 +40,7 @@ sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
     return (sgm_value){-1};
 }
 
+/* Doubles the table and puts all names into their new places. */
 static sgm_status grow(sgm__onnx_scope *scope)
 {
     sgm__onnx_scope larger = {.capacity = scope->capacity > 0 ? 2 * scope->capacity : 64};
@@ -58,6 +76,7 @@ void sgm__onnx_scope_free(sgm__onnx_scope *scope)
 
 /* --- nodes --- */
 
+/* Looks up the values of the node's inputs. An empty name stands for an optional input that is left out. */
 static sgm_status take_inputs(sgm__onnx_node *n)
 {
     for (int32_t i = 0; i < n->input_count; i++) {
@@ -72,6 +91,8 @@ static sgm_status take_inputs(sgm__onnx_node *n)
     return SGM_OK;
 }
 
+/* Defines the names of the node's outputs. Only outputs with a name are wanted; a wanted one that `build`
+ * did not make is an error, so an unsupported output does no harm where the model does not use it. */
 static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
 {
     for (int32_t i = 0; i < n->output_count; i++) {
@@ -85,8 +106,9 @@ static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
     return SGM_OK;
 }
 
-/* Attributes that need not be looked at: they are about training, float types of 8 bits, the precision of
- * sums, how memory was shared in opset 1, or ask for less than what is given. */
+/* Attributes that may be ignored. They concern training only, types that tensors cannot have (saturation
+ * of 8-bit floats), the precision of sums, memory reuse of opset 1, outputs that are not supported
+ * (storage_order), or permit what is done anyway (TopK's results are sorted, whether `sorted` or not). */
 static const struct {
     const char *type, *attribute; /* type "": of any operator */
 } harmless[] = {
@@ -100,7 +122,7 @@ static const struct {
     {"Dropout", "seed"},
     {"Gemm", "broadcast"},
     {"LayerNormalization", "stash_type"},
-    {"MaxPool", "storage_order"}, /* of the places, which are not given */
+    {"MaxPool", "storage_order"}, /* numbering of the second output, which is not supported */
     {"QuantizeLinear", "precision"},
     {"QuantizeLinear", "saturate"},
     {"Range", "stash_type"},
@@ -116,6 +138,8 @@ static bool is_harmless(const char *type, const char *attribute)
     return false;
 }
 
+/* Refuses attributes that were not read while the node was built (n->asked), so that there is no second
+ * list of what each operator knows. */
 static sgm_status check_attributes(const sgm__onnx_node *n)
 {
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
@@ -127,8 +151,9 @@ static sgm_status check_attributes(const sgm__onnx_node *n)
     return SGM_OK;
 }
 
-/* A file of a few bytes must not take all memory: a node may make more than MAXIMUM_MADE elements only of
- * inputs that have as many. */
+/* A file of a few bytes must not take all memory: a result of more than MAXIMUM_MADE elements is accepted
+ * only if the inputs together have as many elements. Recording allocates nothing of this size; the check
+ * comes before anything is compiled or run. */
 static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
 {
     sgm_shape shape = sgm__onnx_type(n, made).shape;
@@ -145,6 +170,9 @@ static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
                           (long long)elements, (long long)given, (long long)MAXIMUM_MADE);
 }
 
+/* Records one node: inputs, then the build function, then the checks that need its result. A build
+ * function may fail in three ways (the graph's status, no value, or an unread attribute); the graph's
+ * message is the most exact, so it goes first. */
 static sgm_status build(sgm__onnx_node *n)
 {
     SGM_TRY(take_inputs(n));
@@ -165,6 +193,8 @@ static sgm_status build(sgm__onnx_node *n)
     return SGM_OK;
 }
 
+/* Checks of a node before its build function sees it. INT16_MAX inputs keep counts and array sizes far
+ * from overflow. */
 static sgm_status check_node(const sgm__onnx_node *n)
 {
     const Onnx__NodeProto *proto = n->proto;
@@ -182,6 +212,7 @@ static sgm_status check_node(const sgm__onnx_node *n)
     return SGM_OK;
 }
 
+/* Records a node and defines its outputs in the scope. */
 static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *proto, sgm__onnx_scope *scope)
 {
     sgm__onnx_node n = {.import = import,
@@ -204,6 +235,7 @@ static sgm_status record_node(sgm__onnx_import *import, const Onnx__NodeProto *p
     return status == SGM_OK ? give_outputs(&n, scope) : status;
 }
 
+/* For messages and labels: the node's name, which is optional, or that of its first output. */
 static const char *node_name(const Onnx__NodeProto *proto)
 {
     if (*sgm__onnx_text(proto->name) != '\0')
@@ -211,6 +243,7 @@ static const char *node_name(const Onnx__NodeProto *proto)
     return proto->n_output > 0 ? sgm__onnx_text(proto->output[0]) : "";
 }
 
+/* Initialisers become constants of the graph, not states: a loaded model is not trained. */
 static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                       sgm__onnx_scope *scope)
 {
@@ -224,7 +257,8 @@ static sgm_status record_initialisers(sgm__onnx_import *import, const Onnx__Grap
     return SGM_OK;
 }
 
-/* Records the nodes of a graph whose inputs are in the scope. */
+/* Records a graph whose inputs are in the scope already. The label makes instructions carry the name of
+ * their node, in listings and in errors of a handler. */
 static sgm_status record_nodes(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                sgm__onnx_scope *scope)
 {
@@ -241,6 +275,7 @@ static sgm_status record_nodes(sgm__onnx_import *import, const Onnx__GraphProto 
     return SGM_OK;
 }
 
+/* An output may also be an input, an initialiser, or (in a subgraph) a value of the graph around it. */
 static sgm_status find_outputs(const Onnx__GraphProto *graph, const sgm__onnx_scope *scope,
                                sgm_value *outputs)
 {
@@ -253,6 +288,7 @@ static sgm_status find_outputs(const Onnx__GraphProto *graph, const sgm__onnx_sc
     return SGM_OK;
 }
 
+/* The scope of the subgraph ends with it; the values recorded in it stay in the graph. */
 sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__GraphProto *graph,
                                      const sgm__onnx_scope *outer, const sgm_value *inputs,
                                      size_t input_count, sgm_value *outputs)
@@ -279,6 +315,8 @@ sgm_status sgm__onnx_record_subgraph(sgm__onnx_import *import, const Onnx__Graph
 
 /* --- the whole model --- */
 
+/* The shape comes from the tensor that is set, else from the declaration with `batch` in the place of an
+ * open first dimension. Compilation needs every dimension, so what is still open is an error. */
 static sgm_status record_input(sgm__onnx_import *import, const sgm__onnx_input *input, sgm__onnx_scope *scope)
 {
     sgm_type type = input->type;
@@ -296,6 +334,8 @@ static sgm_status record_input(sgm__onnx_import *import, const sgm__onnx_input *
     return sgm__onnx_define(scope, input->name, value);
 }
 
+/* Each output is a copy of its value: a value may be several outputs, or an input itself, and the output
+ * must still have a name of its own in the program. */
 static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProto *proto,
                                  const sgm__onnx_scope *scope)
 {
@@ -319,6 +359,8 @@ static sgm_status record_all(sgm__onnx_import *import, sgm__onnx_scope *scope)
     return record_outputs(import, proto, scope);
 }
 
+/* The tensors computed while recording (import.known) are needed no longer once the graph is complete:
+ * what depended on them was recorded as constants. */
 sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
 {
     if (model == NULL || graph == NULL || batch < 0)

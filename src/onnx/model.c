@@ -1,11 +1,24 @@
-/* Loaded models: reading them, their inputs and outputs, running them. */
+/* Loaded ONNX models: reading the file, describing inputs and outputs, running (the functions of
+ * sigma/onnx.h).
+ *
+ * A model is the unpacked message plus the tensors that its inputs are set to. It is recorded and compiled
+ * only when it runs, because shapes come from those tensors: programs.c keeps the compiled programs,
+ * import.c records them. The order of a run is sgm_onnx_set for each input, sgm_onnx_run, sgm_onnx_get;
+ * setting an input invalidates the outputs.
+ *
+ * Called by programs that use the library; sigma's own command only writes models (export.c). */
 #include "onnx/onnx.h"
 
-#define MAXIMUM_BYTES INT32_MAX /* more no message can have */
-#define NEWEST_OPSET 28         /* whose changes of the operators in the table were read */
+/* protobuf limits a message to 2 GiB. */
+#define MAXIMUM_BYTES INT32_MAX
+/* The newest operator set whose changes to the operators of the table have been checked against the build
+ * functions. A newer model is refused rather than computed by rules that may have changed. */
+#define NEWEST_OPSET 28
 
 /* --- loading --- */
 
+/* The declared type of an input. A dimension that is a name, or missing, or negative is open (-1); a
+ * missing shape is an open rank (-1). */
 static sgm_status read_declared(const Onnx__ValueInfoProto *info, sgm_type *type)
 {
     *type = (sgm_type){.shape = {.rank = -1}};
@@ -28,6 +41,7 @@ static sgm_status read_declared(const Onnx__ValueInfoProto *info, sgm_type *type
     return SGM_OK;
 }
 
+/* Up to IR version 3, initialisers are listed among the inputs as well; the caller need not set those. */
 static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
 {
     for (size_t i = 0; i < graph->n_initializer; i++)
@@ -36,6 +50,7 @@ static bool is_initialiser(const Onnx__GraphProto *graph, const char *name)
     return false;
 }
 
+/* Makes an entry for each input that must be set. */
 static sgm_status read_inputs(sgm_onnx *model)
 {
     const Onnx__GraphProto *graph = model->proto->graph;
@@ -53,7 +68,9 @@ static sgm_status read_inputs(sgm_onnx *model)
     return SGM_OK;
 }
 
-/* The opset of the default domain, and no model-local functions. */
+/* Finds the opset of the default domain (spelled "" or "ai.onnx") and the inputs. A model without an entry
+ * for that domain is of opset 1. Other domains are not refused here but at the first node that uses one
+ * (import.c). */
 static sgm_status read_model(sgm_onnx *model)
 {
     const Onnx__ModelProto *proto = model->proto;
@@ -73,6 +90,7 @@ static sgm_status read_model(sgm_onnx *model)
     return read_inputs(model);
 }
 
+/* The handler is the model's own, so that two models never share its threads. */
 static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
 {
     sgm_onnx_options options;
@@ -83,6 +101,7 @@ static sgm_status open_handler(sgm_onnx *model, const sgm_onnx_options *given)
     return model->handler != NULL && model->graph != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* The bytes may be freed afterwards: unpacking copies all of them. */
 sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options)
 {
     if (bytes == NULL || length > MAXIMUM_BYTES) {
@@ -151,6 +170,7 @@ const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index)
     return sgm__onnx_text(model->proto->graph->output[index]->name);
 }
 
+/* NULL and an error that lists the inputs. */
 static sgm__onnx_input *find_input(sgm_onnx *model, const char *name)
 {
     sgm__text known = {0};
@@ -165,6 +185,7 @@ static sgm__onnx_input *find_input(sgm_onnx *model, const char *name)
     return NULL;
 }
 
+/* The type must be the declared one, and so must each dimension that is declared. */
 static sgm_status check_fit(const sgm__onnx_input *input, const sgm_tensor *value)
 {
     const sgm_shape *shape = sgm_tensor_shape(value), *declared = &input->type.shape;
@@ -180,6 +201,7 @@ static sgm_status check_fit(const sgm__onnx_input *input, const sgm_tensor *valu
                     sgm_dtype_name(sgm_tensor_dtype(value)), sgm_shape_text(shape, b, sizeof b));
 }
 
+/* Copies the tensor before the old one is freed, so that a failure leaves the input as it was. */
 sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *value)
 {
     if (model == NULL || name == NULL || value == NULL)
@@ -199,6 +221,9 @@ sgm_status sgm_onnx_set(sgm_onnx *model, const char *name, const sgm_tensor *val
 
 /* --- running --- */
 
+/* Inputs whose value was used up while recording (a shape for Reshape, say) may be absent from the
+ * program: only those that it has are fed. `newest` is set last, so that a failed run leaves no outputs to
+ * read. */
 sgm_status sgm_onnx_run(sgm_onnx *model)
 {
     if (model == NULL)
@@ -219,6 +244,7 @@ sgm_status sgm_onnx_run(sgm_onnx *model)
     return SGM_OK;
 }
 
+/* Reads the output from the session of the newest program into a new tensor, which the caller frees. */
 sgm_tensor *sgm_onnx_get(sgm_onnx *model, const char *output)
 {
     if (model == NULL || output == NULL || model->newest == NULL) {

@@ -1,4 +1,8 @@
-/* What the functions of operators ask about their node. */
+/* What the build functions (build_*.c) use to read their node: attributes, known inputs, constants.
+ *
+ * Declared and explained in onnx.h. All failures here are the graph's: a build function need not check
+ * each call, it may go on with the default that it got, since import.c looks at the graph's status after
+ * it. Reading an attribute notes that it was read (n->asked). */
 #include "onnx/onnx.h"
 
 #include <stdio.h>
@@ -22,7 +26,9 @@ const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const c
     return NULL;
 }
 
-/* An attribute of that kind, or NULL. Old models do not tell the kind; who tells it may leave a zero out. */
+/* The attribute if it is of this kind; NULL if there is none, or it is of another kind (a failure of the
+ * graph). Files of old IR versions do not say the kind (UNDEFINED): their attribute is taken as it is. A
+ * value of zero may be left out of the file; the generated reader fills in zero then. */
 static const Onnx__AttributeProto *attribute_of(const sgm__onnx_node *n, const char *name,
                                                 Onnx__AttributeProto__AttributeType kind, const char *what)
 {
@@ -41,6 +47,7 @@ int64_t sgm__onnx_integer(const sgm__onnx_node *n, const char *name, int64_t def
     return attribute != NULL ? attribute->i : default_value;
 }
 
+/* ONNX has numbers as float; widening is exact. */
 double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double default_value)
 {
     const Onnx__AttributeProto *attribute =
@@ -48,6 +55,8 @@ double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double defaul
     return attribute != NULL ? (double)attribute->f : default_value;
 }
 
+/* Texts of attributes have a length and no terminating zero. Compares the attribute, or the default if
+ * there is none, with `text`. */
 bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *default_value, const char *text)
 {
     const Onnx__AttributeProto *attribute =
@@ -93,6 +102,8 @@ int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank)
 
 /* --- inputs whose values are wanted now --- */
 
+/* The thread's error text is copied first, as sgm_graph_fail overwrites the buffer that it would be
+ * formatted from. */
 const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
 {
     const sgm_tensor *tensor = sgm__onnx_known_value(n->import, sgm__onnx_in(n, input));
@@ -105,6 +116,7 @@ const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
     return tensor;
 }
 
+/* int32 and int64 are accepted: both occur in models as lists of axes and sizes. */
 int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t maximum)
 {
     const sgm_tensor *tensor = sgm__onnx_known(n, input);
@@ -138,6 +150,8 @@ double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_v
 
 /* --- constants --- */
 
+/* Appends the instruction directly instead of by sgm_constant, which would copy the tensor: the graph's
+ * table of constants shares it. The message is copied for the reason given at sgm__onnx_known. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
 {
     if (tensor == NULL) {

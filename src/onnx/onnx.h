@@ -36,26 +36,27 @@ typedef struct sgm__onnx_input {
 typedef struct sgm__onnx_program {
     sgm_session *session;
     sgm_program *program;
-    sgm_tensor *
-        *values;       /* by input: the value that the recording depended on; NULL: only the shape matters */
-    sgm_shape *shapes; /* by input: the shape that the program was compiled for */
-    size_t bytes;      /* memory of the session: constants, states, inputs, arena */
-    uint64_t run; /* number of the newest run that used this program, from 1; the smallest is dropped first */
+    sgm_tensor **values; /* by input: the value that the recording used; NULL: only the shape matters */
+    sgm_shape *shapes;   /* by input: the shape that the program was compiled for */
+    size_t bytes;        /* memory of the session: constants, states, inputs, arena */
+    /* Number of the newest run that used this program, from 1. The smallest number is dropped first. */
+    uint64_t run;
 } sgm__onnx_program;
 
 /* A loaded model. Used by one thread at a time; no lock guards the members. */
 struct sgm_onnx {
-    Onnx__ModelProto
-        *proto; /* the unpacked file; names elsewhere point into it, so it lives as long as the model */
-    int64_t opset;
+    /* The unpacked file. Names elsewhere point into it, so it lives as long as the model. */
+    Onnx__ModelProto *proto;
+    int64_t opset;           /* version of the default operator set that the model was written for */
     sgm__onnx_input *inputs; /* those without an initialiser of the same name */
     size_t input_count;
     sgm_handler *handler;
     sgm_graph *graph; /* of the newest recording; cleared before each */
     sgm__onnx_program *programs;
     size_t program_count;
-    sgm__onnx_program
-        *newest;   /* what sgm_onnx_get reads; NULL: an input was set since the last run, or none succeeded */
+    /* What sgm_onnx_get reads; points into `programs`. NULL: an input was set since the last run, or the run
+     * failed. */
+    sgm__onnx_program *newest;
     uint64_t runs; /* runs so far: the clock for sgm__onnx_program.run */
 };
 
@@ -72,7 +73,7 @@ void sgm__onnx_free_programs(sgm_onnx *model);
  * it: lookups go outwards. */
 typedef struct sgm__onnx_scope sgm__onnx_scope;
 typedef struct sgm__onnx_entry {
-    const char *name; /* ONNX's; "": the operation has no operator, and `write` makes several nodes of it */
+    const char *name;
     sgm_value value;
 } sgm__onnx_entry;
 /* A hash table with open addressing and linear probing, at most half full; `capacity` is a power of two. */
@@ -122,9 +123,8 @@ typedef struct sgm__onnx_node {
     int64_t opset;
     sgm_value *inputs; /* input_count values; an optional input that is left out has index -1 */
     int32_t input_count, output_count;
-    sgm_value
-        outputs[SGM__ONNX_MAXIMUM_OUTPUTS]; /* `build` fills those behind the first; -1: not supported */
-    bool *asked;                            /* by attribute of `proto`: some function has read it */
+    sgm_value outputs[SGM__ONNX_MAXIMUM_OUTPUTS]; /* `build` sets those behind the first; -1: unsupported */
+    bool *asked;                                  /* by attribute of `proto`: some function has read it */
 } sgm__onnx_node;
 
 /* An input by its number; no value (index -1) where the node has fewer inputs or leaves that one out. */
@@ -230,10 +230,10 @@ typedef sgm_status (*sgm__onnx_write)(sgm__onnx_export *e, sgm_value value);
 typedef sgm_value (*sgm__onnx_build)(sgm__onnx_node *n);
 /* A row of the table: an operator of ONNX, the function that records it, and the function that writes it. */
 struct sgm__onnx_operator {
-    const char *name;      /* in ONNX; "": is only written, as several nodes */
-    int32_t needed;        /* inputs that must be present */
-    sgm__onnx_build build; /* records a node: returns its first output, sets the others in n->outputs; NULL:
-                              cannot be read */
+    const char *name; /* in ONNX; "": the operation has no operator, `write` makes several nodes of it */
+    int32_t needed;   /* inputs that must be present */
+    /* Records a node: returns its first output, sets the others in n->outputs. NULL: cannot be read. */
+    sgm__onnx_build build;
     const sgm_op *op;      /* what `same` records and `write` writes; NULL: none */
     sgm__onnx_write write; /* NULL: cannot be written */
 };

@@ -1,9 +1,20 @@
-/* The operators: one row for each. */
+/* The table of operators: one row for each operator of ONNX that is read or written.
+ *
+ * import.c looks up rows by ONNX's name (sgm__onnx_operator_find), export.c by the library's operation
+ * (sgm__onnx_operator_for). A row says how many inputs must be present, which function records the node,
+ * which operation it corresponds to and which function writes that operation. The build functions are in
+ * build_*.c, the writers in write.c. docs/onnx.md lists the names in the same order.
+ *
+ * Lookups are linear: a model's nodes are looked up once per recording, and comparing 160 short names is
+ * little beside recording the node. */
 #include "onnx/onnx.h"
 
 #define OP(name) (&sgm__op_##name)
-/* ONNX's name, inputs that it needs, who builds it, which operation `same` records. In the order of the
- * names. */
+/* In alphabetical order of ONNX's names, then the operations that are written as several nodes (name ""),
+ * and last a second Identity: reading finds the first row of a name, writing finds the row of the
+ * operation, so stop_gradient is written as Identity but Identity is read as a copy.
+ *
+ * `same` as build function records `op` with the needed inputs and no attributes. */
 static const sgm__onnx_operator table[] = {
     {"Abs", 1, sgm__onnx_same, OP(absolute), sgm__onnx_write_same},
     {"Acos", 1, sgm__onnx_same, OP(acos), sgm__onnx_write_same},

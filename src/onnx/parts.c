@@ -1,10 +1,17 @@
-/* What a message is made of: memory, names, nodes with their attributes, initialisers. */
+/* The pieces of an exported message: memory, names, nodes with their attributes, initialisers.
+ *
+ * Used by export.c (the walk) and write.c (one function for each operation). All memory comes from
+ * sgm__onnx_take and is freed together at the end. A lack of memory is noted in e->status and the
+ * functions return NULL or "", which the others accept; so writers need no checks of their own, and
+ * export.c looks at the status after each instruction. */
 #include "onnx/export.h"
 
 #include <stdio.h>
 
 /* --- memory and texts --- */
 
+/* The block's header has the alignment of max_align_t, so that any struct of the message may lie behind
+ * it. */
 void *sgm__onnx_take(sgm__onnx_export *e, size_t size)
 {
     sgm__onnx_block *b = sgm__calloc(1, sizeof *b + size);
@@ -17,6 +24,8 @@ void *sgm__onnx_take(sgm__onnx_export *e, size_t size)
     return b->bytes;
 }
 
+/* One byte more than `size`, which is zero: copies of texts are terminated, and a size of 0 gives valid
+ * memory. */
 static void *take_copy(sgm__onnx_export *e, const void *data, size_t size)
 {
     void *copy = sgm__onnx_take(e, size + 1);
@@ -30,6 +39,8 @@ char *sgm__onnx_take_text(sgm__onnx_export *e, const char *text)
     return take_copy(e, text, strlen(text));
 }
 
+/* The number makes names unique among those made here. Inputs, states and outputs keep the names that the
+ * graph gives them. */
 char *sgm__onnx_fresh_name(sgm__onnx_export *e, const char *label, const char *type)
 {
     char text[400];
@@ -39,6 +50,8 @@ char *sgm__onnx_fresh_name(sgm__onnx_export *e, const char *label, const char *t
 
 /* --- nodes --- */
 
+/* Inputs and the output are one array of names; the output is its last entry. The node has the name of its
+ * output. */
 Onnx__NodeProto *sgm__onnx_emit(sgm__onnx_export *e, const char *type, const char *output, int32_t count,
                                 const char *const *inputs)
 {
@@ -77,6 +90,8 @@ const char *sgm__onnx_call(sgm__onnx_export *e, const char *output, const char *
     return node != NULL ? node->output[0] : "";
 }
 
+/* Appends an attribute of this type and returns it, to be filled in. The node's list is copied each time:
+ * nodes have at most five attributes. */
 static Onnx__AttributeProto *put(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name,
                                  Onnx__AttributeProto__AttributeType type)
 {
@@ -105,6 +120,7 @@ void sgm__onnx_put_integer(sgm__onnx_export *e, Onnx__NodeProto *node, const cha
     attribute->i = value;
 }
 
+/* ONNX's attributes are float; a double attribute of the library is rounded here. */
 void sgm__onnx_put_number(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name, double value)
 {
     Onnx__AttributeProto *attribute = put(e, node, name, ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT);
@@ -124,6 +140,7 @@ void sgm__onnx_put_integers(sgm__onnx_export *e, Onnx__NodeProto *node, const ch
     attribute->ints = take_copy(e, list, (size_t)count * sizeof *list);
 }
 
+/* For TopK, whose second output is the places. The first output keeps its fresh name. */
 sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *node, const char *name)
 {
     char **outputs = sgm__onnx_take(e, 2 * sizeof *outputs);
@@ -138,6 +155,8 @@ sgm_status sgm__onnx_put_second_output(sgm__onnx_export *e, Onnx__NodeProto *nod
 
 /* --- initialisers --- */
 
+/* Copies the elements as raw little-endian bytes. Fails silently if an earlier allocation did: e->status
+ * says so. */
 void sgm__onnx_add_tensor(sgm__onnx_export *e, char *name, const sgm_tensor *tensor)
 {
     Onnx__TensorProto *proto = sgm__onnx_take(e, sizeof *proto);
@@ -160,7 +179,9 @@ void sgm__onnx_add_tensor(sgm__onnx_export *e, char *name, const sgm_tensor *ten
         e->tensors[e->tensor_count++] = proto;
 }
 
-/* An initialiser under a name that tells what it holds, so that equal ones are one. */
+/* An initialiser whose name says its contents ("integers(0,1)", "float32(0.5)"), so that equal ones are
+ * stored once. Frees the tensor in any case. The value in the scope is a placeholder; only the presence of
+ * the name counts. */
 static const char *shared_tensor(sgm__onnx_export *e, const char *name, sgm_tensor *tensor)
 {
     char *own = sgm__onnx_take_text(e, name);
@@ -175,6 +196,8 @@ static const char *shared_tensor(sgm__onnx_export *e, const char *name, sgm_tens
     return own;
 }
 
+/* A list has at most 2 * SGM_MAX_RANK entries (padding), each at most 20 characters and a comma, so the
+ * name fits. */
 const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, int32_t count)
 {
     char name[64 + 24 * 2 * SGM_MAX_RANK];

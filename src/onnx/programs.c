@@ -1,11 +1,19 @@
-/* Compiled programs of a loaded model, one for each set of shapes: a model whose inputs differ in length from
- * call to call does not compile at each of them. The ones that were not used for the longest time go first.
- */
+/* Compiled programs of a loaded model, one for each set of input shapes.
+ *
+ * A model whose inputs differ in length from call to call (texts) would otherwise be recorded and compiled
+ * at each call. sgm_onnx_run calls sgm__onnx_prepare, which looks for a program that fits, else records
+ * (import.c) and compiles one. Values of inputs matter only where recording used them (Reshape's shape):
+ * such values are part of the comparison.
+ *
+ * The least recently used programs are dropped when there are too many, or when they take too much memory. */
 #include "onnx/onnx.h"
 
+/* The array has this size from the beginning, so that model->newest, which points into it, stays valid. */
 #define MAXIMUM_PROGRAMS 16
-#define MAXIMUM_BYTES (512 << 20) /* of all but the newest: each has its own copy of the weights */
+/* Memory of all programs but the newest. Each has a session, and so a copy of the model's weights. */
+#define MAXIMUM_BYTES (512 << 20)
 
+/* Also for a program that was made in part: what is missing is NULL. */
 static void free_program(sgm__onnx_program *p, size_t input_count)
 {
     for (size_t i = 0; p->values != NULL && i < input_count; i++)
@@ -22,13 +30,15 @@ void sgm__onnx_free_programs(sgm_onnx *model)
     sgm__free(model->programs);
 }
 
+/* For tensors of equal shape and type. Bit for bit: a NaN equals itself here, and 0 differs from -0, which
+ * costs at worst a compilation. */
 static bool equal_values(const sgm_tensor *a, const sgm_tensor *b)
 {
     size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(a)) * sgm_dtype_size(sgm_tensor_dtype(a));
     return memcmp(sgm_tensor_const_data(a), sgm_tensor_const_data(b), bytes) == 0;
 }
 
-/* Whether what was recorded then is also right for what is set now. */
+/* Whether a program that was recorded earlier is right for the inputs that are set. */
 static bool fits(const sgm_onnx *model, const sgm__onnx_program *p)
 {
     for (size_t i = 0; i < model->input_count; i++) {
@@ -40,7 +50,9 @@ static bool fits(const sgm_onnx *model, const sgm__onnx_program *p)
     return true;
 }
 
-/* Remembers for which inputs the program is right, once recording has told which of them decide. */
+/* Remembers for which inputs the program is right. Called after recording, which has marked the inputs
+ * whose values it used (`decides`). The tensors are retained, not copied: sgm_onnx_set replaces an input's
+ * tensor and never writes into it. */
 static sgm_status note_inputs(const sgm_onnx *model, sgm__onnx_program *p)
 {
     p->values = sgm__calloc(model->input_count + 1, sizeof *p->values);
@@ -55,6 +67,7 @@ static sgm_status note_inputs(const sgm_onnx *model, sgm__onnx_program *p)
     return SGM_OK;
 }
 
+/* Records and compiles a program for the inputs that are set, in a session of its own. */
 static sgm_status make(sgm_onnx *model, sgm__onnx_program *p)
 {
     p->session = sgm_session_create(model->handler);
@@ -73,7 +86,9 @@ static sgm_status make(sgm_onnx *model, sgm__onnx_program *p)
     return SGM_OK;
 }
 
-/* Makes room for one more: those that ran the longest time ago go. */
+/* Frees the least recently used programs until one more has a place, and those that stay take at most
+ * MAXIMUM_BYTES. Called before the new one is made, so its memory is not counted. The last entry moves
+ * into the gap; nothing points to it then, as sgm_onnx_run has reset model->newest. */
 static void drop_old(sgm_onnx *model)
 {
     for (;;) {
