@@ -1,4 +1,11 @@
-/* Operators that go element by element. */
+/* Build functions of operators that compute each element of the result from one element of each input.
+ *
+ * Called by import.c through the table in operators.c; what they use is declared in onnx.h. Operators that
+ * are an operation of the library go through sgm__onnx_same; the others are composed here. Broadcasting is
+ * sgm_record's: a sgm_number of rank 0 takes the type of the other operands.
+ *
+ * Most integer arithmetic that ONNX defines exactly is done in float64 and cast back, which is exact up to
+ * 2^53. */
 #include "onnx/onnx.h"
 
 #include <math.h>
@@ -10,7 +17,9 @@ static sgm_value number(const sgm__onnx_node *n, double value)
 
 /* --- as they are --- */
 
-/* Up to opset 6 the second operand is broadcast only if it says so, from an axis on. */
+/* The second operand of a binary operator, shaped so that broadcasting from the right is right. Up to
+ * opset 6 the operand is broadcast only if `broadcast` says so, and lies along the axes of the first from
+ * `axis` on; dimensions of 1 are appended behind it then. */
 static sgm_value aligned(sgm__onnx_node *n, sgm_value b)
 {
     int64_t axis = sgm__onnx_integer(n, "axis", -1);
@@ -24,6 +33,7 @@ static sgm_value aligned(sgm__onnx_node *n, sgm_value b)
     return sgm_reshape(n->graph, b, &type.shape);
 }
 
+/* Records row->op with the inputs that the row needs (at most three). */
 sgm_value sgm__onnx_same(sgm__onnx_node *n)
 {
     sgm_value inputs[3] = {n->inputs[0], sgm__onnx_in(n, 1), sgm__onnx_in(n, 2)};
@@ -32,6 +42,8 @@ sgm_value sgm__onnx_same(sgm__onnx_node *n)
     return sgm_record(n->graph, n->row->op, inputs, n->row->needed, &(sgm_attributes){0});
 }
 
+/* Max, Min, Sum and Mean take any number of inputs: folded from the left. One input alone is copied, as a
+ * node's output must not be its input. */
 static sgm_value join(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, sgm_value))
 {
     sgm_value all = n->inputs[0];
@@ -62,6 +74,7 @@ sgm_value sgm__onnx_variadic_mean(sgm__onnx_node *n)
 
 /* --- functions of one number --- */
 
+/* log(x + sqrt(x^2 - 1)) */
 sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -69,7 +82,8 @@ sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
     return sgm_log(g, sgm_add(g, x, root));
 }
 
-/* sign(x) log1p(a + a^2 / (1 + sqrt(1 + a^2))) of a = |x|, exact near 0. */
+/* sign(x) log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|: the same as log(x + sqrt(x^2 + 1)), but
+ * without the cancellation of that form near 0 and for negative x. */
 sgm_value sgm__onnx_asinh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -79,6 +93,7 @@ sgm_value sgm__onnx_asinh(sgm__onnx_node *n)
     return sgm_multiply(g, sgm_sign(g, n->inputs[0]), sgm_log1p(g, sgm_add(g, a, small)));
 }
 
+/* (log1p(x) - log1p(-x)) / 2: exact near 0. */
 sgm_value sgm__onnx_atanh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -87,6 +102,7 @@ sgm_value sgm__onnx_atanh(sgm__onnx_node *n)
     return sgm_multiply(g, difference, number(n, 0.5));
 }
 
+/* (exp(x) + exp(-x)) / 2 or (exp(x) - exp(-x)) / 2, by the function that joins the two. */
 static sgm_value exponentials(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, sgm_value))
 {
     sgm_graph *g = n->graph;
@@ -104,11 +120,14 @@ sgm_value sgm__onnx_sinh(sgm__onnx_node *n)
     return exponentials(n, sgm_subtract);
 }
 
+/* -floor(-x) */
 sgm_value sgm__onnx_ceil(sgm__onnx_node *n)
 {
     return sgm_negate(n->graph, sgm_floor(n->graph, sgm_negate(n->graph, n->inputs[0])));
 }
 
+/* floor(x + 1/2) rounds halves up. Where that result is odd and x lies exactly half-way, the even
+ * neighbour is one below. */
 sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x)
 {
     sgm_value half = sgm_number(g, 0.5), up = sgm_floor(g, sgm_add(g, x, half));
@@ -124,6 +143,8 @@ sgm_value sgm__onnx_round(sgm__onnx_node *n)
     return sgm__onnx_round_even(n->graph, n->inputs[0]);
 }
 
+/* Infinite means neither finite nor NaN. With detect_positive or detect_negative off, the sign decides;
+ * with both off the result is false everywhere, obtained as is_nan(0), which has the type of a condition. */
 sgm_value sgm__onnx_is_inf(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -142,7 +163,9 @@ sgm_value sgm__onnx_is_inf(sgm__onnx_node *n)
 
 /* --- activations --- */
 
-/* scale * (x where it is above 0, else slope (exp(x / width) - 1)) */
+/* scale * x where x > 0, else scale * slope * (exp(x / width) - 1): Elu, Celu (width = slope) and Selu.
+ * The exponential is taken of min(x, 0), since select computes both sides and exp of a large x would be
+ * infinite. */
 static sgm_value exponential_unit(sgm__onnx_node *n, double slope, double width, double scale)
 {
     sgm_graph *g = n->graph;
@@ -164,13 +187,14 @@ sgm_value sgm__onnx_celu(sgm__onnx_node *n)
     return exponential_unit(n, alpha, alpha, 1);
 }
 
+/* The defaults are ONNX's: the constants of Klambauer et al. (2017), rounded to float. */
 sgm_value sgm__onnx_selu(sgm__onnx_node *n)
 {
     double alpha = sgm__onnx_number(n, "alpha", 1.67326319217681884765625);
     return exponential_unit(n, alpha, 1, sgm__onnx_number(n, "gamma", 1.05070102214813232421875));
 }
 
-/* x where it is above 0, else x * slope */
+/* x where x >= 0, else x * slope; NaN stays NaN. */
 static sgm_value leaky(sgm_graph *g, sgm_value x, sgm_value slope)
 {
     return sgm_select(g, sgm_less(g, x, sgm_number(g, 0)), sgm_multiply(g, x, slope), x);
@@ -181,6 +205,8 @@ sgm_value sgm__onnx_leaky_relu(sgm__onnx_node *n)
     return leaky(n->graph, n->inputs[0], number(n, sgm__onnx_number(n, "alpha", 0.01)));
 }
 
+/* Since opset 7 the slope broadcasts from the right. Before, a list is one slope for each channel, which
+ * is axis 1: dimensions of 1 are appended for the axes behind it. */
 sgm_value sgm__onnx_prelu(sgm__onnx_node *n)
 {
     sgm_value slope = n->inputs[1];
@@ -193,6 +219,7 @@ sgm_value sgm__onnx_prelu(sgm__onnx_node *n)
     return leaky(n->graph, n->inputs[0], slope);
 }
 
+/* max(0, min(1, alpha x + beta)) */
 sgm_value sgm__onnx_hard_sigmoid(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -207,6 +234,7 @@ sgm_value sgm__onnx_thresholded_relu(sgm__onnx_node *n)
     return sgm_select(g, is_above, x, number(n, 0));
 }
 
+/* x + bias below -lambd, x - bias above lambd, 0 between. */
 sgm_value sgm__onnx_shrink(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -224,6 +252,8 @@ sgm_value sgm__onnx_gelu(sgm__onnx_node *n)
     return sgm_gelu(n->graph, n->inputs[0]);
 }
 
+/* Bounds are attributes up to opset 10, inputs that may be left out since. The maximum goes last: ONNX
+ * takes it where the minimum is above the maximum. */
 sgm_value sgm__onnx_clip(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -239,6 +269,9 @@ sgm_value sgm__onnx_clip(sgm__onnx_node *n)
     return y.index == n->inputs[0].index ? sgm_copy(g, y) : y;
 }
 
+/* Models are run for predictions, where Dropout changes nothing; a dropout that acts is refused rather
+ * than left out. The ratio is read only if training_mode may be true. The mask, if wanted, is true
+ * everywhere. */
 sgm_value sgm__onnx_dropout(sgm__onnx_node *n)
 {
     bool trains = sgm_value_is(sgm__onnx_in(n, 2)) && sgm__onnx_known_number(n, 2, 0) != 0;
@@ -261,11 +294,13 @@ static bool is_float(const sgm__onnx_node *n, sgm_value value)
     return sgm_dtype_is_float(sgm__onnx_type(n, value).dtype);
 }
 
+/* In float64, whose quotients and powers of integers are exact enough to be truncated. */
 static sgm_value wide(sgm__onnx_node *n, sgm_value value)
 {
     return sgm_cast(n->graph, value, SGM_FLOAT64);
 }
 
+/* The result has the type of the base, whatever that of the exponent. */
 sgm_value sgm__onnx_power(sgm__onnx_node *n)
 {
     sgm_value x = n->inputs[0], exponent = aligned(n, n->inputs[1]);
@@ -274,7 +309,8 @@ sgm_value sgm__onnx_power(sgm__onnx_node *n)
     return sgm__onnx_cast_like(n->graph, sgm_power(n->graph, wide(n, x), wide(n, exponent)), x);
 }
 
-/* Integers are divided towards 0, as a cast truncates. */
+/* Integers are divided towards 0: the quotient in float64 is truncated by the cast. Exact while quotient
+ * and operands are below 2^53. */
 sgm_value sgm__onnx_divide(sgm__onnx_node *n)
 {
     sgm_value x = n->inputs[0], by = aligned(n, n->inputs[1]);
@@ -283,6 +319,7 @@ sgm_value sgm__onnx_divide(sgm__onnx_node *n)
     return sgm__onnx_cast_like(n->graph, sgm_divide(n->graph, wide(n, x), wide(n, by)), x);
 }
 
+/* For conditions, xor is inequality. */
 sgm_value sgm__onnx_xor(sgm__onnx_node *n)
 {
     return sgm_not_equal(n->graph, n->inputs[0], aligned(n, n->inputs[1]));
@@ -290,6 +327,7 @@ sgm_value sgm__onnx_xor(sgm__onnx_node *n)
 
 /* --- types --- */
 
+/* Any number but 0 is true; a cast to bool in the library would have to truncate first. */
 sgm_value sgm__onnx_cast(sgm__onnx_node *n)
 {
     sgm_dtype dtype;

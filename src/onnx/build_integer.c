@@ -1,11 +1,18 @@
-/* Operators on integers that stand for numbers: zero point and scale. Of 8 bits only those without sign. */
+/* Build functions of operators on quantised integers, and of BitShift. Of the types of 8 bits only uint8
+ * is supported.
+ *
+ * A quantised tensor stands for real numbers: value = (x - zero point) * scale, with one scale and zero
+ * point for the whole tensor or one for each entry of an axis. Products of such tensors subtract the zero
+ * points first and compute in float64. Called by import.c through operators.c. */
 #include "onnx/onnx.h"
 
-/* Products of integers of 8 bits are exact here. */
+/* The type that integer products are computed in. A product of two centred bytes is below 2^16, so sums of
+ * up to 2^37 of them are exact in its 53 bits. */
 #define EXACT SGM_FLOAT64
 
-/* A scale or a zero point, to go with `like`: one number, one for each entry of `axis` (negative ones count
- * from the end), or of as many dimensions as `like`, each of 1 or as long as there. */
+/* Shapes a scale or zero point so that it broadcasts against `like`. It may be one number (becomes rank
+ * 0), a list with one number for each entry of `axis` (negative: counted from the end), or of as many
+ * dimensions as `like`, each 1 or as long as there. */
 static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like, int64_t axis)
 {
     sgm_shape shape = {0}, have = sgm__onnx_type(n, numbers).shape;
@@ -24,7 +31,8 @@ static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like, int
     return sgm_reshape(n->graph, numbers, &shape);
 }
 
-/* x - its zero point, as `dtype`. */
+/* x minus its zero point (no value: 0) as `dtype`. The subtraction is done in that type: in uint8 it would
+ * wrap. */
 static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t axis, sgm_dtype dtype)
 {
     sgm_value wide = sgm_cast(n->graph, x, dtype);
@@ -33,7 +41,8 @@ static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t
     return sgm_subtract(n->graph, wide, along(n, sgm_cast(n->graph, zero, dtype), x, axis));
 }
 
-/* Rounded to even, moved to the zero point, and kept within 0 to 255. */
+/* Quantises numbers that are divided by their scale: rounded to even, the zero point added, kept within 0
+ * to 255. */
 static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t axis)
 {
     sgm_graph *g = n->graph;
@@ -46,7 +55,7 @@ static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_
     return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
 }
 
-/* Blocks with scales of their own, and results of other types than the zero point's, are not there. */
+/* The attribute `axis` of QuantizeLinear and DequantizeLinear. Scales for blocks of entries are refused. */
 static int64_t read_axis(sgm__onnx_node *n)
 {
     if (sgm__onnx_integer(n, "block_size", 0) != 0)
@@ -73,7 +82,8 @@ sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
     return sgm_multiply(n->graph, x, along(n, n->inputs[1], n->inputs[0], axis));
 }
 
-/* Scale and zero point that let 0 and all elements be told. */
+/* Finds the scale and zero point from the data: the range is widened to contain 0, so that 0 has an exact
+ * code, and divided into 255 parts. Outputs: codes, scale, zero point. */
 sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -89,14 +99,15 @@ sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
     return sgm_cast(g, sgm_clip(g, y, 0, 255), SGM_UINT8);
 }
 
-/* Of a product: one number for each row of `a` and of the result, for each column of `b`. */
+/* Axes of a matrix product: one scale for each row of `a` and of the result, for each column of `b`. */
 #define ROW (-2)
 #define COLUMN (-1)
-/* Of a convolution: one for each filter, which is an entry of the weights' first axis and of the result's
- * second. */
+/* Axes of a convolution: one scale for each filter, which is an entry of the weights' first axis and of
+ * the result's second. */
 #define FILTER 0
 #define CHANNEL 1
 
+/* Zero points alone, no scales: the result is the exact int32 product. */
 sgm_value sgm__onnx_matmul_integer(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -112,8 +123,9 @@ sgm_value sgm__onnx_conv_integer(sgm__onnx_node *n)
     return sgm_cast(n->graph, sgm__onnx_convolve(n, x, weights, (sgm_value){-1}), SGM_INT32);
 }
 
-/* A result of integers, times the scales of both operands and over that of the result; scales of the operands
- * and the result that are more than one number go along these axes of the result. */
+/* Brings a product of centred integers y to the codes of the result: y * scale_a * scale_b / scale_y, then
+ * to_bytes. `scales` has the scales in that order; one that is a list lies along the axis of the result in
+ * `axes`. */
 static sgm_value rescaled(sgm__onnx_node *n, sgm_value y, const sgm_value scales[3], const int64_t axes[3],
                           sgm_value zero)
 {
@@ -125,6 +137,8 @@ static sgm_value rescaled(sgm__onnx_node *n, sgm_value y, const sgm_value scales
     return to_bytes(n, sgm_multiply(g, y, scale), zero, axes[2]);
 }
 
+/* Inputs: a, its scale and zero point, b, its scale and zero point, then the scale and zero point of the
+ * result. */
 sgm_value sgm__onnx_qlinear_matmul(sgm__onnx_node *n)
 {
     sgm_value *in = n->inputs;
@@ -133,6 +147,8 @@ sgm_value sgm__onnx_qlinear_matmul(sgm__onnx_node *n)
                     (const int64_t[]){ROW, COLUMN, ROW}, in[7]);
 }
 
+/* Inputs as above, then biases, which are int32 in units of scale_x * scale_w and so can be added before
+ * rescaling. One scale for each filter lies along the result's channels. */
 sgm_value sgm__onnx_qlinear_conv(sgm__onnx_node *n)
 {
     sgm_value *in = n->inputs, biases = sgm__onnx_in(n, 8);
@@ -143,7 +159,8 @@ sgm_value sgm__onnx_qlinear_conv(sgm__onnx_node *n)
                     (const int64_t[]){CHANNEL, CHANNEL, CHANNEL}, in[7]);
 }
 
-/* Of bytes: times or over a power of 2; what leaves the byte is lost. */
+/* x * 2^count modulo 256 to the left, floor(x / 2^count) to the right. In float64 multiplication by a
+ * power of 2 is exact, so the modulo is too. */
 sgm_value sgm__onnx_bit_shift(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -1,8 +1,15 @@
-/* Costs of classes: data is (batch, classes, places...), targets are numbers of classes (batch, places...).
- */
+/* Build functions of the two costs of classification, NegativeLogLikelihoodLoss and
+ * SoftmaxCrossEntropyLoss.
+ *
+ * Data is (batch, classes, places...), targets are class numbers (batch, places...). The library's
+ * operations want classes on the last axis, so data is permuted first. Both costs are -weight[target] *
+ * log p[target], reduced over all elements; they differ only in where the logarithms come from. Called by
+ * import.c through operators.c. */
 #include "onnx/onnx.h"
 
-/* Classes of an element: 1 at the target, or zeros where the target is to be ignored; classes come last. */
+/* One-hot targets (batch, places..., classes) in the type of the data. Where the target is ignore_index
+ * the class becomes -1, which is no class, and the row is zeros: such an element adds nothing to the cost
+ * or to the weights. */
 static sgm_value targets_of(sgm__onnx_node *n, sgm_value targets, int64_t classes, sgm_dtype dtype)
 {
     sgm_graph *g = n->graph;
@@ -24,7 +31,9 @@ static sgm_value classes_last(sgm_graph *g, sgm_value x)
     return sgm_permute(g, x, axes);
 }
 
-/* The cost from logarithms of probabilities, classes last. */
+/* The cost from logarithms of probabilities, with classes last. `weights` is (classes) or no value. With w
+ * = sum over classes of hits, each element's cost is -sum(hits * logarithms). The mean divides by the sum
+ * of w over all elements, not by their number, as ONNX and PyTorch define it. */
 static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targets, sgm_value weights)
 {
     sgm_graph *g = n->graph;
@@ -58,6 +67,7 @@ sgm_value sgm__onnx_negative_log_likelihood(sgm__onnx_node *n)
     return cost_of(n, classes_last(n->graph, n->inputs[0]), n->inputs[1], sgm__onnx_in(n, 2));
 }
 
+/* The second output is the logarithms with classes back on axis 1. */
 sgm_value sgm__onnx_softmax_cross_entropy(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -1,5 +1,12 @@
-/* Mod: an operation of its own, since no product of a rounded quotient is exact where x is large, or b
- * infinite. */
+/* The build function of Mod, and the operation that it records.
+ *
+ * Mod is an operation of its own, not composed from others: x - b * quotient is inexact where the quotient
+ * has more than 53 bits, and NaN where b is infinite, while C's fmod is exact. The operation is known here
+ * only: it is not registered under a name, and runs on every handler by its `scalar` and `whole`
+ * functions.
+ *
+ * Its one integer attribute says whether the result takes the sign of the divisor, as Python's % does, or
+ * of the dividend, as C's fmod does (attribute `fmod` of the node). */
 #include "onnx/onnx.h"
 
 #include <math.h>
@@ -17,7 +24,8 @@ static bool takes_sign_of_divisor(const sgm_attributes *attributes)
     return attributes->integers[0] != 0;
 }
 
-/* As fmod of C, or as the operator % of Python. */
+/* fmod(x, b); with the sign of the divisor b is added where the signs differ. A result of 0 gets the sign
+ * of b, as numpy.mod gives it. */
 static double scalar(const double *inputs, const sgm_attributes *attributes)
 {
     double by = inputs[1], rest = fmod(inputs[0], by);
@@ -28,7 +36,8 @@ static double scalar(const double *inputs, const sgm_attributes *attributes)
     return (rest < 0) != (by < 0) ? rest + by : rest;
 }
 
-/* By 0 there is no rest; by -1 it is 0 also where the quotient does not fit. */
+/* For int64, exactly. A divisor of 0 gives 0. A divisor of -1 gives 0 without dividing: INT64_MIN / -1
+ * overflows. */
 static int64_t whole(const int64_t *inputs, const sgm_attributes *attributes)
 {
     int64_t by = inputs[1], rest = by == 0 || by == -1 ? 0 : inputs[0] % by;
@@ -36,7 +45,8 @@ static int64_t whole(const int64_t *inputs, const sgm_attributes *attributes)
     return moves ? rest + by : rest;
 }
 
-/* x - quotient * b with a quotient that is constant almost everywhere. */
+/* The result is x - q b with a quotient q that is constant almost everywhere: its derivatives are 1 by x
+ * and -q = (result - x) / b by b. */
 static void gradient(sgm_graph *g, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value x = call->inputs[0], by = call->inputs[1];

@@ -1,9 +1,16 @@
-/* Operators that reduce or order along axes, and products. */
+/* Build functions of reductions, of orders along an axis (ArgMax, TopK, CumSum, Softmax) and of matrix
+ * products.
+ *
+ * Called by import.c through the table in operators.c. Attributes and inputs are read by the functions of
+ * node.c. `axes` is an attribute in older opsets and an input that must be known in newer ones;
+ * sgm__onnx_list takes either. */
 #include "onnx/onnx.h"
 
+/* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
 typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
 
-/* False: nothing is to be reduced. */
+/* Fills `axes`; *count 0 means all axes. Returns false if nothing is to be reduced: a value of rank 0, or
+ * no axes and noop_with_empty_axes. */
 static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
 {
     int64_t list[SGM_MAX_RANK];
@@ -18,6 +25,7 @@ static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
     return rank > 0 && !noop;
 }
 
+/* Reduces x, which may differ from the input in its values but not in its shape. */
 static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, reduction function)
 {
     int32_t axes[SGM_MAX_RANK], count;
@@ -47,11 +55,13 @@ sgm_value sgm__onnx_reduce_min(sgm__onnx_node *n)
     return reduce_by(n, n->inputs[0], sgm_reduce_min);
 }
 
+/* sum |x| */
 sgm_value sgm__onnx_reduce_l1(sgm__onnx_node *n)
 {
     return reduce_by(n, sgm_absolute(n->graph, n->inputs[0]), sgm_reduce_sum);
 }
 
+/* sqrt(sum x^2) */
 sgm_value sgm__onnx_reduce_l2(sgm__onnx_node *n)
 {
     return sgm_square_root(n->graph, sgm__onnx_reduce_sum_square(n));
@@ -67,7 +77,9 @@ sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
     return reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum);
 }
 
-/* The largest is taken out, so that no exponential is infinite, unless it is that itself. */
+/* log(sum exp(x)) as m + log(sum exp(x - m)) with the maximum m, so that no exponential overflows. Where m
+ * is infinite, 0 is subtracted instead: infinity minus infinity would be NaN. The axes are kept for the
+ * subtraction and taken away at the end by a sum over dimensions of 1. */
 static sgm_value log_sum_exp(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     sgm_value maximum = sgm_reduce_max(g, x, axes, count, true);
@@ -82,7 +94,9 @@ sgm_value sgm__onnx_reduce_log_sum_exp(sgm__onnx_node *n)
     return reduce_by(n, n->inputs[0], log_sum_exp);
 }
 
-/* One axis after the other, entry by entry. */
+/* A product along axes; the library has no such reduction. Each axis is sliced entry by entry and the
+ * slices are multiplied, so the number of instructions grows with the entries: at most MAXIMUM of them.
+ * `goes` says which axes are reduced, `kept` is the shape of the result. */
 static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     enum { MAXIMUM = 65536 };
@@ -118,6 +132,9 @@ sgm_value sgm__onnx_reduce_product(sgm__onnx_node *n)
 
 /* --- places along an axis --- */
 
+/* ArgMax and ArgMin. With select_last_index the axis is flipped, the first place taken, and the place
+ * counted back from the end. Places are int64, without the axis; keepdims puts it back as a dimension of
+ * 1. */
 static sgm_value place(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, int32_t))
 {
     sgm_graph *g = n->graph;
@@ -147,6 +164,8 @@ sgm_value sgm__onnx_arg_min(sgm__onnx_node *n)
     return place(n, sgm_arg_min);
 }
 
+/* The axis is an input. An exclusive sum leaves each entry itself out: it is the inclusive one minus the
+ * entry. */
 sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -162,6 +181,8 @@ sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
     return sgm__onnx_integer(n, "exclusive", 0) != 0 ? sgm_subtract(g, sum, x) : sum;
 }
 
+/* The first k of a stable order, and the entries at those places. k is an attribute up to opset 9, an
+ * input since. The places are the second output. */
 sgm_value sgm__onnx_top_k(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -182,6 +203,9 @@ sgm_value sgm__onnx_top_k(sgm__onnx_node *n)
 
 /* --- along one axis; up to opset 12 along all from that one on --- */
 
+/* Applies a function of the last axis (softmax, log_softmax, hardmax). Since opset 13 it works along one
+ * axis, which is exchanged with the last. Before, it works on all axes from `axis` on together: the value
+ * is flattened to a matrix (axes before, axes from there on), and reshaped at the end. */
 static sgm_value along(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value))
 {
     sgm_graph *g = n->graph;
@@ -212,7 +236,7 @@ sgm_value sgm__onnx_log_softmax(sgm__onnx_node *n)
     return along(n, sgm_log_softmax);
 }
 
-/* 1 at the first largest. */
+/* 1 at the first largest entry of the last axis, 0 elsewhere. */
 static sgm_value hardmax(sgm_graph *g, sgm_value x)
 {
     sgm_type type = sgm_value_type(g, x);
@@ -226,7 +250,8 @@ sgm_value sgm__onnx_hardmax(sgm__onnx_node *n)
 
 /* --- products of matrices --- */
 
-/* As NumPy: what has one dimension becomes a row or a column, whose dimension of 1 goes again. */
+/* numpy.matmul: a vector on the left is a row, one on the right a column, and that dimension of 1 is taken
+ * away from the result. Leading dimensions broadcast. */
 static sgm_value product_of(sgm_graph *g, sgm_value a, sgm_value b)
 {
     sgm_shape left = sgm_value_type(g, a).shape, right = sgm_value_type(g, b).shape;
@@ -247,6 +272,7 @@ static sgm_value product_of(sgm_graph *g, sgm_value a, sgm_value b)
     return sgm_reshape(g, y, &kept);
 }
 
+/* Integers are multiplied in float64: exact while the sums stay below 2^53. */
 sgm_value sgm__onnx_matmul(sgm__onnx_node *n)
 {
     sgm_value a = n->inputs[0];
@@ -258,6 +284,7 @@ sgm_value sgm__onnx_matmul(sgm__onnx_node *n)
     return sgm_cast(n->graph, y, dtype);
 }
 
+/* alpha a' b' + beta c, where a' and b' may be transposed and c is optional and broadcasts. */
 sgm_value sgm__onnx_gemm(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

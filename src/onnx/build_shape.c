@@ -1,13 +1,25 @@
-/* Operators that make constants and give values another shape. */
+/* Build functions of operators that make constants, change shapes, take parts of values, and pad.
+ *
+ * Called by import.c through the table in operators.c. Shapes, axes, sizes and steps must be known while
+ * the model is recorded: they come from attributes or, by way of evaluate.c, from inputs. Shape and Size
+ * become constants here, so a model that computes with shapes costs nothing for it when it runs. Nodes
+ * that pick entries by numbers are in build_gather.c, those whose result has a size that depends on data
+ * in build_choose.c.
+ *
+ * Files are not trusted: dimensions may be huge or negative, so sums and products of them are checked or
+ * wrap (sgm__onnx_times) before sgm_reshape and its like check the shape. */
 #include "onnx/onnx.h"
 
 /* --- constants --- */
 
+/* A constant with one axis. */
 static sgm_value constant_list(sgm__onnx_node *n, sgm_dtype dtype, size_t count, const void *values)
 {
     return sgm__onnx_constant(n->graph, sgm_tensor_from(dtype, SGM__ONNX_SHAPE((int64_t)count), values));
 }
 
+/* Constant has exactly one of these attributes. value_string, value_strings and sparse_value are not
+ * supported. */
 sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
 {
     static const sgm_shape one = {0};
@@ -25,7 +37,8 @@ sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
     return sgm__onnx_unsupported(n, "a constant should be a tensor, numbers or integers");
 }
 
-/* A list of dimensions from an input; -1 and a failure if they cannot be a shape. */
+/* Reads a shape from an input that is known; false and a failure of the graph if it is not, or has too
+ * many dimensions. */
 static bool known_shape(sgm__onnx_node *n, int32_t input, sgm_shape *shape)
 {
     *shape = (sgm_shape){0};
@@ -33,6 +46,8 @@ static bool known_shape(sgm__onnx_node *n, int32_t input, sgm_shape *shape)
     return shape->rank >= 0;
 }
 
+/* A constant with one element (0 in float32 by default), broadcast to the shape: no large constant is
+ * stored. */
 sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
 {
     sgm_shape shape;
@@ -46,7 +61,10 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
     return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
 }
 
-/* first, first + step, ... of `count` numbers, exactly for integers. */
+/* first, first + step, ... below the end (above it for a negative step), as a constant. Each number is
+ * first + i * step and not a running sum, so rounding does not accumulate; in float64, which is exact for
+ * integers up to 2^53. The number of entries is (end - first) / step rounded up. A step of 0 makes it
+ * infinite or NaN, which `steps < MAXIMUM` refuses. */
 sgm_value sgm__onnx_range(sgm__onnx_node *n)
 {
     enum { MAXIMUM = 1 << 27 };
@@ -64,6 +82,7 @@ sgm_value sgm__onnx_range(sgm__onnx_node *n)
     return sgm__onnx_constant(n->graph, tensor);
 }
 
+/* A matrix with 1 on the diagonal that is shifted by k to the right: where column = row + k. */
 sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -79,6 +98,9 @@ sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
     return sgm_cast(g, is_one, type.dtype);
 }
 
+/* OneHot of `depth` classes with its own levels {off, on}. Negative indices count from the end; what is no
+ * class then gives `off` everywhere. The classes are recorded as the last axis and permuted to `axis` at
+ * the end. */
 sgm_value sgm__onnx_one_hot(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -104,6 +126,8 @@ sgm_value sgm__onnx_one_hot(sgm__onnx_node *n)
 
 /* --- the same elements in another shape --- */
 
+/* A 0 in the new shape stands for the dimension at that place of the old one, unless allowzero is set; -1
+ * is deduced by sgm_reshape. The shape is an attribute up to opset 4. */
 sgm_value sgm__onnx_reshape(sgm__onnx_node *n)
 {
     sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = {0};
@@ -117,6 +141,8 @@ sgm_value sgm__onnx_reshape(sgm__onnx_node *n)
     return sgm_reshape(n->graph, n->inputs[0], &shape);
 }
 
+/* A matrix: the product of the dimensions before `axis`, and that of the others. `axis` may be the rank,
+ * so sgm__onnx_axis cannot check it. */
 sgm_value sgm__onnx_flatten(sgm__onnx_node *n)
 {
     sgm_shape old = sgm__onnx_type(n, n->inputs[0]).shape, shape = sgm_shape_of(1, 1);
@@ -129,6 +155,7 @@ sgm_value sgm__onnx_flatten(sgm__onnx_node *n)
     return sgm_reshape(n->graph, n->inputs[0], &shape);
 }
 
+/* Without axes all dimensions of 1 go away. */
 sgm_value sgm__onnx_squeeze(sgm__onnx_node *n)
 {
     int64_t list[SGM_MAX_RANK];
@@ -150,6 +177,8 @@ sgm_value sgm__onnx_squeeze(sgm__onnx_node *n)
     return sgm_reshape(n->graph, n->inputs[0], &shape);
 }
 
+/* Axes count in the result. `shape` begins with zeros; a 1 marks the new dimensions, and the others are
+ * filled in order with the old ones. An axis that is given twice is found by its mark. */
 sgm_value sgm__onnx_unsqueeze(sgm__onnx_node *n)
 {
     int64_t list[SGM_MAX_RANK];
@@ -169,6 +198,8 @@ sgm_value sgm__onnx_unsqueeze(sgm__onnx_node *n)
     return sgm_reshape(n->graph, n->inputs[0], &shape);
 }
 
+/* Without `perm` the axes are reversed. sgm_permute refuses an order with an axis twice; rank 0 has no
+ * axes to permute. */
 sgm_value sgm__onnx_transpose(sgm__onnx_node *n)
 {
     int64_t list[SGM_MAX_RANK];
@@ -182,6 +213,7 @@ sgm_value sgm__onnx_transpose(sgm__onnx_node *n)
     return rank > 0 ? sgm_permute(n->graph, n->inputs[0], axes) : sgm_copy(n->graph, n->inputs[0]);
 }
 
+/* Broadcasts in both directions: a dimension of the given shape may be 1 where the value's is larger. */
 sgm_value sgm__onnx_expand(sgm__onnx_node *n)
 {
     sgm_shape shape, result, old = sgm__onnx_type(n, n->inputs[0]).shape;
@@ -194,6 +226,7 @@ sgm_value sgm__onnx_expand(sgm__onnx_node *n)
 
 /* --- shapes as values --- */
 
+/* The dimensions from `start` to before `end`, both clamped to the rank as ONNX says. */
 sgm_value sgm__onnx_shape(sgm__onnx_node *n)
 {
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
@@ -219,7 +252,11 @@ static int64_t within(int64_t at, int64_t minimum, int64_t maximum)
     return at < minimum ? minimum : at > maximum ? maximum : at;
 }
 
-/* As NumPy: places beyond an end are the end. */
+/* A slice of one axis as NumPy defines it: negative places count from the end, places beyond an end are
+ * clamped to it. sgm_slice wants 0 <= start <= end and a step above 0. A negative step is a positive one
+ * on the flipped axis, where place p is size - 1 - p; for it, places are clamped to -1 to size - 1. A step
+ * beyond the size selects the same entries as the size does, and clamping it keeps additions in the
+ * kernels from overflowing. INT64_MIN has no positive counterpart. */
 static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t start, int64_t end, int64_t step)
 {
     int64_t size = sgm_value_type(g, x).shape.dims[axis];
@@ -236,6 +273,8 @@ static sgm_value slice_axis(sgm_graph *g, sgm_value x, int32_t axis, int64_t sta
                      within(-step, 1, longest));
 }
 
+/* Attributes up to opset 9, inputs since. Axes default to 0, 1, ..., steps to 1. Slices follow one
+ * another, an axis at a time. */
 sgm_value sgm__onnx_slice(sgm__onnx_node *n)
 {
     enum { MAXIMUM = SGM_MAX_RANK };
@@ -259,6 +298,7 @@ sgm_value sgm__onnx_slice(sgm__onnx_node *n)
     return count == 0 ? sgm_copy(n->graph, x) : x;
 }
 
+/* Up to opset 3 the axis defaulted to 1; since then it must be given, and 0 stands for a missing one. */
 sgm_value sgm__onnx_concat(sgm__onnx_node *n)
 {
     int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
@@ -268,6 +308,8 @@ sgm_value sgm__onnx_concat(sgm__onnx_node *n)
     return sgm_concatenate(n->graph, n->inputs, n->input_count, axis);
 }
 
+/* One slice for each output. Without sizes the parts are equal, rounded up, and the last ones may be
+ * smaller or empty. */
 sgm_value sgm__onnx_split(sgm__onnx_node *n)
 {
     int64_t sizes[SGM__ONNX_MAXIMUM_OUTPUTS], at = 0;
@@ -294,6 +336,9 @@ sgm_value sgm__onnx_split(sgm__onnx_node *n)
     return n->outputs[0];
 }
 
+/* Repeats x along each axis. For each axis a dimension of 1 is put in front of it, broadcast to the number
+ * of repeats, and joined with the axis; no data is copied before the reshape. The extra dimension must
+ * fit, so the rank is one below the library's maximum. */
 sgm_value sgm__onnx_tile(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -319,7 +364,9 @@ sgm_value sgm__onnx_tile(sgm__onnx_node *n)
 
 /* --- padding --- */
 
-/* Entries before an axis's begin and behind its end, by the numbers of the entries that they repeat. */
+/* Padding that repeats entries: reflect mirrors at the first and last entry without repeating them (place
+ * -1 is entry 1, place size is entry size - 2), edge repeats the first and last. A gather with constant
+ * indices does both. */
 static sgm_value pad_by_index(sgm__onnx_node *n, sgm_value x, int32_t axis, int64_t before, int64_t after,
                               bool reflects)
 {
@@ -337,7 +384,8 @@ static sgm_value pad_by_index(sgm__onnx_node *n, sgm_value x, int32_t axis, int6
     return sgm_gather(n->graph, x, sgm__onnx_constant(n->graph, numbers), axis);
 }
 
-/* `fill` around x; negative sizes cut off. */
+/* `fill` around x; negative sizes cut entries off. Two broadcasts and a concatenation, because sgm_pad
+ * knows only zeros. */
 static sgm_value pad_by_value(sgm_graph *g, sgm_value x, int32_t axis, int64_t before, int64_t after,
                               sgm_value fill)
 {
@@ -358,6 +406,7 @@ static sgm_value pad_by_value(sgm_graph *g, sgm_value x, int32_t axis, int64_t b
     return count == 1 ? x : sgm_concatenate(g, parts, count, axis);
 }
 
+/* The value to pad with, rank 0, in the type of x: an input since opset 11, an attribute before. */
 static sgm_value pad_fill(sgm__onnx_node *n)
 {
     sgm_value fill = sgm__onnx_in(n, 2);
@@ -367,6 +416,8 @@ static sgm_value pad_fill(sgm__onnx_node *n)
     return sgm__onnx_cast_like(n->graph, one, n->inputs[0]);
 }
 
+/* Pads one axis after the other. Sizes are bounded so that their sums do not overflow; pads that cut off
+ * more than there is are refused. Since opset 18 an input may restrict padding to some axes. */
 sgm_value sgm__onnx_pad(sgm__onnx_node *n)
 {
     const int64_t maximum = (int64_t)1 << 40;
@@ -405,6 +456,9 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
 
 /* --- channels and places --- */
 
+/* Moves blocks of channels into blocks of places: (n, b b c, h, w) to (n, c, h b, w b). In DCR mode the
+ * block is the slower part of the channel number, in CRD mode the faster one, as in PyTorch's
+ * pixel_shuffle. */
 sgm_value sgm__onnx_depth_to_space(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -423,6 +477,7 @@ sgm_value sgm__onnx_depth_to_space(sgm__onnx_node *n)
                        SGM__ONNX_SHAPE(d[0], depth, sgm__onnx_times(d[2], b), sgm__onnx_times(d[3], b)));
 }
 
+/* The inverse of DepthToSpace in DCR mode: (n, c, h b, w b) to (n, b b c, h, w). */
 sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -435,7 +490,8 @@ sgm_value sgm__onnx_space_to_depth(sgm__onnx_node *n)
     return sgm_reshape(g, x, SGM__ONNX_SHAPE(d[0], sgm__onnx_times(d[1], b * b), d[2] / b, d[3] / b));
 }
 
-/* The upper or lower triangle of matrices; zeros elsewhere. */
+/* The upper triangle of matrices (column >= row + k) or the lower one (column <= row + k); zeros
+ * elsewhere. */
 sgm_value sgm__onnx_trilu(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -1,17 +1,30 @@
-/* Operators of windows that move over one or two axes, and normalisations. */
+/* Build functions of windows that move over one or two axes (convolutions, poolings) and of
+ * normalisations.
+ *
+ * Data is (batch, channels, height, width) or (batch, channels, length). Attributes are read into a
+ * `window`, which the library's operations take as sgm_window_options. Called by import.c through
+ * operators.c; build_integer.c uses sgm__onnx_convolve.
+ *
+ * ONNX's forms that the library's operations lack are brought to them by padding before or after:
+ * automatic padding (auto_pad), windows that reach over the end (ceil_mode), output shapes of transposed
+ * convolutions. */
 #include "onnx/onnx.h"
 
 #define MAXIMUM_AXES 2
-#define MAXIMUM_EXTENT ((int64_t)1 << 30) /* so that products of two do not overflow */
+/* Sizes, strides, dilations and pads of an axis are at most this, so that the product of two of them fits
+ * into 64 bits. */
+#define MAXIMUM_EXTENT ((int64_t)1 << 30)
 
-/* A window as the attributes describe it, for `axes` axes behind batch and channels. */
+/* A window as the attributes describe it. The arrays have an entry for each of the `axes` axes behind
+ * batch and channels. `in` is the size of the data, `before` and `after` the padding around it. */
 typedef struct window {
     int32_t axes;
     int64_t in[MAXIMUM_AXES], size[MAXIMUM_AXES], stride[MAXIMUM_AXES], dilation[MAXIMUM_AXES];
     int64_t before[MAXIMUM_AXES], after[MAXIMUM_AXES];
 } window;
 
-/* A list of as many positive numbers as there are axes. */
+/* Reads an attribute with `axes` integers, each from `minimum` to MAXIMUM_EXTENT. False if there is no
+ * such attribute, and also on failure (the graph's status tells which). */
 static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t minimum, int64_t *list)
 {
     int32_t count = sgm__onnx_integers(n, name, list, 2 * MAXIMUM_AXES);
@@ -25,17 +38,19 @@ static bool read_list(sgm__onnx_node *n, const char *name, int32_t axes, int64_t
     return count == axes;
 }
 
+/* Whether auto_pad is `way`; it is NOTSET by default. */
 static bool pads_by(const sgm__onnx_node *n, const char *way)
 {
     return sgm__onnx_text_is(n, "auto_pad", "NOTSET", way);
 }
 
+/* Whether the padding is deduced from the sizes. */
 static bool pads_itself(const sgm__onnx_node *n)
 {
     return pads_by(n, "SAME_UPPER") || pads_by(n, "SAME_LOWER");
 }
 
-/* 0 groups are not one of them. */
+/* sgm_window_options takes 0 for 1; ONNX does not allow 0. */
 static int64_t read_groups(sgm__onnx_node *n)
 {
     int64_t groups = sgm__onnx_integer(n, "group", 1);
@@ -45,7 +60,8 @@ static int64_t read_groups(sgm__onnx_node *n)
     return groups;
 }
 
-/* What is missing so that as many windows fit as the stride divides the size, rounded up. */
+/* Padding for as many windows as ceil(in / stride): what the last of them reaches beyond the data, half on
+ * each side. An odd one goes behind with SAME_UPPER, in front with SAME_LOWER. */
 static void pad_same(sgm__onnx_node *n, window *w)
 {
     bool lower = pads_by(n, "SAME_LOWER");
@@ -58,6 +74,8 @@ static void pad_same(sgm__onnx_node *n, window *w)
     }
 }
 
+/* Everything but the size of the window. pads has all sizes before, then all sizes after; with SAME_* they
+ * are replaced by pad_same. False on failure. */
 static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
 {
     sgm_shape shape = sgm__onnx_type(n, x).shape;
@@ -85,7 +103,8 @@ static bool read_window(sgm__onnx_node *n, sgm_value x, window *w)
     return n->graph->status == SGM_OK;
 }
 
-/* The size comes from an attribute, or from weights. */
+/* The size of the window from kernel_shape, or from the weights (channels, ..., height, width); both must
+ * agree. `weights` NULL: a pooling, which must have the attribute. False on failure. */
 static bool read_size(sgm__onnx_node *n, window *w, const sgm_shape *weights)
 {
     bool given = read_list(n, "kernel_shape", w->axes, 1, w->size);
@@ -115,6 +134,7 @@ static sgm_window_options options_of(const window *w, int64_t groups)
 
 /* --- convolutions --- */
 
+/* sgm_convolution takes the size from the weights and wants 0 here. */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases)
 {
     window w;
@@ -133,7 +153,10 @@ sgm_value sgm__onnx_conv(sgm__onnx_node *n)
     return sgm__onnx_convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2));
 }
 
-/* Padding of a transposed convolution cuts off; from the shape that it shall have, where that is given. */
+/* Padding of a transposed convolution, which cuts off the result instead of enlarging the data. `full` is
+ * the size without padding; what it exceeds the wanted size by (`shape`, or in * stride for SAME_*) is
+ * cut, half on each side. An odd entry is cut in front, unless auto_pad is SAME_UPPER. Where the wanted
+ * size is larger, `after` becomes negative: entries to add. */
 static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *output_padding, const int64_t *shape,
                          bool has_shape)
 {
@@ -151,6 +174,10 @@ static void cut_to_shape(sgm__onnx_node *n, window *w, const int64_t *output_pad
     }
 }
 
+/* Places that no window reaches are zeros: output_padding, and what an output_shape asks beyond the full
+ * size. sgm_transposed_convolution takes less than the stride of them, so they are first balanced against
+ * the padding behind (which would cut as many off), and the rest, `beyond`, is added as zeros after the
+ * convolution. Biases are added last, since they apply to those zeros as well. */
 sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
 {
     window w;
@@ -194,7 +221,8 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
 
 /* --- poolings --- */
 
-/* With ceil_mode a window counts that is not complete, if it begins within the data or the padding before. */
+/* With ceil_mode a last window that is not complete counts, if it begins within the data or the padding in
+ * front. `extra` is the padding behind that completes it. `room` is how far the first window can move. */
 static void pad_ceil(window *w, int64_t *extra)
 {
     for (int32_t i = 0; i < w->axes; i++) {
@@ -207,6 +235,7 @@ static void pad_ceil(window *w, int64_t *extra)
     }
 }
 
+/* Reads the window of a pooling; `extra` gets what ceil_mode needs behind each axis. */
 static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
 {
     if (!read_window(n, n->inputs[0], w) || !read_size(n, w, NULL))
@@ -220,6 +249,8 @@ static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
     return true;
 }
 
+/* The library pools floats, and padding never wins; integers go through float64. The second output
+ * (places) is not made. */
 sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
 {
     window w;
@@ -236,6 +267,8 @@ sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
     return sgm__onnx_cast_like(n->graph, y, x);
 }
 
+/* The library's mean leaves all padding out. With count_include_pad the padding given by the attributes
+ * becomes data (zeros), and only the extra one of ceil_mode stays padding: ONNX never counts that. */
 sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
 {
     window w;
@@ -255,9 +288,10 @@ sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
     return sgm_average_pooling(n->graph, x, &options);
 }
 
+/* As in build_reduce.c. */
 typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
 
-/* Over all axes behind batch and channels. */
+/* Reduces all axes behind batch and channels; they stay as dimensions of 1. */
 static sgm_value over_places(sgm__onnx_node *n, sgm_value x, reduction function)
 {
     int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
@@ -287,7 +321,8 @@ static sgm_value normalise(sgm_graph *g, sgm_value x, sgm_value mean, sgm_value 
     return sgm_divide(g, sgm_subtract(g, x, mean), standard_deviation);
 }
 
-/* A number for each channel, to go with x. */
+/* Shapes a list with one number for each channel as (channels, 1, ...), which broadcasts against (batch,
+ * channels, ...). */
 static sgm_value by_channel(sgm__onnx_node *n, sgm_value numbers)
 {
     sgm_shape shape = {.rank = sgm__onnx_type(n, n->inputs[0]).shape.rank - 1, .dims = {-1}};
@@ -302,7 +337,8 @@ static sgm_value scaled(sgm__onnx_node *n, sgm_value x, sgm_value scale, sgm_val
     return sgm_add(n->graph, sgm_multiply(n->graph, x, by_channel(n, scale)), by_channel(n, bias));
 }
 
-/* Running statistics move towards those of the batch. */
+/* Running statistics: momentum * old + (1 - momentum) * batch. In ONNX momentum is the share of the old
+ * value, in PyTorch that of the new one. */
 static sgm_value moved(sgm__onnx_node *n, sgm_value old, sgm_value batch)
 {
     double momentum = sgm__onnx_number(n, "momentum", 0.9);
@@ -311,6 +347,9 @@ static sgm_value moved(sgm__onnx_node *n, sgm_value old, sgm_value batch)
     return sgm_add(n->graph, kept, sgm_multiply(n->graph, batch, sgm_number(n->graph, 1 - momentum)));
 }
 
+/* scale (x - mean) / sqrt(variance + epsilon) + bias, with the statistics of the inputs, or in training
+ * mode with those of the batch over all axes but the channels; the new running statistics are further
+ * outputs then. The variance is that of the population (divided by the number of elements). */
 sgm_value sgm__onnx_batch_normalisation(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -340,6 +379,10 @@ sgm_value sgm__onnx_instance_normalisation(sgm__onnx_node *n)
     return scaled(n, y, n->inputs[1], n->inputs[2]);
 }
 
+/* Normalises over all axes from `axis` on together. The variance is the mean of the squared centred
+ * values, which does not cancel as mean(x^2) - mean^2 would. Over one axis the result is the library's
+ * single operation, which has a kernel of its own. Outputs 1 and 2 are the mean and 1 / standard
+ * deviation; simplification drops them where nothing reads them. */
 sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -362,6 +405,7 @@ sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
     return sgm_value_is(sgm__onnx_in(n, 2)) ? sgm_add(g, y, n->inputs[2]) : y;
 }
 
+/* (x - mean) / (standard deviation + 1e-9), as the function body in ONNX's specification has it. */
 sgm_value sgm__onnx_mean_variance_normalisation(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -378,7 +422,10 @@ sgm_value sgm__onnx_mean_variance_normalisation(sgm__onnx_node *n)
     return sgm_divide(g, centred, sgm_add(g, standard_deviation, sgm_number(g, 1e-9)));
 }
 
-/* x / (bias + alpha / size * sum of squares of the `size` channels around)^beta */
+/* Local response normalisation (Krizhevsky et al., 2012): x / (bias + alpha / size * sum of squares of the
+ * `size` channels around)^beta. The sum is one of `size` slices of the squares, padded with zeros along
+ * the channels, of which (size - 1) / 2 lie in front. `size` is bounded because each slice is an
+ * instruction. */
 sgm_value sgm__onnx_lrn(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -1,7 +1,17 @@
-/* Writing a graph as an ONNX model: its instructions, one after the other, as nodes.
+/* Writes a graph as an ONNX model: its instructions, in their order, become nodes.
  *
- * What is composed and has no row in the table is expanded first. Broadcasts become nodes only where somebody
- * reads them who does not broadcast by itself. */
+ * sgm_onnx_export_file is the entry, called by users and, for networks, by src/infer/export/export_onnx.c
+ * with the graph of a prediction. The graph is first expanded, so that operations without an operator in
+ * ONNX become those that have one (operators.c), and simplified. write.c writes each instruction, parts.c
+ * has the pieces of the message. States and constants become initialisers.
+ *
+ * The number of examples may be left open. An instruction does not say which of its numbers depend on it, so
+ * the caller gives the same graph recorded with two numbers of examples; whatever dimension or attribute
+ * differs between the two depends on that number. A list of a shape that depends on it is computed in the
+ * file from the shape of an input.
+ *
+ * Broadcasts are explicit instructions here but implicit in most operators of ONNX; they become Expand
+ * nodes only where a reader needs the broadcast shape. */
 #include "onnx/export.h"
 #include "graph/passes.h"
 
@@ -19,11 +29,13 @@ static const sgm_shape *shape_of(const sgm_graph *graph, sgm_value value)
     return &graph->instructions[value.index].type.shape;
 }
 
+/* Shapes of the two graphs differ exactly where the number of examples has gone into them. */
 bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis)
 {
     return e->other != NULL && shape_of(e->graph, value)->dims[axis] != shape_of(e->other, value)->dims[axis];
 }
 
+/* For operators whose attribute cannot be computed in the file (pads of a window, the axis sizes of iota). */
 sgm_status sgm__onnx_want_fixed(const sgm__onnx_export *e, sgm_value value)
 {
     if (e->other == NULL || sgm__attributes_equal(e->graph->instructions[value.index].attributes,
@@ -39,7 +51,8 @@ int64_t sgm__onnx_other_integer(const sgm__onnx_export *e, sgm_value value, int3
     return (e->other != NULL ? e->other : e->graph)->instructions[value.index].attributes->integers[index];
 }
 
-/* An input of the graph whose first dimension is open; -1: none. */
+/* The number of an input of the graph whose first dimension is the number of examples; -1: none is. The
+ * file computes the number from this input's shape. */
 static int32_t open_input(const sgm__onnx_export *e)
 {
     for (size_t i = 0; i < e->graph->source_count; i++) {
@@ -52,7 +65,8 @@ static int32_t open_input(const sgm__onnx_export *e)
     return -1;
 }
 
-/* A list of one integer, `factor` times the number of examples. */
+/* The name of a list of one integer, `factor` times the number of examples, computed by Shape, Slice and
+ * Mul. The list for factor 1 is made once and kept in e->examples. */
 static const char *examples(sgm__onnx_export *e, int32_t input, int64_t factor)
 {
     static const int64_t ends[] = {0, 1};
@@ -66,6 +80,9 @@ static const char *examples(sgm__onnx_export *e, int32_t input, int64_t factor)
     return sgm__onnx_call(e, NULL, "Mul", e->examples, sgm__onnx_name_integers(e, &factor, 1), NULL);
 }
 
+/* With a = examples of this graph and b = examples of the other, a quantity that is proportional to the
+ * number of examples is here = f a and there = f b with a whole f. Anything else (a sum such as n + 1) is
+ * not supported and gives NULL. */
 const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t there)
 {
     if (here == there)
@@ -77,7 +94,8 @@ const char *sgm__onnx_name_count(sgm__onnx_export *e, int64_t here, int64_t ther
     return examples(e, input, here / a);
 }
 
-/* The name of a list of dimensions, some of which are those of `b` with the other number of examples. */
+/* The name of a list of dimensions `a`, of which some are `b` with the other number of examples: a Concat
+ * of its entries. "" on a lack of memory; NULL if a dimension is no multiple of the number of examples. */
 static const char *open_shape(sgm__onnx_export *e, const sgm_shape *a, const sgm_shape *b)
 {
     const char *parts[SGM_MAX_RANK] = {NULL};
@@ -100,7 +118,9 @@ sgm_value sgm__onnx_before_broadcast(const sgm__onnx_export *e, sgm_value value)
     return value;
 }
 
-/* The shape as Expand has it: 1 where the dimension stays as it is. */
+/* Writes an Expand from before the broadcast to the broadcast shape. In Expand's list of dimensions a 1
+ * leaves the dimension as it is; using it wherever possible makes fewer lists depend on the number of
+ * examples. */
 static const char *expand(sgm__onnx_export *e, sgm_value value, const char *output)
 {
     sgm_value from = sgm__onnx_before_broadcast(e, value);
@@ -122,6 +142,8 @@ static const char *expand(sgm__onnx_export *e, sgm_value value, const char *outp
     return sgm__onnx_call(e, output, "Expand", sgm__onnx_name(e, from), list, NULL);
 }
 
+/* A broadcast is written when its name is first asked for, and at most once; all else has its name
+ * already. */
 const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value)
 {
     const char *name = e->names[value.index];
@@ -130,7 +152,8 @@ const char *sgm__onnx_name(sgm__onnx_export *e, sgm_value value)
     return name != NULL ? name : "";
 }
 
-/* Name of the first output that a value is; NULL: it is none. */
+/* The name of the first output of the graph that is this value; NULL: it is no output. A node whose value
+ * is an output gets that name directly, so that no Identity is needed. */
 static const char *output_name(const sgm__onnx_export *e, int32_t index)
 {
     for (size_t i = 0; i < e->graph->output_count; i++)
@@ -141,6 +164,7 @@ static const char *output_name(const sgm__onnx_export *e, int32_t index)
 
 /* --- instructions --- */
 
+/* An initialiser with the state's value in the session, under the state's name. */
 static sgm_status write_state(sgm__onnx_export *e, const char *name)
 {
     sgm_tensor *tensor = e->session != NULL ? sgm_session_get(e->session, name) : NULL;
@@ -152,7 +176,8 @@ static sgm_status write_state(sgm__onnx_export *e, const char *name)
     return e->status;
 }
 
-/* Inputs and states keep their names; constants and numbers get some. */
+/* Inputs and states keep their names; constants and numbers get new ones. A constant with an open
+ * dimension would have to be of both sizes at once. */
 static sgm_status write_source(sgm__onnx_export *e, sgm_value value, const sgm__instruction *source)
 {
     const char *name = sgm__graph_string(e->graph, source->name);
@@ -172,6 +197,8 @@ static sgm_status write_source(sgm__onnx_export *e, sgm_value value, const sgm__
     return source->op == &sgm__op_state ? write_state(e, name) : e->status;
 }
 
+/* Writes one instruction. A broadcast that is no output waits until a reader asks for its name
+ * (sgm__onnx_name); one that is an output is written here, since the output needs its shape. */
 static sgm_status write_instruction(sgm__onnx_export *e, sgm_value value)
 {
     const sgm__instruction *instruction = &e->graph->instructions[value.index];
@@ -192,6 +219,9 @@ static sgm_status write_instruction(sgm__onnx_export *e, sgm_value value)
     return e->status == SGM_OK && row != NULL ? row->write(e, value) : e->status;
 }
 
+/* A failure names the operation and the label (the layer) that it was recorded under. At the end come
+ * Identity nodes for outputs whose value has another name: those of a value that is an output twice, or is
+ * a source. */
 static sgm_status write_instructions(sgm__onnx_export *e)
 {
     for (int32_t i = 0; i < (int32_t)e->graph->count; i++) {
@@ -214,6 +244,9 @@ static sgm_status write_instructions(sgm__onnx_export *e)
 
 /* --- the message --- */
 
+/* The declaration of an input or output: its type, and its shape with names for open dimensions. The first
+ * dimension is named "batch" wherever it is open, which tells ONNX that these are equal; others get names
+ * of their own. */
 static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm_value value)
 {
     const sgm_type *type = &e->graph->instructions[value.index].type;
@@ -276,6 +309,7 @@ static sgm_status fill_graph(sgm__onnx_export *e, Onnx__GraphProto *proto)
     return e->status;
 }
 
+/* Serialises into memory and writes through a temporary file, so that a failure leaves an old file whole. */
 static sgm_status pack(const Onnx__ModelProto *model, const char *path)
 {
     size_t size = onnx__model_proto__get_packed_size(model);
@@ -291,6 +325,8 @@ static sgm_status pack(const Onnx__ModelProto *model, const char *path)
     return status;
 }
 
+/* The protobuf structs on the stack live until the message is packed; everything that they point to is
+ * memory of the export. */
 static sgm_status write_model(sgm__onnx_export *e, const char *path, const char *name)
 {
     Onnx__ModelProto model = ONNX__MODEL_PROTO__INIT;
@@ -314,12 +350,15 @@ static sgm_status write_model(sgm__onnx_export *e, const char *path, const char 
 
 /* --- from the caller's graph --- */
 
+/* For sgm__pass_expand: an operation stays whole if a row writes it. */
 static bool keep(void *user, const sgm_op *op, sgm_dtype dtype)
 {
     (void)user, (void)dtype;
     return sgm__onnx_operator_for(op) != NULL;
 }
 
+/* The graph as it will be written; the caller frees *ready. Expansion first, so that simplification also
+ * sees the parts. */
 static sgm_status prepare(const sgm_graph *graph, sgm_graph **ready)
 {
     SGM_TRY(sgm_graph_status(graph));
@@ -329,6 +368,8 @@ static sgm_status prepare(const sgm_graph *graph, sgm_graph **ready)
     return *ready != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Both graphs must have the same instructions in the same order, with equal ranks and types: only then do
+ * values correspond by number, as everything above assumes. Operands are not compared. */
 static sgm_status check_other(const sgm__onnx_export *e)
 {
     bool same = e->graph->count == e->other->count;
@@ -342,6 +383,7 @@ static sgm_status check_other(const sgm__onnx_export *e)
     return SGM_OK;
 }
 
+/* Assignments would be lost: an ONNX model has no state that changes. */
 static sgm_status export_to(sgm__onnx_export *e, const char *path, const sgm_graph *graph,
                             const sgm_onnx_export_options *options)
 {
@@ -358,6 +400,7 @@ static sgm_status export_to(sgm__onnx_export *e, const char *path, const sgm_gra
     return write_model(e, path, options->name != NULL ? options->name : "sigma");
 }
 
+/* Everything is freed here, whether the export succeeded or not. */
 sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
                                 const sgm_onnx_export_options *given)
 {

@@ -102,8 +102,8 @@ int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank)
 
 /* --- inputs whose values are wanted now --- */
 
-/* The thread's error text is copied first, as sgm_graph_fail overwrites the buffer that it would be
- * formatted from. */
+/* evaluate.c fails with an error of the thread; here it becomes the graph's, with the number of the input
+ * in front. */
 const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
 {
     const sgm_tensor *tensor = sgm__onnx_known_value(n->import, sgm__onnx_in(n, input));
@@ -151,7 +151,7 @@ double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_v
 /* --- constants --- */
 
 /* Appends the instruction directly instead of by sgm_constant, which would copy the tensor: the graph's
- * table of constants shares it. The message is copied for the reason given at sgm__onnx_known. */
+ * table of constants retains it instead, and the caller's reference is given up. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
 {
     if (tensor == NULL) {

@@ -1,4 +1,12 @@
-/* How operations are written as ONNX's operators. */
+/* Writes single operations as ONNX's operators: one function for each kind of operation, named in
+ * operators.c.
+ *
+ * export.c calls sgm__onnx_write_NAME for each instruction, whose output has its name then; the function
+ * emits the nodes that compute it. The operations' attributes are documented with each operation in
+ * src/ops: for instance slice has the integers axis, start, stop, step. Numbers that depend on the number
+ * of examples are computed in the file (sgm__onnx_name_count) or refused (sgm__onnx_want_fixed).
+ *
+ * Nodes follow opset 17: ReduceSum takes its axes as an input, the other reductions as an attribute. */
 #include "onnx/onnx.h"
 #include "ops/window.h"
 
@@ -14,6 +22,7 @@ static sgm_value operand(const sgm__onnx_export *e, sgm_value value, int32_t ind
     return sgm__onnx_written(e)->operands[instruction_of(e, value)->first_input + index];
 }
 
+/* The name of operand `index`, as the file knows it. */
 static const char *name_of(sgm__onnx_export *e, sgm_value value, int32_t index)
 {
     return sgm__onnx_name(e, operand(e, value, index));
@@ -29,12 +38,14 @@ static const int64_t *integers_of(const sgm__onnx_export *e, sgm_value value)
     return instruction_of(e, value)->attributes->integers;
 }
 
+/* ONNX's name of the operator of the instruction's row. */
 static const char *type_of(const sgm__onnx_export *e, sgm_value value)
 {
     return sgm__onnx_operator_for(instruction_of(e, value)->op)->name;
 }
 
-/* The node of the row with all operands, and behind them one more input (NULL: none). */
+/* The node of the row's operator with all operands (at most three), and behind them one more input (NULL:
+ * none). */
 static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *output_padding)
 {
     const char *inputs[4];
@@ -48,7 +59,9 @@ static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const cha
 
 /* --- element by element --- */
 
-/* Whether the operands give the shape of the result also before they were broadcast. */
+/* Whether ONNX's own broadcasting of the operands, taken before their broadcasts, gives the shape of the
+ * result. If not, at least one of them needs its Expand (a value that was broadcast alone has no other
+ * operand to follow). */
 static bool broadcasts_itself(const sgm__onnx_export *e, sgm_value value)
 {
     sgm_shape shape = {0};
@@ -59,13 +72,14 @@ static bool broadcasts_itself(const sgm__onnx_export *e, sgm_value value)
     return sgm_shape_equal(&shape, shape_of(e, value));
 }
 
-/* The name of an operand of an elementwise operation. */
+/* The name of an operand of an elementwise operation: before its broadcast where that is enough. */
 static const char *element_name(sgm__onnx_export *e, sgm_value value, int32_t index)
 {
     sgm_value from = operand(e, value, index);
     return sgm__onnx_name(e, broadcasts_itself(e, value) ? sgm__onnx_before_broadcast(e, from) : from);
 }
 
+/* An operation that is the operator of its row, without attributes. Its operands broadcast by themselves. */
 sgm_status sgm__onnx_write_same(sgm__onnx_export *e, sgm_value value)
 {
     const char *inputs[3] = {NULL};
@@ -76,6 +90,7 @@ sgm_status sgm__onnx_write_same(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* Not(Equal(a, b)) */
 sgm_status sgm__onnx_write_not_equal(sgm__onnx_export *e, sgm_value value)
 {
     const char *equal =
@@ -84,11 +99,14 @@ sgm_status sgm__onnx_write_not_equal(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* An initialiser with a number in the type of the result: elementwise operators of ONNX do not convert
+ * types. */
 static const char *number_like(sgm__onnx_export *e, sgm_value value, double number)
 {
     return sgm__onnx_name_number(e, instruction_of(e, value)->type.dtype, number);
 }
 
+/* Log(1 + x); ONNX has no operator that keeps the precision near 0. */
 sgm_status sgm__onnx_write_log1p(sgm__onnx_export *e, sgm_value value)
 {
     const char *sum = sgm__onnx_call(e, NULL, "Add", name_of(e, value, 0), number_like(e, value, 1), NULL);
@@ -96,7 +114,7 @@ sgm_status sgm__onnx_write_log1p(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* x / 2 (1 + erf(x / sqrt 2)) */
+/* gelu(x) = x / 2 (1 + erf(x / sqrt 2)) (Hendrycks and Gimpel, 2016). ONNX has Gelu from opset 20 on only. */
 sgm_status sgm__onnx_write_gelu(sgm__onnx_export *e, sgm_value value)
 {
     const char *x = name_of(e, value, 0),
@@ -108,6 +126,7 @@ sgm_status sgm__onnx_write_gelu(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* Not(IsInf(x) or IsNaN(x)) */
 sgm_status sgm__onnx_write_is_finite(sgm__onnx_export *e, sgm_value value)
 {
     const char *x = name_of(e, value, 0), *infinite = sgm__onnx_call(e, NULL, "IsInf", x, NULL, NULL);
@@ -126,6 +145,7 @@ sgm_status sgm__onnx_write_cast(sgm__onnx_export *e, sgm_value value)
 
 /* --- along axes --- */
 
+/* The axes of a reduction's bit mask as a list; returns how many. */
 static int32_t axes_of(int64_t mask, int64_t *axes)
 {
     int32_t count = 0;
@@ -135,7 +155,7 @@ static int32_t axes_of(int64_t mask, int64_t *axes)
     return count;
 }
 
-/* ReduceSum has its axes as an input, the others as an attribute. */
+/* An empty list would mean all axes, unless noop_with_empty_axes is set. */
 sgm_status sgm__onnx_write_reduce_sum(sgm__onnx_export *e, sgm_value value)
 {
     int64_t axes[SGM_MAX_RANK];
@@ -148,6 +168,8 @@ sgm_status sgm__onnx_write_reduce_sum(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* Maximum and minimum. Without noop_with_empty_axes (opset 18) a reduction over no axis has to be an
+ * Identity. */
 sgm_status sgm__onnx_write_reduce(sgm__onnx_export *e, sgm_value value)
 {
     int64_t axes[SGM_MAX_RANK];
@@ -163,6 +185,7 @@ sgm_status sgm__onnx_write_reduce(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* ArgMax and ArgMin; the axis goes away, as in the library. */
 sgm_status sgm__onnx_write_place(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
@@ -179,13 +202,14 @@ sgm_status sgm__onnx_write_cumulative_sum(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* Operations that work on the last axis: softmax and log_softmax. */
 sgm_status sgm__onnx_write_last_axis(sgm__onnx_export *e, sgm_value value)
 {
     sgm__onnx_put_integer(e, emit_row(e, value, NULL), "axis", -1);
     return SGM_OK;
 }
 
-/* Its scale is an input that must be there. */
+/* LayerNormalization demands a scale as its second input: ones, as the library's operation has none. */
 sgm_status sgm__onnx_write_layer_norm(sgm__onnx_export *e, sgm_value value)
 {
     const sgm__instruction *instruction = instruction_of(e, value);
@@ -201,7 +225,8 @@ sgm_status sgm__onnx_write_layer_norm(sgm__onnx_export *e, sgm_value value)
 
 /* --- shapes and parts --- */
 
-/* One dimension may be open: it is what is left. */
+/* In Reshape's shape one dimension may be -1: it is deduced, so one open dimension needs no computation.
+ * With allowzero a 0 means an empty dimension and not "as before". */
 sgm_status sgm__onnx_write_reshape(sgm__onnx_export *e, sgm_value value)
 {
     sgm_shape shape = *shape_of(e, value);
@@ -225,6 +250,7 @@ sgm_status sgm__onnx_write_permute(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* A Slice along one axis; `start` and `stop` are names of lists of one integer. */
 static sgm_status write_slice(sgm__onnx_export *e, sgm_value value, const char *start, const char *stop,
                               int64_t axis, int64_t step)
 {
@@ -234,6 +260,7 @@ static sgm_status write_slice(sgm__onnx_export *e, sgm_value value, const char *
     return SGM_OK;
 }
 
+/* A stop at the end of an open axis is written as the largest integer, which Slice takes as the end. */
 sgm_status sgm__onnx_write_slice(sgm__onnx_export *e, sgm_value value)
 {
     static const int64_t end = INT64_MAX;
@@ -249,6 +276,8 @@ sgm_status sgm__onnx_write_slice(sgm__onnx_export *e, sgm_value value)
     return write_slice(e, value, start, stop, axis, integers[3]);
 }
 
+/* A Slice with step -1 from the last entry (-1) to before the first; a stop below the axis is clamped to
+ * that. */
 sgm_status sgm__onnx_write_flip(sgm__onnx_export *e, sgm_value value)
 {
     static const int64_t ends[] = {-1, INT64_MIN};
@@ -256,6 +285,7 @@ sgm_status sgm__onnx_write_flip(sgm__onnx_export *e, sgm_value value)
                        integers_of(e, value)[0], -1);
 }
 
+/* Pad takes the sizes before all axes, then those behind all axes; its value is 0 by default. */
 sgm_status sgm__onnx_write_pad(sgm__onnx_export *e, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -270,6 +300,7 @@ sgm_status sgm__onnx_write_pad(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* Any number of operands, hence not by emit_row. emit copies the names. */
 sgm_status sgm__onnx_write_concatenate(sgm__onnx_export *e, sgm_value value)
 {
     int32_t count = instruction_of(e, value)->input_count;
@@ -290,7 +321,8 @@ sgm_status sgm__onnx_write_gather(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* A list 0, 1, ... along its axis, and expanded along the others by whoever reads it. */
+/* A constant 0, 1, 2, ... along the axis, with size 1 along the others, and an Expand to the whole shape.
+ * A shape with an open dimension is refused. */
 sgm_status sgm__onnx_write_iota(sgm__onnx_export *e, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -313,6 +345,7 @@ sgm_status sgm__onnx_write_iota(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* OneHot takes the two levels as a list {off, on}: a new tensor is zeros, so only the second is set. */
 sgm_status sgm__onnx_write_one_hot(sgm__onnx_export *e, sgm_value value)
 {
     sgm_dtype dtype = instruction_of(e, value)->type.dtype;
@@ -325,6 +358,8 @@ sgm_status sgm__onnx_write_one_hot(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* TopK with all entries of the axis gives them in order; its second output is the places. Both are stable:
+ * equal entries keep the lower index first. The count is an initialiser, so the axis must not be open. */
 sgm_status sgm__onnx_write_argsort(sgm__onnx_export *e, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -341,7 +376,8 @@ sgm_status sgm__onnx_write_argsort(sgm__onnx_export *e, sgm_value value)
 
 /* --- products and windows --- */
 
-/* Leading dimensions broadcast by themselves. */
+/* The name of an operand of a matrix product. MatMul broadcasts leading dimensions by itself, but not the
+ * last two: those must be equal before and after the broadcast. */
 static const char *matrix_name(sgm__onnx_export *e, sgm_value value, int32_t index)
 {
     sgm_value whole = operand(e, value, index), from = sgm__onnx_before_broadcast(e, whole);
@@ -352,8 +388,8 @@ static const char *matrix_name(sgm__onnx_export *e, sgm_value value, int32_t ind
     return sgm__onnx_name(e, same ? from : whole);
 }
 
-/* Whether a matrix product has the leading dimensions of its result also before its operands were broadcast.
- */
+/* Whether MatMul's own broadcasting of the leading dimensions gives those of the result: shapes of the
+ * operands before their broadcasts, without the last two dimensions, are broadcast and compared. */
 static bool leads_itself(const sgm__onnx_export *e, sgm_value value)
 {
     sgm_shape all = {0}, want = *shape_of(e, value);
@@ -381,7 +417,9 @@ sgm_status sgm__onnx_write_matmul(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* Attributes that convolutions and poolings share; entries of one dimension are the second of each pair. */
+/* The attributes `strides` and `pads`, which convolutions and poolings share. The library has pairs
+ * (height, width) also for data of one axis, whose entry is then the second of each pair: hence `first`.
+ * ONNX's pads are all befores, then all afters. */
 static void put_window(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -409,6 +447,7 @@ static void put_size(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value
                            axes);
 }
 
+/* Without kernel_shape, which ONNX deduces from the weights. */
 sgm_status sgm__onnx_write_convolution(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
@@ -418,7 +457,9 @@ sgm_status sgm__onnx_write_convolution(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* What the result is larger than the windows need is its output_padding. */
+/* A transposed convolution, in the library the gradient of a convolution by its input. Several sizes of
+ * the result belong to the same window: minimum = (x - 1) stride + (weights - 1) dilation + 1 - before -
+ * after. What the result has more is ONNX's output_padding. */
 sgm_status sgm__onnx_write_transposed(sgm__onnx_export *e, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -448,6 +489,8 @@ sgm_status sgm__onnx_write_max_pool(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* The library's flag leaves padding out of the mean; ONNX's counts it in. AveragePool has no dilations in
+ * opset 17. */
 sgm_status sgm__onnx_write_average_pool(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
