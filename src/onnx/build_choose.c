@@ -1,8 +1,14 @@
-/* Operators whose result has as many entries as the data says: it must be known while recording. And
- * sequences of different lengths. */
+/* Build functions of operators whose result has as many entries as the data says (Compress, NonZero), and
+ * of ReverseSequence.
+ *
+ * A graph is static, so the data that decides about a size must be known while the model is recorded:
+ * sgm__onnx_known computes it (evaluate.c), and the result becomes a constant list of places.
+ * ReverseSequence changes no size and works on data that is not known. Called by import.c through
+ * operators.c. */
 #include "onnx/onnx.h"
 
-/* The numbers of the entries that are not 0, of a tensor as one list. NULL: no memory. */
+/* The row-major places of the elements that are not 0; *count of them. Free with sgm__free. NULL: out of
+ * memory. */
 static int64_t *places_that_count(const sgm_tensor *tensor, int64_t *count)
 {
     size_t size = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
@@ -21,6 +27,8 @@ static int64_t *places_that_count(const sgm_tensor *tensor, int64_t *count)
     return places;
 }
 
+/* The entries of an axis (without `axis`: of all elements as a list) for which the condition is true. The
+ * condition may be shorter than the axis. */
 sgm_value sgm__onnx_compress(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -40,7 +48,8 @@ sgm_value sgm__onnx_compress(sgm__onnx_node *n)
     return sgm_gather(g, x, list, axis);
 }
 
-/* (rank, entries that are not 0) */
+/* (rank, count): the coordinates of each element that is not 0, one column for each. The row-major place
+ * is divided by the dimensions from the last to the first. */
 sgm_value sgm__onnx_non_zero(sgm__onnx_node *n)
 {
     const sgm_tensor *x = sgm__onnx_known(n, 0);
@@ -57,7 +66,8 @@ sgm_value sgm__onnx_non_zero(sgm__onnx_node *n)
     return sgm__onnx_constant(n->graph, result);
 }
 
-/* Of each example the first entries of the time axis reversed, as many as its length says. */
+/* Reverses the first `length` entries of the time axis of each example; the others stay. As a gather along
+ * that axis from place length - 1 - t for t < length, else t. */
 sgm_value sgm__onnx_reverse_sequence(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

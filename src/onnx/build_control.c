@@ -1,11 +1,22 @@
-/* If, Loop and Scan. Graphs are static: which way is taken, and how often, must be known while recording. */
+/* Build functions of If, Loop and Scan, which contain subgraphs.
+ *
+ * The library's graphs are static. So the branch that is taken and the number of rounds must be known
+ * while the model is recorded (evaluate.c), and the subgraph is recorded in place: the chosen branch once,
+ * a loop's body once for each round with the values of the round before as its inputs. A loop whose
+ * condition depends on data that is not known is refused with the message of evaluate.c.
+ *
+ * import.c records subgraphs (sgm__onnx_record_subgraph) and bounds their depth and the number of all
+ * nodes. Failures inside have the thread's error, which fail_inside makes the graph's. */
 #include "onnx/onnx.h"
 
 #include <stdio.h>
 
+/* Rounds of a loop, and steps of a scan: each records the whole body. */
 #define MAXIMUM_ROUNDS 4096
-#define MAXIMUM_VALUES 64 /* of a subgraph: carried and collected */
+/* Inputs and outputs of a subgraph, which lie in arrays on the stack. */
+#define MAXIMUM_VALUES 64
 
+/* The subgraph in an attribute; NULL and a failure if there is none or it has too many outputs. */
 static const Onnx__GraphProto *body_of(sgm__onnx_node *n, const char *name)
 {
     const Onnx__AttributeProto *attribute = sgm__onnx_attribute(n, name);
@@ -16,7 +27,7 @@ static const Onnx__GraphProto *body_of(sgm__onnx_node *n, const char *name)
     return NULL;
 }
 
-/* The failure of a subgraph becomes the graph's. */
+/* Makes the thread's newest error one of the graph; returns no value. */
 static sgm_value fail_inside(sgm__onnx_node *n)
 {
     char message[400];
@@ -24,7 +35,7 @@ static sgm_value fail_inside(sgm__onnx_node *n)
     return sgm_graph_fail(n->graph, sgm__last_failure(), "in its subgraph: %s", message);
 }
 
-/* A condition: 1 or 0; -1 and a failure if it is not known. */
+/* 1 or 0; -1 and a failure of the graph if the condition is not known or is more than one element. */
 static int known_condition(sgm__onnx_node *n, sgm_value value)
 {
     double number;
@@ -40,6 +51,8 @@ static int known_condition(sgm__onnx_node *n, sgm_value value)
     return number != 0;
 }
 
+/* Records the branch that is taken; the other one is not looked at. Branches have no inputs: they see the
+ * names around them by n->scope. */
 sgm_value sgm__onnx_if_else(sgm__onnx_node *n)
 {
     sgm_value outputs[MAXIMUM_VALUES];
@@ -60,12 +73,14 @@ sgm_value sgm__onnx_if_else(sgm__onnx_node *n)
 
 /* --- rounds --- */
 
-/* What a loop collects: the values of all rounds, of each of `count` outputs. */
+/* Values that the rounds of a loop produce and that are stacked at its end ("scan outputs"). `values` has
+ * `count` values for each of `rounds` rounds, round by round; it belongs to the collection. */
 typedef struct collection {
-    sgm_value *values; /* round by round */
+    sgm_value *values;
     size_t count, rounds, capacity;
 } collection;
 
+/* Appends one round's values, each with a new first axis of size 1, so that they can be concatenated. */
 static sgm_status collect(collection *c, sgm_graph *g, const sgm_value *values)
 {
     SGM_TRY(sgm__reserve(&c->values, &c->capacity, (c->rounds + 1) * c->count + 1, sizeof *c->values));
@@ -83,7 +98,8 @@ static sgm_status collect(collection *c, sgm_graph *g, const sgm_value *values)
     return sgm_graph_status(g);
 }
 
-/* Output `index` of all rounds, one after the other along the first axis. */
+/* Output `index` of all rounds, concatenated along the first axis. Without any round its shape is not
+ * known, which is refused. */
 static sgm_value collected(const collection *c, sgm_graph *g, size_t index)
 {
     if (c->rounds == 0)
@@ -98,6 +114,8 @@ static sgm_value collected(const collection *c, sgm_graph *g, size_t index)
     return all;
 }
 
+/* Makes the collected values the node's outputs behind the carried ones, and frees the collection. Returns
+ * the first output. */
 static sgm_value give_collected(sgm__onnx_node *n, collection *c, size_t carried)
 {
     for (size_t i = 0; i < c->count && n->graph->status == SGM_OK; i++)
@@ -111,7 +129,10 @@ static sgm_value whole_number(sgm_graph *g, int64_t value)
     return sgm__onnx_constant(g, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &value));
 }
 
-/* Values: number of the round, condition, what is carried; they become condition, carried, collected. */
+/* Runs the rounds of a Loop. `values` is what the body gets: the round's number, the condition, then the
+ * carried values. The body returns the next condition, the carried values, then those that are collected.
+ * On return values + 2 are the carried values after the last round. A missing condition (no value) stands
+ * for true, and becomes a constant because the body must have one. */
 static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, int64_t maximum,
                              sgm_value *values, size_t carried, collection *c)
 {
@@ -133,6 +154,7 @@ static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, in
     return SGM_OK;
 }
 
+/* Inputs: the greatest number of rounds (or none), the first condition (or none), the carried values. */
 sgm_value sgm__onnx_loop(sgm__onnx_node *n)
 {
     const Onnx__GraphProto *body = body_of(n, "body");
@@ -154,7 +176,9 @@ sgm_value sgm__onnx_loop(sgm__onnx_node *n)
     return give_collected(n, &c, carried);
 }
 
-/* Since opset 9, along the first axis of what is scanned, forward. */
+/* Inputs: carried values, then values that are scanned along their first axis, all equally long. Each
+ * round the body gets the carried values and one entry of each scanned value. Only the form since opset 9,
+ * forward and along first axes, is supported: before, a batch axis came first. */
 sgm_value sgm__onnx_scan(sgm__onnx_node *n)
 {
     const Onnx__GraphProto *body = body_of(n, "body");

@@ -1,7 +1,15 @@
-/* Operators that take and put entries by their numbers, which may be negative: counted from the end. */
+/* Build functions of operators that take or put entries by their numbers: Gather, Scatter and their
+ * variants.
+ *
+ * Numbers may be negative in ONNX (counted from the end), not in the library, so each list of indices is
+ * first brought to numbers from 0 on. Variants with several numbers for one entry (GatherElements,
+ * GatherND, ScatterND) are done on the value as one list of all its elements, in row-major order: the
+ * place of an element there is the sum of number * stride over its axes. Called by import.c through
+ * operators.c. */
 #include "onnx/onnx.h"
 
-/* As int64, from 0 on. `size` of nothing: sizes differ along the last axis, and are added as they come. */
+/* Indices as int64 from 0 on: `size` is added to negative ones. `size` may be a list where sizes differ
+ * along the last axis of the indices. A number that is out of range is an error when the model runs. */
 static sgm_value from_start(sgm_graph *g, sgm_value indices, sgm_value size)
 {
     if (sgm_value_type(g, indices).dtype != SGM_INT64)
@@ -10,6 +18,7 @@ static sgm_value from_start(sgm_graph *g, sgm_value indices, sgm_value size)
     return sgm_select(g, negative, sgm_add(g, indices, size), indices);
 }
 
+/* For indices into axis `axis` of the node's first input. */
 static sgm_value from_start_of(sgm__onnx_node *n, sgm_value indices, int32_t axis)
 {
     int64_t size = sgm__onnx_type(n, n->inputs[0]).shape.dims[axis];
@@ -29,13 +38,16 @@ sgm_value sgm__onnx_gather(sgm__onnx_node *n)
     return sgm_gather(n->graph, n->inputs[0], from_start_of(n, n->inputs[1], axis), axis);
 }
 
+/* x as a list of all elements. */
 static sgm_value flat(sgm_graph *g, sgm_value x)
 {
     return sgm_reshape(g, x, SGM__ONNX_SHAPE(-1));
 }
 
-/* For each element of `indices` (of x's rank) its place in x as one list: along `axis` what the index says,
- * along the others where it lies itself. */
+/* For each element of `indices`, which has the rank of x, its place in x as one list: along `axis` the
+ * number that the index says, along the other axes the coordinates of the index itself. Indices may have
+ * fewer entries along those axes, not more. All multiplications are with strides of x, from the last axis
+ * to the first. */
 static sgm_value places_along(sgm__onnx_node *n, sgm_value indices, int32_t axis)
 {
     sgm_graph *g = n->graph;
@@ -65,7 +77,9 @@ sgm_value sgm__onnx_gather_elements(sgm__onnx_node *n)
     return sgm_reshape(n->graph, sgm_gather(n->graph, flat(n->graph, n->inputs[0]), places, 0), &shape);
 }
 
-/* x with updates at places of the list that it is; where several go to one place they are added up. */
+/* The node's first input with updates at `places` of it as one list. reduction "add" adds to what is
+ * there; "none" replaces: an element is replaced where at least one update fell, which a second scatter of
+ * ones counts. ONNX leaves open what several updates for one place give with "none"; here it is their sum. */
 static sgm_value put(sgm__onnx_node *n, sgm_value places, sgm_value updates)
 {
     sgm_graph *g = n->graph;
@@ -93,7 +107,8 @@ sgm_value sgm__onnx_scatter_elements(sgm__onnx_node *n)
 
 /* --- indices whose last axis names several axes at once --- */
 
-/* Of indices (..., k): the number of the part of x, over its axes from `first` to `first` + k - 1. */
+/* Indices (..., k) name entries over the axes `first` to `first` + k - 1 of x. Returns (...): the number
+ * of the part, counted over these axes in row-major order. */
 static sgm_value places_of_parts(sgm_graph *g, const sgm_shape *x, sgm_value indices, int32_t first,
                                  int32_t k)
 {
@@ -107,7 +122,8 @@ static sgm_value places_of_parts(sgm_graph *g, const sgm_shape *x, sgm_value ind
     return sgm_reduce_sum(g, weighted, (const int32_t[]){-1}, 1, false);
 }
 
-/* The number of axes that indices name; -1 and a failure if they cannot. */
+/* The number k of axes that the last axis of the indices names, behind `batch` axes that x and the indices
+ * have in common; -1 and a failure if the shapes do not fit. */
 static int32_t named_axes(sgm__onnx_node *n, int32_t batch)
 {
     sgm_shape x = sgm__onnx_type(n, n->inputs[0]).shape, indices = sgm__onnx_type(n, n->inputs[1]).shape;
@@ -122,6 +138,10 @@ static int32_t named_axes(sgm__onnx_node *n, int32_t batch)
     return fits ? (int32_t)k : -1;
 }
 
+/* GatherND: x is (batch..., named..., rest...), indices (batch..., more..., k), the result (batch...,
+ * more..., rest...). x is reshaped to (rows * parts, rest...), with `rows` entries of the batch and
+ * `parts` parts in each; the number of a part is row * parts + its number within the row. One gather along
+ * axis 0 follows. */
 sgm_value sgm__onnx_gather_nd(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -152,7 +172,8 @@ sgm_value sgm__onnx_gather_nd(sgm__onnx_node *n)
     return sgm_reshape(g, sgm_gather(g, sgm_reshape(g, n->inputs[0], &list), all, 0), &result);
 }
 
-/* Each part is a run of elements: their places are those of the part's begin and on. */
+/* ScatterND: each part of x is a run of `run` elements in a row, which begin at part * run. The places of
+ * all their elements are a table (parts, run). */
 sgm_value sgm__onnx_scatter_nd(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -1,29 +1,46 @@
-/* RNN, GRU and LSTM: one step after the other, in one or both directions. */
+/* Build functions of RNN, GRU and LSTM: the steps of a sequence are recorded one after the other, in one
+ * or both directions.
+ *
+ * ONNX's shapes: x is (steps, batch, features), weights W (directions, gates * hidden, features), R
+ * (directions, gates * hidden, hidden), biases (directions, 2 * gates * hidden), states (directions,
+ * batch, hidden). With the attribute layout = 1 the batch comes first in x, in the outputs and in the
+ * states; such values are permuted on the way in and out.
+ *
+ * The products of all inputs with their weights do not depend on the state: they are one product before
+ * the steps (cell.x). Each step then adds h R^T to its slice of it. Formulas are those of ONNX's
+ * specification (LSTM: Hochreiter and Schmidhuber, 1997, with peepholes; GRU: Cho et al., 2014). Called by
+ * import.c through operators.c. */
 #include "onnx/onnx.h"
 
+/* Each step records several instructions. */
 #define MAXIMUM_STEPS 100000
+/* So that gates * hidden does not overflow. */
 #define MAXIMUM_HIDDEN ((int64_t)1 << 24)
 
 typedef sgm_value (*activation)(sgm_graph *graph, sgm_value x);
 
-/* One direction of one node. */
+/* One direction of one node: sizes, weights, and the state that steps update while they are recorded. */
 typedef struct cell {
     sgm__onnx_node *n;
     sgm_graph *g;
     int64_t steps, batch, hidden;
     int32_t gates;
-    sgm_value x;              /* (steps, batch, features) times the weights: (steps, batch, gates * hidden) */
-    sgm_value recurrent;      /* (hidden, gates * hidden) */
-    sgm_value bias_recurrent; /* (gates * hidden,); for GRU alone, else nothing */
-    sgm_value peepholes;      /* (3 * hidden,); LSTM, or nothing */
-    sgm_value h, c;
-    activation f[3];
-    double clip; /* 0: none */
+    sgm_value x;         /* x W^T and the biases that may be added in front: (steps, batch, gates * hidden) */
+    sgm_value recurrent; /* R^T: (hidden, gates * hidden) */
+    /* (gates * hidden,): for GRU, whose reset gate may act on it; else no value */
+    sgm_value bias_recurrent;
+    sgm_value peepholes; /* (3 * hidden,) in the order input, output, forget: LSTM; else no value */
+    sgm_value h, c;      /* (batch, hidden): after the newest step; c: LSTM, else no value */
+    activation f[3];     /* of the gates, of the new content, of the cell's output */
+    double clip;         /* sums are kept within -clip to clip before an activation; 0: they are not */
 } cell;
+/* Records one step for its slice x (batch, gates * hidden): replaces c->h and, for an LSTM, c->c. */
 typedef void (*step_function)(cell *c, sgm_value x);
 
 /* --- what the attributes say --- */
 
+/* Names are compared without regard to case, as ONNX demands. NULL: not known here. Activations with
+ * parameters of their own (activation_alpha, activation_beta) are not supported. */
 static activation find_activation(const ProtobufCBinaryData *name)
 {
     static const struct {
@@ -38,6 +55,8 @@ static activation find_activation(const ProtobufCBinaryData *name)
     return NULL;
 }
 
+/* Replaces the default activations by those of this direction: `activations` lists `count` for each
+ * direction. False on failure. */
 static bool read_activations(cell *c, int32_t direction, int32_t count)
 {
     const Onnx__AttributeProto *given = sgm__onnx_attribute(c->n, "activations");
@@ -67,7 +86,7 @@ static sgm_value entry(sgm_graph *g, sgm_value x, int64_t index)
     return sgm_reshape(g, sgm_slice(g, x, 0, index, index + 1, 1), &rest);
 }
 
-/* Part `index` of the last axis, which consists of `count`. */
+/* Gate `index`: a slice of size `hidden` of the last axis. */
 static sgm_value part(const cell *c, sgm_value x, int32_t index)
 {
     return sgm_slice(c->g, x, -1, index * c->hidden, (index + 1) * c->hidden, 1);
@@ -85,17 +104,21 @@ static sgm_value activate(const cell *c, int32_t which, sgm_value x)
 
 /* --- steps --- */
 
+/* x + h R^T */
 static sgm_value with_recurrence(const cell *c, sgm_value x)
 {
     return sgm_add(c->g, x, sgm_matmul(c->g, c->h, c->recurrent));
 }
 
+/* h = f(x W^T + h R^T + b) */
 static void step_rnn(cell *c, sgm_value x)
 {
     c->h = activate(c, 0, with_recurrence(c, x));
 }
 
-/* Gates: input, output, forget, cell. */
+/* Gates in the order input, output, forget, cell. i = f(.. + P_i c), f = f(.. + P_f c) or 1 - i with
+ * input_forget, c' = f c + i g(..), o = f(.. + P_o c'), h' = o h(c'): the output gate looks at the new
+ * cell state, the others at the old one. */
 static void step_lstm(cell *c, sgm_value x)
 {
     sgm_graph *g = c->g;
@@ -115,7 +138,9 @@ static void step_lstm(cell *c, sgm_value x)
     c->h = sgm_multiply(g, activate(c, 0, o), c->f[2](g, c->c));
 }
 
-/* Gates: update, reset, hidden. */
+/* Gates in the order update z, reset r, hidden. h' = (1 - z) n + z h, written as n + z (h - n), with n =
+ * g(x_n + r * (h R_n^T + b_n)) if linear_before_reset, else g(x_n + (r * h) R_n^T + b_n). PyTorch and
+ * cuDNN have the first form. */
 static void step_gru(cell *c, sgm_value x)
 {
     sgm_graph *g = c->g;
@@ -136,7 +161,7 @@ static void step_gru(cell *c, sgm_value x)
 
 /* --- sequences --- */
 
-/* At step `t`, true (batch, 1) for the sequences that are that long; nothing: all are. */
+/* A condition (batch, 1) that is true for sequences longer than t; no value if all have the full length. */
 static sgm_value still_runs(const cell *c, sgm_value lengths, int64_t t)
 {
     if (!sgm_value_is(lengths))
@@ -145,14 +170,15 @@ static sgm_value still_runs(const cell *c, sgm_value lengths, int64_t t)
     return sgm_reshape(c->g, runs, SGM__ONNX_SHAPE(c->batch, 1));
 }
 
+/* a where `runs` is true, else b; a if there is nothing to choose (all sequences run, or no cell state). */
 static sgm_value chosen(const cell *c, sgm_value runs, sgm_value a, sgm_value b)
 {
     return sgm_value_is(runs) && sgm_value_is(b) ? sgm_select(c->g, runs, a, b) : a;
 }
 
-/* Fills `outputs` with the hidden values of all steps, in the order of the sequence. Sequences that have
- * ended keep their state, and zeros come out; backward ones begin with the end of the longest and so wait for
- * the others. */
+/* Records all steps and fills outputs[t] with (batch, hidden), in the order of the sequence. A sequence
+ * that has ended keeps its state and gives zeros. A backward run begins at the last step of the longest
+ * sequence; shorter ones keep their first state until t is below their length. */
 static void run(cell *c, step_function step, bool backward, sgm_value lengths, sgm_value *outputs)
 {
     for (int64_t i = 0; i < c->steps; i++) {
@@ -165,6 +191,7 @@ static void run(cell *c, step_function step, bool backward, sgm_value lengths, s
     }
 }
 
+/* (batch, hidden): the given state of this direction, or zeros, made from a value that has this shape. */
 static sgm_value start_state(const cell *c, sgm_value given, int32_t direction, bool batch_first)
 {
     if (!sgm_value_is(given))
@@ -174,7 +201,9 @@ static sgm_value start_state(const cell *c, sgm_value given, int32_t direction, 
     return entry(c->g, given, direction);
 }
 
-/* Weights and biases of one direction. The second half of the biases belongs to the recurrence. */
+/* Weights and biases of one direction. The first half of the biases belongs to the input, the second to
+ * the recurrence. Both are added to cell.x at once, except for a GRU, whose reset gate may multiply the
+ * second half of the hidden gate. */
 static void take_weights(cell *c, sgm_value x, int32_t direction)
 {
     sgm_graph *g = c->g;
@@ -194,6 +223,7 @@ static void take_weights(cell *c, sgm_value x, int32_t direction)
         c->x = sgm_add(g, c->x, second);
 }
 
+/* Everything that later slices rely on, checked before anything is recorded. */
 static bool check_shapes(const cell *c, const sgm_shape *x, int32_t directions)
 {
     sgm_shape w = sgm_value_type(c->g, c->n->inputs[1]).shape,
@@ -208,7 +238,7 @@ static bool check_shapes(const cell *c, const sgm_shape *x, int32_t directions)
     return fits && c->g->status == SGM_OK;
 }
 
-/* Results of each direction as one more axis: (directions, batch, hidden). */
+/* Results of each direction, joined along a new axis at `axis`. With one direction that axis has size 1. */
 static sgm_value stacked(sgm_graph *g, const sgm_value *states, int32_t directions, int32_t axis)
 {
     sgm_value parts[2];
@@ -221,7 +251,8 @@ static sgm_value stacked(sgm_graph *g, const sgm_value *states, int32_t directio
     return directions == 1 ? parts[0] : sgm_concatenate(g, parts, directions, axis);
 }
 
-/* The hidden values of all steps: (steps, batch, hidden). */
+/* The hidden states of all steps: (steps, batch, hidden). As many operands as there are steps, hence on
+ * the heap. */
 static sgm_value joined_steps(const cell *c, const sgm_value *outputs)
 {
     sgm_value *rows = sgm__alloc((size_t)c->steps * sizeof *rows);
@@ -234,12 +265,15 @@ static sgm_value joined_steps(const cell *c, const sgm_value *outputs)
     return all;
 }
 
+/* What RNN, GRU and LSTM differ in: gates (1, 3, 4), activations of a direction, their defaults, the step. */
 typedef struct kind {
     int32_t gates, activations;
     activation defaults[3];
     step_function step;
 } kind;
 
+/* Records one direction; returns its hidden states (steps, batch, hidden) and leaves the last states in
+ * *c. The activations are read here, since they differ by direction. */
 static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value lengths, int32_t direction,
                                bool backward)
 {
@@ -261,6 +295,8 @@ static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value le
     return y;
 }
 
+/* Records a node. Outputs: Y (steps, directions, batch, hidden), Y_h and, for an LSTM, Y_c (directions,
+ * batch, hidden), permuted for layout 1. The second direction of a bidirectional node runs backward. */
 static sgm_value record(sgm__onnx_node *n, const kind *k)
 {
     sgm_graph *g = n->graph;

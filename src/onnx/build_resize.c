@@ -1,11 +1,21 @@
-/* Resize and Upsample: each axis by itself, as a choice of entries or as a product with a matrix of weights.
- */
+/* Build functions of Resize and Upsample: each axis is resized by itself, as a choice of entries or as a
+ * product with a matrix of weights.
+ *
+ * For each entry of the result `origin_of` computes the place in the data that it comes from, by one of
+ * ONNX's coordinate transformations. Mode `nearest` gathers the entry next to that place; `linear` and
+ * `cubic` weigh 2 or 4 neighbours, which is linear in the data: the weights of all entries form a constant
+ * matrix (in, out) that multiplies the axis. Interpolation over several axes is the product of those over
+ * each, so the axes follow one another.
+ *
+ * Scales and sizes must be known while the model is recorded. Called by import.c through operators.c. */
 #include "onnx/onnx.h"
 
 #include <math.h>
 
+/* Elements of a matrix of weights, and entries of a resized axis. */
 #define MAXIMUM_WEIGHTS ((int64_t)1 << 26)
 
+/* coordinate_transformation_mode, in the order of the texts in read_modes. */
 typedef enum placing {
     HALF_PIXEL,
     PYTORCH_HALF_PIXEL,
@@ -14,25 +24,30 @@ typedef enum placing {
     TF_HALF_PIXEL,
     TF_CROP
 } placing;
+/* nearest_mode, in the order of the texts in read_modes. */
 typedef enum rounding { PREFER_FLOOR, PREFER_CEIL, FLOOR, CEIL } rounding;
 
-/* One axis. */
+/* The resizing of one axis from `in` to `out` entries by `scale`. `begin` and `end` bound the part that is
+ * cropped (tf_crop_and_resize), as shares of the axis. */
 typedef struct line {
     int64_t in, out;
-    double scale, begin, end; /* begin, end: of the part that is cropped, as shares */
+    double scale, begin, end;
 } line;
 
+/* What the node asks for. `cubic_a` is the parameter of the cubic weights; `exclude` sets cubic weights of
+ * neighbours outside the data to 0; `outside` is the value of results that lie outside
+ * (tf_crop_and_resize). */
 typedef struct resizing {
     sgm__onnx_node *n;
     placing place;
     rounding round;
-    bool nearest, cubic, exclude; /* exclude: cubic weights of what lies outside are 0 */
+    bool nearest, cubic, exclude;
     double cubic_a, outside;
     line lines[SGM_MAX_RANK];
     int32_t rank;
 } resizing;
 
-/* The number of the text that the attribute has, in a list that begins with the default; -1: none. */
+/* The index of the attribute's text in a list that begins with the default; -1: it is none of them. */
 static int choice(const sgm__onnx_node *n, const char *name, const char *const *texts, int count)
 {
     for (int i = 0; i < count; i++)
@@ -41,8 +56,8 @@ static int choice(const sgm__onnx_node *n, const char *name, const char *const *
     return -1;
 }
 
-/* Where entry `x` of the result lies in the data. In float32, as other programs do it: a place that is half
- * way, or nearly whole, goes to the same side. */
+/* The place in the data, in entries from 0, of entry x of the result. Computed in float32 as ONNX Runtime
+ * and PyTorch do: a place that is half-way or nearly whole then falls to the same side as theirs. */
 static double origin_of(const resizing *r, const line *l, int64_t x)
 {
     float at = (float)x, last = (float)(l->in - 1), last_out = (float)(l->out - 1);
@@ -65,16 +80,19 @@ static double origin_of(const resizing *r, const line *l, int64_t x)
     return 0;
 }
 
+/* Only tf_crop_and_resize has places outside that get a value of their own; else the nearest entry counts. */
 static bool is_outside(const resizing *r, const line *l, double origin)
 {
     return r->place == TF_CROP && (origin < 0 || origin > (double)(l->in - 1));
 }
 
+/* A place that is whole, kept within the data. */
 static int64_t within(double at, int64_t size)
 {
     return at < 0 ? 0 : at > (double)(size - 1) ? size - 1 : (int64_t)at;
 }
 
+/* The entry next to a place: halves go down (round_prefer_floor) or up, or all places go down or up. */
 static int64_t nearest_of(const resizing *r, const line *l, double origin)
 {
     double at = r->round == PREFER_FLOOR  ? ceil(origin - 0.5)
@@ -84,7 +102,9 @@ static int64_t nearest_of(const resizing *r, const line *l, double origin)
     return within(at, l->in);
 }
 
-/* Keys (1981): of the four neighbours at the distances 1 + t, t, 1 - t and 2 - t. */
+/* Cubic convolution (Keys, 1981) for the four neighbours at the distances 1 + t, t, 1 - t and 2 - t. With
+ * distance d the weight is (a + 2) d^3 - (a + 3) d^2 + 1 up to d = 1, and a d^3 - 5 a d^2 + 8 a d - 4 a up
+ * to 2. */
 static void cubic_weights(double a, double t, double weights[4])
 {
     for (int i = 0; i < 4; i++) {
@@ -93,7 +113,9 @@ static void cubic_weights(double a, double t, double weights[4])
     }
 }
 
-/* Adds entry `x`'s weights to a column. */
+/* Adds the weights of one entry of the result to its column of the matrix; `step` is the distance of the
+ * column's elements. Neighbours beyond an end are that end, so weights may add up in one element. Dividing
+ * by the sum compensates for excluded neighbours; otherwise the sum is 1. */
 static void add_weights(const resizing *r, const line *l, double origin, double *column, int64_t step)
 {
     double base = floor(origin), t = origin - base, weights[4] = {0, 1 - t, t, 0}, sum = 0;
@@ -109,7 +131,8 @@ static void add_weights(const resizing *r, const line *l, double origin, double 
         column[within(base + i - 1, l->in) * step] += weights[i] / sum;
 }
 
-/* Along the last axis: x times (in, out), plus what lies outside. */
+/* The last axis of x, (..., in), times the matrix (in, out), plus the values of results that lie outside,
+ * whose columns are zero. Weights are computed in float64 and rounded to the type of x. */
 static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
 {
     sgm_graph *g = r->n->graph;
@@ -141,6 +164,7 @@ static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
     return y;
 }
 
+/* A gather along the axis with constant places. */
 static sgm_value pick_nearest(const resizing *r, const line *l, sgm_value x, int32_t axis)
 {
     sgm_graph *g = r->n->graph;
@@ -150,6 +174,9 @@ static sgm_value pick_nearest(const resizing *r, const line *l, sgm_value x, int
     return sgm_gather(g, x, sgm__onnx_constant(g, places), axis);
 }
 
+/* Resizes all axes. An axis that stays as it is is left out, which is the case for batch and channels;
+ * cropping may move entries even then. A product needs the axis last and a matrix, hence the exchange of
+ * axes and the row for rank 1. */
 static sgm_value resize(resizing *r)
 {
     sgm_graph *g = r->n->graph;
@@ -178,7 +205,8 @@ static sgm_value resize(resizing *r)
 
 /* --- what the node says --- */
 
-/* Numbers for the axes from an input (or an attribute); false: it is left out, or empty. */
+/* Reads `count` numbers from an input that is known; false if it is left out or empty (Resize has either
+ * scales or sizes, the other is empty), and on failure. */
 static bool read_numbers(sgm__onnx_node *n, int32_t input, double *list, int32_t count)
 {
     if (!sgm_value_is(sgm__onnx_in(n, input)) || sgm__onnx_known(n, input) == NULL)
@@ -193,6 +221,7 @@ static bool read_numbers(sgm__onnx_node *n, int32_t input, double *list, int32_t
     return n->graph->status == SGM_OK;
 }
 
+/* The size is floor(in * scale). One that is too large becomes 0, which `resize` refuses with a message. */
 static void set_scale(line *l, double scale)
 {
     double size = floor((double)l->in * scale);
@@ -200,6 +229,7 @@ static void set_scale(line *l, double scale)
     l->out = size >= 0 && size <= (double)MAXIMUM_WEIGHTS ? (int64_t)size : 0;
 }
 
+/* What Resize and Upsample have in common: the mode, and lines that change nothing. */
 static bool begin(sgm__onnx_node *n, resizing *r)
 {
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
@@ -215,7 +245,8 @@ static bool begin(sgm__onnx_node *n, resizing *r)
     return n->graph->status == SGM_OK;
 }
 
-/* Up to opset 10 places are asymmetric, and the nearest is the one before. */
+/* Upsample, and Resize of opset 10: places are asymmetric (x / scale), and the nearest entry is the one
+ * before. */
 static sgm_value upsample_by(sgm__onnx_node *n, const double *scales)
 {
     resizing r;
@@ -228,6 +259,7 @@ static sgm_value upsample_by(sgm__onnx_node *n, const double *scales)
     return resize(&r);
 }
 
+/* The scales are an attribute up to opset 8, an input since. */
 sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
 {
     double scales[SGM_MAX_RANK] = {0};
@@ -243,6 +275,8 @@ sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
     return upsample_by(n, scales);
 }
 
+/* The attributes of Resize since opset 11. `axes`, antialias and keep_aspect_ratio_policy came later and
+ * are refused. The defaults are those of ONNX. */
 static bool read_modes(resizing *r)
 {
     static const char *const places[] = {"half_pixel", "pytorch_half_pixel",   "align_corners",
@@ -266,6 +300,8 @@ static bool read_modes(resizing *r)
     return true;
 }
 
+/* Inputs: x, the cropped part (all begins, then all ends), scales, sizes. With sizes the scale is computed
+ * from the whole sizes. */
 sgm_value sgm__onnx_resize(sgm__onnx_node *n)
 {
     resizing r;

@@ -63,8 +63,8 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
 
 /* first, first + step, ... below the end (above it for a negative step), as a constant. Each number is
  * first + i * step and not a running sum, so rounding does not accumulate; in float64, which is exact for
- * integers up to 2^53. The number of entries is (end - first) / step rounded up. A step of 0 makes it
- * infinite or NaN, which `steps < MAXIMUM` refuses. */
+ * integers up to 2^53. The number of entries is (end - first) / step rounded up, and none if that is
+ * negative. For a step of 0 it is an infinity or NaN: `!(steps < MAXIMUM)` refuses NaN too. */
 sgm_value sgm__onnx_range(sgm__onnx_node *n)
 {
     enum { MAXIMUM = 1 << 27 };

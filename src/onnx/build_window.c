@@ -191,8 +191,7 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
         return (sgm_value){-1};
     if (has_shape || pads_itself(n))
         cut_to_shape(n, &w, output_padding, shape, has_shape);
-    /* What goes beyond the windows is zeros: it is added behind, for it may be more than the stride allows.
-     */
+    /* Balances the places beyond the windows against the padding behind; one of the two becomes 0. */
     int64_t beyond[MAXIMUM_AXES];
     for (int32_t i = 0; i < w.axes; i++) {
         beyond[i] = output_padding[i] - (w.after[i] < 0 ? w.after[i] : 0);
