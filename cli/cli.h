@@ -1,4 +1,10 @@
-/* What the subcommands share. */
+/* What the subcommands of `sigma` share: their entry points, and helpers for runs, signals and
+ * checkpoints.
+ *
+ * Each subcommand is a file of this folder with one function NAME_run, which main.c calls; it reads its
+ * arguments (config/arguments.c), does its work by calls of the library, and returns one of the exit codes
+ * CLI_*. What a configuration file says, and the library's parts made of it, is in config/. Errors of the
+ * library are printed by report_error, wrong usage by usage_error; both print to stderr. */
 #ifndef SGM_CLI_CLI_H
 #define SGM_CLI_CLI_H
 
@@ -6,6 +12,8 @@
 #include "config/experiment.h"
 
 /* --- subcommands: argv[0] is the name --- */
+/* A row of main.c's table. `run` gets argv with the subcommand's name as argv[0], and returns the exit
+ * code. */
 typedef struct subcommand {
     const char *name, *summary;
     int (*run)(int argc, char **argv);
@@ -21,54 +29,61 @@ int serve_run(int argc, char **argv);
 int generate_run(int argc, char **argv);
 int tokenize_run(int argc, char **argv);
 int inspect_run(int argc, char **argv);
-/* Into how many threads a training step is divided. */
+/* For `sigma info PATH`: prints into how many threads a training step is divided, and why. Returns the
+ * exit code. */
 int inspect_threads(const char *path);
 int monitor_run(int argc, char **argv);
 int info_run(int argc, char **argv);
 int data_run(int argc, char **argv);
 
 /* --- train.c --- */
-/* Makes a folder for a run, "runs/NAME-TIME", and names it in *c. */
+/* Makes a new folder "runs/NAME-TIME" and puts its path into c->folder. */
 sgm_status train_new_folder(config *c);
-bool train_has_checkpoint(const config *c); /* in its folder */
-/* config.yaml in the folder of *c. */
+/* Whether c->folder has a checkpoint. */
+bool train_has_checkpoint(const config *c);
+/* Writes config.yaml into c->folder: the effective configuration. */
 sgm_status train_save_config(config *c);
-/* Also checks that the network can take its examples; `name` is training, validation or test. */
+/* Opens a dataset and checks that the network can take its examples. `name` is training, validation or
+ * test, for messages. The caller frees *dataset; on failure it may be set as well. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset);
 
 /* --- signals.c --- */
-/* SIGINT, SIGTERM and SIGHUP (unless it is ignored) wait for signals_wait(): to be called before threads
- * start, which inherit what is held. */
+/* Blocks SIGINT, SIGTERM and SIGHUP (unless SIGHUP is ignored) until signals_wait. To be called before
+ * threads start: they inherit the mask, so that no other thread takes the signal. */
 void signals_hold(void);
 void signals_wait(void);
-/* Output that nobody reads any more, as of `sigma train | head`, ends nothing: what trains goes on, and the
- * command's code says at the end that its output was lost. */
+/* Ignores SIGPIPE: if the reader of the output ends, as in `sigma train | head`, the training goes on, and
+ * main.c reports with the exit code that output was lost. */
 void signals_outlive_readers(void);
-/* SIGINT and SIGTERM end the process with CLI_INTERRUPTED and "sigma COMMAND: words", until
- * signals_as_before(); a run that begins meanwhile catches them itself. */
+/* Until signals_as_before, SIGINT and SIGTERM print "sigma COMMAND: WORDS" and end the process with
+ * CLI_INTERRUPTED. A run that begins meanwhile installs its own handling. */
 void signals_end_at_once(const char *command, const char *words);
 void signals_as_before(void);
 
 /* --- saved.c: a checkpoint, or the folder of a run --- */
+/* A trained network that a subcommand opened: its checkpoint, the configuration of its run, and the
+ * trainer with the loaded parameters. All members are owned by it; free with saved_close. */
 typedef struct saved {
-    char *checkpoint, *network;
-    config c;
-    bool has_config;
+    char *checkpoint, *network; /* path of the file; notation of the network */
+    config c;        /* of the run; made from the checkpoint alone if there is no config.yaml beside it */
+    bool has_config; /* a config.yaml was there */
     sgm_env *env;
     sgm_trainer *trainer;
 } saved;
 bool is_folder(const char *path);
-char *saved_path(const char *path); /* of the checkpoint in a folder, or the path itself; sgm__free */
+/* The checkpoint in a folder, or the path itself if it is none. Free with sgm__free. */
+char *saved_path(const char *path);
+/* saved_describe, then saved_load. On failure *s is closed. */
 sgm_status saved_open(saved *s, const char *path);
-/* The same in two parts: what network it is, and how it was trained; then the trainer, with what it learnt.
- */
+/* The two parts of saved_open: first which network it is and how it was trained, then the trainer with
+ * what it learnt. Between them a subcommand can check arguments that need no trainer. */
 sgm_status saved_describe(saved *s, const char *path);
 sgm_status saved_load(saved *s);
 void saved_close(saved *s);
-/* Gives a trainer what its configuration begins with; says so unless `quiet`, and in any case what was left.
- */
+/* Loads what the configuration's start_from names into a trainer, and prints what was taken unless
+ * `quiet`; states that were left out are printed in any case. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
-/* `name` is a ready-made dataset or one of the run's: training, validation, test. */
+/* A dataset by name: training, validation or test of the run, else a ready-made one. The caller frees it. */
 sgm_dataset *saved_dataset(const saved *s, const char *name);
 
 #endif

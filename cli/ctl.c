@@ -1,4 +1,9 @@
-/* sigma ctl: commands to a training of another process, over the socket in its folder. */
+/* `sigma ctl`: commands to a training of another process.
+ *
+ * The words of the command line become one line of JSON, {"command": ..., "within": seconds, ...};
+ * ctl_ask.c sends it through the socket in the run's folder, and the answer is printed as text, or as it
+ * came (--json). What the commands mean is decided by the training (src/control/control_command.c): this
+ * file knows their names and how many words they take, nothing else. */
 #include "ctl_ask.h"
 
 #include <jansson.h>
@@ -7,6 +12,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Default of --timeout: an iteration may take long, and commands act between iterations. */
 #define USUAL_SECONDS 60
 
 static const char usage_text[] =
@@ -43,10 +49,11 @@ static const char usage_text[] =
     "  --                    what follows is no option: set IDENTIFIER -- -1\n\n"
     "Exit codes: 0 done, 1 failed, nothing runs there or it refused, 2 wrong usage or configuration.\n";
 
+/* How the words behind a command become members of the question. */
 typedef struct command_words {
     const char *name;
-    const char *fields[2]; /* what the words behind it are called */
-    size_t needed;
+    const char *fields[2];     /* names of the members, in the order of the words; NULL: no such word */
+    size_t needed;             /* words that must be given */
     const char *default_value; /* of the first word if it is not given */
 } command_words;
 
@@ -64,6 +71,7 @@ static const command_words commands[] = {
 
 /* --- the question --- */
 
+/* NULL: unknown; the message is printed and *code set. */
 static const command_words *find_command(const char *name, int *code)
 {
     const char *names[COMMAND_COUNT];
@@ -78,7 +86,7 @@ static const command_words *find_command(const char *name, int *code)
     return NULL;
 }
 
-/* The run may have another working directory. */
+/* A path as the run can open it: its process may have another working directory. */
 static json_t *absolute(const char *path)
 {
     char here[4096];
@@ -96,7 +104,8 @@ static bool ends_in_npy(const char *word)
     return length > 4 && strcmp(word + length - 4, ".npy") == 0;
 }
 
-/* What set is given may be a file. */
+/* A word that names a file (of get, or a value of set that ends in .npy) becomes the member "file". False
+ * if the word is not UTF-8, which JSON demands. */
 static bool add_word(json_t *line, const char *field, const char *word)
 {
     if (strcmp(field, "file") == 0 || (strcmp(field, "value") == 0 && ends_in_npy(word)))
@@ -104,7 +113,8 @@ static bool add_word(json_t *line, const char *field, const char *word)
     return json_object_set_new(line, field, json_string(word)) == 0;
 }
 
-/* A line of JSON, freed by the caller with free(); NULL: stop with *code. */
+/* The question as a line of JSON, to be freed with free(), since jansson allocates it. NULL: the message
+ * is printed and *code set. words[0] is the command. */
 static char *question(const char *const *words, size_t count, int64_t seconds, int *code)
 {
     const command_words *c = find_command(words[0], code);
@@ -138,12 +148,14 @@ static char *question(const char *const *words, size_t count, int64_t seconds, i
 
 /* --- the answer --- */
 
+/* A member as text; "" if it is missing or no text. */
 static const char *text_of(const json_t *object, const char *key)
 {
     const char *text = json_string_value(json_object_get(object, key));
     return text != NULL ? text : "";
 }
 
+/* The width of the first column of a list: the longest text under `key`. */
 static int widest(const json_t *list, const char *key)
 {
     size_t width = 0;
@@ -154,6 +166,7 @@ static int widest(const json_t *list, const char *key)
     return (int)width;
 }
 
+/* A line of `list`: an entry of the registry with its kind, whether it can be set, its meaning and bounds. */
 static void print_entry(const json_t *entry, int width)
 {
     const json_t *minimum = json_object_get(entry, "minimum"), *maximum = json_object_get(entry, "maximum"),
@@ -169,6 +182,7 @@ static void print_entry(const json_t *entry, int width)
     putchar('\n');
 }
 
+/* A line of `hooks`: how often it ran, how long a run takes on average, and when it runs. */
 static void print_hook(const json_t *hook, int width)
 {
     const char *text = text_of(hook, "text"), *condition = text_of(hook, "condition");
@@ -181,11 +195,13 @@ static void print_hook(const json_t *hook, int width)
     printf("%s%s\n", *text != '\0' ? ": " : "", text);
 }
 
+/* A value of any kind as JSON with 6 digits; free(). */
 static char *shown_value(const json_t *value)
 {
     return json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_REAL_PRECISION(6));
 }
 
+/* A line of `changes`: a number, when, what, from which value to which, and by whom. */
 static void print_change(const json_t *change, int width)
 {
     char *before = shown_value(json_object_get(change, "before")),
@@ -206,6 +222,7 @@ static void print_value(const json_t *value, int width)
     printf("%s = %s\n", text_of(value, "identifier"), text_of(value, "text"));
 }
 
+/* How each list of an answer is printed. An unknown list is printed as the last form. */
 static const struct list_form {
     const char *key, *widest;
     void (*print)(const json_t *item, int width);
@@ -242,6 +259,8 @@ static void print_member(const char *key, const json_t *value)
     }
 }
 
+/* Prints an answer: its members line by line, or an error to stderr. Returns the exit code that its "ok"
+ * means. */
 static int print_answer(const sgm__text *line, bool as_json)
 {
     json_t *answer = json_loadb(line->data != NULL ? line->data : "", line->length, 0, NULL);
@@ -259,12 +278,14 @@ static int print_answer(const sgm__text *line, bool as_json)
     return code;
 }
 
+/* What all questions of one call have in common. */
 typedef struct talk {
     const char *folder;
     int64_t seconds;
     bool as_json;
 } talk;
 
+/* Asks one question and prints the answer. */
 static int control(const talk *t, const char *const *words, size_t count)
 {
     sgm__text line = {0};
@@ -279,13 +300,13 @@ static int control(const talk *t, const char *const *words, size_t count)
     return code;
 }
 
-/* A file stands behind one identifier; what is no file is one more. */
+/* Whether `get` has several identifiers. With two words the second may be a file to write a tensor to. */
 static bool gets_several(const char *const *words, size_t count)
 {
     return strcmp(words[0], "get") == 0 && count > 2 && !ends_in_npy(words[count - 1]);
 }
 
-/* A question for each, up to the first that fails. */
+/* One question for each identifier, up to the first that fails. */
 static int get_each(const talk *t, const char *const *words, size_t count)
 {
     int code = CLI_OK;
@@ -301,6 +322,7 @@ static int do_command(const talk *t, const char *const *words, size_t count)
     return gets_several(words, count) ? get_each(t, words, count) : control(t, words, count);
 }
 
+/* Checks the arguments that all commands share. A day is more than any iteration takes. */
 static int talk_to(const arguments *a, int64_t seconds, bool as_json)
 {
     if (a->word_count < 2)

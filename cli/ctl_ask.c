@@ -1,5 +1,11 @@
-/* The way to a training of another process and back. It may be stopped, or hang: nothing here waits for ever.
- */
+/* Connects to a training of another process, sends a question and receives the answer, without ever
+ * waiting without a limit.
+ *
+ * The training may be stopped (Ctrl-Z, a debugger), hang, or be in an iteration that takes long, so the
+ * socket does not block: each wait is a poll of LOOK_MILLISECONDS, and check_patience decides between them
+ * whether to go on. The question itself says how long the other side may take (`within`, put in by ctl.c),
+ * so that both sides give up at about the same time and a command that nobody waits for any more is
+ * withdrawn. */
 #include "ctl_ask.h"
 
 #include <errno.h>
@@ -9,20 +15,27 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+/* Far above any list of values; bounds the memory that a wrong peer can make us take. */
 #define MAXIMUM_ANSWER ((size_t)64 << 20)
+/* Time between two looks at the clock and at the other process. */
 #define LOOK_MILLISECONDS 100
-#define STOPPED_SECONDS 1.0 /* of silence, after which a process that is stopped is not waited for */
-#define GRACE_SECONDS 2.0   /* for the other side's own message that the time is over */
+/* Seconds of silence after which a process that is stopped is not waited for. */
+#define STOPPED_SECONDS 1.0
+/* Seconds beyond the limit in which the other side's own message about it may come: that one says more. */
+#define GRACE_SECONDS 2.0
 
+/* A connection and how long it may last. `began` is a time of sgm__now, `seconds` the limit of the user. */
 typedef struct way {
     const char *folder;
     int descriptor; /* does not block */
-    long process;   /* at the other end; 0: not known */
+    long process;   /* number of the process at the other end; 0: not connected yet */
     double began, seconds;
 } way;
 
 /* --- what may go wrong --- */
 
+/* Translates the error of connect. A socket file without a listener (ECONNREFUSED) is left by a run that
+ * was killed. */
 static sgm_status no_connection(const char *folder, int error)
 {
     if (error == ENOENT && !sgm__file_exists(folder))
@@ -38,7 +51,8 @@ static sgm_status cut_off(void)
     return sgm_fail(SGM_ERROR_STATE, "the run ended before it answered");
 }
 
-/* As the system shows it, behind the name in parentheses: 'T', or 't' under a debugger. */
+/* Whether Linux shows the process in state 'T' (stopped) or 't' (traced). The state follows the name,
+ * which stands in parentheses in /proc/PID/stat and may itself contain one; so the last one counts. */
 static bool is_stopped(long process)
 {
     char path[64], text[512];
@@ -52,6 +66,7 @@ static bool is_stopped(long process)
     return name_end != NULL && (name_end[2] == 'T' || name_end[2] == 't');
 }
 
+/* Fails if it is no use to wait longer, with a message that says what became of the command. */
 static sgm_status check_patience(const way *w)
 {
     double waited = sgm__now() - w->began;
@@ -74,7 +89,7 @@ static sgm_status check_patience(const way *w)
                     w->folder, w->process, waited);
 }
 
-/* Until there is something to read, or room to write. */
+/* Waits until the socket can be read or written, as `events` says, or patience ends. */
 static sgm_status wait_for(const way *w, short events)
 {
     struct pollfd look = {.fd = w->descriptor, .events = events};
@@ -85,7 +100,8 @@ static sgm_status wait_for(const way *w, short events)
 
 /* --- there and back --- */
 
-/* The queue of those who want to come in may be full. */
+/* Connects; the kernel's queue of waiting connections may be full for a while (EAGAIN on a socket of this
+ * kind). The peer's process number comes from the kernel, not from the peer. */
 static sgm_status connect_patiently(way *w, const struct sockaddr_un *address)
 {
     struct ucred who;
@@ -101,6 +117,7 @@ static sgm_status connect_patiently(way *w, const struct sockaddr_un *address)
     return SGM_OK;
 }
 
+/* The path of a Unix socket has room for about 100 bytes only. */
 static sgm_status connect_to(way *w)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -115,11 +132,13 @@ static sgm_status connect_to(way *w)
     return w->descriptor >= 0 ? connect_patiently(w, &address) : no_connection(w->folder, errno);
 }
 
+/* Whether errno says that the socket is only not ready yet. */
 static bool has_to_wait(void)
 {
     return errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR;
 }
 
+/* MSG_NOSIGNAL: a peer that closed its end is an error, not a SIGPIPE. */
 static sgm_status send_all(const way *w, const char *text, size_t length)
 {
     while (length > 0) {
@@ -136,7 +155,7 @@ static sgm_status send_all(const way *w, const char *text, size_t length)
     return SGM_OK;
 }
 
-/* The line without its end. */
+/* Appends up to the first line end; bytes behind it are dropped, as one question has one answer. */
 static sgm_status receive_line(const way *w, sgm__text *line)
 {
     char part[4096];

@@ -1,4 +1,9 @@
-/* The command `sigma`: finds the subcommand. */
+/* The command `sigma`: prints help and the version, and finds the subcommand.
+ *
+ * main puts the process into the state that all subcommands rely on (standard streams open, SIGXFSZ
+ * ignored), calls the subcommand's function from the table with its own arguments, and turns an output
+ * that could not be written into a failure. Options common to all subcommands are read in
+ * config/arguments.c. */
 #include "cli.h"
 #include "monitors/task_lines.h"
 
@@ -7,6 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* In the order in which the help lists them. */
 static const subcommand commands[] = {
     {"train", "train what a file describes", train_run},
     {"search", "train with different values, and tell which are best", search_run},
@@ -39,8 +45,9 @@ static void print_help(void)
            "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted.\n");
 }
 
-/* The library's files must not get the numbers of standard streams that are closed; writing to those goes on
- * failing. */
+/* Opens /dev/null until the descriptors 0 to 2 are taken. If one of them were closed, the next file that
+ * is opened would get its number, and messages would be written into a checkpoint. /dev/null is opened for
+ * reading only, so that writing to a stream that was closed still fails. */
 static void keep_standard_streams(void)
 {
     int descriptor;
@@ -51,6 +58,7 @@ static void keep_standard_streams(void)
         close(descriptor);
 }
 
+/* Runs argv[1]. `help COMMAND` is `COMMAND --help`. An unknown name is answered with the nearest one. */
 static int run_command(int argc, char **argv)
 {
     const char *name = argv[1], *names[COMMAND_COUNT];
@@ -79,6 +87,8 @@ static int run_command(int argc, char **argv)
     return CLI_USAGE;
 }
 
+/* SIGXFSZ is ignored so that a file beyond the size limit is an error of write, like a full disk, and not
+ * the end of the process. From sgm__task_lines_begin on, work that takes long has a line on the terminal. */
 int main(int argc, char **argv)
 {
     keep_standard_streams();

@@ -1,4 +1,9 @@
-/* sigma monitor: a page over a folder of runs. */
+/* `sigma monitor`: serves a page over a folder of runs.
+ *
+ * The server and the page are in src/monitors/runs; this file reads the arguments and lends the server a
+ * reader of configurations, since YAML is known to the command only. The runs themselves are read from
+ * their files; the processes that train need not exist any more. To watch one training from its own
+ * process see `sigma train --monitor`. */
 #include "cli.h"
 #include "config/yaml_tree.h"
 #include "monitors/runs/runs.h"
@@ -16,6 +21,7 @@ static const char usage_text[] =
 
 /* --- a configuration as one flat object --- */
 
+/* A scalar as JSON. Only unquoted ones may be numbers or truth values; quoted ones are texts. */
 static json_t *value_of(const yaml_node *node)
 {
     int64_t whole;
@@ -29,6 +35,7 @@ static json_t *value_of(const yaml_node *node)
     return json_string(node->text);
 }
 
+/* Whether a node is a list whose items are all scalars. */
 static bool is_plain_list(const yaml_node *node)
 {
     for (size_t i = 0; i < node->count; i++)
@@ -37,6 +44,7 @@ static bool is_plain_list(const yaml_node *node)
     return node->kind == YAML_LIST;
 }
 
+/* A list of scalars as one text, "a, b". */
 static void put_list(json_t *flat, const char *name, const yaml_node *node)
 {
     sgm__text text = {0};
@@ -46,6 +54,8 @@ static void put_list(json_t *flat, const char *name, const yaml_node *node)
     sgm__text_free(&text);
 }
 
+/* Adds all values below `node` to `flat` under dotted names: {optimiser: {type: adam}} becomes
+ * "optimiser.type". Items of lists that contain lists or maps are numbered from 1. */
 static void flatten(json_t *flat, const char *name, const yaml_node *node)
 {
     if (node->kind == YAML_TEXT) {
@@ -66,6 +76,8 @@ static void flatten(json_t *flat, const char *name, const yaml_node *node)
     }
 }
 
+/* The configuration of a run as one flat object; NULL and an error if the file is no YAML. Called by the
+ * server's thread (sgm__runs_options). A configuration that is not a map gives an empty object. */
 static json_t *read_configuration(const char *text, size_t length)
 {
     yaml_node *tree = yaml_tree_parse("config.yaml", text, length);
@@ -82,6 +94,7 @@ static json_t *read_configuration(const char *text, size_t length)
 
 /* --- the command --- */
 
+/* Runs until a signal. Signals are blocked before the server starts its thread. */
 static int serve(const sgm__runs_options *options)
 {
     signals_hold();

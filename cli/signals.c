@@ -1,11 +1,16 @@
-/* Servers run until Ctrl-C, or until they are told to end; what has not begun ends at once. */
+/* What the subcommands do about signals. A training run handles SIGINT and SIGTERM itself (the library's
+ * catch_interrupt).
+ *
+ * Three needs are met: servers (monitor.c, serve.c) block the signals and wait for one; work before a
+ * training begins (train.c) ends at once with a message; output to a closed pipe must not end a training.
+ * Declared in cli.h. */
 #include "cli.h"
 
 #include <signal.h>
 #include <stdio.h>
 #include <unistd.h>
 
-/* Who ignores SIGHUP (nohup) goes on without a terminal. */
+/* The signals that end a server. SIGHUP is left alone where it is ignored: `nohup` asks for that. */
 static sigset_t ending(void)
 {
     sigset_t signals;
@@ -31,10 +36,13 @@ void signals_wait(void)
     sigwait(&signals, &came);
 }
 
+/* State of signals_end_at_once. The text is formatted in advance, since a signal handler may not call
+ * printf; `before` has the actions to restore, in the order of `endings`. */
 static char last_words[256];
 static struct sigaction before[2];
 static const int endings[] = {SIGINT, SIGTERM};
 
+/* The signal handler: only calls that are safe in one. */
 static void end_at_once(int number)
 {
     (void)number;
@@ -43,7 +51,7 @@ static void end_at_once(int number)
     _exit(CLI_INTERRUPTED);
 }
 
-/* What is ignored (nohup) stays so. */
+/* A signal that is ignored (SIGINT in a background job of a shell) stays ignored. */
 void signals_end_at_once(const char *command, const char *words)
 {
     const struct sigaction action = {.sa_handler = end_at_once, .sa_flags = (int)SA_RESETHAND};
