@@ -1,10 +1,17 @@
-/* sigma data: examples, fields and numbers of a dataset. */
+/* `sigma data`: examples, fields and numbers of a dataset.
+ *
+ * Goes over all blocks of the dataset once for a summary (range, mean, classes of each field), then prints
+ * the first examples: small arrays of rank 2 as pictures of characters, others as numbers. With a
+ * configuration all its datasets are shown, and the training data also as `augment` changes them. Nothing
+ * is trained or changed. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define SHOWN_NUMBERS 10 /* of an example */
+/* Numbers of an example that are printed. */
+#define SHOWN_NUMBERS 10
+/* Longer vectors are not counted as classes. */
 #define MAX_CLASSES 1000
 
 static const char usage_text[] =
@@ -15,12 +22,13 @@ static const char usage_text[] =
     "  --count N  so many examples are shown (default 3)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* What is known of one field after the blocks so far. */
 typedef struct field_summary {
     char name[32];
-    sgm_shape shape; /* of an example */
+    sgm_shape shape; /* of one example */
     double minimum, maximum, sum;
-    int64_t numbers, bad; /* bad: not finite */
-    int64_t *classes;     /* how often each; NULL: these are no classes */
+    int64_t numbers, bad; /* finite ones, of which minimum, maximum and sum are; others */
+    int64_t *classes;     /* how many examples of each class, owned; NULL: the field holds no classes */
     int64_t class_count;
 } field_summary;
 
@@ -30,7 +38,8 @@ typedef struct summary {
     int32_t field_count;
 } summary;
 
-/* Vectors with one 1 and nothing else are classes; the first example that is not ends the counting. */
+/* Counts an example whose vector has one 1 and otherwise 0 (one-hot). The first example that is none shows
+ * that the field holds no classes, and ends the counting. */
 static void count_class(field_summary *s, const double *example, int64_t size)
 {
     int64_t found = -1;
@@ -53,6 +62,7 @@ static void count_class(field_summary *s, const double *example, int64_t size)
     }
 }
 
+/* Starts the summary of a field with its first block. Vectors of 2 to MAX_CLASSES entries may be classes. */
 static sgm_status begin_field(field_summary *s, const sgm_field *field)
 {
     const sgm_shape *shape = sgm_tensor_shape(field->values);
@@ -68,6 +78,7 @@ static sgm_status begin_field(field_summary *s, const sgm_field *field)
     return SGM_OK;
 }
 
+/* Adds the examples of a block to the summary of one field; values (examples, ...). */
 static sgm_status add_field(field_summary *s, sgm_tensor *values)
 {
     int64_t count = sgm_shape_elements(sgm_tensor_shape(values));
@@ -92,6 +103,7 @@ static sgm_status add_field(field_summary *s, sgm_tensor *values)
     return status;
 }
 
+/* All blocks have the same fields in the same order, so the first block names them. */
 static sgm_status add_block(summary *all, const sgm_block *block)
 {
     for (int32_t i = 0; i < block->field_count; i++) {
@@ -129,6 +141,8 @@ static void print_summary(const summary *all)
 
 /* --- the first examples --- */
 
+/* Draws an array (rows, columns) with ten shades from the field's smallest number to its largest, each
+ * pixel two characters wide, since characters are about twice as high as wide. */
 static void print_picture(const double *pixels, const sgm_shape *shape, double minimum, double maximum)
 {
     static const char shades[] = " .:-=+*#%@";
@@ -146,6 +160,7 @@ static void print_picture(const double *pixels, const sgm_shape *shape, double m
     }
 }
 
+/* Prints one field of one example. */
 static sgm_status print_field(const field_summary *s, sgm_tensor *values, int64_t example)
 {
     sgm_tensor *one = sgm_tensor_slice(values, 0, example, example + 1, 1);
@@ -168,6 +183,8 @@ static sgm_status print_field(const field_summary *s, sgm_tensor *values, int64_
     return status;
 }
 
+/* Blocks are fetched again and released one after the other; a dataset keeps what fits into its memory
+ * limit. */
 static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64_t count)
 {
     int64_t shown = 0;
@@ -188,6 +205,7 @@ static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64
     return SGM_OK;
 }
 
+/* Reads all blocks; NULL ends them. */
 static sgm_status summarise(summary *all, sgm_dataset *dataset)
 {
     for (int64_t index = 0;; index++) {
@@ -201,7 +219,7 @@ static sgm_status summarise(summary *all, sgm_dataset *dataset)
     }
 }
 
-/* The same examples as training would see them in its first epoch, if it took them in their order. */
+/* The first examples as training would see them in its first epoch, if it took them in their order. */
 static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int64_t count, const config *c)
 {
     const sgm_block *block = NULL;
@@ -219,7 +237,8 @@ static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int6
     return status;
 }
 
-/* Takes the dataset. `augmenting`: the configuration whose training data they are, NULL: they are others. */
+/* Prints everything of one dataset, and frees it. `augmenting` is the configuration whose training data
+ * these are; NULL: other data, which training does not augment. `dataset` NULL: opening failed. */
 static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count, const config *augmenting)
 {
     summary all = {0};
@@ -239,6 +258,7 @@ static sgm_status show(const char *title, sgm_dataset *dataset, int64_t count, c
     return status;
 }
 
+/* Shows each dataset that a configuration names. */
 static int show_file(const char *path, int64_t count)
 {
     config c;
@@ -259,6 +279,7 @@ static int show_file(const char *path, int64_t count)
     return shown > 0 ? code : usage_error("data", "%s names no data", path);
 }
 
+/* Shows a ready-made dataset. A name that is a file gets a hint, as the command takes no plain files. */
 static int show_named(const char *name, int64_t count)
 {
     sgm_dataset *dataset = sgm_dataset_open(name);

@@ -1,11 +1,18 @@
-/* sigma eval: loss, accuracy and metrics of a checkpoint. */
+/* `sigma eval`: loss, accuracy and metrics of a checkpoint on data.
+ *
+ * The library measures: sgm_trainer_evaluate gives loss and accuracy, sgm_trainer_score all metrics that
+ * suit the network, as entries of a registry. This file chooses between the two, opens the data, and
+ * prints the registry's entries for people or as JSON. Without --data it takes the validation and test
+ * data of the run. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Without --metrics, more classes than this are only counted right or wrong. */
+/* Without --metrics, targets with more classes than this are measured by loss and accuracy only: a table
+ * of what was taken for what would not fit a screen. */
 #define MAXIMUM_CLASSES 30
+/* Of the worst mistakes, so many are printed. */
 #define SHOWN_MISTAKES 3
 
 static const char usage_text[] =
@@ -21,6 +28,7 @@ static const char usage_text[] =
 
 /* --- as JSON --- */
 
+/* A list, or for rank 2 a list of rows. */
 static void print_json_tensor(const sgm_tensor *tensor)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);
@@ -41,11 +49,13 @@ static void print_json_tensor(const sgm_tensor *tensor)
     printf("]");
 }
 
+/* Whether print_metrics or the beginning of the JSON object has shown this entry already. */
 static bool is_heading(const char *name)
 {
     return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "examples") == 0;
 }
 
+/* One object on a line: name, loss, accuracy, examples, then all other results in the registry's order. */
 static void print_json(const char *name, const sgm_metrics *metrics, const sgm_matches *results)
 {
     printf("{\"data\": ");
@@ -72,7 +82,8 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
 
 /* --- for people --- */
 
-/* Names of classes, if the configuration has them for as many as there are. */
+/* The names of the classes, if the configuration has as many as there are classes; else NULL: numbers are
+ * shown. */
 static const char *const *class_names(const config *c, int64_t classes)
 {
     const text_list *names = &c->data.training.class_names;
@@ -87,7 +98,8 @@ static void print_class(const char *const *names, int64_t class)
         printf("%lld", (long long)class);
 }
 
-/* A prediction for each example, or several. */
+/* Each row of `mistakes` is (number, class, predicted class, probability), the worst first. `what` is what
+ * the number counts: "example", or "prediction" where an example has several. */
 static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what)
 {
     int64_t count = sgm_tensor_shape(mistakes)->dims[0];
@@ -105,6 +117,7 @@ static void print_mistakes(const sgm_tensor *mistakes, const char *const *names,
         printf("\n");
 }
 
+/* Indents the library's table by two columns. */
 static sgm_status print_confusion(const sgm_tensor *confusion, const config *c)
 {
     char *text = sgm_confusion_text(confusion, class_names(c, sgm_tensor_shape(confusion)->dims[0]));
@@ -117,12 +130,13 @@ static sgm_status print_confusion(const sgm_tensor *confusion, const config *c)
     return SGM_OK;
 }
 
-/* Other ways to take the mean, and single classes, are in the JSON. */
+/* Averages over classes taken in other ways, which only the JSON shows. */
 static bool is_detail(const char *name)
 {
     return ends_with(name, "_macro") || ends_with(name, "_weighted") || ends_with(name, "_micro");
 }
 
+/* The number of predictions in a confusion matrix. */
 static int64_t total_of(const sgm_tensor *confusion)
 {
     const sgm_shape *shape = sgm_tensor_shape(confusion);
@@ -133,6 +147,8 @@ static int64_t total_of(const sgm_tensor *confusion)
     return total;
 }
 
+/* The numbers on one line, then the confusion matrix and the worst mistakes. Mistakes are named by the
+ * number of the example if each example has one prediction, which the sum of the matrix tells. */
 static sgm_status print_results(const sgm_matches *results, const sgm_metrics *metrics, const config *c)
 {
     bool any = false;
@@ -162,7 +178,7 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
 
 /* --- measuring --- */
 
-/* What suits the network, if its outputs are few. */
+/* Whether all metrics are asked for without --metrics: where the targets have few classes. */
 static bool wants_report(sgm_dataset *dataset)
 {
     sgm_shape shape;
@@ -170,6 +186,8 @@ static bool wants_report(sgm_dataset *dataset)
            (shape.rank == 0 || shape.dims[shape.rank - 1] <= MAXIMUM_CLASSES);
 }
 
+/* Fills *metrics, and `results` where metrics are wanted. Outputs of another shape than the targets can be
+ * judged by the cost only (SGM_ERROR_SHAPE); that is an error only if metrics were asked for. */
 static sgm_status score(const saved *s, sgm_iterator *iterator, const char *wanted, sgm_metrics *metrics,
                         sgm_registry *results)
 {
@@ -186,6 +204,7 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
     return sgm_registry_get_integer(results, "examples", &metrics->examples);
 }
 
+/* "*" finds all entries of the registry. */
 static sgm_status print_all(const saved *s, const char *name, const sgm_metrics *metrics,
                             sgm_registry *results, bool json)
 {
@@ -207,6 +226,7 @@ typedef struct eval_options {
     bool json;
 } eval_options;
 
+/* Measures one dataset by its name and prints the results. */
 static sgm_status measure(const saved *s, const char *name, const eval_options *options)
 {
     sgm_dataset *dataset = saved_dataset(s, name);
@@ -227,6 +247,7 @@ static sgm_status measure(const saved *s, const char *name, const eval_options *
     return status;
 }
 
+/* Measures what --data names, or the validation and test data of the run. */
 static int eval(const char *path, const eval_options *options)
 {
     saved s;

@@ -1,9 +1,15 @@
-/* sigma find-rate: which learning rate to begin with. */
+/* `sigma find-rate`: proposes a learning rate to begin with.
+ *
+ * Reads the configuration of a training, makes its trainer (config/experiment.c) and calls
+ * sgm_learning_rate_finder (src/loop/rate_finder.c), which trains with rising rates and finds where the
+ * loss falls fastest (the range test of Smith, 2015). This file prints the curve and the proposal, and
+ * saves the points as JSON lines. A run's folder is only read, apart from the curve. */
 #include "cli.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Size of the drawn curve in characters. */
 #define COLUMNS 64
 #define ROWS 14
 
@@ -22,14 +28,18 @@ static const char usage_text[] =
     "                  find-rate.jsonl in it)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* What was asked for, and the files that belong to it. The last three texts are owned, the others are
+ * argv's. */
 typedef struct find_rate_options {
-    const char *file; /* as it was given */
+    const char *file; /* a configuration or the folder of a run, as it was given */
     const char *minimum_text, *maximum_text, *curve;
     int64_t iterations;
-    double minimum, maximum;               /* 0: default */
-    char *config, *checkpoint, *own_curve; /* of a folder; checkpoint NULL: none */
+    double minimum, maximum; /* bounds of the rate; 0: the library's default */
+    /* checkpoint NULL: begin with new parameters; own_curve: of a folder */
+    char *config, *checkpoint, *own_curve;
 } find_rate_options;
 
+/* Reads a positive number; NULL leaves the default. False: the message is printed. */
 static bool read_rate(const char *name, const char *text, double *rate)
 {
     if (text == NULL)
@@ -40,6 +50,8 @@ static bool read_rate(const char *name, const char *text, double *rate)
     return false;
 }
 
+/* Finds the configuration, and in a folder also the checkpoint to begin at and the default file of the
+ * curve. */
 static sgm_status find_files(find_rate_options *options)
 {
     bool folder = is_folder(options->file);
@@ -61,6 +73,7 @@ static sgm_status find_files(find_rate_options *options)
     return SGM_OK;
 }
 
+/* Prints the curve and the proposal, or why none can be made. */
 static void show(const find_rate_options *options, const sgm_rate_curve *curve)
 {
     char *text = sgm_rate_curve_text(curve, COLUMNS, ROWS);
@@ -85,6 +98,8 @@ static void show(const find_rate_options *options, const sgm_rate_curve *curve)
         printf("curve: %s\n", options->curve);
 }
 
+/* Makes the trainer, finds the curve, and saves and prints it. The trainer belongs to the environment and
+ * ends with it. */
 static sgm_status find_with(const find_rate_options *options, const config *c, sgm_env *env,
                             sgm_dataset *training)
 {
@@ -105,6 +120,7 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
     return status;
 }
 
+/* Opens data and environment; returns an exit code. */
 static int find(const find_rate_options *options, const config *c)
 {
     sgm_dataset *training = NULL;
@@ -132,6 +148,7 @@ static int find_in_file(find_rate_options *options, const arguments *a)
     return code;
 }
 
+/* Frees what find_files put into the options, on every way out. */
 int find_rate_run(int argc, char **argv)
 {
     find_rate_options options = {0};

@@ -1,4 +1,10 @@
-/* sigma inspect: layers, parameters, memory, graph and program. */
+/* `sigma inspect`: layers, parameters, memory, graph and program of a network.
+ *
+ * Takes a checkpoint, the folder of a run, or a configuration that has not been trained. The trainer is
+ * made and prepared but not run; the library reports on the program of a training step
+ * (sgm_trainer_memory, sgm_trainer_graph_text, sgm_trainer_program_text). `sigma info PATH` (info.c) uses
+ * inspect_threads. A checkpoint whose network has layers that only another program registers can still be
+ * shown as tensors. */
 #include "cli.h"
 
 #include "base/name_index.h"
@@ -13,7 +19,8 @@ static const char usage_text[] =
     "  --batch N  examples of a minibatch (default: the configuration's)\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
-/* Adds the elements of each parameter, "LAYER.NAME", to those of its layer. */
+/* Adds the elements of each parameter, "LAYER.NAME", to its layer's entry in `elements` (one for each
+ * layer). An index of names keeps this linear for networks with many layers. */
 static sgm_status count_elements(const sgm_network *network, const sgm_parameter *parameters, size_t count,
                                  int64_t *elements)
 {
@@ -33,6 +40,7 @@ static sgm_status count_elements(const sgm_network *network, const sgm_parameter
     return SGM_OK;
 }
 
+/* Layers without parameters are named without a number. */
 static void print_layers(const sgm_network *network, const int64_t *elements)
 {
     char number[64];
@@ -46,6 +54,7 @@ static void print_layers(const sgm_network *network, const int64_t *elements)
     }
 }
 
+/* Parses the notation again: the trainer does not hand out its network. */
 static sgm_status inspect_layers(const char *notation, const sgm_parameter *parameters, size_t count)
 {
     sgm_network *network = sgm_network_parse(notation);
@@ -80,6 +89,8 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
            sgm_bytes_text((double)bytes, size, sizeof size));
 }
 
+/* Where the memory of a training step goes. "activations" is what values would take with a place each,
+ * "peak" what they take as the plan places them (src/handlers/plan). */
 static void print_memory(const sgm_program_memory *memory, int64_t batch)
 {
     const struct {
@@ -101,7 +112,8 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
            memory->fused);
 }
 
-/* How many threads a training step has, and by which estimate. */
+/* How many threads a training step is divided into, with the estimated time of a step on one and on that
+ * many. */
 static void print_threads(const sgm_program_memory *memory)
 {
     char one[64], all[64];
@@ -114,6 +126,7 @@ static void print_threads(const sgm_program_memory *memory)
         printf("  %d threads: about %s a step, by its shapes; %s with one\n", memory->threads, all, one);
 }
 
+/* Prints and frees the text. NULL: making it failed. */
 static sgm_status print_text(const char *title, char *text)
 {
     if (text == NULL)
@@ -123,12 +136,15 @@ static sgm_status print_text(const char *title, char *text)
     return SGM_OK;
 }
 
+/* What to show. `threads`: only what print_threads shows, for `sigma info`. */
 typedef struct inspect_options {
-    bool graph, program, threads; /* threads: nothing else */
-    int64_t batch;                /* -1: the configuration's */
-    const char *command;          /* which asks */
+    bool graph, program, threads;
+    int64_t batch;       /* -1: the configuration's */
+    const char *command; /* the subcommand, for messages: inspect or info */
 } inspect_options;
 
+/* Prepares the trainer and prints what `w` asks for. Programs depend on the number of examples, hence
+ * `batch`. */
 static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, const config *c,
                        const inspect_options *w)
 {
@@ -158,6 +174,7 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
 }
 
+/* A configuration: the trainer has new parameters. */
 static int inspect_file(const char *path, const inspect_options *w)
 {
     config c;
@@ -173,8 +190,9 @@ static int inspect_file(const char *path, const inspect_options *w)
     return code;
 }
 
-/* A network with layers that only some program knows can be trained and asked there alone; what is in the
- * checkpoint can be shown. `why` is what the notation's failure said. */
+/* Shows the tensors of a checkpoint whose network cannot be parsed: it has layers that only the program
+ * which registered them knows. States of optimiser, averages and random numbers are left out. `why` is the
+ * error of parsing. */
 static int inspect_tensors(const char *path, const char *network, const char *why)
 {
     sgm_bundle *bundle = sgm_bundle_load(path);
@@ -206,6 +224,8 @@ static int inspect_tensors(const char *path, const char *network, const char *wh
     return CLI_OK;
 }
 
+/* After saved_open has failed: tries to show the tensors if the notation was the reason, else reports the
+ * first error, which is kept meanwhile. */
 static int inspect_unknown(const char *path, const inspect_options *w)
 {
     char *checkpoint = saved_path(path), *why = sgm__strdup(sgm_last_error());
@@ -227,6 +247,7 @@ static int inspect_unknown(const char *path, const inspect_options *w)
     return code;
 }
 
+/* A checkpoint or the folder of a run. */
 static int inspect_checkpoint(const char *path, const inspect_options *w)
 {
     saved s;

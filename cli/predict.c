@@ -1,11 +1,22 @@
-/* sigma predict: predictions of a checkpoint, one line an example. */
+/* `sigma predict`: predictions of a checkpoint, one line for each example.
+ *
+ * Examples come from a dataset (--data), from a file of arrays or a table, or from the standard input.
+ * They are read in chunks of CHUNK examples; each chunk is brought to the shape of the network's input,
+ * asked (src/infer/signature.c), and printed at once, so that memory does not grow with the file. How a
+ * prediction is printed follows from the signature: the class and its probability, the class of each step,
+ * labels (cost ctc), or the numbers.
+ *
+ * Numbers of a file go the way of the run's training data: texts of table columns become numbers, and
+ * input_range is scaled to 0 to 1. Datasets have done that themselves. */
 #include "cli.h"
 #include "tensor/tensor_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define CHUNK 1000 /* examples asked at once */
+/* Examples that are read and asked at once. */
+#define CHUNK 1000
+/* Standard input is read whole before the table is parsed. */
 #define MAX_STANDARD_INPUT ((size_t)1 << 30)
 
 static const char usage_text[] =
@@ -28,19 +39,22 @@ static const char usage_text[] =
     "  --json         one object a line, with all outputs\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* A call of the command: the network, what was asked for, and how far it is. */
 typedef struct prediction {
     saved s;
     sgm__signature signature;
-    bool json, wide;               /* outputs are float64 */
-    int64_t elements, limit, done; /* of an example; examples wanted (-1: all), printed */
-    double *lengths;               /* of the examples of a file; NULL: all steps count */
+    bool json, wide; /* wide: outputs are float64, and printed with as many digits */
+    /* numbers of one example; examples wanted (-1: all); examples printed */
+    int64_t elements, limit, done;
+    double *lengths; /* of all examples of a file (--lengths), owned; NULL: all steps count */
     int64_t length_count;
-    int64_t classes;          /* of the last dimension of what the network gives */
-    const data_config *table; /* that the run learnt from; NULL: it was none */
-    bool scales;              /* inputs of files from this range to 0 to 1, as the run's own were */
+    int64_t classes;          /* last dimension of the network's output */
+    const data_config *table; /* the table that the run learnt from; NULL: it was none */
+    bool scales;              /* inputs of files are brought from minimum..maximum to 0..1 */
     double minimum, maximum;
 } prediction;
 
+/* The first largest. A NaN in front of the others stays; softmax gives NaN for all or for none. */
 static int64_t largest_of(const double *outputs, int64_t count)
 {
     int64_t best = 0;
@@ -50,6 +64,8 @@ static int64_t largest_of(const double *outputs, int64_t count)
     return best;
 }
 
+/* The class and its probability. A single output is the probability of class 1 (a sigmoid). The steps of a
+ * NaN prediction have no class: "?" or null. */
 static void print_class(const prediction *p, const double *outputs, int64_t count)
 {
     int64_t best = largest_of(outputs, count);
@@ -68,19 +84,21 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     }
 }
 
-/* A prediction: its numbers, how many steps of it count, and of ctc the labels (-1 behind the last). */
+/* The prediction for one example: `count` numbers, the number of steps that count, and for the cost ctc
+ * the labels, which end at -1; else NULL. */
 typedef struct output_row {
     const double *outputs;
     int64_t count, steps;
     const int64_t *labels;
 } output_row;
 
+/* What separates entry i from the one before. */
 static const char *between(const prediction *p, int64_t i)
 {
     return i == 0 ? "" : p->json ? ", " : " ";
 }
 
-/* The class of each step of a sequence. */
+/* The class of each step of a sequence, up to its length. */
 static void print_steps(const prediction *p, const output_row *a)
 {
     fputs(p->json ? ", \"classes\": [" : "", stdout);
@@ -89,6 +107,7 @@ static void print_steps(const prediction *p, const output_row *a)
     fputs(p->json ? "]" : "\n", stdout);
 }
 
+/* At most as many labels as the output has steps. */
 static void print_labels(const prediction *p, const output_row *a)
 {
     fputs(p->json ? ", \"labels\": [" : "", stdout);
@@ -97,6 +116,7 @@ static void print_labels(const prediction *p, const output_row *a)
     fputs(p->json ? "]" : "\n", stdout);
 }
 
+/* The form that suits a network which tells classes apart. */
 static void print_row(const prediction *p, const output_row *a)
 {
     if (a->labels != NULL)
@@ -107,6 +127,7 @@ static void print_row(const prediction *p, const output_row *a)
         print_class(p, a->outputs, a->count);
 }
 
+/* One line. Printed NaN has no sign: the sign of a NaN means nothing and differs between processors. */
 static void print_example(const prediction *p, const output_row *a)
 {
     bool tells = p->signature.classifies || a->labels != NULL;
@@ -129,12 +150,14 @@ static void print_example(const prediction *p, const output_row *a)
     }
 }
 
+/* Whether --count examples have been printed. */
 static bool is_done(const prediction *p)
 {
     return p->limit >= 0 && p->done >= p->limit;
 }
 
-/* Prints predictions up to the limit, and frees them; NULL: asking failed. */
+/* Prints predictions (examples, ...) up to the limit, and frees them. `outputs` NULL: asking failed, and
+ * the error is passed on. `lengths` has one entry for each example, or is NULL. */
 static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double *lengths)
 {
     sgm_tensor *labels = NULL;
@@ -165,7 +188,7 @@ static sgm_status print_outputs(prediction *p, sgm_tensor *outputs, const double
     return status;
 }
 
-/* Of the examples of a file that come next. */
+/* The lengths of the next `examples` examples, within p->lengths. */
 static sgm_status lengths_of_file(const prediction *p, int64_t examples, const double **lengths)
 {
     *lengths = NULL;
@@ -178,8 +201,9 @@ static sgm_status lengths_of_file(const prediction *p, int64_t examples, const d
     return SGM_OK;
 }
 
-/* (examples, anything of the right size); stops at the limit. lengths NULL: those of the file, if there are
- * some. */
+/* Asks about `values` (examples, anything with the right number of elements): reshapes them to the
+ * network's input, leaves out what is beyond the limit, and prints. `lengths` NULL: those of --lengths, if
+ * it was given. Numbers beyond float32 are refused, as training refuses them. */
 static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double *lengths)
 {
     const sgm_shape *input = &p->signature.example, *given = sgm_tensor_shape(values);
@@ -213,7 +237,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
     return status;
 }
 
-/* Of several inputs the block has all. */
+/* A network with several inputs takes the whole block, whose fields have their names. */
 static sgm_status ask_block(prediction *p, const sgm_block *block, const double *lengths)
 {
     if (p->signature.inputs > 1)
@@ -222,6 +246,7 @@ static sgm_status ask_block(prediction *p, const sgm_block *block, const double 
     return inputs != NULL ? predict_chunk(p, inputs, lengths) : sgm__last_failure();
 }
 
+/* Reads the lengths of a block's examples, where the network's input has some. */
 static sgm_status predict_block(prediction *p, const sgm_block *block)
 {
     if (p->signature.lengths[0] == '\0')
@@ -237,6 +262,7 @@ static sgm_status predict_block(prediction *p, const sgm_block *block)
     return status;
 }
 
+/* All examples in their order. */
 static sgm_status predict_dataset(prediction *p, const char *name)
 {
     sgm_dataset *dataset = saved_dataset(&p->s, name);
@@ -255,7 +281,8 @@ static sgm_status predict_dataset(prediction *p, const char *name)
     return status;
 }
 
-/* What the run's configuration says of its own data. */
+/* What the run's configuration says about its own training data, for files that are to be read the same
+ * way. */
 static void find_table(prediction *p)
 {
     const data_config *training = &p->s.c.data.training;
@@ -265,6 +292,7 @@ static void find_table(prediction *p)
                 sgm__parse_double(range->items[1], &p->maximum);
 }
 
+/* Scales numbers of a file, (x - minimum) / (maximum - minimum), in float64, then asks. */
 static sgm_status predict_values(prediction *p, sgm_tensor *values)
 {
     if (!p->scales)
@@ -281,13 +309,14 @@ static sgm_status predict_values(prediction *p, sgm_tensor *values)
     return status;
 }
 
+/* The line of the file that a row stands in, for messages; readers that skip lines keep a list. */
 static long long line_of(const sgm_examples *rows, int64_t row)
 {
     return (long long)(rows->lines != NULL ? rows->lines[row] : rows->first_line + row);
 }
 
-/* What stands at `cell`, counted row after row, is no number that a network of float32 could be asked about,
- * as its training refuses it too. */
+/* The error for cell number `cell`, counted row after row. It says what is expected there: one of the
+ * column's texts, a number, or a number that fits float32. */
 static sgm_status fail_cell(const prediction *p, const sgm_examples *rows, int64_t cell)
 {
     int64_t column = cell % rows->columns;
@@ -302,7 +331,8 @@ static sgm_status fail_cell(const prediction *p, const sgm_examples *rows, int64
                     texts != NULL ? texts : "", text != NULL ? text : "");
 }
 
-/* Numbers of the rows from `first` on. */
+/* Cells of the rows from `first` on as numbers: *values (rows, columns) in float64, which the caller
+ * frees. */
 static sgm_status read_rows(const prediction *p, const sgm_examples *rows, int64_t first, sgm_tensor **values)
 {
     if (rows->columns != p->elements)
@@ -329,7 +359,8 @@ static sgm_status read_rows(const prediction *p, const sgm_examples *rows, int64
     return SGM_OK;
 }
 
-/* A first row without a single number is a heading, if it has a cell for each number of an example. */
+/* Whether the first row is a heading: it has a cell for each number of an example, and none of them is a
+ * number. */
 static bool is_heading(const prediction *p, const sgm_examples *rows)
 {
     double number;
@@ -341,6 +372,7 @@ static bool is_heading(const prediction *p, const sgm_examples *rows)
     return true;
 }
 
+/* Rows of a table from `first` on; none is no error here. */
 static sgm_status predict_rows(prediction *p, const sgm_examples *rows, int64_t first)
 {
     sgm_tensor *values = NULL;
@@ -352,6 +384,8 @@ static sgm_status predict_rows(prediction *p, const sgm_examples *rows, int64_t 
     return status;
 }
 
+/* Reads and asks chunk by chunk. The first chunk may begin with a heading; a file without any example is
+ * an error. */
 static sgm_status predict_reader(prediction *p, sgm_reader *reader)
 {
     sgm_examples examples;
@@ -376,6 +410,7 @@ static sgm_status predict_reader(prediction *p, sgm_reader *reader)
     return SGM_OK;
 }
 
+/* The standard input as a source with its own copy of the bytes; NULL on failure. */
 static sgm_source *standard_input(void)
 {
     sgm__text text = {0};
@@ -394,6 +429,7 @@ static sgm_source *standard_input(void)
     return source;
 }
 
+/* A reader for standard input, arrays or a table. A NULL source is passed on as a failure. */
 static sgm_reader *open_reader(const char *path, char separator, const char *missing)
 {
     if (strcmp(path, "-") == 0)
@@ -403,6 +439,7 @@ static sgm_reader *open_reader(const char *path, char separator, const char *mis
     return sgm_csv_reader(file_source(path), .separator = separator, .missing = missing);
 }
 
+/* Appends the lengths in `examples`, which are an array or a table of one column. */
 static sgm_status add_lengths(prediction *p, const sgm_examples *examples)
 {
     double *longer = sgm__realloc(p->lengths, (size_t)(p->length_count + examples->count) * sizeof *longer);
@@ -424,6 +461,7 @@ static sgm_status add_lengths(prediction *p, const sgm_examples *examples)
     return SGM_OK;
 }
 
+/* Reads all of --lengths before the examples: they are few numbers. */
 static sgm_status read_lengths(prediction *p, const char *path)
 {
     sgm_examples examples;
@@ -441,6 +479,7 @@ static sgm_status read_lengths(prediction *p, const char *path)
     return status == SGM_OK ? SGM_OK : sgm__fail_within("--lengths %s", path);
 }
 
+/* A file has one input, so networks with several are refused. */
 static sgm_status predict_file(prediction *p, const char *path, const char *lengths, char separator)
 {
     if (sgm__signature_check_one(&p->signature) != SGM_OK)
@@ -454,6 +493,7 @@ static sgm_status predict_file(prediction *p, const char *path, const char *leng
     return status;
 }
 
+/* `file` and `data`: exactly one is not NULL. Returns an exit code. */
 static int predict(const char *checkpoint, const char *file, const char *data, prediction *p,
                    const char *lengths, char separator)
 {

@@ -1,4 +1,12 @@
-/* sigma search: trainings with different values, and which are best. */
+/* `sigma search`: many trainings with different values, and which of them are best.
+ *
+ * The library runs the search (src/environment/search*.c): it draws values, runs trials as trainers of one
+ * environment, keeps search.jsonl and results.csv. This file reads search.yaml (config/search_file.c),
+ * makes each trial's configuration and fills its trainer (set_up), prints progress (show) and the table,
+ * and writes best.yaml. Exit codes and resuming are like those of train.c.
+ *
+ * The library calls set_up and show on the trials' threads, one call of each at a time; with at_once > 1 the
+ * two may run side by side. */
 #include "cli.h"
 #include "config/search_file.h"
 #include "monitors/task_lines.h"
@@ -9,8 +17,11 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* A search of more trials begins with a warning. */
 #define MANY_TRIALS 100
+/* Rows of the table that is printed; results.csv has all. */
 #define SHOWN_TRIALS 30
+/* The progress line is drawn at most this often. */
 #define REDRAW_SECONDS 0.1
 
 static const char usage_text[] =
@@ -46,20 +57,21 @@ static char *full_help(void)
     return sgm__text_take(&out);
 }
 
-/* What the functions of a search share. */
+/* What the functions of a search share; `user` of the library's callbacks. */
 typedef struct search_run_parts {
     search_file *file;
     sgm_env *env;
     sgm_search *search;
-    const char *folder, *objective;
-    sgm_dataset *training, *validation; /* of all trials; NULL: each opens its own */
-    bool quiet, is_terminal, drawn;
-    double redrawn;
+    const char *folder, *objective;     /* of the search; name of the number to compare */
+    sgm_dataset *training, *validation; /* shared by all trials; NULL: each trial opens its own */
+    bool quiet, is_terminal, drawn;     /* drawn: the progress line is on the terminal */
+    double redrawn;                     /* time of its newest drawing */
 } search_run_parts;
 
 /* --- trials --- */
 
-/* Whether some value of the search changes what the data are, and not only how they are gone through. */
+/* Whether a value of the search changes the datasets themselves, and not only how they are iterated. If
+ * none does, all trials share one copy. The seed counts, since it decides the order of shuffled data. */
 static bool data_vary(const search_file *f)
 {
     static const char *const harmless[] = {"data.batch", "data.shuffle", "data.drop_last", "data.augment",
@@ -75,6 +87,7 @@ static bool data_vary(const search_file *f)
     return false;
 }
 
+/* Opens the training data and, if any is named, the validation data. */
 static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset **validation)
 {
     SGM_TRY(train_open_data(c, &c->data.training, "training", training));
@@ -83,12 +96,16 @@ static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset
                : train_open_data(c, &c->data.validation, "validation", validation);
 }
 
+/* A trial may have another network than the base: shared data must fit each. */
 static sgm_status check_shapes(const config *c, sgm_dataset *training, sgm_dataset *validation)
 {
     SGM_TRY(experiment_check(c->network, NULL, training));
     return validation != NULL ? experiment_check(c->network, NULL, validation) : SGM_OK;
 }
 
+/* Fills a trial's trainer from its configuration and writes config.yaml into its folder, so that the trial
+ * can be used like any run. The trainer keeps references to the datasets, so those opened here may be
+ * freed. A trial that has a checkpoint goes on from it; start_from is for its beginning. */
 static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_trial *trial,
                                sgm_trainer *trainer)
 {
@@ -112,6 +129,9 @@ static sgm_status fill_trainer(const search_run_parts *p, config *c, const sgm_t
     return saved_start_from(trainer, &c->start_from, true);
 }
 
+/* The library's callback for a trial that begins or goes on. Each value is marked as used
+ * (sgm_trial_text): the library would set the others on the trainer itself, but all of them are part of
+ * the configuration here. */
 static sgm_status set_up(void *user, const sgm_trial *trial, sgm_trainer *trainer)
 {
     search_run_parts *p = user;
@@ -132,6 +152,7 @@ static size_t terminal_width(void)
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* Removes the progress line, before something else is printed. */
 static void clear_line(search_run_parts *p)
 {
     if (p->drawn)
@@ -139,6 +160,8 @@ static void clear_line(search_run_parts *p)
     p->drawn = false;
 }
 
+/* "learning_rate 0.01, batch 32": the last part of each key where that is unambiguous among the values,
+ * else the whole key. */
 static void append_values(sgm__text *line, const sgm_trial *trial)
 {
     for (size_t i = 0; i < trial->value_count; i++) {
@@ -152,6 +175,7 @@ static void append_values(sgm__text *line, const sgm_trial *trial)
     }
 }
 
+/* The estimated time left; negative: not known. */
 static void append_left(sgm__text *line, double seconds)
 {
     if (seconds < 0)
@@ -160,7 +184,8 @@ static void append_left(sgm__text *line, double seconds)
     sgm__text_append(line, ", %s left", sgm_clock_text(seconds, text, sizeof text));
 }
 
-/* The line that is drawn again and again. */
+/* The line that is redrawn in place while trials run. It is cut to the width of the terminal: a wrapped
+ * line could not be removed by a carriage return. */
 static void draw(search_run_parts *p, const sgm_search_progress *progress)
 {
     sgm__text line = {0};
@@ -183,7 +208,7 @@ static void draw(search_run_parts *p, const sgm_search_progress *progress)
     sgm__free(text);
 }
 
-/* The line that stays. */
+/* The line that stays when a trial has ended. */
 static void print_trial(search_run_parts *p, const sgm_search_progress *progress)
 {
     sgm__text line = {0};
@@ -204,6 +229,7 @@ static void print_trial(search_run_parts *p, const sgm_search_progress *progress
     sgm__free(text);
 }
 
+/* When a rung of successive halving has ended: how many trials go on, and to how many epochs. */
 static void print_rung(search_run_parts *p, const sgm_search_progress *progress)
 {
     int64_t trials, epochs;
@@ -214,6 +240,8 @@ static void print_rung(search_run_parts *p, const sgm_search_progress *progress)
     fflush(stdout);
 }
 
+/* The library's callback for progress. A trial that ends waiting (for the next rung) is no result yet.
+ * Always true: the search goes on. */
 static bool show(void *user, const sgm_search_progress *progress)
 {
     search_run_parts *p = user;
@@ -232,6 +260,7 @@ static bool show(void *user, const sgm_search_progress *progress)
 
 /* --- plan and results --- */
 
+/* One line before the search: trials, rungs, folder. */
 static void print_plan(const search_run_parts *p)
 {
     int64_t trials, epochs;
@@ -253,6 +282,7 @@ static void print_plan(const search_run_parts *p)
     fflush(stdout);
 }
 
+/* Prints the head and the first SHOWN_TRIALS rows of the table; `length` is where they end in the text. */
 static void print_table(const search_run_parts *p)
 {
     char *text = sgm_search_text(p->search);
@@ -273,7 +303,8 @@ static void print_table(const search_run_parts *p)
     sgm_string_free(text);
 }
 
-/* best.yaml: the experiment with the best values, for `sigma train`. */
+/* Writes best.yaml, the experiment with the best values, for `sigma train`; without a folder, as it is a
+ * new run. */
 static sgm_status save_best(const search_run_parts *p)
 {
     const sgm_trial *best = sgm_search_best(p->search);
@@ -296,6 +327,7 @@ static sgm_status save_best(const search_run_parts *p)
 
 /* --- the folder --- */
 
+/* Writes search.yaml, from which `sigma search FOLDER --resume` reads the search again. */
 static sgm_status save_search(const search_run_parts *p)
 {
     char *path = sgm__format("%s/search.yaml", p->folder), *text = search_file_text(p->file);
@@ -307,7 +339,9 @@ static sgm_status save_search(const search_run_parts *p)
     return status;
 }
 
-/* Values are the library's to compare; trials of another experiment are nothing to go on with. */
+/* The library compares the values of a resumed search; the experiment around them is compared here with
+ * the folder's search.yaml. Trials of another experiment are nothing to go on with, so a difference is an
+ * error. */
 static sgm_status compare_experiments(const search_run_parts *p)
 {
     static const char *const free_keys[] = {"name", "folder", "threads", "checkpoint_every"};
@@ -333,7 +367,8 @@ static sgm_status compare_experiments(const search_run_parts *p)
 
 /* --- all of it --- */
 
-/* A mistake in any trial's configuration is found before the first one is trained. */
+/* Makes every trial's configuration once, so that a mistake in the last trial is found before the first is
+ * trained. */
 static sgm_status check_trials(const search_run_parts *p)
 {
     for (size_t i = 0; i < sgm_search_count(p->search); i++) {
@@ -346,6 +381,7 @@ static sgm_status check_trials(const search_run_parts *p)
     return SGM_OK;
 }
 
+/* Makes environment and search. What was not given is 0 for the library, which then takes its default. */
 static sgm_status make_search(search_run_parts *p, bool resume)
 {
     const config *c = &p->file->base;
@@ -375,6 +411,8 @@ static sgm_status make_search(search_run_parts *p, bool resume)
     return p->search != NULL ? check_trials(p) : sgm__last_failure();
 }
 
+/* Prints the table, saves the best configuration, and returns the exit code. The error of the search is
+ * copied first: the calls in between may replace it. */
 static int finish(search_run_parts *p, sgm_status status)
 {
     char failure[1024];
@@ -395,6 +433,8 @@ static int finish(search_run_parts *p, sgm_status status)
     return CLI_FAILED;
 }
 
+/* Everything that can be wrong is found before the folder changes: the search and its trials, the data, a
+ * folder that belongs to another search. */
 static int run_parts(search_run_parts *p, bool resume)
 {
     if (make_search(p, resume) != SGM_OK)
@@ -416,7 +456,7 @@ static int run_parts(search_run_parts *p, bool resume)
     return finish(p, sgm_search_run(p->search));
 }
 
-/* A new folder goes again if nothing has come of it. */
+/* A folder that was made here is removed if nothing has come of it; rmdir removes only an empty one. */
 static int search(search_file *f, const char *folder, bool resume, bool quiet)
 {
     config *base = &f->base;
@@ -448,6 +488,8 @@ static int search(search_file *f, const char *folder, bool resume, bool quiet)
     return code;
 }
 
+/* The first word is the file or the folder of a search, all others are KEY=VALUE. With a folder, that is
+ * where the search goes on, unless --folder names another. */
 static int search_words(const arguments *a, const char *folder, bool resume, bool quiet)
 {
     if (a->word_count == 0)

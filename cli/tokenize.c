@@ -1,8 +1,13 @@
-/* sigma tokenize: trains a tokenizer on a text. */
+/* `sigma tokenize`: learns a tokenizer from a text and saves it.
+ *
+ * The method is byte pair encoding (Sennrich et al., 2016, on bytes) in src/data/tokens; this file reads
+ * the text, saves the tokens, and prints how well they compress it. `sigma train` takes the file as
+ * data.tokenizer, `sigma generate` as --tokenizer. */
 #include "cli.h"
 
 #include <stdio.h>
 
+/* A text is read whole. */
 #define MAXIMUM_OF_TEXT ((size_t)1 << 30)
 
 static const char usage_text[] =
@@ -15,6 +20,7 @@ static const char usage_text[] =
     "  --vocabulary N     so many; 1000 if not given, at least 256\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* Encodes the text once, to say how many tokens it has become. */
 static sgm_status tokenize(const char *path, const char *output, int64_t vocabulary)
 {
     char *text;

@@ -1,4 +1,17 @@
-/* sigma train: a run, from a file to a checkpoint. */
+/* `sigma train`: a training from a configuration file to a checkpoint.
+ *
+ * The order of a call: train_run reads the arguments; train_words finds the file and turns options into
+ * KEY=VALUE overrides; train_file loads the configuration (config/config.c); train opens data, environment
+ * and trainer (config/experiment.c), checks all that can be wrong without training, makes or checks the
+ * folder, runs (sgm_run) and prints the end. search.c and find_rate.c use the functions that cli.h
+ * declares.
+ *
+ * The invariant behind the order: nothing in a run's folder changes before the run has begun. config.yaml
+ * is replaced by keep_config only, which the run calls when the folder is its own and a checkpoint to
+ * resume from fits.
+ *
+ * Under mpirun each rank is a process of this command. One rank has the folder and the monitors; the
+ * others follow (`follows`) and print nothing of their own. */
 #include "cli.h"
 #include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
@@ -41,6 +54,7 @@ static const char usage_text[] =
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 130 interrupted (a checkpoint was "
     "written,\nif training had begun).\n\nKeys:\n";
 
+/* The usage and the table of all keys; sgm_string_free. NULL: out of memory. */
 static char *full_help(void)
 {
     sgm__text out = {0};
@@ -49,7 +63,9 @@ static char *full_help(void)
     return sgm__text_take(&out);
 }
 
-/* "runs/digits-20250102-150405", with a number behind it when that is taken. */
+/* "runs/digits-20250102-150405", with a number behind it if that is taken. mkdir decides, so two commands
+ * that start in the same second get different folders. A folder in c->folder is not freed: there is none
+ * yet. */
 sgm_status train_new_folder(config *c)
 {
     char stamp[32];
@@ -78,8 +94,8 @@ sgm_status train_new_folder(config *c)
     return sgm_fail(SGM_ERROR_FILE, "runs/ is full of folders named %s-%s", c->name, stamp);
 }
 
-/* The effective configuration, which can be read again: `sigma train DIR --resume`. Its folder is where it
- * lies, so that a run may be moved and copied. */
+/* Writes the configuration as it took effect, in a form that can be read again (`sigma train DIR
+ * --resume`). The folder itself is left out: it is where the file lies, so a run may be moved and copied. */
 sgm_status train_save_config(config *c)
 {
     char *folder = c->folder;
@@ -102,7 +118,8 @@ bool train_has_checkpoint(const config *c)
     return there;
 }
 
-/* The folder must be new, or the one to resume. Nothing in it changes before the run has begun. */
+/* Decides which folder the run has: a new one, or the given one, which must be without a checkpoint or the
+ * one to resume. Returns an exit code. The library makes a given folder when the run begins. */
 static int prepare_folder(config *c, bool resume)
 {
     if (c->folder == NULL) {
@@ -123,27 +140,32 @@ static int prepare_folder(config *c, bool resume)
     return CLI_OK;
 }
 
+/* The options of the command line. Texts are argv's. */
 typedef struct train_arguments {
     const char *folder, *from;
-    const char *monitor; /* its port, "": any; NULL: none */
+    /* Port of the web monitor; "": any free one; NULL: no monitor. */
+    const char *monitor;
     const char *json_lines;
-    const char *tensorboard; /* a folder, "": in the run's; NULL: none */
+    /* Folder of the files for TensorBoard; "": one in the run's folder; NULL: none. */
+    const char *tensorboard;
     bool resume, quiet, paused, monitor_wait, no_keys;
 } train_arguments;
 
-/* What a run needs beside its trainer. */
+/* What a run needs beside its trainer, which the environment owns. */
 typedef struct run_parts {
     sgm_env *env;
     sgm_trainer *trainer;
-    sgm_dataset *training, *validation, *test;
+    sgm_dataset *training, *validation, *test; /* the last two NULL: none is named */
     config *c;
-    bool paused;
-    bool follows;       /* another rank has the folder and the monitors, and tells how it goes */
-    char failure[1024]; /* of saving the configuration; "": none */
+    bool paused;        /* begin paused */
+    bool follows;       /* another rank has the folder and the monitors, and prints how it goes */
+    char failure[1024]; /* message of a configuration that could not be saved; "": none */
 } run_parts;
 
-/* When the run has begun, its folder is there and belongs to it, and a checkpoint to resume from fits: the
- * configuration may be replaced. */
+/* Observer of the run (sgm_trainer_on_progress), called by the run's thread. At the start the folder
+ * exists, is locked by this run, and a checkpoint to resume from fits the trainer: only then is
+ * config.yaml replaced. Iterations are not asked for (sgm__observer_next), so observing costs them
+ * nothing. Returning false ends the run. */
 static bool keep_config(void *user, const sgm_training_progress *progress)
 {
     run_parts *p = user;
@@ -164,10 +186,12 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
     return p->failure[0] == '\0';
 }
 
-/* Changes that make the rest of a resumed run another one than the beginning. */
+/* Warns of keys that differ from those that the run began with, so that the rest is another training than
+ * the beginning. A run without a readable config.yaml is not compared. */
 static void tell_changes(const config *c)
 {
-    /* The optimiser's type and the network are the library's to compare, with the checkpoint. */
+    /* Keys that may differ: they do not change what is computed, or (type, network) the library compares
+     * them with the checkpoint. A name counts at every level of the configuration. */
     static const char *const free_keys[] = {"name",       "folder",  "epochs",
                                             "iterations", "threads", "checkpoint_every",
                                             "type",       "network", "start_from"};
@@ -187,6 +211,8 @@ static void tell_changes(const config *c)
     sgm__free(path);
 }
 
+/* An error in a table gets the keys that could mend it: the library, which reads the table, does not know
+ * what they are called in a file. */
 sgm_status train_open_data(const config *c, const data_config *data, const char *name, sgm_dataset **dataset)
 {
     *dataset = experiment_dataset(data, name, (uint64_t)c->seed);
@@ -202,6 +228,7 @@ sgm_status train_open_data(const config *c, const data_config *data, const char 
     return sgm__fail_within("data.%s", name);
 }
 
+/* The page shows the configuration as text, therefore it is passed. */
 static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arguments *given)
 {
     int64_t port = 0;
@@ -215,6 +242,7 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
     return status;
 }
 
+/* The folder is that of the option, or tensorboard/ in the run's. */
 static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *given)
 {
     char *folder = given[0] != '\0' ? sgm__strdup(given) : sgm__format("%s/tensorboard", c->folder);
@@ -224,6 +252,7 @@ static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *giv
     return status;
 }
 
+/* Monitors belong to the environment and watch all its trainers. */
 static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
 {
     if (!given->quiet)
@@ -235,6 +264,7 @@ static sgm_status add_monitors(sgm_env *env, const config *c, const train_argume
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
 }
 
+/* Opens everything that a run needs. On failure *p has what was opened, for close_parts. */
 static sgm_status open_parts(run_parts *p, config *c, const train_arguments *given)
 {
     const data_group *data = &c->data;
@@ -256,6 +286,7 @@ static sgm_status open_parts(run_parts *p, config *c, const train_arguments *giv
     return add_monitors(p->env, c, given);
 }
 
+/* The environment goes first: its trainers use the datasets. */
 static void close_parts(run_parts *p)
 {
     sgm_env_free(p->env);
@@ -264,6 +295,7 @@ static void close_parts(run_parts *p)
     sgm_dataset_free(p->test);
 }
 
+/* Evaluates the trainer on a dataset after the training and prints loss and accuracy. */
 static sgm_status measure(const run_parts *p, const config *c, const char *name, sgm_dataset *dataset)
 {
     sgm_metrics metrics;
@@ -276,7 +308,7 @@ static sgm_status measure(const run_parts *p, const config *c, const char *name,
     return status;
 }
 
-/* A run with a checkpoint of its own goes on from that. */
+/* Loads the parameters of start_from, unless the run has a checkpoint of its own to go on from. */
 static int start_from_another(const run_parts *p, bool quiet)
 {
     const config *c = p->c;
@@ -286,6 +318,7 @@ static int start_from_another(const run_parts *p, bool quiet)
                                                                          : report_error("train", CLI_FAILED);
 }
 
+/* Prints the command that resumes the run, with the launcher where there are several ranks. */
 static void tell_how_to_go_on(const run_parts *p)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(p->trainer);
@@ -295,6 +328,8 @@ static void tell_how_to_go_on(const run_parts *p)
     printf("sigma train %s --resume\n", p->c->folder);
 }
 
+/* Prints how the run ended and returns the exit code. After a whole run the network is measured on
+ * validation and test data. A failure of keep_config comes first: it is why the run was ended. */
 static int tell_end(const run_parts *p, sgm_status status)
 {
     const config *c = p->c;
@@ -318,7 +353,8 @@ static int tell_end(const run_parts *p, sgm_status status)
     return CLI_OK;
 }
 
-/* Processes that know nothing of each other would train the same, into the same folder. */
+/* Processes started by mpirun without operator=mpi know nothing of each other: each would train the same,
+ * into the same folder. */
 static void warn_of_launcher(const config *c)
 {
     int processes = sgm__launched_processes();
@@ -330,6 +366,10 @@ static void warn_of_launcher(const config *c)
             processes);
 }
 
+/* The whole training with a configuration that was read. Checks come in the order of their cost, and
+ * before there is a folder: data and shapes, the program of a step (sgm_trainer_prepare compiles it),
+ * start_from, hooks. Until the run catches signals itself, an interrupt ends the process at once: there is
+ * nothing to save. */
 static int train(config *c, const train_arguments *given)
 {
     run_parts parts = {.paused = given->paused};
@@ -363,7 +403,8 @@ static int train(config *c, const train_arguments *given)
     return code;
 }
 
-/* The configuration of a run, beside its checkpoint or metrics, means the folder that it lies in. */
+/* `sigma train DIR/config.yaml` means the run in DIR: if DIR has traces of a run (or --resume asks for
+ * it), the configuration's folder becomes DIR. A config.yaml elsewhere is an ordinary file. */
 static sgm_status folder_of_run(config *c, const char *file, bool resume)
 {
     static const char *const traces[] = {"checkpoint.safetensors", "metrics.jsonl"};
@@ -390,6 +431,8 @@ static sgm_status folder_of_run(config *c, const char *file, bool resume)
     return SGM_OK;
 }
 
+/* Loads the file with its overrides and trains. A key that is given twice on the command line is refused:
+ * which one counts would be a guess. A folder that is given wins over the one that the file lies in. */
 static int train_file(const char *file, const char *const *overrides, size_t count,
                       const train_arguments *given)
 {
@@ -412,12 +455,14 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     return code;
 }
 
+/* For --monitor, whose port is optional and hence not read as ARGUMENT_PORT. */
 static bool is_port(const char *text)
 {
     int64_t port;
     return sgm__parse_int64(text, &port) && port >= 1 && port <= 65535;
 }
 
+/* Whether `sigma train` has run in a folder: programs that use the library write no config.yaml. */
 static bool has_config(const char *folder)
 {
     char *path = sgm__format("%s/config.yaml", folder);
@@ -426,7 +471,9 @@ static bool has_config(const char *folder)
     return there;
 }
 
-/* The file, or the folder of a run, is the first word; everything else is KEY=VALUE. */
+/* Interprets the words: the first is the file or the folder of a run, all others are KEY=VALUE. Mistakes
+ * that are easily made get messages of their own. --folder and --from become the overrides folder=DIR and
+ * start_from.run=RUN, so they share the checks of those keys. */
 static int train_words(const arguments *a, const train_arguments *given)
 {
     if (a->word_count == 0)
@@ -475,6 +522,8 @@ static int train_words(const arguments *a, const train_arguments *given)
     return code;
 }
 
+/* The help has the table of keys, so it is made before the arguments are read. With --quiet the lines for
+ * long tasks, which main began, end. */
 int train_run(int argc, char **argv)
 {
     train_arguments given = {0};
