@@ -1,4 +1,9 @@
-/* sigma export: a trained network for other programs. */
+/* `sigma export`: writes a trained network for other programs, as C, as an ONNX model, or as a file of
+ * weights.
+ *
+ * The writers are the library's (src/infer/export, src/handlers/source, sgm_trainer_save_parts); this file
+ * opens the checkpoint, checks which options go together, and chooses names and numbers of examples. Each
+ * format is a row of `formats`; one format is written per call. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -23,13 +28,16 @@ static const char usage_text[] =
     "layouts\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* What was asked for; texts are argv's. `path` is the file of the chosen format. */
 typedef struct export_options {
     const char *path, *name, *names;
     bool train;
-    int64_t batch; /* -1: not given */
+    /* Examples that one call takes; -1: not given, so each format has its default. */
+    int64_t batch;
 } export_options;
 
-/* The file's name without its folder and its ending, as a name of C. */
+/* The file's name without folder and ending, made an identifier of C: other characters become '_', and a
+ * digit in front gets one. Free with sgm__free; NULL: out of memory. */
 static char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
@@ -43,6 +51,8 @@ static char *name_of(const char *path)
     return name;
 }
 
+/* Two numbers of examples: predictions default to 1 for each call, training steps to the minibatch of the
+ * run. */
 static sgm_status export_c(const saved *s, const export_options *w)
 {
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
@@ -55,6 +65,7 @@ static sgm_status export_c(const saved *s, const export_options *w)
     return status;
 }
 
+/* Without --batch the model takes any number of examples (0). */
 static sgm_status export_onnx(const saved *s, const export_options *w)
 {
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
@@ -65,6 +76,7 @@ static sgm_status export_onnx(const saved *s, const export_options *w)
     return status;
 }
 
+/* The ending chooses the format; the library writes it. */
 static sgm_status export_weights(const saved *s, const export_options *w)
 {
     if (!ends_with(w->path, ".npz") && !ends_with(w->path, ".safetensors"))
@@ -74,7 +86,7 @@ static sgm_status export_weights(const saved *s, const export_options *w)
 
 /* What a network can be written as. */
 static const struct format {
-    const char *option;
+    const char *option; /* of the command line, followed by the file */
     sgm_status (*write)(const saved *s, const export_options *w);
     bool trains;  /* takes --train */
     bool weights; /* takes --names, and no --batch and --name */
@@ -85,6 +97,7 @@ static const struct format {
 };
 #define FORMAT_COUNT (sizeof formats / sizeof *formats)
 
+/* Opens the checkpoint and writes; returns an exit code. */
 static int export_to(const char *checkpoint, const struct format *format, const export_options *w)
 {
     saved s;
@@ -96,7 +109,8 @@ static int export_to(const char *checkpoint, const struct format *format, const 
     return status == SGM_OK ? CLI_OK : report_error("export", CLI_FAILED);
 }
 
-/* NULL: the usage is wrong, and *code says so. */
+/* The format whose option was given; w->path becomes its file. NULL: the usage is wrong, the message is
+ * printed and *code set. paths[i] is the file of formats[i], or NULL. */
 static const struct format *chosen(const char *const *paths, const arguments *a, export_options *w, int *code)
 {
     const struct format *format = NULL;
@@ -125,6 +139,7 @@ static const struct format *chosen(const char *const *paths, const arguments *a,
     return NULL;
 }
 
+/* The first rules write into `paths` by the order of `formats`. */
 int export_run(int argc, char **argv)
 {
     const char *paths[FORMAT_COUNT] = {NULL};

@@ -1,4 +1,8 @@
-/* sigma generate: a trained network continues a text. */
+/* `sigma generate`: a trained network continues a text.
+ *
+ * The generator of the library (src/infer/generator.c) reads the text and draws tokens; this file opens
+ * the checkpoint and the tokenizer that belongs to it, encodes the text, and prints each token as it is
+ * drawn. With --numbers tokens are numbers on both sides and no tokenizer is needed. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -20,11 +24,12 @@ static const char usage_text[] =
     "  --numbers          tokens are numbers, with spaces between them, in TEXT and in what is printed\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* What was asked for, and what was opened for it. Numbers that are 0 stand for the library's default. */
 typedef struct generation {
     saved s;
     const char *text;
     char *tokenizer_path;
-    sgm_tokenizer *tokenizer; /* NULL: numbers */
+    sgm_tokenizer *tokenizer; /* NULL: tokens are numbers */
     sgm_generator *generator;
     int64_t count, seed;
     double temperature, top_p;
@@ -32,6 +37,9 @@ typedef struct generation {
     bool greedy, numbers;
 } generation;
 
+/* The generator's callback for each token. A token may be part of a character only, so bytes are written
+ * as they are. A network may have more tokens than the tokenizer; those print nothing. False ends the
+ * generation: out of memory, or the output is closed. */
 static bool print_token(void *user, int64_t token)
 {
     const generation *g = user;
@@ -49,6 +57,8 @@ static bool print_token(void *user, int64_t token)
     return ferror(stdout) == 0;
 }
 
+/* The tokenizer of --tokenizer, else that of the run's training data, else bytes. It must have as many
+ * tokens as the network knows (experiment_check_tokens), otherwise the text would be nonsense. */
 static sgm_status open_tokenizer(generation *g)
 {
     if (g->numbers)
@@ -65,6 +75,7 @@ static sgm_status open_tokenizer(generation *g)
                     sgm_last_error());
 }
 
+/* Numbers of --text as a list of tokens; NULL and an error if one is not whole. */
 static sgm_tensor *read_numbers(const char *text)
 {
     size_t count;
@@ -81,6 +92,7 @@ static sgm_tensor *read_numbers(const char *text)
     return tokens;
 }
 
+/* Prints the beginning and generates. Without a text it begins with a line end, or with token 0. */
 static sgm_status go_on(generation *g)
 {
     const char *text = g->text != NULL ? g->text : g->numbers ? "0" : "\n";
@@ -100,6 +112,8 @@ static sgm_status go_on(generation *g)
     return status;
 }
 
+/* The checkpoint is described first, so that a tokenizer that does not fit is found before the network is
+ * loaded. Returns an exit code. */
 static int generate(const char *checkpoint, generation *g)
 {
     sgm_status status = saved_describe(&g->s, checkpoint);
@@ -120,7 +134,7 @@ static int generate(const char *checkpoint, generation *g)
     return code;
 }
 
-/* False: the text is no number between the bounds. */
+/* Reads a number above `minimum`, at most `maximum`; a missing text leaves the default. False: it is none. */
 static bool read_number(const char *text, double minimum, double maximum, double *number)
 {
     return text == NULL || (sgm__parse_double(text, number) && *number > minimum && *number <= maximum);

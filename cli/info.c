@@ -1,4 +1,9 @@
-/* sigma info: what this machine and this installation have. */
+/* `sigma info`: what this machine and this installation have.
+ *
+ * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
+ * data is looked for, environment variables and ready-made datasets; with an option hooks or
+ * augmentations. All lists come from the library's tables. With a path it shows into how many threads a
+ * training step is divided (inspect_threads in inspect.c). Nothing is fetched or changed. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -16,6 +21,7 @@ static const char usage_text[] =
     "  --augmentations  list the changes of training data that 'data.augment' in a file takes\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage.\n";
 
+/* Each line of the text with four blanks in front; empty lines are left out. */
 static void print_indented(const char *text)
 {
     while (*text != '\0') {
@@ -26,6 +32,7 @@ static void print_indented(const char *text)
     }
 }
 
+/* Creates each handler to let it describe itself; one that cannot be created is listed with the reason. */
 static void print_handlers(void)
 {
     printf("handlers\n");
@@ -59,7 +66,8 @@ static void print_layers_and_optimisers(void)
     printf("\n");
 }
 
-/* The address of a proxy may have a password in front, which is nobody's business. */
+/* Prints a variable that is set. The address of a proxy may have a user and password in front of '@',
+ * which are replaced by "***". *first: no variable was printed yet. */
 static void print_variable(const char *name, bool *first)
 {
     const char *value = getenv(name);
@@ -71,6 +79,7 @@ static void print_variable(const char *name, bool *first)
     *first = false;
 }
 
+/* A folder's path, or why there is none; sgm_string_free. */
 static char *folder_text(sgm_folder folder)
 {
     char *path = sgm_folder_path(folder);
@@ -92,7 +101,8 @@ static void print_places(void)
     sgm_string_free(cache);
 }
 
-/* Only looks: nothing is fetched. */
+/* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing. Datasets
+ * without a file are computed. */
 static const char *availability(const char *name)
 {
     static const struct {
@@ -136,6 +146,7 @@ static void print_hooks(void)
     }
 }
 
+/* Each augmentation with its arguments, their bounds and defaults. */
 static void print_augmentations(void)
 {
     const sgm_augmentation_type *type;
@@ -154,6 +165,7 @@ static void print_augmentations(void)
     }
 }
 
+/* The options are alternatives; a path goes first. */
 int info_run(int argc, char **argv)
 {
     bool hooks = false, augmentations = false;

@@ -1,4 +1,9 @@
-/* Checkpoints and folders of runs. */
+/* Opens checkpoints and folders of runs for the subcommands that use a trained network (eval, predict,
+ * export, serve, generate, inspect).
+ *
+ * A checkpoint knows its network; how it was trained, and on which data, is in config.yaml beside it.
+ * Without that file a configuration is made of what the checkpoint shows, which suffices to load it. Also
+ * here: loading parameters of another run into a trainer (start_from). Declared in cli.h. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -15,7 +20,8 @@ char *saved_path(const char *path)
     return is_folder(path) ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
 }
 
-/* What a checkpoint alone shows: its network, the precision of its parameters, whether it has averages. */
+/* Makes s->c from the checkpoint alone: the network, the precision (float64 if any tensor is), and whether
+ * the optimiser keeps averages of the parameters, since the trainer must have those states to load them. */
 static sgm_status config_of_checkpoint(saved *s, const char *path)
 {
     sgm_bundle *bundle = sgm_bundle_load(s->checkpoint);
@@ -43,7 +49,7 @@ static sgm_status config_of_checkpoint(saved *s, const char *path)
     return status;
 }
 
-/* The configuration lies beside the checkpoint, if it was not taken elsewhere. */
+/* Reads config.yaml beside the checkpoint, or makes a configuration if the checkpoint was moved elsewhere. */
 static sgm_status find_config(saved *s, const char *path)
 {
     const char *slash = strrchr(s->checkpoint, '/');
@@ -57,6 +63,7 @@ static sgm_status find_config(saved *s, const char *path)
     return status;
 }
 
+/* Fills checkpoint, network and configuration. The messages name what a user may have meant instead. */
 static sgm_status describe(saved *s, const char *path)
 {
     s->checkpoint = saved_path(path);
@@ -75,6 +82,7 @@ static sgm_status describe(saved *s, const char *path)
     return find_config(s, path);
 }
 
+/* On failure nothing is left to close. */
 sgm_status saved_describe(saved *s, const char *path)
 {
     memset(s, 0, sizeof *s);
@@ -84,6 +92,7 @@ sgm_status saved_describe(saved *s, const char *path)
     return status;
 }
 
+/* Makes environment and trainer, and loads the checkpoint. */
 static sgm_status load(saved *s)
 {
     s->env = experiment_env(&s->c);
@@ -107,6 +116,7 @@ sgm_status saved_open(saved *s, const char *path)
     return saved_load(s);
 }
 
+/* The trainer belongs to the environment. */
 void saved_close(saved *s)
 {
     sgm_env_free(s->env);
@@ -116,6 +126,7 @@ void saved_close(saved *s)
     memset(s, 0, sizeof *s);
 }
 
+/* A name of the run's own data wins over a ready-made dataset of that name. */
 sgm_dataset *saved_dataset(const saved *s, const char *name)
 {
     if (s->has_config) {
@@ -130,6 +141,7 @@ sgm_dataset *saved_dataset(const saved *s, const char *name)
 
 /* --- beginning with what another training has learnt --- */
 
+/* The items with blanks between them, as the library reads lists of parts and patterns; sgm__free. */
 static char *joined(const text_list *list)
 {
     sgm__text text = {0};
@@ -138,6 +150,8 @@ static char *joined(const text_list *list)
     return sgm__text_take(&text);
 }
 
+/* Loads the given parts (default: the parameters) from a checkpoint. *left becomes the names of what did
+ * not fit, where that is allowed. If it is not, the error says how to allow it. */
 static sgm_status load_start(sgm_trainer *trainer, const char *path, const start_config *start,
                              const char *parts_text, const char *states, char **left)
 {

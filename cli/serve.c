@@ -1,4 +1,8 @@
-/* sigma serve: a trained network answers over HTTP. */
+/* `sigma serve`: a trained network answers over HTTP.
+ *
+ * The server is src/monitors/serve, with the rules of safety of the monitors' HTTP server (this machine
+ * only, a token). This file opens the checkpoint, passes on what the run's configuration says about inputs
+ * and classes, prints the address and an example for curl, and waits for a signal. */
 #include "monitors/serve/serve.h"
 #include "cli.h"
 
@@ -21,9 +25,10 @@ static const char usage_text[] =
     "                     one each time\n\n"
     "Exit codes: 0 done, 1 failed, 2 wrong usage or configuration.\n";
 
+/* A token file is one line. */
 #define LONGEST_TOKEN_FILE 4096
 
-/* NULL: an error says why. */
+/* The first line of a file; sgm__free. NULL: an error says why. The server checks the characters. */
 static char *read_token(const char *path)
 {
     char *text;
@@ -34,7 +39,8 @@ static char *read_token(const char *path)
     return text;
 }
 
-/* Numbers as those of the run's files were. */
+/* The range of the run's input_range: questions have numbers as the run's files had them, and the server
+ * scales them. */
 static void find_range(const saved *s, sgm__serve_options *options)
 {
     const text_list *range = &s->c.data.training.input_range;
@@ -43,7 +49,8 @@ static void find_range(const saved *s, sgm__serve_options *options)
         sgm__parse_double(range->items[1], &options->maximum) && options->maximum != options->minimum;
 }
 
-/* An example of zeros for a shell, inside double quotes. */
+/* An example of zeros for a shell, inside double quotes. Longer ones are made by the shell itself (yes,
+ * head, paste), so that the line stays short. sgm__free. */
 static char *example_of_zeros(int64_t elements)
 {
     sgm__text text = {0};
@@ -54,6 +61,8 @@ static char *example_of_zeros(int64_t elements)
     return sgm__text_take(&text);
 }
 
+/* Signals are blocked before the server starts its threads, and waited for. The token for curl is cut out
+ * of the address. */
 static int serve_until_signal(const sgm__serve_options *options)
 {
     signals_hold();
@@ -75,13 +84,15 @@ static int serve_until_signal(const sgm__serve_options *options)
     return CLI_OK;
 }
 
-/* Names of the classes, where the run's data have some; the dataset keeps them. */
+/* Names of the classes, where the run's training data have some; else NULL. They live as long as *dataset,
+ * which the caller frees. */
 static const char *const *class_names(const saved *s, sgm_dataset **dataset)
 {
     *dataset = s->has_config ? saved_dataset(s, "training") : NULL;
     return *dataset != NULL ? sgm_dataset_class_names(*dataset) : NULL;
 }
 
+/* Opens the network and serves it; returns an exit code. `token` NULL: a random one. */
 static int serve(const char *checkpoint, int port, const char *token)
 {
     saved s;

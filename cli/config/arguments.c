@@ -1,4 +1,10 @@
-/* Command lines: options by table, everything else in order. */
+/* Reads command lines: options by a subcommand's table, everything else as words in order; and prints
+ * messages.
+ *
+ * arguments_read is called by each NAME_run of the subcommands; it also understands --help and the options
+ * about logging that all subcommands have. Mistakes are printed at once with the nearest option's name.
+ * Messages go to stderr after stdout was flushed, so that both are in order where they share a file or
+ * terminal. */
 #include "config/arguments.h"
 #include "config/experiment.h"
 #include "parallel/collective/launcher.h"
@@ -50,6 +56,7 @@ int usage_error(const char *command, const char *format, ...)
     return CLI_USAGE;
 }
 
+/* Prints the message for an unknown option; tables have at most 31 rules. */
 static int fail_unknown(const arguments *a, const char *command, const char *word)
 {
     const char *names[34];
@@ -65,6 +72,7 @@ static int fail_unknown(const arguments *a, const char *command, const char *wor
     return usage_error(command, "unknown option '%s'", word);
 }
 
+/* The rule whose name is the first `length` characters of the word. */
 static const argument_rule *find_rule(const argument_rule *rules, size_t count, const char *word,
                                       size_t length)
 {
@@ -74,14 +82,15 @@ static const argument_rule *find_rule(const argument_rule *rules, size_t count, 
     return NULL;
 }
 
-/* What every command understands: where messages go. */
+/* Options of every subcommand: which messages are shown, and where they are kept. Static, as one process
+ * reads one command line. */
 static const char *log_level, *log_file;
 static const argument_rule common_rules[] = {
     {"--log-level", ARGUMENT_TEXT, &log_level},
     {"--log-file", ARGUMENT_TEXT, &log_file},
 };
 
-/* The sink of the file stays until the end of the process. */
+/* Applies these options. The sink of the log file is never closed: it lasts as long as the process. */
 static bool begin_logging(const char *command, int *code)
 {
     sgm_log_level level;
@@ -99,14 +108,17 @@ static bool begin_logging(const char *command, int *code)
     return true;
 }
 
-/* "-" is a file, and "-0.5" a value, as for `sigma ctl RUN set`. */
+/* A word that begins with '-'. "-" alone is a file (standard input), and a number such as -0.5 is a value,
+ * for `sigma ctl RUN set`. */
 static bool looks_like_option(const char *word)
 {
     double number;
     return word[0] == '-' && word[1] != '\0' && !sgm__parse_double(word, &number);
 }
 
-/* One option, at *index; its value may be the next word. */
+/* Reads the option at argv[*index] into its target; *index moves on if the value is the next word. A value
+ * that looks like an option is refused unless it is given behind '=': it is more likely that the value was
+ * forgotten. False: the message is printed and *code set. */
 static bool read_option(const arguments *a, int argc, char **argv, int *index, int *code)
 {
     const char *word = argv[*index], *equals = strchr(word, '=');
@@ -154,6 +166,7 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
     return true;
 }
 
+/* Behind "--" everything is a word. */
 bool arguments_read(arguments *a, int argc, char **argv, int *code)
 {
     bool options = true;

@@ -1,54 +1,69 @@
-/* Arguments of a subcommand, and what the command prints. */
+/* Arguments of a subcommand, and what the command prints. The exit codes of `sigma` are here.
+ *
+ * A subcommand gives a table of its options (argument_rule) and gets the remaining words in order
+ * (arguments.c). text.c and the first functions of experiment.c have small helpers that several
+ * subcommands print or decide with. */
 #ifndef SGM_CLI_CONFIG_ARGUMENTS_H
 #define SGM_CLI_CONFIG_ARGUMENTS_H
 
 #include "base/base.h"
 #include <sigma/sigma.h>
 
+/* Exit codes: done, failed, wrong usage or configuration, ended by a signal (128 + SIGINT, as shells have
+ * it). */
 enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 
 /* --- arguments.c --- */
+/* What an option's value is. Values follow as the next word or behind '=', those of ARGUMENT_MAYBE only
+ * behind '='. */
 typedef enum argument_kind {
-    ARGUMENT_FLAG,
-    ARGUMENT_TEXT,
-    ARGUMENT_COUNT,
-    ARGUMENT_PORT,
-    ARGUMENT_MAYBE /* a text behind '=', or "" */
+    ARGUMENT_FLAG,  /* no value; bool */
+    ARGUMENT_TEXT,  /* const char * */
+    ARGUMENT_COUNT, /* int64_t, at least 1 */
+    ARGUMENT_PORT,  /* int64_t, 1 to 65535 */
+    ARGUMENT_MAYBE  /* const char *: the text behind '=', or "" */
 } argument_kind;
+/* An option: its name with the dashes, and the variable that gets its value, of the type that
+ * argument_kind says. A variable keeps its value if the option is not given. */
 typedef struct argument_rule {
-    const char *name; /* "--folder" */
+    const char *name;
     argument_kind kind;
-    void *target; /* bool, const char *, int64_t (at least 1; of a port at most 65535), const char * */
+    void *target;
 } argument_rule;
+/* The caller fills in rules, rule_count and help (printed for --help); arguments_read fills in the rest. */
 typedef struct arguments {
     const argument_rule *rules;
     size_t rule_count;
     const char *help;
-    const char **words; /* what is no option, in order; as many as argc at most */
+    const char **words; /* everything that is no option, in order; texts of argv */
     size_t word_count;
 } arguments;
-/* False: stop with *code (--help was printed, or the mistake was). */
+/* False: the subcommand should return *code, since --help was printed, or a mistake. */
 bool arguments_read(arguments *a, int argc, char **argv, int *code);
 void arguments_free(arguments *a);
-/* Prints to stderr; whatever the texts are, they do not steer a terminal. */
+/* Prints to stderr. Texts may come from files, so what would steer a terminal is replaced. */
 void complain(const char *format, ...) SGM_PRINTF(1, 2);
-/* "sigma COMMAND: MESSAGE" and where help is; returns CLI_USAGE. */
+/* Prints "sigma COMMAND: MESSAGE; see 'sigma COMMAND --help'"; returns CLI_USAGE. */
 int usage_error(const char *command, const char *format, ...) SGM_PRINTF(2, 3);
-/* "sigma COMMAND: the newest error"; returns `code`. */
+/* Prints "sigma COMMAND: " and the library's newest error of this thread; returns `code`. */
 int report_error(const char *command, int code);
-/* "process 2 on beta: ", as somebody may have to look there; empty where there are not several. Returns
- * `text`. */
+/* "process 2 on beta: " where mpirun has started several processes, since somebody may have to look there;
+ * else "". Writes into `text` and returns it. */
 const char *this_process(char *text, size_t size);
 
 /* --- text.c --- */
+/* Prints "NAME: loss L, accuracy A % (N examples)". */
 void print_metrics(const char *name, const sgm_metrics *metrics);
+/* A number of 9 digits, or null: JSON has no NaN and no infinity. */
 void print_json_number(double value);
-/* Of a tensor of float32, or float64 (wide): the shortest that reads back as the same. */
+/* An element of a tensor as the shortest decimal that reads back as the same float32, or float64 (`wide`). */
 void print_json_element(double value, bool wide);
+/* A text in quotes, with escapes. */
 void print_json_text(const char *text);
 bool ends_with(const char *text, const char *end);
-/* A name of .npy or .npz, or of an array in an .npz: FILE.npz:NAME. */
+/* Whether a path names a file of NumPy: .npy, .npz, or an array in an archive, FILE.npz:NAME. */
 bool is_numpy(const char *path);
+/* A reader of such a path; NULL and an error on failure. */
 sgm_reader *numpy_reader(const char *path);
 /* Of a file that is read as it is, or unpacked if its name says that it is packed. */
 sgm_source *file_source(const char *path);

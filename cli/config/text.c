@@ -1,10 +1,14 @@
-/* Numbers for people and for programs. */
+/* Prints numbers and texts, for people and as JSON. Declared in arguments.h.
+ *
+ * Used by the subcommands that print results (eval, predict, train). JSON is printed piece by piece
+ * without building a tree, since results may be long. */
 #include "config/arguments.h"
 #include "config/experiment.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Without an accuracy (NaN) only the loss is printed. NaN is printed without its sign. */
 void print_metrics(const char *name, const sgm_metrics *metrics)
 {
     char examples[64];
@@ -22,6 +26,7 @@ void print_json_number(double value)
         printf("null");
 }
 
+/* float32 numbers printed with the digits of a double would end in noise: 0.1 as 0.10000000149. */
 void print_json_element(double value, bool wide)
 {
     char text[64];
@@ -31,6 +36,7 @@ void print_json_element(double value, bool wide)
           stdout);
 }
 
+/* Bytes from 0x80 on are UTF-8 and stay as they are. */
 void print_json_text(const char *text)
 {
     putchar('"');
