@@ -98,8 +98,8 @@ static void print_class(const char *const *names, int64_t class)
         printf("%lld", (long long)class);
 }
 
-/* Each row of `mistakes` is (number, class, predicted class, probability), the worst first. `what` is what
- * the number counts: "example", or "prediction" where an example has several. */
+/* Each row of `mistakes` is (number, class, predicted class, output of the network for that class), the
+ * worst first. `what` is what the number counts: "example", or "prediction" where an example has several. */
 static void print_mistakes(const sgm_tensor *mistakes, const char *const *names, const char *what)
 {
     int64_t count = sgm_tensor_shape(mistakes)->dims[0];

@@ -1,4 +1,13 @@
-/* The table of everything that a file may say, and the checks that need no data. */
+/* The table of everything that a configuration file may say, the checks of a whole file, and optimiser and
+ * operator made of it.
+ *
+ * Rows of the kind OPTION_SETTING refer to the library's own table of settings (sgm_optimiser_settings and
+ * so on), which has their bounds, defaults and words; rows that spell these out are keys that only the
+ * command knows. options.c reads by these tables, options_text.c writes. Checks of single texts are in
+ * config_checks.c; what experiments are made of a config is in experiment.c.
+ *
+ * Loading (config_load, config_parse): defaults, the file, the arguments, then check_whole for what
+ * concerns several keys. The order of rows is the order in files that are written and in the help. */
 #include "config/config.h"
 #include "config/config_checks.h"
 #include "handlers/handler.h"
@@ -9,6 +18,8 @@
 
 /* --- the table --- */
 
+/* Shorthands for rows. SETTING: a member of the same name as the library's setting. NUMBER: a number with
+ * bounds. */
 #define COUNT(table) (sizeof(table) / sizeof *(table))
 #define OF(type, member) .offset = offsetof(type, member)
 #define SETTING(type, member, table)                                                                         \
@@ -21,6 +32,7 @@
         .doc = text                                                                                          \
     }
 
+/* Keys of one dataset. The three groups training, validation, test share this table. */
 static const option data_table[] = {
     {.name = "dataset",
      .kind = OPTION_TEXT,
@@ -115,7 +127,7 @@ static const option data_table[] = {
     NUMBER(data_config, share, 1e-9, 1, "the part that is used"),
 };
 
-/* "; crop, flip, ...": those that there are. */
+/* For the help: "; there are crop, flip, ...", all augmentations of the library. */
 static void list_augmentations(const option *o, sgm__text *out)
 {
     (void)o;
@@ -123,6 +135,7 @@ static void list_augmentations(const option *o, sgm__text *out)
         sgm__text_append(out, "%s%s", i > 0 ? ", " : "; there are ", sgm_augmentation_at(i)->name);
 }
 
+/* Keys below `data`. The first one, training, is what a single value stands for: `data: iris`. */
 static const option data_group_table[] = {
     {.name = "training",
      .kind = OPTION_GROUP,
@@ -158,6 +171,7 @@ static const option data_group_table[] = {
     SETTING(data_group, prefetch_threads, sgm_iterator_settings),
 };
 
+/* Keys below optimiser.schedule. The first SCHEDULE_OF_KIND of them say nothing without a kind. */
 static const option schedule_table[] = {
     SETTING(schedule_config, kind, sgm_schedule_settings),
     SETTING(schedule_config, period, sgm_schedule_settings),
@@ -166,7 +180,7 @@ static const option schedule_table[] = {
     SETTING(schedule_config, warm_up, sgm_schedule_settings),
 };
 
-/* "gradient_descent, momentum, ...": those that there are. */
+/* For the help: ": adam, ...", all types of optimisers. */
 static void list_types(const option *o, sgm__text *out)
 {
     const sgm_optimiser_type *type;
@@ -175,7 +189,7 @@ static void list_types(const option *o, sgm__text *out)
         sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", type->name);
 }
 
-/* "; adam, adamw: 0.9": the defaults of the types that have one, types of one default together. */
+/* The value of a setting among a type's defaults, as a number. */
 static double default_of(const sgm_optimiser_type *type, const sgm_setting *setting)
 {
     sgm_content content = {0};
@@ -183,6 +197,9 @@ static double default_of(const sgm_optimiser_type *type, const sgm_setting *sett
     return content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
 }
 
+/* For the help: "; adam, adamw 0.9; momentum 0.95", the defaults of a setting by optimiser. Types with the
+ * same default are listed together, under the first of them (`told`: an earlier type had this default). A
+ * default of 0 means that the type does not use the setting. */
 static void list_defaults(const option *o, sgm__text *out)
 {
     const sgm_optimiser_type *type, *other;
@@ -203,12 +220,14 @@ static void list_defaults(const option *o, sgm__text *out)
     }
 }
 
+/* A setting of the optimiser whose default depends on the type. */
 #define OPTIMISER(member)                                                                                    \
     {                                                                                                        \
         .name = #member, .kind = OPTION_SETTING, OF(optimiser_config, member),                               \
         .settings = sgm_optimiser_settings, .more = list_defaults                                            \
     }
 
+/* Keys below `optimiser`. What is not given stays unset, so that the type's default applies. */
 static const option optimiser_table[] = {
     {.name = "type",
      .kind = OPTION_TEXT,
@@ -238,6 +257,7 @@ static const option optimiser_table[] = {
      .doc = "of the learning rate; a kind or the keys below"},
 };
 
+/* Keys below start_from. The first one names the run; the others need it. */
 static const option start_table[] = {
     {.name = "run",
      .kind = OPTION_PATH,
@@ -265,6 +285,7 @@ static const option start_table[] = {
      .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"},
 };
 
+/* Keys below `operator`. The first one is the type; the others need it. */
 static const option operator_table[] = {
     {.name = "type",
      .kind = OPTION_TEXT,
@@ -297,7 +318,8 @@ static const option operator_table[] = {
     SETTING(operator_config, sharded, sgm_operator_settings),
 };
 
-/* ": cpu, ...": those that there are; what watches one of them follows these and is named once. */
+/* For the help: ": cpu, ..., debug:NAME". The library lists debug:cpu and the like behind all others; they
+ * are named once. */
 static void list_handlers(const option *o, sgm__text *out)
 {
     (void)o;
@@ -307,6 +329,7 @@ static void list_handlers(const option *o, sgm__text *out)
     sgm__text_append(out, ", debug:NAME");
 }
 
+/* The outermost keys of a file. */
 const option config_table[] = {
     {.name = "name",
      .kind = OPTION_TEXT,
@@ -393,6 +416,8 @@ bool data_config_is_empty(const data_config *data)
     return data->dataset == NULL && data->csv == NULL && data->inputs == NULL && data->text == NULL;
 }
 
+/* Checks that concern several keys of a dataset: exactly one source, and only keys that refine that
+ * source. `name` is the file's, `role` training, validation or test. */
 static sgm_status check_data(const char *name, const char *role, const data_config *data)
 {
     int sources =
@@ -430,7 +455,8 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
     return SGM_OK;
 }
 
-/* The others of a group say nothing without its first. */
+/* The first key of a group says what the others refine: fails if another is given without it. `count` may
+ * leave out the last keys of the table. */
 static sgm_status check_first(const char *name, const char *group, const option *table, size_t count,
                               const void *base)
 {
@@ -441,6 +467,8 @@ static sgm_status check_first(const char *name, const char *group, const option 
                     table[0].name, option_complete(&table[0]).doc);
 }
 
+/* Everything that can be wrong without data or a handler. The optimiser is made once, since its values
+ * must go together. */
 static sgm_status check_whole(const config *c, const char *name)
 {
     if (c->network == NULL)
@@ -462,7 +490,7 @@ static sgm_status check_whole(const config *c, const char *name)
     return SGM_OK;
 }
 
-/* "runs/digits.yaml" is "digits". */
+/* An experiment without a name is called like its file: "runs/digits.yaml" is "digits". */
 static sgm_status name_after_file(config *c, const char *path)
 {
     if (c->name != NULL)
@@ -473,6 +501,8 @@ static sgm_status name_after_file(config *c, const char *path)
     return c->name != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* Fills the zeroed struct: defaults, the file, the arguments in order, the name, the checks. Relative
+ * paths in the file begin at its folder. */
 static sgm_status fill(config *c, const char *name, const yaml_node *root, const char *const *arguments,
                        size_t count)
 {
@@ -491,6 +521,8 @@ static sgm_status fill(config *c, const char *name, const yaml_node *root, const
     return check_whole(c, name);
 }
 
+/* Takes the tree, which may be NULL for a file that could not be read. The section `search` is left out
+ * here: search_file.c reads it, and the rest is an experiment for `sigma train` too. */
 static sgm_status from_tree(config *c, const char *name, yaml_node *root, const char *const *arguments,
                             size_t count)
 {
@@ -529,7 +561,9 @@ char *config_text(const config *c)
     return sgm__text_take(&out);
 }
 
-/* What was given; what was not stays the type's default. */
+/* Sets what was given on an optimiser, by the library's names (`prefix` "schedule." for the schedule's).
+ * What was not given keeps the type's default. Rows that only the command knows (type, schedule) are
+ * skipped. */
 static sgm_status give(const option *table, size_t count, const void *base, const char *prefix,
                        sgm_optimiser *optimiser)
 {
@@ -554,6 +588,7 @@ static sgm_status give(const option *table, size_t count, const void *base, cons
     return SGM_OK;
 }
 
+/* The library takes 0 for its default. */
 static int64_t given_or_0(int64_t value)
 {
     return value != OPTION_UNSET ? value : 0;
@@ -564,6 +599,7 @@ bool config_has_operator(const operator_config *o)
     return o->type != NULL && strcmp(o->type, "none") != 0;
 }
 
+/* The operator takes options.reducer, unless adding to the reducer fails before. */
 sgm_operator *config_operator(const operator_config *o)
 {
     bool gradients = strcmp(o->type, "gradients") == 0, ranks = strcmp(o->type, "mpi") == 0;

@@ -1,26 +1,43 @@
-/* An experiment as a file describes it. */
+/* An experiment as a configuration file describes it: the structs that the table in config.c fills, and
+ * functions that read, check and write them.
+ *
+ * Members mirror the keys of the file; their meanings, bounds and defaults are in the tables of config.c
+ * and of the library. A member without a value is NULL, NAN or OPTION_UNSET, an empty list or map. All
+ * texts are owned by the config and freed by config_free. What the library makes of a config is in
+ * experiment.h. */
 #ifndef SGM_CLI_CONFIG_CONFIG_H
 #define SGM_CLI_CONFIG_CONFIG_H
 
 #include "config/options.h"
 #include <sigma/sigma.h>
 
+/* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
+ * text says where it comes from; the other members refine that. */
 typedef struct data_config {
-    char *dataset;          /* the name of a ready-made one, */
-    char *csv;              /* or a table, */
-    char *inputs, *targets; /* or files of arrays, */
-    char *text;             /* or a text as tokens */
+    char *dataset;          /* the name of a ready-made one, or text:PATH */
+    char *csv;              /* path of a table */
+    char *inputs, *targets; /* paths of arrays */
+    char *text;             /* path of a text, read as tokens */
+    /* Of a text: file of the tokenizer (NULL: bytes); tokens of an example, tokens from one example to the
+     * next; parts that go on from minibatch to minibatch. */
     char *tokenizer;
     int64_t window, step, streams;
+    /* Of a table: rows before the data, the character between cells, the text of missing cells. */
     int64_t skip_rows;
     char *separator, *missing;
     bool skip_ragged;
+    /* Of a table: field names to columns ("0-3"), names of the classes in the targets, and texts of other
+     * columns by column ("1" to "red, green"). */
     text_map fields;
     text_list class_names;
-    text_map texts; /* by column */
+    text_map texts;
+    /* Targets that are class numbers: how many classes; and the range of inputs that is brought to 0..1,
+     * as two numbers. */
     int64_t classes;
     text_list input_range;
     bool shuffled;
+    /* Which part of the examples is used, as shares of each block: `share` of it, behind the first
+     * `begin`. */
     double begin, share;
 } data_config;
 
@@ -37,6 +54,7 @@ typedef struct optimiser_config {
     schedule_config schedule;
 } optimiser_config;
 
+/* The section `data`: datasets, and how training goes through them. */
 typedef struct data_group {
     data_config training, validation, test;
     int64_t batch;
@@ -45,13 +63,15 @@ typedef struct data_group {
     int64_t prefetch_threads;
 } data_group;
 
+/* The section `start_from`: another training whose parameters this one begins with. */
 typedef struct start_config {
-    char *run; /* a folder or a checkpoint */
+    char *run; /* a folder or a checkpoint; NULL: there is no section */
     text_list parts, states;
     bool skip_mismatch;
     char *names;
 } start_config;
 
+/* The section `operator`: several workers or ranks. Without a type there is none. */
 typedef struct operator_config {
     char *type;
     int64_t workers, every, threads, check_every, bucket;
@@ -62,14 +82,15 @@ typedef struct operator_config {
     text_map reducers;
 } operator_config;
 
+/* The whole file without its section `search`, which search_file.c reads. */
 typedef struct config {
     char *name, *network;
     data_group data;
     optimiser_config optimiser;
-    text_map initialisers, modifiers;
-    text_list freeze;
-    text_list rules, hooks;
-    operator_config operator; /* of workers; without a type: none */
+    text_map initialisers, modifiers; /* by pattern of parameter names */
+    text_list freeze;                 /* patterns of parameter names */
+    text_list rules, hooks;           /* each a text in the library's notation */
+    operator_config operator;
     start_config start_from;
     int64_t epochs, iterations, seed, threads, checkpoint_every;
     char *handler, *precision, *folder;
@@ -78,17 +99,23 @@ typedef struct config {
 extern const option config_table[];
 extern const size_t config_table_count;
 
-/* Whether there is one: a type that is not none. */
+/* Whether several workers are asked for: a type that is not "none". */
 bool config_has_operator(const operator_config *o);
+/* The library's operator; the caller owns it. NULL and an error on failure. Only if config_has_operator. */
 sgm_operator *config_operator(const operator_config *o);
-/* The file (NULL: none), then the arguments "key=value". On failure *c is empty. */
+/* Reads a file, applies overrides "key=value" in order, then checks the whole. On failure *c is empty.
+ * config_parse takes the file's text; `name` stands for the path in messages, and its folder is where
+ * relative paths begin. */
 sgm_status config_load(config *c, const char *path, const char *const *arguments, size_t count);
 sgm_status config_parse(config *c, const char *name, const char *text, size_t length,
                         const char *const *arguments, size_t count);
 void config_free(config *c);
+/* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
 char *config_text(const config *c); /* sgm_string_free */
+/* The library's optimiser; the caller owns it. NULL and an error if the values do not go together. */
 sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);
+/* Whether no source of data is named. */
 bool data_config_is_empty(const data_config *data);
 
 #endif

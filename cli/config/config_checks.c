@@ -1,3 +1,9 @@
+/* Checks of texts in a configuration file, called by options.c for the options whose row in config.c names
+ * them.
+ *
+ * A text is checked when it is read, so that a mistake is reported with its line and column. Texts in a
+ * notation of the library (networks, modifiers, hooks) are parsed and the result is freed: they are parsed
+ * again when the experiment is built. */
 #include "config/config_checks.h"
 #include "config/arguments.h"
 #include "config/experiment.h"
@@ -56,6 +62,7 @@ sgm_status check_hook(const char *value)
     return hook != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* A leading '-' takes a part away; the rest is a part's name. */
 sgm_status check_part(const char *value)
 {
     unsigned parts;
@@ -71,6 +78,7 @@ sgm_status check_optimiser(const char *value)
     return SGM_OK;
 }
 
+/* The error for a text that is none of `names`: with the nearest one, or all of them. */
 static sgm_status fail_choice(const char *value, const char *const *names, size_t count)
 {
     const char *near = sgm__nearest(value, names, count);
@@ -85,7 +93,7 @@ static sgm_status fail_choice(const char *value, const char *const *names, size_
     return status;
 }
 
-/* It names a folder. */
+/* The name becomes part of a folder's name, runs/NAME-TIME. */
 sgm_status check_name(const char *value)
 {
     if (value[0] == '.' || strchr(value, '/') != NULL || strlen(value) > 200)
@@ -105,6 +113,7 @@ sgm_status check_operator(const char *value)
     return fail_choice(value, names, count);
 }
 
+/* Names of handlers with blanks between them. Only names are checked: no handler is created. */
 sgm_status check_handlers(const char *value)
 {
     char **names = sgm__words(value, NULL);
@@ -117,6 +126,7 @@ sgm_status check_handlers(const char *value)
     return status;
 }
 
+/* A ready-made dataset or text:PATH. Something that looks like a file gets a hint how files are named. */
 sgm_status check_dataset(const char *value)
 {
     size_t count;
@@ -135,6 +145,7 @@ sgm_status check_dataset(const char *value)
     return fail_choice(value, names, count);
 }
 
+/* Texts with commas between them, none empty; the list form of YAML was joined by options.c. */
 sgm_status check_texts(const char *value)
 {
     char **words = table_split(value);
@@ -152,6 +163,7 @@ sgm_status check_separator(const char *value)
                               : sgm_fail(SGM_ERROR_ARGUMENT, "expected one character, got '%.20s'", value);
 }
 
+/* input_range is a list of texts, so that each is checked as a number here. */
 sgm_status check_range_number(const char *value)
 {
     double number;
@@ -160,6 +172,7 @@ sgm_status check_range_number(const char *value)
                : sgm_fail(SGM_ERROR_ARGUMENT, "expected a number, got '%.40s'", value);
 }
 
+/* "4" or "0-3", from 0 on, the last not before the first. A sign is refused, which strtol would take. */
 sgm_status check_columns(const char *value)
 {
     char *end;
@@ -175,7 +188,8 @@ sgm_status check_columns(const char *value)
     return SGM_OK;
 }
 
-/* Names of classes take one mapping, where there are some. */
+/* The CSV extractor has a fixed number of mappings from texts to numbers. Names of classes take one of
+ * them, so one less is left for texts. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
 {
     const size_t maximum = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;

@@ -1,4 +1,8 @@
-/* Checks of the texts in a file, that its table names: an error says what was expected. */
+/* Checks of texts in a configuration file. The tables of config.c name them as `check` of an option.
+ *
+ * Each takes one text (a value, an item of a list, a value of a map) and fails with an error that says
+ * what was expected; options.c puts the place in the file in front. Most ask the library's own parser and
+ * throw away what it makes. Checks that need several options at once are in config.c. */
 #ifndef SGM_CLI_CONFIG_CONFIG_CHECKS_H
 #define SGM_CLI_CONFIG_CONFIG_CHECKS_H
 
@@ -21,7 +25,7 @@ sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
-/* Of data.`role` in the file `name`. */
+/* Checks data.ROLE.texts of the file `name`: keys are columns, which a map's check does not see. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data);
 
 #endif

@@ -1,4 +1,12 @@
-/* From a configuration to datasets and trainers. */
+/* Makes the library's parts of a configuration, and checks that data and network fit together.
+ *
+ * Declared and explained in experiment.h; called by the subcommands. A dataset goes from a source (file)
+ * through a reader and an extractor, whose fields are called "inputs" and "targets", to a dataset, of
+ * which a part may be taken. Constructors of the library take the object that they wrap, and pass a NULL
+ * on as a failure, so chains of them need one check at the end.
+ *
+ * To compare shapes the network is recorded once for one example (recorded_network): shapes of inputs and
+ * targets are then those of the graph's values without the batch axis. */
 #include "config/experiment.h"
 #include "config/arguments.h"
 #include "network/rerecord.h"
@@ -7,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Between an archive and the name of an array in it. */
 #define NPZ_ARRAY ".npz:"
 
 bool is_numpy(const char *path)
@@ -14,6 +23,7 @@ bool is_numpy(const char *path)
     return ends_with(path, ".npy") || ends_with(path, ".npz") || strstr(path, NPZ_ARRAY) != NULL;
 }
 
+/* The file's name ends before the ':' of ".npz:". */
 sgm_reader *numpy_reader(const char *path)
 {
     const char *name = strstr(path, NPZ_ARRAY);
@@ -36,6 +46,8 @@ sgm_source *file_source(const char *path)
     return source;
 }
 
+/* The array in a file as the one field `field`. What is not NumPy's is taken as idx (MNIST's format),
+ * possibly compressed. */
 static sgm_extractor *array_data(const char *path, const char *field)
 {
     if (is_numpy(path))
@@ -43,6 +55,8 @@ static sgm_extractor *array_data(const char *path, const char *field)
     return sgm_array_extractor(sgm_idx_reader(file_source(path)), .regions = {{.field = field}});
 }
 
+/* The extractor for a table or for arrays. Targets that are class numbers become one-hot vectors, and
+ * inputs are scaled from input_range to 0..1. */
 static sgm_extractor *extractor_of(const data_config *data)
 {
     sgm_extractor *extractor;
@@ -64,7 +78,8 @@ static sgm_extractor *extractor_of(const data_config *data)
     return extractor;
 }
 
-/* For those who watch. Takes the dataset. */
+/* Gives the dataset names of its classes, which monitors and reports show. Takes the dataset; NULL on
+ * failure. */
 static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
 {
     if (dataset == NULL || data->class_names.count == 0)
@@ -83,8 +98,11 @@ sgm_tokenizer *experiment_tokenizer(const data_config *data)
     return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
 }
 
+/* A text is read whole. */
 #define MAXIMUM_OF_TEXT ((size_t)1 << 30)
 
+/* Windows of a text's tokens. The dataset keeps the tokens, not the text or the tokenizer. 0 leaves a
+ * value to the library. */
 static sgm_dataset *text_data(const data_config *data, const char *name)
 {
     char *text;
@@ -106,6 +124,8 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
     return dataset;
 }
 
+/* A shuffled file is one block (block_size -1), so that its order is of all examples and not within
+ * blocks. begin and share apply afterwards. */
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed)
 {
     if (data_config_is_empty(data)) {
@@ -142,6 +162,8 @@ sgm_env *experiment_env(const config *c)
                           .precision = config_precision(c));
 }
 
+/* The trainer keeps its first failure, so one look at its status at the end suffices; it also takes what
+ * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
     sgm_trainer_network(trainer, c->network);
@@ -168,6 +190,7 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
     return trainer != NULL && experiment_fill(trainer, c) == SGM_OK ? trainer : NULL;
 }
 
+/* The seed of the run is the seed of the order of examples. */
 sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
                            sgm_dataset *validation)
 {
@@ -180,15 +203,17 @@ sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *t
                : SGM_OK;
 }
 
+/* Measuring needs no gradients, so minibatches are larger than a small training batch. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c)
 {
     return sgm_minibatches(dataset, .size = c->data.batch > 256 ? c->data.batch : 256, .no_shuffle = true);
 }
 
+/* A network recorded for one example, with its costs, only to look at shapes and fields. */
 typedef struct recorded_network {
     sgm_network *network;
     sgm_graph *graph;
-    sgm_recording recording; /* of one example */
+    sgm_recording recording; /* values of inputs and targets in `graph` */
 } recorded_network;
 
 static void recorded_close(recorded_network *r)
@@ -197,6 +222,7 @@ static void recorded_close(recorded_network *r)
     sgm_network_free(r->network);
 }
 
+/* On failure nothing is left to close. */
 static sgm_status recorded_open(recorded_network *r, const char *notation)
 {
     sgm_recording_options options = {
@@ -210,19 +236,22 @@ static sgm_status recorded_open(recorded_network *r, const char *notation)
     return status;
 }
 
+/* The shape of a recorded value without its first axis, the batch. */
 static sgm_shape example_shape(const recorded_network *r, const sgm_named_value *value)
 {
     sgm_shape whole = sgm_value_type(r->graph, value->value).shape;
     return sgm_shape_make(whole.rank - 1, whole.dims + 1);
 }
 
-/* Rows of a table get their form from the network. */
+/* Whether a field's examples fit. Rows of a table have one axis; they get their form from the network if
+ * they have the right number of elements. */
 static bool is_fit(const sgm_shape *there, const sgm_shape *wanted)
 {
     return sgm_shape_equal(there, wanted) ||
            (there->rank == 1 && there->dims[0] == sgm_shape_elements(wanted));
 }
 
+/* Checks each field that the network wants. */
 static sgm_status check_fields(const recorded_network *r, const sgm_named_value *wanted, size_t count,
                                sgm_dataset *dataset)
 {
@@ -235,7 +264,9 @@ static sgm_status check_fields(const recorded_network *r, const sgm_named_value 
     return SGM_OK;
 }
 
-/* A tokenizer has as many tokens as the layers that read and say them; of bytes a text may use some. */
+/* Compares the tokenizer with the layers that read tokens or predict them. More tokens than a layer knows
+ * are an error, except for bytes (`file` NULL), of which a text may use a part; other differences are a
+ * warning, which is printed once. */
 static sgm_status check_tokens(const recorded_network *r, const sgm_tokenizer *tokenizer, const char *file)
 {
     const char *field, *layer, *name = file != NULL ? file : "of bytes";
@@ -267,6 +298,7 @@ sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tok
     return status;
 }
 
+/* Loads the tokenizer that the data name, and checks it. */
 static sgm_status check_text(const recorded_network *r, const data_config *data)
 {
     sgm_tokenizer *tokenizer = experiment_tokenizer(data);
@@ -290,7 +322,8 @@ sgm_status experiment_check(const char *network, const data_config *data, sgm_da
     return status;
 }
 
-/* A class without an example in a block of one-hot targets; -1: there is none, or it cannot be told. */
+/* The smallest class without an example in a block with one-hot targets (examples, classes); -1: every
+ * class has one, or the targets are not of this kind. */
 static int64_t missing_class(const sgm_block *block)
 {
     sgm_tensor *targets = sgm_block_field(block, "targets");
@@ -311,6 +344,7 @@ static int64_t missing_class(const sgm_block *block)
     return missing;
 }
 
+/* Only the first block is looked at. Ready-made datasets are shuffled where that makes sense. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset)
 {
     const sgm_block *block;

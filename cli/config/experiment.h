@@ -1,4 +1,8 @@
-/* From a configuration to the library's parts. */
+/* From a configuration (config.h) to the library's parts: datasets, environment, trainer, iterators; and
+ * checks that data and network fit together.
+ *
+ * experiment.c makes the parts, table.c what concerns CSV tables. The subcommands call these functions;
+ * ownership is said with each. */
 #ifndef SGM_CLI_CONFIG_EXPERIMENT_H
 #define SGM_CLI_CONFIG_EXPERIMENT_H
 
@@ -6,39 +10,50 @@
 #include "infer/signature.h"
 
 /* --- experiment.c: from a configuration to the library's parts --- */
+/* The dataset that `data` describes; the caller frees it. `name` is training, validation or test, `seed`
+ * orders files that are `shuffled`. NULL and an error on failure. */
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);
-/* Of a text; bytes if the data name none. */
+/* The tokenizer of a text, or one of bytes if the data name none; the caller frees it. */
 sgm_tokenizer *experiment_tokenizer(const data_config *data);
+/* The environment with handler, threads, precision and seed of the configuration; the caller frees it. */
 sgm_env *experiment_env(const config *c);
-/* Network, optimiser, initialisers; no data. Belongs to the environment. */
+/* A trainer with network, optimiser, initialisers, modifiers, hooks and operator, but no data. It belongs
+ * to the environment. NULL and an error on failure. */
 sgm_trainer *experiment_trainer(sgm_env *env, const config *c);
-/* The same for a trainer that is there. */
+/* The same for a trainer that exists already (those of a search). */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c);
-/* Minibatches to train on, and what is measured after each epoch (NULL: nothing). Takes nothing. */
+/* Gives the trainer minibatches to train on, and what is measured after each epoch (NULL: nothing). The
+ * caller keeps its references to the datasets. */
 sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
                            sgm_dataset *validation);
-/* In order, for measuring. Takes nothing. */
+/* Minibatches in order, for measuring; the caller frees them and keeps the dataset. */
 sgm_iterator *experiment_measuring(sgm_dataset *dataset, const config *c);
 /* --- table.c: a CSV file as the configuration describes it --- */
+/* The examples of data->csv; NULL and an error on failure. */
 sgm_extractor *table_extractor(const data_config *data);
-/* NULL at the end; NULL: no memory. The names are the configuration's; sgm__free. */
+/* Names of the classes, NULL at the end. The texts are the configuration's; free the list with sgm__free.
+ * NULL: out of memory. */
 const char **table_class_names(const data_config *data);
-/* "red, green" as its words, NULL at the end; NULL: no memory. sgm__free */
+/* "red, green" as its words without blanks around them, NULL at the end; one block, sgm__free. NULL: out
+ * of memory. */
 char **table_split(const char *texts);
-/* The number that a cell (NULL: missing) of the inputs stands for; false: none. data NULL: no table is known.
- */
+/* The number that a cell of the inputs stands for. `element` counts columns of the inputs from 0; cell
+ * NULL: missing; data NULL: no table is known, and cells are numbers. False: it stands for none. */
 bool table_input_number(const data_config *data, int64_t element, const char *cell, double *number);
+/* The texts that may stand in that column of the inputs, "red, green"; NULL: numbers. */
 const char *table_input_texts(const data_config *data,
                               int64_t element); /* those that may stand there; or NULL */
 
-/* The fields that the network wants, with examples of the shapes that it wants. Reads the beginning. data
- * (NULL: not known): a tokenizer must have as many tokens as layers know. */
+/* Checks that a dataset has the fields that the network wants, with examples of the right shapes; reads
+ * the beginning of the data. `data` (NULL: not known): a text's tokenizer must have as many tokens as the
+ * layers know. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset);
-/* The same of a tokenizer that was read from `file` (NULL: bytes, of which a text may use some). */
+/* The check of the tokenizer alone. `file` is where it was read from; NULL: one of bytes, of which a text
+ * may use some. */
 sgm_status experiment_check_tokens(const char *network, const sgm_tokenizer *tokenizer, const char *file);
-/* Warns when a part of a file, taken in the file's order, lacks a class: it may be sorted. */
+/* Warns if a part of a file, taken in the file's order, lacks a class: the file may be sorted by class. */
 void experiment_warn_sorted(const data_config *data, const char *name, sgm_dataset *dataset);
-/* What the network wants of a question. */
+/* What the network wants of a question and what its answers mean (src/infer/signature.h). */
 sgm_status experiment_describe(const char *network, sgm__signature *signature);
 
 #endif

@@ -1,4 +1,12 @@
-/* Reading options: types, bounds, unknown keys, with the place of each mistake. */
+/* Reads values into a struct by a table of options, with the place of each mistake: files, arguments,
+ * defaults.
+ *
+ * A value arrives as a YAML node (yaml_tree.c) together with its source and the key so far (`arrival`);
+ * set_option dispatches by the option's kind, checks, and stores. An argument of the command line goes the
+ * same way as a node made of its text. Defaults too, so that they pass the same checks. The counterpart
+ * that writes is options_text.c; tables are in config.c and search_file.c.
+ *
+ * A value that fails leaves its member as it was; of a map the entries before the wrong one stay. */
 #include "config/options.h"
 
 #include <limits.h>
@@ -7,17 +15,20 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* Bytes of a key in messages; a longer one ends in "...". */
 #define MAX_PATH_TEXT 200
 
-/* One value on its way in: the source, the node (NULL: an argument's text), and the key so far. */
+/* A value on its way in: its source, its node, and the key that leads to it, such as
+ * "optimiser.schedule.kind". */
 typedef struct arrival {
     const option_source *source;
     const yaml_node *node;
     char path[MAX_PATH_TEXT];
 } arrival;
 
-/* A default of a number that is 0 is none: such rows say in words what happens without a value. The first
- * choice needs no saying either. */
+/* Kinds of the library become kinds of options. A default that is a number 0 usually means "off" or
+ * "chosen by the library" and is not shown, except for integers whose bounds make 0 or less an ordinary
+ * value. */
 option option_complete(const option *o)
 {
     static const option_kind kinds[] = {[SGM_KIND_BOOLEAN] = OPTION_FLAG,
@@ -57,7 +68,8 @@ static void *field(void *base, const option *o)
     return (char *)base + o->offset;
 }
 
-/* "digits.yaml:3:7: optimiser.momentum" or "argument 'epochs=x': epochs". */
+/* "digits.yaml:3:7: optimiser.momentum" or "argument 'epochs=x': epochs". Writes into `buffer`, which it
+ * returns. */
 static char *place(const arrival *at, char *buffer, size_t size)
 {
     const char *colon = at->path[0] != '\0' ? ": " : "";
@@ -69,6 +81,7 @@ static char *place(const arrival *at, char *buffer, size_t size)
     return buffer;
 }
 
+/* The arrival of a child: its node, and the key with `key` appended. */
 static arrival inside(const arrival *at, const yaml_node *node, const char *key)
 {
     arrival child = {.source = at->source, .node = node};
@@ -85,7 +98,7 @@ static char *number_text(double value, char *buffer, size_t size)
     return buffer;
 }
 
-/* What an option wants: "a whole number from 1 to 100". */
+/* What an option wants, "a whole number from 1 to 100". The kinds are in the order of option_kind. */
 static char *expectation(const option *o, char *buffer, size_t size)
 {
     static const char *const kinds[] = {"a text",         "a path",        "a whole number",
@@ -104,6 +117,7 @@ static char *expectation(const option *o, char *buffer, size_t size)
     return buffer;
 }
 
+/* "PLACE: expected WANTED, got WHAT". */
 static sgm_status fail_expected(const option *o, const arrival *at, const yaml_node *node)
 {
     char where[PATH_MAX + 400], wanted[120], got[100];
@@ -111,6 +125,7 @@ static sgm_status fail_expected(const option *o, const arrival *at, const yaml_n
                     expectation(o, wanted, sizeof wanted), yaml_node_describe(node, got, sizeof got));
 }
 
+/* The option whose name is the first `length` characters of `key`. */
 static const option *find(const option *table, size_t count, const char *key, size_t length)
 {
     for (size_t i = 0; i < count; i++)
@@ -131,6 +146,8 @@ static const char *usual_name(const char *key)
     return key;
 }
 
+/* The error for an unknown key: it belongs to a group of this table, or is nearly a known one, or all
+ * known ones are listed. */
 static sgm_status fail_unknown(const option *table, size_t count, const arrival *at, const char *key)
 {
     const char *names[64] = {NULL};
@@ -157,7 +174,7 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     return status;
 }
 
-/* Puts the place before the message of a check that failed. */
+/* Fails with the nearest choice if the value is none of them. */
 static sgm_status check_choice(const option *o, const arrival *at, const char *value)
 {
     size_t count = 0;
@@ -179,6 +196,7 @@ static sgm_status check_choice(const option *o, const arrival *at, const char *v
     return status;
 }
 
+/* Checks one text by the option's choices or its check, and puts the place before the check's message. */
 static sgm_status check_value(const option *o, const arrival *at, const char *value)
 {
     if (o->choices != NULL)
@@ -189,6 +207,7 @@ static sgm_status check_value(const option *o, const arrival *at, const char *va
     return sgm__fail_within("%s", place(at, where, sizeof where));
 }
 
+/* Replaces an owned text by a copy of `value`; the old one stays on failure. */
 static sgm_status replace(char **text, const char *value)
 {
     char *copy = sgm__strdup(value);
@@ -199,7 +218,9 @@ static sgm_status replace(char **text, const char *value)
     return SGM_OK;
 }
 
-/* A path of a file begins at that file's folder, and works from any folder afterwards. */
+/* Makes a path absolute, beginning at the folder of the file that names it: the config then means the same
+ * from any working directory, also when it is written into a run's folder. Paths of arguments begin at the
+ * current folder. */
 static sgm_status set_path(char **field_text, const arrival *at, const char *value)
 {
     char here[PATH_MAX];
@@ -218,7 +239,7 @@ static sgm_status set_path(char **field_text, const arrival *at, const char *val
     return SGM_OK;
 }
 
-/* "text:PATH": the path begins at the file's folder too. */
+/* A text with a prefix such as "text:" has a path behind it, which is made absolute. */
 static sgm_status set_text(const option *o, char **field_text, const arrival *at, const char *value)
 {
     size_t length = o->path_after != NULL ? strlen(o->path_after) : 0;
@@ -235,11 +256,14 @@ static sgm_status set_text(const option *o, char **field_text, const arrival *at
     return SGM_OK;
 }
 
+/* NaN and infinity are never within bounds. */
 static bool in_bounds(const option *o, double value)
 {
     return isfinite(value) && (o->minimum == o->maximum || (value >= o->minimum && value <= o->maximum));
 }
 
+/* Stores a text, path, number or flag. Quoted scalars are texts only: "3" in quotes is no number. memcpy
+ * because `target` points into a struct that only the table knows. */
 static sgm_status set_scalar(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
     void *target = field(base, o);
@@ -281,6 +305,7 @@ static void clear_list(text_list *list)
     *list = (text_list){0};
 }
 
+/* Checks one item of a list and appends a copy. */
 static sgm_status append_item(const option *o, text_list *list, const arrival *at, const yaml_node *item)
 {
     arrival here = *at;
@@ -296,7 +321,7 @@ static sgm_status append_item(const option *o, text_list *list, const arrival *a
     return SGM_OK;
 }
 
-/* A new list replaces the old one; one text is a list of one. */
+/* A new list replaces the old one, once all its items are good. A single text is a list of one. */
 static sgm_status set_list(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
     text_list list = {0}, *target = field(base, o);
@@ -325,7 +350,8 @@ const char *text_map_get(const text_map *map, const char *key)
     return NULL;
 }
 
-/* "red, green": a list as one text. NULL: memory, or a list of something else. */
+/* The items of a list as one text, "red, green"; sgm__free. NULL: out of memory, or an item that is no
+ * text. */
 static char *join(const yaml_node *list)
 {
     sgm__text text = {0};
@@ -339,6 +365,9 @@ static char *join(const yaml_node *list)
     return sgm__text_take(&text);
 }
 
+/* Sets one entry of a map; an old value of the key is replaced, so arguments add to what the file says.
+ * `joins` allows a list as value. Errors say what a value should be (a text, a list of texts), therefore
+ * the copies of the option with another kind. */
 static sgm_status set_entry(const option *o, void *base, const arrival *at, const char *key,
                             const yaml_node *value)
 {
@@ -375,6 +404,7 @@ static sgm_status set_entry(const option *o, void *base, const arrival *at, cons
     return SGM_OK;
 }
 
+/* Adds or replaces entry by entry. */
 static sgm_status set_map(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
     if (node->kind != YAML_MAP)
@@ -388,6 +418,8 @@ static sgm_status set_map(const option *o, void *base, const arrival *at, const 
 
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at);
 
+/* Stores a node into the member of any option. A single value for a group goes to the group's first
+ * option: `optimiser: adam` is optimiser.type. */
 static sgm_status set_option(const option *given, void *base, const arrival *at)
 {
     const option whole = option_complete(given), *o = &whole;
@@ -408,6 +440,7 @@ static sgm_status set_option(const option *given, void *base, const arrival *at)
     }
 }
 
+/* Stores each pair of a map by the table. */
 static sgm_status apply_map(const option *table, size_t count, void *base, const arrival *at)
 {
     for (size_t i = 0; i < at->node->count; i++) {
@@ -423,6 +456,8 @@ static sgm_status apply_map(const option *table, size_t count, void *base, const
     return SGM_OK;
 }
 
+/* The outermost node of a file must be a map. A data file that was given instead of a configuration is the
+ * likeliest mistake. */
 sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
                          const yaml_node *map)
 {
@@ -438,7 +473,8 @@ sgm_status options_apply(const option *table, size_t count, void *base, const op
     return apply_map(table, count, base, &at);
 }
 
-/* Goes down `key` to the option that it names; in a map the rest of it is the key of an entry. */
+/* Follows "path.to.key" down the groups to the option that it names and stores the node there. Behind a
+ * map the rest of the key, dots included, is the key of an entry: initialisers.0-dense.weights=he. */
 static sgm_status apply_path(const option *table, size_t count, void *base, arrival *at, const char *key)
 {
     for (;;) {
@@ -474,6 +510,7 @@ sgm_status options_apply_key(const option *table, size_t count, void *base, cons
     return apply_path(table, count, base, &at, key);
 }
 
+/* As apply_path, without storing. */
 const option *options_find(const option *table, size_t count, const char *key, const void **base,
                            const char **entry)
 {
@@ -496,6 +533,7 @@ const option *options_find(const option *table, size_t count, const char *key, c
     }
 }
 
+/* Splits at the first '=', so values may contain it. */
 sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument)
 {
     const char *equals = strchr(argument, '=');
@@ -528,6 +566,8 @@ sgm_status options_apply_argument(const option *table, size_t count, void *base,
     return status;
 }
 
+/* Numbers get their marks for "no value" first; the other members must be zero already. Defaults go
+ * through set_option as if they were written. */
 sgm_status options_set_defaults(const option *table, size_t count, void *base)
 {
     option_source source = {.folder = "", .argument = "default"};
@@ -556,6 +596,7 @@ sgm_status options_set_defaults(const option *table, size_t count, void *base)
     return SGM_OK;
 }
 
+/* Only kinds that own memory. */
 void options_free(const option *table, size_t count, void *base)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,13 +1,23 @@
-/* Tables of options: from one table come reading, bounds, messages, help and writing. */
+/* Tables of options: from one table come reading, checks, messages, help and writing of a struct of
+ * values.
+ *
+ * A table is an array of `option`; each row ties a key to a member of a struct by its offset. options.c
+ * reads YAML (yaml_tree.h) and command-line arguments into the struct, options_text.c writes it, compares
+ * two, and prints help. config.c and search_file.c have the tables. Functions take (table, count, base),
+ * where `base` is the struct.
+ *
+ * A struct must be zeroed before options_set_defaults, and be freed by options_free. A member without a
+ * value is NULL, NAN, OPTION_UNSET, or empty. */
 #ifndef SGM_CLI_CONFIG_OPTIONS_H
 #define SGM_CLI_CONFIG_OPTIONS_H
 
 #include "config/yaml_tree.h"
 #include <sigma/registry.h>
 
+/* The type of a value and of the member that holds it. */
 typedef enum option_kind {
     OPTION_TEXT,    /* char * */
-    OPTION_PATH,    /* char *: made absolute, beginning at the folder of the file that names it */
+    OPTION_PATH,    /* char *; relative paths begin at the folder of the file that names them */
     OPTION_INTEGER, /* int64_t */
     OPTION_NUMBER,  /* double */
     OPTION_FLAG,    /* bool */
@@ -17,75 +27,90 @@ typedef enum option_kind {
     OPTION_SETTING  /* kind, bounds, default, choices and words are those of the library's row */
 } option_kind;
 
+/* A list of texts, all owned. */
 typedef struct text_list {
     char **items;
     size_t count, capacity;
 } text_list;
 
+/* Pairs of texts in the order of the file, all owned; keys[i] belongs to values[i]. Keys are unique. */
 typedef struct text_map {
     char **keys, **values;
     size_t count, key_capacity, capacity;
 } text_map;
 
-/* What only the command knows stands here; what the library knows too stands in the library's tables. */
+/* A row of a table. OPTION_SETTING rows take kind, bounds, default, choices and words from a row of the
+ * library's own table (`settings`), so that nothing is said twice; option_complete fills them in. All
+ * other rows say these things themselves. */
 typedef struct option {
-    const char *name;
+    const char *name; /* of a file; NULL: an argument of the command line */
     option_kind kind;
-    size_t offset;                                 /* in the struct */
-    const sgm_setting *(*settings)(size_t *count); /* the library's table; then the members below are its */
-    const char *setting;                           /* the name there; NULL: the same */
-    const char *const *choices;                    /* of a text */
+    size_t offset;                                 /* of the member in the struct */
+    const sgm_setting *(*settings)(size_t *count); /* OPTION_SETTING: the library's table */
+    const char *setting;                           /* OPTION_SETTING: the name in that table; NULL: `name` */
+    const char *const *choices; /* what a text may be, NULL behind the last; NULL: anything */
     const char *unit;
-    double minimum, maximum;   /* numbers; equal: no bounds */
-    const char *default_value; /* as it would be written; NULL: none (NULL, NAN, OPTION_UNSET) */
+    double minimum, maximum; /* of numbers, both included; equal: no bounds */
+    /* As it would be written in a file; NULL: without a value the member stays NULL, NAN or OPTION_UNSET. */
+    const char *default_value;
     const char *doc;
-    sgm_status (*check)(const char *value);               /* texts, items, values of maps */
-    void (*more)(const struct option *o, sgm__text *out); /* adds to the words of the help */
-    bool joins;                                           /* a map: a list is a text with commas */
-    const char *path_after; /* a text that begins so goes on with a path, as OPTION_PATH has them */
+    /* of a text, of each item of a list, of each value of a map */
+    sgm_status (*check)(const char *value);
+    void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
+    bool joins; /* a map: a value that is a list becomes one text with commas */
+    /* A text that begins with this prefix goes on with a path, which is treated as OPTION_PATH's is. */
+    const char *path_after;
+    /* OPTION_GROUP: the options of the struct at `offset`. */
     const struct option *children;
     size_t child_count;
-    char default_room[32];
+    char default_room[32]; /* a default that option_complete has printed; see option_default */
 } option;
 
-#define OPTION_ANY 1e15        /* a `maximum` from here on is not shown */
-#define OPTION_UNSET INT64_MIN /* an integer that was not given */
+#define OPTION_ANY 1e15        /* the help shows no `maximum` from here on */
+#define OPTION_UNSET INT64_MIN /* an integer without a value */
 
-/* Where values come from, for messages and relative paths. */
+/* Where a value comes from, for messages and for relative paths. */
 typedef struct option_source {
-    const char *name;   /* a file's; NULL: an argument */
-    const char *folder; /* "" is the current one */
-    const char *argument;
+    const char *name;     /* a file's; NULL: an argument */
+    const char *folder;   /* where relative paths begin; "": the current folder */
+    const char *argument; /* the whole argument, "key=value" */
 } option_source;
 
-/* The option with what the library's row says filled in. */
+/* A copy of the row with what the library's table says filled in. The copy may own its default
+ * (default_room), so ask option_default for it, of the copy, while the copy lives. */
 option option_complete(const option *o);
-const char *option_default(const option *o); /* of a complete one; NULL: none */
+/* The default of a completed option as text; NULL: none. */
+const char *option_default(const option *o);
 sgm_status options_set_defaults(const option *table, size_t count, void *base);
-/* Applies a map of a file. */
+/* Applies a map of a file to the struct. An unknown key or a bad value fails with its place. */
 sgm_status options_apply(const option *table, size_t count, void *base, const option_source *source,
                          const yaml_node *map);
-/* Applies "path.to.key=value". */
+/* Applies an argument "path.to.key=value": a value that begins with '[' or '{' is YAML, everything else a
+ * text as it stands. */
 sgm_status options_apply_argument(const option *table, size_t count, void *base, const char *argument);
-/* Applies a value of a file to "path.to.key". */
+/* Applies a node of a file to the option "path.to.key". */
 sgm_status options_apply_key(const option *table, size_t count, void *base, const option_source *source,
                              const char *key, const yaml_node *value);
-/* The option that "path.to.key" names, the first one of a group; NULL: none. *base becomes the struct that it
- * is in, *entry the rest of the key in a map (else NULL). */
+/* The option that "path.to.key" names; of a group that is named itself, its first option. NULL: there is
+ * none. *base becomes the struct that contains the option's member; *entry the rest of the key if the
+ * option is a map, else NULL. */
 const option *options_find(const option *table, size_t count, const char *key, const void **base,
                            const char **entry);
-/* The value of "path.to.key" as an argument would give it; sgm__free. */
+/* The value of "path.to.key" as an argument would give it; sgm__free. NULL: no such option, or no value. */
 char *options_key_text(const option *table, size_t count, const void *base, const char *key);
-/* The first option whose value is not its default; NULL: none. */
+/* The name of the first option whose value is not its default; NULL: all are. */
 const char *options_first_given(const option *table, size_t count, const void *base);
-/* Everything that has a value, as YAML. */
+/* Appends everything that has a value, as YAML. */
 void options_write(const option *table, size_t count, const void *base, sgm__text *out);
-/* Appends a line "  KEY: was OLD, is NEW" for each option that differs; `ignored` are left out. */
+/* Appends a line "  KEY: was OLD, is NEW" for each option that differs. An option whose own name is in
+ * `ignored` is left out, at every level. */
 void options_compare(const option *table, size_t count, const void *old, const void *new,
                      const char *const *ignored, size_t ignored_count, sgm__text *out);
-/* A table for people. */
+/* Appends the table for people: key, kind, meaning, bounds, default. */
 void options_help(const option *table, size_t count, sgm__text *out);
+/* Frees texts, lists and maps in the struct; does not reset the members. */
 void options_free(const option *table, size_t count, void *base);
+/* NULL: the map has no such key. */
 const char *text_map_get(const text_map *map, const char *key);
 
 #endif

@@ -1,14 +1,23 @@
-/* Options as text: files that can be read again, and help. */
+/* Writes a struct of options as text: YAML that can be read again, differences between two structs, and
+ * help.
+ *
+ * The counterpart of options.c, with the same tables (options.h). What is written has every value that is
+ * set, defaults included, so that a file written by one version means the same when the defaults of
+ * another differ. Lists are written on one line; maps and groups in blocks indented by two blanks. */
 #include "config/options.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* The member of the option in the struct. */
 static const void *field(const void *base, const option *o)
 {
     return (const char *)base + o->offset;
 }
 
+/* Whether an option has a value to write. A flag always has one. A group has one if its first option does,
+ * which says what the others refine (data without a source and a schedule without a kind are not there),
+ * or if another option without a default does. */
 static bool has_value(const option *given, const void *base)
 {
     const option whole = option_complete(given), *o = &whole;
@@ -43,6 +52,7 @@ static bool has_value(const option *given, const void *base)
 
 static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out);
 
+/* Appends the value behind "key:", and a line end. `depth` is the indentation level of the key. */
 static void write_value(const option *given, const void *base, int depth, sgm__text *out)
 {
     const option whole = option_complete(given), *o = &whole;
@@ -91,6 +101,7 @@ static void write_value(const option *given, const void *base, int depth, sgm__t
     }
 }
 
+/* Appends the options of a struct that have values, a line or block for each. */
 static void write_table(const option *table, size_t count, const void *base, int depth, sgm__text *out)
 {
     for (size_t i = 0; i < count; i++) {
@@ -107,7 +118,9 @@ void options_write(const option *table, size_t count, const void *base, sgm__tex
     write_table(table, count, base, 0, out);
 }
 
-/* The value as it would be written, in one line; "nothing" if there is none. Freed by the caller. */
+/* The value as it would be written, on one line with single blanks; "nothing" if there is none. sgm__free;
+ * NULL: out of memory. In the loop `blank` is true at the beginning and behind each blank, so that runs
+ * become one. */
 static char *value_text(const option *o, const void *base)
 {
     sgm__text text = {0};
@@ -130,7 +143,8 @@ static char *value_text(const option *o, const void *base)
     return line;
 }
 
-/* Of a single value: it is the option's default. */
+/* Whether a single value is the option's default, compared as text. Lists, maps and groups have no
+ * defaults. */
 static bool is_default(const option *o, const void *base)
 {
     const char *default_value = option_default(o);
@@ -158,6 +172,7 @@ const char *options_first_given(const option *table, size_t count, const void *b
     return NULL;
 }
 
+/* Texts without the quotes that YAML would need: an argument takes them as they are. */
 char *options_key_text(const option *table, size_t count, const void *base, const char *key)
 {
     const char *entry;
@@ -172,6 +187,7 @@ char *options_key_text(const option *table, size_t count, const void *base, cons
     return value_text(o, base);
 }
 
+/* Compares values as they would be written. `prefix` is the key of the struct that `table` describes. */
 static void compare(const option *table, size_t count, const char *prefix, const void *old, const void *new,
                     const char *const *ignored, size_t ignored_count, sgm__text *out)
 {
@@ -203,9 +219,10 @@ void options_compare(const option *table, size_t count, const void *old, const v
     compare(table, count, "", old, new, ignored, ignored_count, out);
 }
 
+/* Column where the third column of the help begins, and where lines are wrapped. */
 enum { HELP_INDENT = 40, HELP_WIDTH = 110 }; /* columns */
 
-/* A line of the help, with `text` in the last of three columns, wrapped between words. */
+/* A line of the help in three columns: key, kind, and `text` wrapped between words. */
 static void help_line(const char *name, const char *kind, const char *text, sgm__text *out)
 {
     size_t column = HELP_INDENT;
@@ -223,6 +240,8 @@ static void help_line(const char *name, const char *kind, const char *text, sgm_
     sgm__text_append(out, "\n");
 }
 
+/* The third column: the option's words, what `more` adds, choices, bounds with the unit, default. The
+ * kinds are in the order of option_kind. */
 static void help_option(const option *o, const char *name, sgm__text *lines)
 {
     static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", "", ""};
@@ -243,6 +262,8 @@ static void help_option(const option *o, const char *name, sgm__text *lines)
     sgm__text_free(&text);
 }
 
+/* Lines for a table and the groups in it, with the keys' prefix in front. data.training, .validation and
+ * .test have the same children: they are listed once, under the first. */
 static void help_table(const option *table, size_t count, const char *prefix, sgm__text *out)
 {
     for (size_t i = 0; i < count; i++) {

@@ -1,4 +1,10 @@
-/* Reading a search: its section by table, its values each with the place of every mistake. */
+/* Reads the file of a search: the section `search` by a table, its values each with the place of every
+ * mistake, and makes trials' configurations.
+ *
+ * Called by search.c. Values cannot be read by a table, because their keys are those of any option of an
+ * experiment: each choice is applied to a scratch configuration (options_apply_key), which checks it by
+ * that option's own rules, and read back as text (options_key_text). The texts are what the library hands
+ * to trials. */
 #include "config/search_file.h"
 
 #include <math.h>
@@ -7,9 +13,12 @@
 
 /* --- the section --- */
 
+/* In the order of sgm_search_method and sgm_search_goal; "" stands for SGM_SEARCH_BY_NAME, which has no
+ * word. */
 static const char *const methods[] = {"grid", "random", "halving"};
 static const char *const goals[] = {"", "maximum", "minimum"};
 
+/* Fails with the nearest word if the value is none of `names`. */
 static sgm_status check_choice(const char *value, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++)
@@ -38,8 +47,10 @@ static sgm_status check_goal(const char *value)
     return check_choice(value, goals, 3);
 }
 
+/* A member of search_config. */
 #define OF(field) .offset = offsetof(search_config, field)
 
+/* Keys of the section. `values` is taken out of the tree before this table is applied. */
 static const option section_table[] = {
     {.name = "method",
      .kind = OPTION_TEXT,
@@ -105,6 +116,7 @@ const size_t search_table_count = 1;
 
 /* --- values --- */
 
+/* A value that is a range, {from: 1e-4, to: 0.1, scale: log, steps: 4}. */
 typedef struct range_config {
     double from, to;
     char *scale;
@@ -131,15 +143,17 @@ static const option range_table[] = {
 };
 #define RANGE_COUNT (sizeof range_table / sizeof *range_table)
 
+/* Reading the values of a file: the value that is being read, and where mistakes are reported. */
 typedef struct reader {
     search_file *file;
     option_source source;
-    config scratch; /* values go in here one by one, so that they are checked */
+    config scratch; /* values are applied to this one after the other, to check them */
     const yaml_node *key;
-    option_kind kind; /* of the key */
+    option_kind kind; /* of the option that the key names */
 } reader;
 
 static sgm_status fail_at(const reader *r, const yaml_node *node, const char *format, ...) SGM_PRINTF(3, 4);
+/* Fails with the place of a node and the key of the value. */
 static sgm_status fail_at(const reader *r, const yaml_node *node, const char *format, ...)
 {
     char message[400];
@@ -151,7 +165,9 @@ static sgm_status fail_at(const reader *r, const yaml_node *node, const char *fo
                     node->column, r->key->text, message);
 }
 
-/* "f.yaml:3:5: expected ..." becomes "f.yaml:3:5: search.values: expected ...". */
+/* Puts "search.values.KEY" into the newest message behind its place: "f.yaml:3:5: expected ..." becomes
+ * "f.yaml:3:5: search.values.KEY: expected ...". The message is of options.c, which does not know where
+ * the map stands. `key` NULL: without it. */
 static void name_values(const reader *r, const char *key)
 {
     static const char where[] = "search.values";
@@ -167,11 +183,13 @@ static void name_values(const reader *r, const char *key)
                  key != NULL ? "." : "", key != NULL ? key : "", message + place + digits + 1);
 }
 
+/* Applies a node to the scratch configuration under the current key, which checks it. */
 static sgm_status apply(reader *r, const yaml_node *node)
 {
     return options_apply_key(config_table, config_table_count, &r->scratch, &r->source, r->key->text, node);
 }
 
+/* The value that was applied, as text; sgm__free. */
 static char *applied_text(const reader *r)
 {
     char *text = options_key_text(config_table, config_table_count, &r->scratch, r->key->text);
@@ -180,6 +198,8 @@ static char *applied_text(const reader *r)
     return text;
 }
 
+/* Adds one choice to a list that has room for it. Two that read the same are refused: the search would
+ * train the same twice. */
 static sgm_status add_choice(reader *r, const yaml_node *node, const char **choices, size_t count)
 {
     SGM_TRY(apply(r, node));
@@ -193,6 +213,7 @@ static sgm_status add_choice(reader *r, const yaml_node *node, const char **choi
     return SGM_OK;
 }
 
+/* A list of choices, or a single one. values->choices owns what was added so far, also on failure. */
 static sgm_status read_choices(reader *r, const yaml_node *node, sgm_search_values *values)
 {
     size_t count = node->kind == YAML_LIST ? node->count : 1;
@@ -207,6 +228,7 @@ static sgm_status read_choices(reader *r, const yaml_node *node, sgm_search_valu
     return SGM_OK;
 }
 
+/* The value of a key; NULL: none. */
 static const yaml_node *child_of(const yaml_node *map, const char *key)
 {
     for (size_t i = 0; i < map->count; i++)
@@ -215,6 +237,8 @@ static const yaml_node *child_of(const yaml_node *map, const char *key)
     return NULL;
 }
 
+/* Both ends must be values of the key (its bounds, whole numbers), in order, and above 0 on a logarithmic
+ * scale. A grid cannot try infinitely many values. */
 static sgm_status check_range(reader *r, const yaml_node *node, const sgm_search_values *values)
 {
     const yaml_node *from = child_of(node, "from"), *to = child_of(node, "to");
@@ -235,6 +259,7 @@ static sgm_status check_range(reader *r, const yaml_node *node, const sgm_search
     return SGM_OK;
 }
 
+/* Fills in a range from a map; *values is complete even if the check fails. */
 static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values *values)
 {
     range_config range = {0};
@@ -253,7 +278,8 @@ static sgm_status read_range(reader *r, const yaml_node *node, sgm_search_values
     return status == SGM_OK ? check_range(r, node, values) : status;
 }
 
-/* Keys that all trials have in common. */
+/* Checks the key and finds its kind. Keys that all trials must have in common are refused; an unknown key
+ * is applied only for the message, which has the nearest name. */
 static sgm_status check_key(reader *r)
 {
     static const char *const common[] = {"name",      "folder", "handler",    "threads",
@@ -276,6 +302,8 @@ static sgm_status check_key(reader *r)
     return SGM_OK;
 }
 
+/* Each key of the map becomes an entry of f->values. The entry is counted before it is filled, so that
+ * search_file_free finds it. */
 static sgm_status read_values(reader *r, const yaml_node *map)
 {
     search_file *f = r->file;
@@ -294,6 +322,7 @@ static sgm_status read_values(reader *r, const yaml_node *map)
     return SGM_OK;
 }
 
+/* Values are a map that is not empty. */
 static sgm_status read_all_values(search_file *f, const option_source *source, const yaml_node *map)
 {
     reader r = {.file = f, .source = *source};
@@ -316,7 +345,9 @@ static sgm_status read_all_values(search_file *f, const option_source *source, c
 
 /* --- the file --- */
 
-/* The table of the section is one of a map with the key `search`, so that messages have that in front. */
+/* Reads the section and sorts the arguments: those of the section are applied here, the others kept for
+ * the experiment. The section is wrapped in a map with the key `search`, on the stack, so that messages
+ * have that in front. */
 static sgm_status read_section(search_file *f, yaml_node *section, const char *const *arguments, size_t count)
 {
     const char *slash = strrchr(f->path, '/');
@@ -348,7 +379,7 @@ static sgm_status read_section(search_file *f, yaml_node *section, const char *c
     return status;
 }
 
-/* A range's beginning stands for it. */
+/* The experiment with the first choice of each value; the beginning of a range stands for it. */
 static sgm_status read_base(search_file *f)
 {
     sgm_trial_value first[SGM_SEARCH_VALUES];
@@ -362,6 +393,7 @@ static sgm_status read_base(search_file *f)
     return search_file_config(f, first, f->value_count, &f->base);
 }
 
+/* The rest of the tree is not used: config_parse reads the text again for each configuration. */
 static sgm_status load(search_file *f, const char *path, const char *const *arguments, size_t count)
 {
     f->path = sgm__strdup(path);
@@ -393,6 +425,7 @@ sgm_status search_file_load(search_file *f, const char *path, const char *const 
     return status;
 }
 
+/* The casts take away const: the library's struct of values has constant texts, which are owned here. */
 void search_file_free(search_file *f)
 {
     for (size_t i = 0; i < f->value_count; i++) {
@@ -410,6 +443,7 @@ void search_file_free(search_file *f)
     memset(f, 0, sizeof *f);
 }
 
+/* Overrides come first and the trial's values last, so the values win. */
 sgm_status search_file_config(const search_file *f, const sgm_trial_value *values, size_t count, config *c)
 {
     memset(c, 0, sizeof *c);
@@ -432,7 +466,7 @@ sgm_status search_file_config(const search_file *f, const sgm_trial_value *value
 
 /* --- as text --- */
 
-/* Lists are kept as YAML, everything else as it is. */
+/* A choice as it was given: lists, numbers and truth values without quotes, texts with them where needed. */
 static void write_choice(sgm__text *out, const char *choice)
 {
     double number;
@@ -443,6 +477,7 @@ static void write_choice(sgm__text *out, const char *choice)
         yaml_write_text(out, choice);
 }
 
+/* One line of the map `values`. */
 static void write_values(sgm__text *out, const sgm_search_values *values)
 {
     sgm__text_append(out, "    ");
@@ -462,6 +497,7 @@ static void write_values(sgm__text *out, const sgm_search_values *values)
     sgm__text_append(out, "]\n");
 }
 
+/* The folder is left out: it is where the file lies. */
 char *search_file_text(const search_file *f)
 {
     sgm__text out = {0};

@@ -1,43 +1,52 @@
-/* An experiment with a section `search:`. */
+/* The file of `sigma search`: an experiment (config.h) with a section `search:` that says which values to
+ * try.
+ *
+ * The file's text is kept, because each trial's configuration is made by reading it again with that
+ * trial's values as overrides (search_file_config): so a trial's values pass the same checks as arguments
+ * of `sigma train`. */
 #ifndef SGM_CLI_CONFIG_SEARCH_FILE_H
 #define SGM_CLI_CONFIG_SEARCH_FILE_H
 
 #include "config/config.h"
 
+/* The section `search`, without its values. */
 typedef struct search_config {
     char *method, *objective, *goal;
-    text_map values; /* for the help only; they are read with their places */
+    text_map values; /* for the help only; the values are read into search_file.values */
     int64_t trials, seed, minimum_epochs, at_once;
     double factor;
 } search_config;
 
+/* A map with the one key `search`, so that messages and arguments name keys as search.trials. */
 typedef struct search_root {
     search_config search;
 } search_root;
 
+/* A search as it was read. Everything is owned except the texts of `overrides`, which are the caller's. */
 typedef struct search_file {
-    char *path, *text; /* as it was when it was read */
+    char *path, *text; /* text: of the whole file, when it was read */
     size_t length;
-    const char **overrides; /* of the experiment; texts are the caller's */
+    const char **overrides; /* arguments for the experiment */
     size_t override_count;
     search_root root;
-    sgm_search_values values[SGM_SEARCH_VALUES];
+    sgm_search_values values[SGM_SEARCH_VALUES]; /* what is tried; names and choices are owned */
     size_t value_count;
-    config base; /* the experiment with the first choice of each value */
+    /* the experiment with the first choice (or the beginning of the range) of each value */
+    config base;
 } search_file;
 
 extern const option search_table[];
 extern const size_t search_table_count;
 
-/* The file, then arguments "key=value", those of the section as "search.key=value". On failure *f is empty.
- */
+/* Reads a file and arguments "key=value"; those of the section are "search.key=value". On failure *f is
+ * empty. */
 sgm_status search_file_load(search_file *f, const char *path, const char *const *arguments, size_t count);
 void search_file_free(search_file *f);
-/* The experiment with these values. On failure *c is empty. */
+/* The experiment with these values; free with config_free. On failure *c is empty. */
 sgm_status search_file_config(const search_file *f, const sgm_trial_value *values, size_t count, config *c);
-/* All of it as YAML, which can be read again; sgm_string_free. */
+/* The whole search as YAML that search_file_load reads; sgm_string_free. */
 char *search_file_text(const search_file *f);
-/* Method and goal as the library has them. */
+/* Method and goal as the library's enumerations. */
 sgm_search_method search_file_method(const search_file *f);
 sgm_search_goal search_file_goal(const search_file *f);
 

@@ -1,12 +1,18 @@
-/* Tables: which columns are what, texts that stand for numbers, cells that are missing. */
+/* CSV tables as the configuration describes them: which columns are which field, texts that stand for
+ * numbers, missing cells.
+ *
+ * experiment.c makes datasets of tables with table_extractor; predict.c reads cells of other tables by the
+ * same rules (table_input_number), so that a network is asked in the terms it was trained in. Columns
+ * count from 0. */
 #include "config/arguments.h"
 #include "config/experiment.h"
 
 #include <stdlib.h>
 
+/* Mappings from texts to numbers that the library's extractor takes. */
 #define MAXIMUM_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
 
-/* "0-3" or "4"; checked when it was read. */
+/* The columns "0-3" or "4", which config_checks.c has checked. */
 static sgm_columns columns_of(const char *field, const char *text)
 {
     char *end;
@@ -16,7 +22,7 @@ static sgm_columns columns_of(const char *field, const char *text)
     return (sgm_columns){.field = field, .first = first, .last = last};
 }
 
-/* A word without the blanks around it, ended in place. */
+/* The word without blanks around it; ended in place. */
 static char *trimmed(char *word)
 {
     word += strspn(word, " \t");
@@ -27,6 +33,8 @@ static char *trimmed(char *word)
     return word;
 }
 
+/* One block of memory: the pointers, then the text, which strsep divides in place. Unlike sgm__words it
+ * keeps empty words, so that a check can refuse them. */
 char **table_split(const char *texts)
 {
     size_t maximum = 1, length = strlen(texts), count = 0;
@@ -51,12 +59,14 @@ const char **table_class_names(const data_config *data)
     return names;
 }
 
-/* What stands for numbers: names of classes in the targets, and texts of other columns. */
+/* Lists of texts that stand for their numbers, from 0: names of classes in the targets' column, and texts
+ * of other columns. Only the lists are owned, the mappings point to them. */
 typedef struct mapped_texts {
     const char **classes;
     char **lists[MAXIMUM_MAPPINGS];
 } mapped_texts;
 
+/* Fills `mappings`, which is zeroed; *texts keeps what they point to, also on failure. */
 static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_value_mapping *mappings)
 {
     size_t count = 0;
@@ -79,6 +89,8 @@ static sgm_status map_texts(const data_config *data, mapped_texts *texts, sgm_va
     return SGM_OK;
 }
 
+/* The extractor copies its options, so the lists are freed. A missing cell is 0, if a text for missing
+ * cells is given. */
 sgm_extractor *table_extractor(const data_config *data)
 {
     sgm_csv_extractor_options options = {
@@ -100,6 +112,7 @@ sgm_extractor *table_extractor(const data_config *data)
     return extractor;
 }
 
+/* Finds the entry of `texts` whose columns contain this column of the inputs. */
 const char *table_input_texts(const data_config *data, int64_t element)
 {
     const char *inputs = data != NULL ? text_map_get(&data->fields, "inputs") : NULL;
@@ -112,6 +125,7 @@ const char *table_input_texts(const data_config *data, int64_t element)
     return NULL;
 }
 
+/* The number of a text is its place in the list. A missing cell is 0 if the table may have missing cells. */
 bool table_input_number(const data_config *data, int64_t element, const char *cell, double *number)
 {
     const char *texts = table_input_texts(data, element);

@@ -1,20 +1,28 @@
-/* From libyaml's events to a tree. Events, not documents: so nothing is composed before it was counted. */
+/* Builds a tree from libyaml's events, and writes scalars.
+ *
+ * libyaml can compose whole documents by itself, but only without limits; reading events lets every node
+ * be counted before it is made (new_node). Each function that reads gets the event that begins its node
+ * and leaves the stream behind that node's end; events are deleted by the function that fetched them. NULL
+ * means that the error is set and everything that was made is freed. */
 #include "config/yaml_tree.h"
 
 #include <stdio.h>
 #include <yaml.h>
 
+/* A parser, the name for messages, and how many nodes there are so far. */
 typedef struct yaml_reader {
     yaml_parser_t parser;
     const char *name;
     size_t nodes;
 } yaml_reader;
 
+/* libyaml counts lines and columns from 0. */
 static void fail_at(const yaml_reader *reader, yaml_mark_t mark, const char *message)
 {
     sgm_fail(SGM_ERROR_FORMAT, "%s:%zu:%zu: %s", reader->name, mark.line + 1, mark.column + 1, message);
 }
 
+/* Recursion is bounded by YAML_MAX_DEPTH. */
 void yaml_tree_free(yaml_node *node)
 {
     if (node == NULL)
@@ -30,6 +38,7 @@ void yaml_tree_free(yaml_node *node)
     sgm__free(node);
 }
 
+/* The pairs behind it move up, so the order stays. */
 yaml_node *yaml_tree_take(yaml_node *map, const char *key)
 {
     for (size_t i = 0; map->kind == YAML_MAP && i < map->count; i++) {
@@ -45,6 +54,8 @@ yaml_node *yaml_tree_take(yaml_node *map, const char *key)
     return NULL;
 }
 
+/* Fetches the next event, which the caller deletes. False: the error is set, with the place where libyaml
+ * found it. */
 static bool next_event(yaml_reader *reader, yaml_event_t *event)
 {
     if (yaml_parser_parse(&reader->parser, event))
@@ -66,6 +77,7 @@ static bool next_event(yaml_reader *reader, yaml_event_t *event)
     return false;
 }
 
+/* A node without contents, if depth and number allow. */
 static yaml_node *new_node(yaml_reader *reader, yaml_kind kind, yaml_mark_t mark, int depth)
 {
     if (depth > YAML_MAX_DEPTH || ++reader->nodes > YAML_MAX_NODES) {
@@ -86,6 +98,7 @@ static yaml_node *new_node(yaml_reader *reader, yaml_kind kind, yaml_mark_t mark
 
 static yaml_node *read_node(yaml_reader *reader, const yaml_event_t *event, int depth);
 
+/* A scalar. A zero byte inside (possible as "\0" in quotes) would cut the text short, so it is refused. */
 static yaml_node *read_text(yaml_reader *reader, const yaml_event_t *event, int depth)
 {
     const char *value = (const char *)event->data.scalar.value;
@@ -105,6 +118,8 @@ static yaml_node *read_text(yaml_reader *reader, const yaml_event_t *event, int 
     return node;
 }
 
+/* Appends an item, or a value with its key, both of which are taken, also on failure. `key` is NULL for a
+ * list. */
 static bool add_child(yaml_node *parent, yaml_node *key, yaml_node *child)
 {
     bool fits = sgm__reserve(&parent->children, &parent->capacity, parent->count + 1,
@@ -122,6 +137,7 @@ static bool add_child(yaml_node *parent, yaml_node *key, yaml_node *child)
     return true;
 }
 
+/* Keys are scalars and unique. The search is linear: a map has few keys. */
 static bool check_key(yaml_reader *reader, const yaml_node *map, const yaml_node *key, yaml_mark_t mark)
 {
     if (key->kind != YAML_TEXT) {
@@ -137,7 +153,8 @@ static bool check_key(yaml_reader *reader, const yaml_node *map, const yaml_node
     return true;
 }
 
-/* The events of a list or a map after its first one, up to its end. */
+/* Reads the items of a list, or keys and values in turn, up to the parent's end. In a map `key` holds a
+ * key whose value has not come yet. False: the parent keeps what was added, and its owner frees it. */
 static bool read_children(yaml_reader *reader, yaml_node *parent, int depth)
 {
     yaml_event_type_t end = parent->kind == YAML_MAP ? YAML_MAPPING_END_EVENT : YAML_SEQUENCE_END_EVENT;
@@ -170,6 +187,7 @@ static bool read_children(yaml_reader *reader, yaml_node *parent, int depth)
     return false;
 }
 
+/* Whether a node has an anchor or a tag. */
 static bool is_marked(const yaml_event_t *event)
 {
     switch (event->type) {
@@ -184,6 +202,7 @@ static bool is_marked(const yaml_event_t *event)
     }
 }
 
+/* Reads the node that begins with this event. */
 static yaml_node *read_node(yaml_reader *reader, const yaml_event_t *event, int depth)
 {
     if (event->type == YAML_ALIAS_EVENT || is_marked(event)) {
@@ -203,12 +222,14 @@ static yaml_node *read_node(yaml_reader *reader, const yaml_event_t *event, int 
     return node;
 }
 
+/* Whether an event begins a node. */
 static bool is_content(yaml_event_type_t type)
 {
     return type == YAML_SCALAR_EVENT || type == YAML_ALIAS_EVENT || type == YAML_SEQUENCE_START_EVENT ||
            type == YAML_MAPPING_START_EVENT;
 }
 
+/* Reads the whole stream: a second document is an error, as it would be ignored. */
 static yaml_node *read_document(yaml_reader *reader)
 {
     yaml_node *root = NULL;
@@ -277,7 +298,8 @@ char *yaml_node_describe(const yaml_node *node, char *buffer, size_t size)
     return buffer;
 }
 
-/* Words that need no quotes in any place of a file. */
+/* Words that need no quotes anywhere in a file: they begin with a letter or '/', have no character with a
+ * meaning in YAML, and are none of the words that YAML readers take for truth values or null. */
 static bool is_simple(const char *text)
 {
     if (!((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z') || text[0] == '/'))
@@ -293,6 +315,7 @@ static bool is_simple(const char *text)
     return true;
 }
 
+/* In double quotes control characters are written as \xNN; UTF-8 stays as it is. */
 void yaml_write_text(sgm__text *out, const char *text)
 {
     if (is_simple(text)) {
