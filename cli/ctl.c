@@ -1,9 +1,14 @@
 /* `sigma ctl`: commands to a training of another process.
  *
- * The words of the command line become one line of JSON, {"command": ..., "within": seconds, ...};
- * ctl_ask.c sends it through the socket in the run's folder, and the answer is printed as text, or as it
- * came (--json). What the commands mean is decided by the training (src/control/control_command.c): this
- * file knows their names and how many words they take, nothing else. */
+ * The words of the command line become one line of JSON, ctl_ask.c sends it through the socket in the
+ * run's folder, and the answer is printed as text, or as it came (--json):
+ *
+ *     sigma ctl RUN set optimiser.learning_rate 0.01
+ *     {"command":"set","within":60,"identifier":"optimiser.learning_rate","value":"0.01"}
+ *
+ * `within` is how many seconds the training may let us wait. What the commands mean is decided by the
+ * training (src/control/control_command.c): this file knows their names and how many words they take,
+ * nothing else. */
 #include "ctl_ask.h"
 
 #include <jansson.h>
@@ -114,7 +119,8 @@ static bool add_word(json_t *line, const char *field, const char *word)
 }
 
 /* The question as a line of JSON, to be freed with free(), since jansson allocates it. NULL: the message
- * is printed and *code set. words[0] is the command. */
+ * is printed and *code set. words[0] is the command, which has at most as many further words as its row
+ * has fields. Values are sent as texts: the training knows their kinds. */
 static char *question(const char *const *words, size_t count, int64_t seconds, int *code)
 {
     const command_words *c = find_command(words[0], code);
@@ -166,7 +172,8 @@ static int widest(const json_t *list, const char *key)
     return (int)width;
 }
 
-/* A line of `list`: an entry of the registry with its kind, whether it can be set, its meaning and bounds. */
+/* A line of `list`: an entry of the registry with its kind, "set" if it may be set, its meaning, unit,
+ * bounds and choices. Members that an entry does not have are left out of the answer, hence the tests. */
 static void print_entry(const json_t *entry, int width)
 {
     const json_t *minimum = json_object_get(entry, "minimum"), *maximum = json_object_get(entry, "maximum"),
@@ -233,6 +240,7 @@ static const struct list_form {
     {"entries", "identifier", print_entry},
 };
 
+/* Answers name their lists by what is in them: values, hooks, changes, entries. */
 static void print_list(const char *key, const json_t *list)
 {
     size_t i, form = 0;
@@ -246,6 +254,8 @@ static void print_list(const char *key, const json_t *list)
     }
 }
 
+/* A member that is no list on a line of its own, the value behind its name. Members that are objects, and
+ * "ok" (a truth value), are not printed. */
 static void print_member(const char *key, const json_t *value)
 {
     if (json_is_array(value)) {

@@ -178,6 +178,7 @@ static sgm_status receive_line(const way *w, sgm__text *line)
     }
 }
 
+/* One connection for one question; it is closed on every way out. */
 sgm_status ctl_ask(const char *folder, const char *text, double seconds, sgm__text *line)
 {
     way w = {.folder = folder, .descriptor = -1, .began = sgm__now(), .seconds = seconds};

@@ -117,6 +117,8 @@ static sgm_status add_block(summary *all, const sgm_block *block)
     return SGM_OK;
 }
 
+/* One line for each field: name, shape of an example, range and mean of its finite numbers. A field of
+ * classes has a second line with how often each occurs, of which the first 20 are shown. */
 static void print_summary(const summary *all)
 {
     char number[64], shape[128];
@@ -160,7 +162,8 @@ static void print_picture(const double *pixels, const sgm_shape *shape, double m
     }
 }
 
-/* Prints one field of one example. */
+/* Prints one field of one example. Arrays of rank 2 up to 64 x 64 are drawn; the shades are those of the
+ * whole field, so that examples can be compared. Longer vectors are cut after SHOWN_NUMBERS numbers. */
 static sgm_status print_field(const field_summary *s, sgm_tensor *values, int64_t example)
 {
     sgm_tensor *one = sgm_tensor_slice(values, 0, example, example + 1, 1);
@@ -219,7 +222,9 @@ static sgm_status summarise(summary *all, sgm_dataset *dataset)
     }
 }
 
-/* The first examples as training would see them in its first epoch, if it took them in their order. */
+/* The first examples as training would see them in its first epoch, if it took them in their order: with
+ * the same seed, by which augmentations draw, and the same minibatch size, as some mix examples of a
+ * minibatch. */
 static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int64_t count, const config *c)
 {
     const sgm_block *block = NULL;
@@ -292,6 +297,7 @@ static int show_named(const char *name, int64_t count)
     return show(name, dataset, count, NULL) == SGM_OK ? CLI_OK : report_error("data", CLI_FAILED);
 }
 
+/* A name that ends in .yaml is a configuration, unless it is a text of that name (text:FILE.yaml). */
 int data_run(int argc, char **argv)
 {
     int64_t count = 3;

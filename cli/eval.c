@@ -253,6 +253,7 @@ static int eval(const char *path, const eval_options *options)
     saved s;
     if (saved_open(&s, path) != SGM_OK)
         return report_error("eval", CLI_FAILED);
+    /* Without a config.yaml both are empty, and --data must be given. */
     bool validation = !data_config_is_empty(&s.c.data.validation),
          test = !data_config_is_empty(&s.c.data.test);
     int code = CLI_OK;

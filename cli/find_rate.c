@@ -73,7 +73,8 @@ static sgm_status find_files(find_rate_options *options)
     return SGM_OK;
 }
 
-/* Prints the curve and the proposal, or why none can be made. */
+/* Prints the curve and the proposal. No rate is proposed where the loss does not fall by clearly more than
+ * it differs between one minibatch and the next; then both numbers are printed. */
 static void show(const find_rate_options *options, const sgm_rate_curve *curve)
 {
     char *text = sgm_rate_curve_text(curve, COLUMNS, ROWS);

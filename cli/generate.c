@@ -140,6 +140,8 @@ static bool read_number(const char *text, double minimum, double maximum, double
     return text == NULL || (sgm__parse_double(text, number) && *number > minimum && *number <= maximum);
 }
 
+/* Numbers with a point are read as texts and checked here: the table of options knows whole numbers only.
+ * All checks come before anything is opened. */
 int generate_run(int argc, char **argv)
 {
     const char *temperature = NULL, *top_p = NULL, *seed = NULL;

@@ -86,6 +86,8 @@ static char *folder_text(sgm_folder folder)
     return path != NULL ? path : sgm__strdup("(HOME is not set)");
 }
 
+/* Folders in the order in which data is looked for, and the variables that change what the library does,
+ * if they are set. */
 static void print_places(void)
 {
     static const char *const variables[] = {"SIGMA_DATA_DIR", "SIGMA_CACHE_DIR", "SIGMA_PLUGIN_PATH",
@@ -101,8 +103,8 @@ static void print_places(void)
     sgm_string_free(cache);
 }
 
-/* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing. Datasets
- * without a file are computed. */
+/* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing. The table has
+ * the datasets that are read from a file; all others are computed. */
 static const char *availability(const char *name)
 {
     static const struct {
@@ -137,6 +139,7 @@ static void print_datasets(void)
     printf("  %-12s %s\n", "text:PATH", "characters of a file");
 }
 
+/* Each hook's own help text, with an empty line between them. */
 static void print_hooks(void)
 {
     for (size_t i = 0; sgm_hook_name_at(i) != NULL; i++) {

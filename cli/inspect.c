@@ -70,6 +70,7 @@ static sgm_status inspect_layers(const char *notation, const sgm_parameter *para
     return status;
 }
 
+/* A line for each parameter (elements, type, shape, whether it is trained), and the sum of all. */
 static void print_parameters(const sgm_parameter *parameters, size_t count)
 {
     int64_t elements = 0, bytes = 0;
@@ -90,7 +91,8 @@ static void print_parameters(const sgm_parameter *parameters, size_t count)
 }
 
 /* Where the memory of a training step goes. "activations" is what values would take with a place each,
- * "peak" what they take as the plan places them (src/handlers/plan). */
+ * "peak" what they take as the plan places them (src/handlers/plan), where values that are not alive at
+ * the same time share memory. The last line counts instructions and the fused steps that they became. */
 static void print_memory(const sgm_program_memory *memory, int64_t batch)
 {
     const struct {
@@ -112,8 +114,9 @@ static void print_memory(const sgm_program_memory *memory, int64_t batch)
            memory->fused);
 }
 
-/* How many threads a training step is divided into, with the estimated time of a step on one and on that
- * many. */
+/* How many threads a training step is divided into, with the estimated time of a step on one thread and on
+ * that many. The estimate is the library's (src/handlers/cpu/run/cost.c), from shapes alone: nothing is
+ * timed here. */
 static void print_threads(const sgm_program_memory *memory)
 {
     char one[64], all[64];
@@ -174,7 +177,8 @@ static sgm_status show(sgm_env *env, sgm_trainer *trainer, const char *network, 
     return w->program ? print_text("program", sgm_trainer_program_text(trainer, batch)) : SGM_OK;
 }
 
-/* A configuration: the trainer has new parameters. */
+/* A configuration: the trainer has new parameters. Data is not opened, so this works where the data is
+ * not. */
 static int inspect_file(const char *path, const inspect_options *w)
 {
     config c;
@@ -197,6 +201,7 @@ static int inspect_tensors(const char *path, const char *network, const char *wh
 {
     sgm_bundle *bundle = sgm_bundle_load(path);
     size_t count = bundle != NULL ? sgm_bundle_count(bundle) : 0;
+    /* The tensors are described as parameters, so that print_parameters can list them. */
     sgm_parameter *tensors = bundle != NULL ? sgm__calloc(count + 1, sizeof *tensors) : NULL;
     if (tensors == NULL) {
         sgm_bundle_free(bundle);

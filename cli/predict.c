@@ -211,6 +211,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
     int64_t examples = given->rank > 0 ? given->dims[0] : 0;
     if (examples == 0)
         return SGM_OK;
+    /* Any shape will do whose examples have the right number of elements: rows of a table, flat pictures. */
     if (sgm_shape_elements(given) / examples != p->elements) {
         char got[128], wanted[128];
         sgm_shape example = sgm_shape_make(given->rank - 1, given->dims + 1);
@@ -219,6 +220,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
                         sgm_shape_text(&example, got, sizeof got));
     }
     SGM_TRY(sgm__tensor_fits_float32(values, p->done));
+    /* What is beyond --count is cut off before the network is asked. */
     if (p->limit >= 0 && examples > p->limit - p->done)
         examples = p->limit - p->done;
     shape.dims[0] = given->dims[0];
@@ -510,6 +512,7 @@ static int predict(const char *checkpoint, const char *file, const char *data, p
     return code;
 }
 
+/* A checkpoint is the first word; the file is the second one, unless --data names a dataset. */
 int predict_run(int argc, char **argv)
 {
     const char *data = NULL, *lengths = NULL, *separator = ",";

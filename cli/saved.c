@@ -21,7 +21,8 @@ char *saved_path(const char *path)
 }
 
 /* Makes s->c from the checkpoint alone: the network, the precision (float64 if any tensor is), and whether
- * the optimiser keeps averages of the parameters, since the trainer must have those states to load them. */
+ * the optimiser keeps averages of the parameters, since the trainer must have those states to load them.
+ * These become overrides of an empty configuration, "{}", so that everything else has its default. */
 static sgm_status config_of_checkpoint(saved *s, const char *path)
 {
     sgm_bundle *bundle = sgm_bundle_load(s->checkpoint);
@@ -166,6 +167,8 @@ static sgm_status load_start(sgm_trainer *trainer, const char *path, const start
     return status != SGM_OK ? sgm__fail_within("start_from") : SGM_OK;
 }
 
+/* Lists of the configuration become texts for the library (joined). A NULL from a lack of memory is found
+ * by the library, except for the path's. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet)
 {
     char *path = saved_path(start->run), *parts = joined(&start->parts), *states = joined(&start->states),

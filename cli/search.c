@@ -87,7 +87,8 @@ static bool data_vary(const search_file *f)
     return false;
 }
 
-/* Opens the training data and, if any is named, the validation data. */
+/* Opens the training data and, if any is named, the validation data. The caller frees both, also on
+ * failure. */
 static sgm_status open_data(const config *c, sgm_dataset **training, sgm_dataset **validation)
 {
     SGM_TRY(train_open_data(c, &c->data.training, "training", training));
@@ -240,8 +241,9 @@ static void print_rung(search_run_parts *p, const sgm_search_progress *progress)
     fflush(stdout);
 }
 
-/* The library's callback for progress. A trial that ends waiting (for the next rung) is no result yet.
- * Always true: the search goes on. */
+/* The library's callback for progress: a line that stays for each trial that ends and each rung, and on a
+ * terminal a line that is redrawn at the end of epochs. A trial that ends waiting (for the next rung) is
+ * no result yet. Always true: the search goes on. */
 static bool show(void *user, const sgm_search_progress *progress)
 {
     search_run_parts *p = user;

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* The launcher's environment variables tell the number; -1 means that the process is alone. */
 const char *this_process(char *text, size_t size)
 {
     char host[64] = "";
@@ -23,6 +24,7 @@ const char *this_process(char *text, size_t size)
     return text;
 }
 
+/* A message that could not be formatted for lack of memory is dropped: there is nobody else to tell. */
 void complain(const char *format, ...)
 {
     va_list list;
@@ -43,6 +45,7 @@ int report_error(const char *command, int code)
     return code;
 }
 
+/* stdout goes first, so that the message stands behind what was printed before it. */
 int usage_error(const char *command, const char *format, ...)
 {
     va_list list;
@@ -130,6 +133,7 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *code = fail_unknown(a, argv[0], word);
         return false;
     }
+    /* Options without a value, and with one that may be missing: they never take the next word. */
     if (rule->kind == ARGUMENT_FLAG) {
         if (equals != NULL) {
             *code = usage_error(argv[0], "%s takes no value", rule->name);
@@ -142,6 +146,7 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = equals != NULL ? equals + 1 : "";
         return true;
     }
+    /* Options with a value: behind '=', else the next word. */
     const char *value = equals != NULL ? equals + 1 : *index + 1 < argc ? argv[++*index] : NULL;
     if (value == NULL) {
         *code = usage_error(argv[0], "%s expects a value", rule->name);
@@ -157,6 +162,7 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = value;
         return true;
     }
+    /* Numbers. A target that is wrong is set as well; the caller stops anyway. */
     int64_t *count = rule->target, maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
     if (!sgm__parse_int64(value, count) || *count < 1 || *count > maximum) {
         *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,

@@ -227,7 +227,8 @@ static void list_defaults(const option *o, sgm__text *out)
         .settings = sgm_optimiser_settings, .more = list_defaults                                            \
     }
 
-/* Keys below `optimiser`. What is not given stays unset, so that the type's default applies. */
+/* Keys below `optimiser`. Numbers have no default in the file's sense: what is not given stays unset, so
+ * that the type's own default applies (`give`), and the help lists those defaults by type (list_defaults). */
 static const option optimiser_table[] = {
     {.name = "type",
      .kind = OPTION_TEXT,
@@ -285,7 +286,8 @@ static const option start_table[] = {
      .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"},
 };
 
-/* Keys below `operator`. The first one is the type; the others need it. */
+/* Keys below `operator`. The first one is the type; the others need it. `reducer` and `reducers` are for
+ * the type parameters only; the library says so when the operator is made. */
 static const option operator_table[] = {
     {.name = "type",
      .kind = OPTION_TEXT,
@@ -318,8 +320,8 @@ static const option operator_table[] = {
     SETTING(operator_config, sharded, sgm_operator_settings),
 };
 
-/* For the help: ": cpu, ..., debug:NAME". The library lists debug:cpu and the like behind all others; they
- * are named once. */
+/* For the help: ": cpu, ..., debug:NAME". The library's list has debug:cpu and the like behind all others:
+ * names with a ':' end it here, and are named once. */
 static void list_handlers(const option *o, sgm__text *out)
 {
     (void)o;
@@ -426,6 +428,7 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s: expected one of dataset, csv, inputs, text; got %d of them", name, role,
                         sources);
+    /* Keys that refine a source are useless without one, and each belongs to certain sources. */
     const char *given = options_first_given(data_table, COUNT(data_table), data);
     if (sources == 0 && given != NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -444,6 +447,7 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.fields: expected columns for inputs, such as {inputs: 0-3, targets: 4}",
                         name, role);
+    /* Limits of the library's extractors: mappings of texts, two ends of a range, fields of an example. */
     SGM_TRY(check_texts_of(name, role, data));
     if (data->input_range.count != 0 && data->input_range.count != 2)
         return sgm_fail(SGM_ERROR_ARGUMENT,
@@ -501,8 +505,9 @@ static sgm_status name_after_file(config *c, const char *path)
     return c->name != NULL ? SGM_OK : sgm_last_status();
 }
 
-/* Fills the zeroed struct: defaults, the file, the arguments in order, the name, the checks. Relative
- * paths in the file begin at its folder. */
+/* Fills the zeroed struct: defaults, the file, the arguments in order (so the last one of a key counts),
+ * the name, the checks. Relative paths in the file begin at its folder, those of arguments at the current
+ * one. */
 static sgm_status fill(config *c, const char *name, const yaml_node *root, const char *const *arguments,
                        size_t count)
 {
@@ -613,6 +618,8 @@ sgm_operator *config_operator(const operator_config *o)
                                     .bucket = given_or_0(o->bucket),
                                     .bfloat16 = o->bfloat16,
                                     .sharded = o->sharded};
+    /* Reducers of single parameters are exceptions to a reducer of all, which is the average if none is
+     * given. */
     if (o->reducer != NULL || o->reducers.count > 0)
         options.reducer = o->reducer != NULL ? sgm_reducer_parse(o->reducer) : sgm_average_reducer();
     for (size_t i = 0; i < o->reducers.count; i++)
@@ -626,6 +633,8 @@ sgm_operator *config_operator(const operator_config *o)
                        : sgm_parameter_operator_create(&options);
 }
 
+/* Creates the optimiser of the given type with its defaults, then sets what was given. Also called by
+ * check_whole, to find values that do not go together while the file is read. */
 sgm_optimiser *config_optimiser(const optimiser_config *o)
 {
     sgm_optimiser *optimiser = sgm_optimiser_create(o->type, NULL);

@@ -69,6 +69,8 @@ sgm_status check_part(const char *value)
     return sgm_parts_parse(value + (value[0] == '-'), &parts); /* one that is taken away: its name */
 }
 
+/* Made with a learning rate of 0 (the type's default): only the type is checked here, values that go
+ * together by config.c. */
 sgm_status check_optimiser(const char *value)
 {
     sgm_optimiser *optimiser = SGM_OPTIMISER(value, .learning_rate = 0);
@@ -103,6 +105,7 @@ sgm_status check_name(const char *value)
     return SGM_OK;
 }
 
+/* The types that config_operator makes, and none, which takes an operator of the file away in an argument. */
 sgm_status check_operator(const char *value)
 {
     static const char *const names[] = {"gradients", "parameters", "mpi", "none"};

@@ -309,6 +309,7 @@ static sgm_status check_text(const recorded_network *r, const data_config *data)
     return status;
 }
 
+/* The recording has inputs and targets in separate lists; each of their fields must be in the dataset. */
 sgm_status experiment_check(const char *network, const data_config *data, sgm_dataset *dataset)
 {
     recorded_network r;

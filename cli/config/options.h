@@ -1,13 +1,18 @@
 /* Tables of options: from one table come reading, checks, messages, help and writing of a struct of
  * values.
  *
- * A table is an array of `option`; each row ties a key to a member of a struct by its offset. options.c
- * reads YAML (yaml_tree.h) and command-line arguments into the struct, options_text.c writes it, compares
- * two, and prints help. config.c and search_file.c have the tables. Functions take (table, count, base),
- * where `base` is the struct.
+ * A table is an array of `option`; each row ties a key to a member of a struct by its offset:
  *
- * A struct must be zeroed before options_set_defaults, and be freed by options_free. A member without a
- * value is NULL, NAN, OPTION_UNSET, or empty. */
+ *     typedef struct run { char *name; int64_t epochs; } run;
+ *     static const option table[] = {
+ *         {.name = "name", .kind = OPTION_TEXT, .offset = offsetof(run, name), .doc = "of the run"},
+ *         {.name = "epochs", .kind = OPTION_INTEGER, .offset = offsetof(run, epochs), .minimum = 1,
+ *          .maximum = 1e9, .default_value = "10", .doc = "passes over the data"}};
+ *
+ * options.c reads YAML (yaml_tree.h) and command-line arguments into the struct, options_text.c writes it,
+ * compares two, and prints help. config.c and search_file.c have the tables. Functions take (table, count,
+ * base), where `base` is the struct. It must be zeroed before options_set_defaults, and is freed by
+ * options_free. A member without a value is NULL, NAN, OPTION_UNSET, or empty. */
 #ifndef SGM_CLI_CONFIG_OPTIONS_H
 #define SGM_CLI_CONFIG_OPTIONS_H
 

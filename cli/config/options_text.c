@@ -126,6 +126,7 @@ static char *value_text(const option *o, const void *base)
     sgm__text text = {0};
     if (!has_value(o, base))
         return sgm__strdup("nothing");
+    /* The indentation of a block becomes single blanks below, so the depth does not matter. */
     write_value(o, base, 0, &text);
     char *line = sgm__text_take(&text);
     size_t kept = 0;
@@ -162,6 +163,7 @@ static bool is_default(const option *o, const void *base)
     return strcmp(default_value, text ? *(char *const *)value : number) == 0;
 }
 
+/* Rows are completed, since the default of a setting is in the library's table. */
 const char *options_first_given(const option *table, size_t count, const void *base)
 {
     for (size_t i = 0; i < count; i++) {

@@ -259,6 +259,7 @@ static yaml_node *read_document(yaml_reader *reader)
     return root;
 }
 
+/* The length is checked before libyaml sees the text: its memory grows with it. */
 yaml_node *yaml_tree_parse(const char *name, const char *text, size_t length)
 {
     yaml_reader reader = {.name = name};
@@ -276,6 +277,7 @@ yaml_node *yaml_tree_parse(const char *name, const char *text, size_t length)
     return root;
 }
 
+/* sgm__file_read refuses files beyond the limit, so that none is read whole only to be refused. */
 yaml_node *yaml_tree_load(const char *path)
 {
     char *text;

@@ -63,6 +63,7 @@ static int64_t read_axis(sgm__onnx_node *n)
     return sgm__onnx_integer(n, "axis", 1);
 }
 
+/* x / scale, rounded and moved to the zero point, as uint8. */
 sgm_value sgm__onnx_quantise(sgm__onnx_node *n)
 {
     int64_t axis = read_axis(n), type = sgm__onnx_integer(n, "output_dtype", 0);
@@ -72,6 +73,7 @@ sgm_value sgm__onnx_quantise(sgm__onnx_node *n)
     return to_bytes(n, sgm_divide(n->graph, n->inputs[0], scale), sgm__onnx_in(n, 2), axis);
 }
 
+/* (x - zero point) * scale, in the type of the scale. */
 sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
 {
     sgm_dtype dtype = sgm__onnx_type(n, n->inputs[1]).dtype;

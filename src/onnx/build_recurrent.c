@@ -116,9 +116,16 @@ static void step_rnn(cell *c, sgm_value x)
     c->h = activate(c, 0, with_recurrence(c, x));
 }
 
-/* Gates in the order input, output, forget, cell. i = f(.. + P_i c), f = f(.. + P_f c) or 1 - i with
- * input_forget, c' = f c + i g(..), o = f(.. + P_o c'), h' = o h(c'): the output gate looks at the new
- * cell state, the others at the old one. */
+/* Gates in the order input, output, forget, cell; with s = x W^T + h R^T + b, split into the four, and `*`
+ * by element:
+ *
+ *     i = f(s_i + P_i * c)
+ *     f = f(s_f + P_f * c), or 1 - i with input_forget
+ *     c' = f * c + i * g(s_c)
+ *     o = f(s_o + P_o * c')
+ *     h' = o * h(c')
+ *
+ * The output gate looks at the new cell state through its peephole, the others at the old one. */
 static void step_lstm(cell *c, sgm_value x)
 {
     sgm_graph *g = c->g;
@@ -138,9 +145,14 @@ static void step_lstm(cell *c, sgm_value x)
     c->h = sgm_multiply(g, activate(c, 0, o), c->f[2](g, c->c));
 }
 
-/* Gates in the order update z, reset r, hidden. h' = (1 - z) n + z h, written as n + z (h - n), with n =
- * g(x_n + r * (h R_n^T + b_n)) if linear_before_reset, else g(x_n + (r * h) R_n^T + b_n). PyTorch and
- * cuDNN have the first form. */
+/* Gates in the order update z, reset r, hidden n; x_z, x_r, x_n are the parts of x W^T with its biases:
+ *
+ *     z = f(x_z + h R_z^T + b_z),  r = f(x_r + h R_r^T + b_r)
+ *     n = g(x_n + r * (h R_n^T + b_n))        with linear_before_reset, as PyTorch and cuDNN have it
+ *     n = g(x_n + (r * h) R_n^T + b_n)        without
+ *     h' = (1 - z) * n + z * h, written as n + z * (h - n)
+ *
+ * z and r take one product together. */
 static void step_gru(cell *c, sgm_value x)
 {
     sgm_graph *g = c->g;

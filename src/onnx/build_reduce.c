@@ -96,7 +96,8 @@ sgm_value sgm__onnx_reduce_log_sum_exp(sgm__onnx_node *n)
 
 /* A product along axes; the library has no such reduction. Each axis is sliced entry by entry and the
  * slices are multiplied, so the number of instructions grows with the entries: at most MAXIMUM of them.
- * `goes` says which axes are reduced, `kept` is the shape of the result. */
+ * `goes` says which axes are reduced, `kept` is the shape of the result. The loop over the shape stops
+ * multiplying `entries` once it is too large, so that it cannot wrap around to a small number. */
 static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     enum { MAXIMUM = 65536 };

@@ -60,8 +60,11 @@ static int64_t read_groups(sgm__onnx_node *n)
     return groups;
 }
 
-/* Padding for as many windows as ceil(in / stride): what the last of them reaches beyond the data, half on
- * each side. An odd one goes behind with SAME_UPPER, in front with SAME_LOWER. */
+/* Padding for as many windows as ceil(in / stride): what the last of them reaches beyond the data,
+ *
+ *     all = (ceil(in / stride) - 1) stride + (size - 1) dilation + 1 - in, at least 0,
+ *
+ * half on each side. An odd entry goes behind with SAME_UPPER, in front with SAME_LOWER. */
 static void pad_same(sgm__onnx_node *n, window *w)
 {
     bool lower = pads_by(n, "SAME_LOWER");
@@ -121,6 +124,8 @@ static bool read_size(sgm__onnx_node *n, window *w, const sgm_shape *weights)
     return n->graph->status == SGM_OK;
 }
 
+/* The options of the library's operations. Entries of axes that data does not have stay 0; with one axis
+ * the library takes the first entry of each array. */
 static sgm_window_options options_of(const window *w, int64_t groups)
 {
     sgm_window_options options = {.struct_size = sizeof options, .groups = groups};

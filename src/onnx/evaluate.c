@@ -109,7 +109,8 @@ static sgm_status run(const sgm_graph *slice, sgm_tensor *result)
     return status;
 }
 
-/* Computes value `last` into import->known. The size is checked before the tensor is made. */
+/* Computes value `last` into import->known, from the marked instructions in the order of the graph. The
+ * size is checked before the tensor is made. The entry stays NULL on failure. */
 static sgm_status compute(sgm__onnx_import *import, int32_t last, const bool *needed,
                           sgm_tensor *const *leaves, sgm_value *map)
 {

@@ -288,6 +288,8 @@ static Onnx__ValueInfoProto *describe(sgm__onnx_export *e, const char *name, sgm
     return info;
 }
 
+/* The lists of the graph's message: inputs and outputs with their declarations, nodes, initialisers.
+ * States are initialisers and no inputs. */
 static sgm_status fill_graph(sgm__onnx_export *e, Onnx__GraphProto *proto)
 {
     const sgm_graph *graph = e->graph;

@@ -121,6 +121,7 @@ sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_option
     return NULL;
 }
 
+/* Errors begin with the path; those of parsing a model in memory have none. */
 sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options)
 {
     char *bytes;
@@ -138,6 +139,7 @@ sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *option
     return model;
 }
 
+/* Also for a model that was made in part. Sessions of programs go before the handler that runs them. */
 void sgm_onnx_free(sgm_onnx *model)
 {
     if (model == NULL)

@@ -14,6 +14,7 @@ sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value)
 
 /* --- attributes --- */
 
+/* Nodes have few attributes, so a linear search does. Finding an attribute counts as reading it. */
 const Onnx__AttributeProto *sgm__onnx_attribute(const sgm__onnx_node *n, const char *name)
 {
     for (size_t i = 0; i < n->proto->n_attribute; i++) {
@@ -55,8 +56,8 @@ double sgm__onnx_number(const sgm__onnx_node *n, const char *name, double defaul
     return attribute != NULL ? (double)attribute->f : default_value;
 }
 
-/* Texts of attributes have a length and no terminating zero. Compares the attribute, or the default if
- * there is none, with `text`. */
+/* Compares a text attribute, or the default if the node has none, with `text`. Texts of attributes have a
+ * length and no terminating zero. */
 bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *default_value, const char *text)
 {
     const Onnx__AttributeProto *attribute =
@@ -66,6 +67,7 @@ bool sgm__onnx_text_is(const sgm__onnx_node *n, const char *name, const char *de
     return attribute->s.len == strlen(text) && memcmp(attribute->s.data, text, attribute->s.len) == 0;
 }
 
+/* The length is checked against the caller's array; what the integers mean is the caller's to check. */
 int32_t sgm__onnx_integers(sgm__onnx_node *n, const char *name, int64_t *list, int32_t maximum)
 {
     const Onnx__AttributeProto *attribute =
@@ -135,6 +137,7 @@ int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list
     return (int32_t)count;
 }
 
+/* Takes any numeric type: scalars of Range may be floats or integers. */
 double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value)
 {
     if (!sgm_value_is(sgm__onnx_in(n, input)))
@@ -177,6 +180,7 @@ sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int
 
 /* --- values --- */
 
+/* Many operations of the library work on the last axis only; their ONNX counterparts have an axis. */
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis)
 {
     int32_t axes[SGM_MAX_RANK], last = sgm_value_type(graph, x).shape.rank - 1;

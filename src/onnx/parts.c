@@ -209,6 +209,8 @@ const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, in
     return shared_tensor(e, name, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
 }
 
+/* The name has the type and the shortest decimal that reads back as the number, so different numbers have
+ * different names. */
 const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double number)
 {
     char name[64], text[32];
@@ -219,6 +221,7 @@ const char *sgm__onnx_name_number(sgm__onnx_export *e, sgm_dtype dtype, double n
     return shared_tensor(e, name, tensor);
 }
 
+/* Not shared: comparing large tensors is not worth it. */
 const char *sgm__onnx_name_tensor(sgm__onnx_export *e, sgm_tensor *tensor)
 {
     char *name = sgm__onnx_fresh_name(e, "", "constant");

@@ -104,6 +104,8 @@ static void drop_old(sgm_onnx *model)
     }
 }
 
+/* A program that fails to be made leaves no trace. One that is found or made becomes the newest by
+ * model->runs. */
 sgm__onnx_program *sgm__onnx_prepare(sgm_onnx *model)
 {
     sgm__onnx_program *found = NULL, made = {0};

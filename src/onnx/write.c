@@ -458,8 +458,11 @@ sgm_status sgm__onnx_write_convolution(sgm__onnx_export *e, sgm_value value)
 }
 
 /* A transposed convolution, in the library the gradient of a convolution by its input. Several sizes of
- * the result belong to the same window: minimum = (x - 1) stride + (weights - 1) dilation + 1 - before -
- * after. What the result has more is ONNX's output_padding. */
+ * the result belong to the same window, of which the smallest is
+ *
+ *     minimum = (x - 1) stride + (weights - 1) dilation + 1 - before - after;
+ *
+ * what the result has more is ONNX's output_padding. */
 sgm_status sgm__onnx_write_transposed(sgm__onnx_export *e, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);

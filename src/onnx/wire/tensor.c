@@ -99,6 +99,7 @@ static void copy_values(unsigned char *target, size_t size, const source *from)
         memcpy(target + i * size, (const unsigned char *)from->values + i * from->size, size);
 }
 
+/* Data in another file and tensors in segments are refused: neither occurs in models that are one file. */
 static sgm_status check_plain(const Onnx__TensorProto *proto)
 {
     if (proto->has_data_location && proto->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL)

@@ -126,6 +126,8 @@ void sgm__onnx_free_model(Onnx__ModelProto *model)
         onnx__model_proto__free_unpacked(model, &allocator);
 }
 
+/* A file with a single TensorProto, as ONNX's test data has it. The message is freed, the tensor has a
+ * copy. */
 sgm_tensor *sgm_onnx_parse_tensor(const void *data, size_t length)
 {
     if (data == NULL) {
