@@ -343,6 +343,7 @@ static int talk_to(const arguments *a, int64_t seconds, bool as_json)
     return do_command(&t, a->words + 1, a->word_count - 1);
 }
 
+/* --timeout is a number of seconds from 1 on; its upper bound is checked in talk_to. */
 int ctl_run(int argc, char **argv)
 {
     bool as_json = false;

@@ -35,7 +35,8 @@ typedef struct find_rate_options {
     const char *minimum_text, *maximum_text, *curve;
     int64_t iterations;
     double minimum, maximum; /* bounds of the rate; 0: the library's default */
-    /* checkpoint NULL: begin with new parameters; own_curve: of a folder */
+    /* Files in the folder of a run. checkpoint NULL: training begins with new parameters; own_curve: where
+     * the curve is saved if --curve names no file. */
     char *config, *checkpoint, *own_curve;
 } find_rate_options;
 

@@ -2,8 +2,9 @@
  *
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
  * data is looked for, environment variables and ready-made datasets; with an option hooks or
- * augmentations. All lists come from the library's tables. With a path it shows into how many threads a
- * training step is divided (inspect_threads in inspect.c). Nothing is fetched or changed. */
+ * augmentations. The lists come from the library's tables; which file a dataset needs is in `availability`.
+ * With a path it shows into how many threads a training step is divided (inspect_threads in inspect.c).
+ * Nothing is fetched or changed. */
 #include "cli.h"
 
 #include <stdio.h>
@@ -55,6 +56,7 @@ static void print_handlers(void)
         "    any of these, stopped at NaN, infinity and places outside memory; one instruction at a time\n");
 }
 
+/* Names only: the manual explains them, and `sigma train --help` has the options of optimisers. */
 static void print_layers_and_optimisers(void)
 {
     printf("layers\n ");
@@ -129,6 +131,7 @@ static const char *availability(const char *name)
     return "is computed";
 }
 
+/* The library's ready-made datasets, and whether their files are here. */
 static void print_datasets(void)
 {
     size_t count;

@@ -271,6 +271,7 @@ static int inspect_any(const char *path, const inspect_options *w)
                                                                : inspect_checkpoint(path, w);
 }
 
+/* `sigma info` reports mistakes under its own name, hence `command`. */
 int inspect_threads(const char *path)
 {
     return inspect_any(path, &(inspect_options){.threads = true, .batch = -1, .command = "info"});

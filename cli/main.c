@@ -31,6 +31,7 @@ static const subcommand commands[] = {
 };
 #define COMMAND_COUNT (sizeof commands / sizeof *commands)
 
+/* The list of subcommands, and the options that arguments.c reads for each of them. */
 static void print_help(void)
 {
     printf("sigma trains neural networks.\n\nUsage: sigma COMMAND ...\n\n");

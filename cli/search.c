@@ -185,8 +185,9 @@ static void append_left(sgm__text *line, double seconds)
     sgm__text_append(line, ", %s left", sgm_clock_text(seconds, text, sizeof text));
 }
 
-/* The line that is redrawn in place while trials run. It is cut to the width of the terminal: a wrapped
- * line could not be removed by a carriage return. */
+/* The line that is redrawn in place while trials run: how many have ended, the newest trial's epoch and
+ * objective, the best so far, the time left. It is cut to the width of the terminal: a wrapped line could
+ * not be removed by a carriage return. */
 static void draw(search_run_parts *p, const sgm_search_progress *progress)
 {
     sgm__text line = {0};
@@ -262,7 +263,8 @@ static bool show(void *user, const sgm_search_progress *progress)
 
 /* --- plan and results --- */
 
-/* One line before the search: trials, rungs, folder. */
+/* One line before the search: its method, trials and epochs of each rung, how many run at once, objective,
+ * folder. A search of very many trainings gets a warning even with --quiet. */
 static void print_plan(const search_run_parts *p)
 {
     int64_t trials, epochs;

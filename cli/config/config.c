@@ -286,8 +286,7 @@ static const option start_table[] = {
      .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"},
 };
 
-/* Keys below `operator`. The first one is the type; the others need it. `reducer` and `reducers` are for
- * the type parameters only; the library says so when the operator is made. */
+/* Keys below `operator`. The first one is the type; the others need it. */
 static const option operator_table[] = {
     {.name = "type",
      .kind = OPTION_TEXT,

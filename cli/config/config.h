@@ -41,11 +41,14 @@ typedef struct data_config {
     double begin, share;
 } data_config;
 
+/* The section optimiser.schedule, by the names of the library's settings. */
 typedef struct schedule_config {
     char *kind;
     double period, factor, warm_up;
 } schedule_config;
 
+/* The section `optimiser`. Members have the names of the library's settings; NAN or OPTION_UNSET leaves
+ * the type's default. */
 typedef struct optimiser_config {
     char *type;
     double learning_rate, momentum, decay_rate, beta1, beta2, epsilon, weight_decay, clip_value, clip_norm,
@@ -111,7 +114,7 @@ sgm_status config_parse(config *c, const char *name, const char *text, size_t le
                         const char *const *arguments, size_t count);
 void config_free(config *c);
 /* Everything that has a value, as YAML that config_load reads; sgm_string_free. */
-char *config_text(const config *c); /* sgm_string_free */
+char *config_text(const config *c);
 /* The library's optimiser; the caller owns it. NULL and an error if the values do not go together. */
 sgm_optimiser *config_optimiser(const optimiser_config *o);
 sgm_dtype config_precision(const config *c);

@@ -262,8 +262,8 @@ static bool in_bounds(const option *o, double value)
     return isfinite(value) && (o->minimum == o->maximum || (value >= o->minimum && value <= o->maximum));
 }
 
-/* Stores a text, path, number or flag. Quoted scalars are texts only: "3" in quotes is no number. memcpy
- * because `target` points into a struct that only the table knows. */
+/* Stores a text, path, number or flag. Quoted scalars are texts only: "3" in quotes is no number. An
+ * empty unquoted scalar is what YAML has for a key without a value, and fits no kind. */
 static sgm_status set_scalar(const option *o, void *base, const arrival *at, const yaml_node *node)
 {
     void *target = field(base, o);

@@ -48,7 +48,7 @@ typedef struct text_map {
  * library's own table (`settings`), so that nothing is said twice; option_complete fills them in. All
  * other rows say these things themselves. */
 typedef struct option {
-    const char *name; /* of a file; NULL: an argument of the command line */
+    const char *name; /* the key in a file */
     option_kind kind;
     size_t offset;                                 /* of the member in the struct */
     const sgm_setting *(*settings)(size_t *count); /* OPTION_SETTING: the library's table */
@@ -59,7 +59,8 @@ typedef struct option {
     /* As it would be written in a file; NULL: without a value the member stays NULL, NAN or OPTION_UNSET. */
     const char *default_value;
     const char *doc;
-    /* of a text, of each item of a list, of each value of a map */
+    /* Checks a text, each item of a list, each value of a map; its message needs no place. NULL: nothing to
+     * check. Not called where there are `choices`. */
     sgm_status (*check)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
     bool joins; /* a map: a value that is a list becomes one text with commas */
@@ -76,7 +77,7 @@ typedef struct option {
 
 /* Where a value comes from, for messages and for relative paths. */
 typedef struct option_source {
-    const char *name;     /* a file's; NULL: an argument */
+    const char *name;     /* of a file; NULL: an argument of the command line */
     const char *folder;   /* where relative paths begin; "": the current folder */
     const char *argument; /* the whole argument, "key=value" */
 } option_source;

@@ -221,7 +221,7 @@ void options_compare(const option *table, size_t count, const void *old, const v
     compare(table, count, "", old, new, ignored, ignored_count, out);
 }
 
-/* Column where the third column of the help begins, and where lines are wrapped. */
+/* Columns of the help: where its third column begins, and where lines are wrapped. */
 enum { HELP_INDENT = 40, HELP_WIDTH = 110 }; /* columns */
 
 /* A line of the help in three columns: key, kind, and `text` wrapped between words. */

@@ -38,7 +38,7 @@ typedef struct search_file {
     search_root root;
     sgm_search_values values[SGM_SEARCH_VALUES]; /* what is tried; names and choices are owned */
     size_t value_count;
-    /* the experiment with the first choice (or the beginning of the range) of each value */
+    /* The experiment with the first choice (or the beginning of the range) of each value. */
     config base;
 } search_file;
 

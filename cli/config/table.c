@@ -51,6 +51,7 @@ char **table_split(const char *texts)
     return words;
 }
 
+/* Also used by experiment.c, to name the classes of a dataset. */
 const char **table_class_names(const data_config *data)
 {
     const char **names = sgm__calloc(data->class_names.count + 1, sizeof *names);

@@ -93,7 +93,7 @@ sgm_value sgm__onnx_asinh(sgm__onnx_node *n)
     return sgm_multiply(g, sgm_sign(g, n->inputs[0]), sgm_log1p(g, sgm_add(g, a, small)));
 }
 
-/* (log1p(x) - log1p(-x)) / 2: exact near 0. */
+/* (log1p(x) - log1p(-x)) / 2: accurate near 0, where log((1 + x) / (1 - x)) would round 1 + x. */
 sgm_value sgm__onnx_atanh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

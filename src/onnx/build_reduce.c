@@ -67,11 +67,13 @@ sgm_value sgm__onnx_reduce_l2(sgm__onnx_node *n)
     return sgm_square_root(n->graph, sgm__onnx_reduce_sum_square(n));
 }
 
+/* log(sum x) */
 sgm_value sgm__onnx_reduce_log_sum(sgm__onnx_node *n)
 {
     return sgm_log(n->graph, sgm__onnx_reduce_sum(n));
 }
 
+/* sum x^2 */
 sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
 {
     return reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum);
@@ -305,6 +307,7 @@ sgm_value sgm__onnx_gemm(sgm__onnx_node *n)
     return sgm_add(g, y, beta != 1 ? sgm_multiply(g, c, sgm_number(g, beta)) : c);
 }
 
+/* Of each matrix in the last two axes. */
 sgm_value sgm__onnx_determinant(sgm__onnx_node *n)
 {
     return sgm_determinant(n->graph, n->inputs[0]);

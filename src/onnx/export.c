@@ -371,7 +371,8 @@ static sgm_status prepare(const sgm_graph *graph, sgm_graph **ready)
 }
 
 /* Both graphs must have the same instructions in the same order, with equal ranks and types: only then do
- * values correspond by number, as everything above assumes. Operands are not compared. */
+ * values correspond by number, as everything above assumes. Operands are not compared: they follow from
+ * the order in graphs that one function has recorded twice. */
 static sgm_status check_other(const sgm__onnx_export *e)
 {
     bool same = e->graph->count == e->other->count;

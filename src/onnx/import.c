@@ -56,6 +56,7 @@ static sgm_status grow(sgm__onnx_scope *scope)
     return SGM_OK;
 }
 
+/* The table grows before it is more than half full, so that `slot` finds a free entry soon. */
 sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value)
 {
     if (2 * scope->count >= scope->capacity)

@@ -179,6 +179,7 @@ const sgm__onnx_operator *sgm__onnx_operator_find(const char *name)
     return NULL;
 }
 
+/* Rows without a writer are passed over, so an operation that is only read (hard_silu) has none. */
 const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op)
 {
     for (size_t i = 0; i < COUNT; i++)
