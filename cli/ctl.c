@@ -1,14 +1,9 @@
 /* `sigma ctl`: commands to a training of another process.
  *
  * The words of the command line become one line of JSON, ctl_ask.c sends it through the socket in the
- * run's folder, and the answer is printed as text, or as it came (--json):
- *
- *     sigma ctl RUN set optimiser.learning_rate 0.01
- *     {"command":"set","within":60,"identifier":"optimiser.learning_rate","value":"0.01"}
- *
- * `within` is how many seconds the training may let us wait. What the commands mean is decided by the
- * training (src/control/control_command.c): this file knows their names and how many words they take,
- * nothing else. */
+ * run's folder, and the answer is printed as text, or as it came (--json). What the commands mean is
+ * decided by the training (src/control/control_command.c): this file knows their names and how many words
+ * they take, nothing else. */
 #include "ctl_ask.h"
 
 #include <jansson.h>
@@ -118,9 +113,14 @@ static bool add_word(json_t *line, const char *field, const char *word)
     return json_object_set_new(line, field, json_string(word)) == 0;
 }
 
-/* The question as a line of JSON, to be freed with free(), since jansson allocates it. NULL: the message
- * is printed and *code set. words[0] is the command, which has at most as many further words as its row
- * has fields. Values are sent as texts: the training knows their kinds. */
+/* The question as a line of JSON, to be freed with free(), since jansson allocates it:
+ *
+ *     sigma ctl RUN set optimiser.learning_rate 0.01
+ *     {"command":"set","within":60,"identifier":"optimiser.learning_rate","value":"0.01"}
+ *
+ * `within` is how many seconds the training may let us wait. Values are sent as texts: the training knows
+ * their kinds. words[0] is the command, which has at most as many further words as its row has fields.
+ * NULL: the message is printed and *code set. */
 static char *question(const char *const *words, size_t count, int64_t seconds, int *code)
 {
     const command_words *c = find_command(words[0], code);

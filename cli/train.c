@@ -1,17 +1,13 @@
 /* `sigma train`: a training from a configuration file to a checkpoint.
  *
- * The order of a call: train_run reads the arguments; train_words finds the file and turns options into
- * KEY=VALUE overrides; train_file loads the configuration (config/config.c); train opens data, environment
- * and trainer (config/experiment.c), checks all that can be wrong without training, makes or checks the
- * folder, runs (sgm_run) and prints the end. search.c and find_rate.c use the functions that cli.h
+ * train_run reads the arguments; train_words turns options into KEY=VALUE overrides; train_file loads the
+ * configuration (config/config.c); `train` opens data, environment and trainer (config/experiment.c),
+ * checks, runs (sgm_run) and prints the end. search.c and find_rate.c use the functions that cli.h
  * declares.
  *
  * The invariant behind the order: nothing in a run's folder changes before the run has begun. config.yaml
  * is replaced by keep_config only, which the run calls when the folder is its own and a checkpoint to
- * resume from fits.
- *
- * Under mpirun each rank is a process of this command. One rank has the folder and the monitors; the
- * others follow (`follows`) and print nothing of their own. */
+ * resume from fits. */
 #include "cli.h"
 #include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
@@ -151,7 +147,8 @@ typedef struct train_arguments {
     bool resume, quiet, paused, monitor_wait, no_keys;
 } train_arguments;
 
-/* What a run needs beside its trainer, which the environment owns. */
+/* What a run needs beside its trainer, which the environment owns. Under mpirun each rank is a process of
+ * this command; one rank has the folder and the monitors, the others follow and print errors only. */
 typedef struct run_parts {
     sgm_env *env;
     sgm_trainer *trainer;

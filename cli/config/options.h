@@ -1,14 +1,6 @@
 /* Tables of options: from one table come reading, checks, messages, help and writing of a struct of
  * values.
  *
- * A table is an array of `option`; each row ties a key to a member of a struct by its offset:
- *
- *     typedef struct run { char *name; int64_t epochs; } run;
- *     static const option table[] = {
- *         {.name = "name", .kind = OPTION_TEXT, .offset = offsetof(run, name), .doc = "of the run"},
- *         {.name = "epochs", .kind = OPTION_INTEGER, .offset = offsetof(run, epochs), .minimum = 1,
- *          .maximum = 1e9, .default_value = "10", .doc = "passes over the data"}};
- *
  * options.c reads YAML (yaml_tree.h) and command-line arguments into the struct, options_text.c writes it,
  * compares two, and prints help. config.c and search_file.c have the tables. Functions take (table, count,
  * base), where `base` is the struct. It must be zeroed before options_set_defaults, and is freed by
@@ -44,9 +36,17 @@ typedef struct text_map {
     size_t count, key_capacity, capacity;
 } text_map;
 
-/* A row of a table. OPTION_SETTING rows take kind, bounds, default, choices and words from a row of the
- * library's own table (`settings`), so that nothing is said twice; option_complete fills them in. All
- * other rows say these things themselves. */
+/* A row of a table; it ties a key to a member of a struct by its offset:
+ *
+ *     typedef struct run { char *name; int64_t epochs; } run;
+ *     static const option table[] = {
+ *         {.name = "name", .kind = OPTION_TEXT, .offset = offsetof(run, name), .doc = "of the run"},
+ *         {.name = "epochs", .kind = OPTION_INTEGER, .offset = offsetof(run, epochs), .minimum = 1,
+ *          .maximum = 1e9, .default_value = "10", .doc = "passes over the data"}};
+ *
+ * OPTION_SETTING rows take kind, bounds, default, choices and words from a row of the library's own table
+ * (`settings`), so that nothing is said twice; option_complete fills them in. All other rows say these
+ * things themselves. */
 typedef struct option {
     const char *name; /* the key in a file */
     option_kind kind;

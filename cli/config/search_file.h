@@ -1,13 +1,6 @@
 /* The file of `sigma search`: an experiment (config.h) with a section `search:` that says which values to
  * try.
  *
- *     search:
- *       method: random
- *       trials: 20
- *       values:
- *         optimiser.learning_rate: {from: 1e-4, to: 0.1, scale: log}
- *         data.batch: [16, 32, 64]
- *
  * The file's text is kept, because each trial's configuration is made by reading it again with that
  * trial's values as overrides (search_file_config): so a trial's values pass the same checks as arguments
  * of `sigma train`. */
@@ -29,7 +22,14 @@ typedef struct search_root {
     search_config search;
 } search_root;
 
-/* A search as it was read. Everything is owned except the texts of `overrides`, which are the caller's. */
+/* A search as it was read. Everything is owned except the texts of `overrides`, which are the caller's.
+ *
+ *     search:
+ *       method: random
+ *       trials: 20
+ *       values:
+ *         optimiser.learning_rate: {from: 1e-4, to: 0.1, scale: log}
+ *         data.batch: [16, 32, 64] */
 typedef struct search_file {
     char *path, *text; /* text: of the whole file, when it was read */
     size_t length;

@@ -28,7 +28,7 @@ static int64_t *places_that_count(const sgm_tensor *tensor, int64_t *count)
 }
 
 /* The entries of an axis (without `axis`: of all elements as a list) for which the condition is true. The
- * condition may be shorter than the axis. */
+ * condition may be shorter than the axis: the entries beyond it are left out. */
 sgm_value sgm__onnx_compress(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

@@ -74,7 +74,7 @@ sgm_value sgm__onnx_variadic_mean(sgm__onnx_node *n)
 
 /* --- functions of one number --- */
 
-/* log(x + sqrt(x^2 - 1)) */
+/* log(x + sqrt(x^2 - 1)); infinite where x^2 overflows. */
 sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -83,7 +83,8 @@ sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
 }
 
 /* sign(x) log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|: the same as log(x + sqrt(x^2 + 1)), but
- * without the cancellation of that form near 0 and for negative x. */
+ * without the cancellation of that form near 0 and for negative x. Where a^2 overflows (a above 1.8e19 in
+ * float32) the quotient is infinity by infinity, and the result NaN. */
 sgm_value sgm__onnx_asinh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -102,7 +103,8 @@ sgm_value sgm__onnx_atanh(sgm__onnx_node *n)
     return sgm_multiply(g, difference, number(n, 0.5));
 }
 
-/* (exp(x) + exp(-x)) / 2 or (exp(x) - exp(-x)) / 2, by the function that joins the two. */
+/* (exp(x) + exp(-x)) / 2 or (exp(x) - exp(-x)) / 2, by the function that joins the two. The difference
+ * cancels near 0: its error there is that of exp around 1. */
 static sgm_value exponentials(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, sgm_value))
 {
     sgm_graph *g = n->graph;

@@ -70,6 +70,7 @@ static sgm_value places_along(sgm__onnx_node *n, sgm_value indices, int32_t axis
     return flat(g, place);
 }
 
+/* The result has the shape of the indices. */
 sgm_value sgm__onnx_gather_elements(sgm__onnx_node *n)
 {
     sgm_shape shape = sgm__onnx_type(n, n->inputs[1]).shape;
@@ -97,6 +98,7 @@ static sgm_value put(sgm__onnx_node *n, sgm_value places, sgm_value updates)
     return sgm_select(g, sgm_greater(g, hits, sgm_number(g, 0)), sums, x);
 }
 
+/* Updates have the shape of the indices; each goes to the place that its index names. */
 sgm_value sgm__onnx_scatter_elements(sgm__onnx_node *n)
 {
     sgm_type indices = sgm__onnx_type(n, n->inputs[1]), updates = sgm__onnx_type(n, n->inputs[2]);

@@ -32,8 +32,9 @@ static sgm_value classes_last(sgm_graph *g, sgm_value x)
 }
 
 /* The cost from logarithms of probabilities, with classes last. `weights` is (classes) or no value. With w
- * = sum over classes of hits, each element's cost is -sum(hits * logarithms). The mean divides by the sum
- * of w over all elements, not by their number, as ONNX and PyTorch define it. */
+ * = sum over classes of hits, each element's cost is -sum(hits * logarithms); a logarithm of -infinity
+ * makes that NaN for every target, as 0 * infinity is NaN. The mean divides by the sum of w over all
+ * elements, not by their number, as ONNX and PyTorch define it. */
 static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targets, sgm_value weights)
 {
     sgm_graph *g = n->graph;

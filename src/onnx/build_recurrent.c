@@ -1,15 +1,9 @@
 /* Build functions of RNN, GRU and LSTM: the steps of a sequence are recorded one after the other, in one
- * or both directions.
- *
- * ONNX's shapes: x is (steps, batch, features), weights W (directions, gates * hidden, features), R
- * (directions, gates * hidden, hidden), biases (directions, 2 * gates * hidden), states (directions,
- * batch, hidden). With the attribute layout = 1 the batch comes first in x, in the outputs and in the
- * states; such values are permuted on the way in and out.
+ * or both directions. Called by import.c through operators.c.
  *
  * The products of all inputs with their weights do not depend on the state: they are one product before
  * the steps (cell.x). Each step then adds h R^T to its slice of it. Formulas are those of ONNX's
- * specification (LSTM: Hochreiter and Schmidhuber, 1997, with peepholes; GRU: Cho et al., 2014). Called by
- * import.c through operators.c. */
+ * specification (LSTM: Hochreiter and Schmidhuber, 1997, with peepholes; GRU: Cho et al., 2014). */
 #include "onnx/onnx.h"
 
 /* Each step records several instructions. */
@@ -307,8 +301,11 @@ static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value le
     return y;
 }
 
-/* Records a node. Outputs: Y (steps, directions, batch, hidden), Y_h and, for an LSTM, Y_c (directions,
- * batch, hidden), permuted for layout 1. The second direction of a bidirectional node runs backward. */
+/* Records a node. Inputs: x (steps, batch, features), weights W (directions, gates * hidden, features), R
+ * (directions, gates * hidden, hidden), biases (directions, 2 * gates * hidden), states (directions,
+ * batch, hidden). Outputs: Y (steps, directions, batch, hidden), Y_h and, for an LSTM, Y_c (directions,
+ * batch, hidden). With layout = 1 the batch comes first in x, states and outputs, which are permuted on
+ * the way in and out. The second direction of a bidirectional node runs backward. */
 static sgm_value record(sgm__onnx_node *n, const kind *k)
 {
     sgm_graph *g = n->graph;

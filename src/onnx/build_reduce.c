@@ -168,6 +168,7 @@ sgm_value sgm__onnx_arg_min(sgm__onnx_node *n)
 }
 
 /* The axis is an input. An exclusive sum leaves each entry itself out: it is the inclusive one minus the
+ * entry, which rounds where the entry is much larger than the sum before it, and is NaN for an infinite
  * entry. */
 sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
 {

@@ -4,11 +4,8 @@
  * that lead to the value, transcribes them into a graph of their own, with constants in the place of
  * everything known, and runs that graph on the `reference` handler: shapes are small, and the reference
  * needs no compilation worth mentioning. An input of the model counts as known if it is set; using it
- * marks it (`decides`), because another value would need another recording (programs.c). A state is never
- * known.
- *
- * Results are kept in import->known, so a chain of shape arithmetic is computed piece by piece and not
- * again and again from its beginning. */
+ * marks it (`decides`), because another value would need another recording (programs.c). Results are kept
+ * in import->known, so a chain of shape arithmetic is not computed again from its beginning. */
 #include "onnx/onnx.h"
 
 /* Elements of a result: far more than any shape or list of indices needs, and little enough for the
@@ -42,8 +39,8 @@ static sgm_status set_input(sgm__onnx_import *import, const char *name, sgm_tens
 }
 
 /* The tensor of a value that need not be computed: one computed before, a constant, an input that is set.
- * *tensor is NULL for an ordinary operation. Fails for a state and for an input that is not set. Nothing
- * is retained. */
+ * *tensor is NULL for an ordinary operation. Fails for an input that is not set, and for a state, whose
+ * value may differ from run to run. Nothing is retained. */
 static sgm_status take_leaf(sgm__onnx_import *import, int32_t index, sgm_tensor **tensor)
 {
     const sgm__instruction *instruction = &import->graph->instructions[index];

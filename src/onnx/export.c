@@ -1,17 +1,11 @@
-/* Writes a graph as an ONNX model: its instructions, in their order, become nodes.
+/* Writes a graph as an ONNX model: its instructions, in their order, become nodes; states and constants
+ * become initialisers.
  *
  * sgm_onnx_export_file is the entry, called by users and, for networks, by src/infer/export/export_onnx.c
  * with the graph of a prediction. The graph is first expanded, so that operations without an operator in
  * ONNX become those that have one (operators.c), and simplified. write.c writes each instruction, parts.c
- * has the pieces of the message. States and constants become initialisers.
- *
- * The number of examples may be left open. An instruction does not say which of its numbers depend on it, so
- * the caller gives the same graph recorded with two numbers of examples; whatever dimension or attribute
- * differs between the two depends on that number. A list of a shape that depends on it is computed in the
- * file from the shape of an input.
- *
- * Broadcasts are explicit instructions here but implicit in most operators of ONNX; they become Expand
- * nodes only where a reader needs the broadcast shape. */
+ * has the pieces of the message. Broadcasts are explicit instructions here but implicit in most operators
+ * of ONNX; they become Expand nodes only where a reader needs the broadcast shape. */
 #include "onnx/export.h"
 #include "graph/passes.h"
 
@@ -29,7 +23,10 @@ static const sgm_shape *shape_of(const sgm_graph *graph, sgm_value value)
     return &graph->instructions[value.index].type.shape;
 }
 
-/* Shapes of the two graphs differ exactly where the number of examples has gone into them. */
+/* The number of examples may be left open. An instruction does not say which of its numbers depend on it,
+ * so the caller gives the same graph recorded with two numbers of examples: whatever dimension or
+ * attribute differs between the two depends on that number. A list of a shape that depends on it is
+ * computed in the file, from the shape of an input. */
 bool sgm__onnx_is_open(const sgm__onnx_export *e, sgm_value value, int32_t axis)
 {
     return e->other != NULL && shape_of(e->graph, value)->dims[axis] != shape_of(e->other, value)->dims[axis];

@@ -2,13 +2,10 @@
  *
  * sgm_onnx_import is the entry, called by programs.c and by users who want the graph. ONNX guarantees that
  * a node comes after the nodes that make its inputs, so one pass with a table of names (scopes) suffices.
- * Subgraphs of If, Loop and Scan are recorded in place by the same functions (build_control.c calls
- * sgm__onnx_record_subgraph); the result is one flat graph.
- *
- * A file is not trusted: the number of nodes, the depth of subgraphs and the size of each result are
- * bounded, and an attribute that no build function read is an error. Errors name the node, its operator
- * and the opset. Errors of build functions are the graph's (sgm_graph_fail), those of this file the
- * thread's (sgm_fail). */
+ * Subgraphs of If, Loop and Scan are recorded in place by the same functions (build_control.c); the result
+ * is one flat graph. A file is not trusted: the number of nodes, the depth of subgraphs and the size of
+ * each result are bounded. Errors name the node, its operator and the opset; those of build functions are
+ * the graph's (sgm_graph_fail), those of this file the thread's (sgm_fail). */
 #include "onnx/onnx.h"
 
 /* Subgraphs in each other. Each level is a recursion through the build function of If, Loop or Scan, which
@@ -360,7 +357,7 @@ static sgm_status record_all(sgm__onnx_import *import, sgm__onnx_scope *scope)
     return record_outputs(import, proto, scope);
 }
 
-/* The tensors computed while recording (import.known) are needed no longer once the graph is complete:
+/* The tensors computed while recording (import.known) are freed once the graph is complete:
  * what depended on them was recorded as constants. */
 sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
 {
