@@ -598,6 +598,7 @@ static int64_t given_or_0(int64_t value)
     return value != OPTION_UNSET ? value : 0;
 }
 
+/* The type none lets an argument take away the operator that a file names. */
 bool config_has_operator(const operator_config *o)
 {
     return o->type != NULL && strcmp(o->type, "none") != 0;

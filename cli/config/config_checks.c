@@ -14,6 +14,7 @@
 #include <sigma/sigma.h>
 #include <stdlib.h>
 
+/* Only the notation: shapes need data and are checked by experiment_check. */
 sgm_status check_network(const char *value)
 {
     sgm_network *network = sgm_network_parse(value);

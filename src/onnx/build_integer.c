@@ -85,7 +85,8 @@ sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
 }
 
 /* Finds the scale and zero point from the data: the range is widened to contain 0, so that 0 has an exact
- * code, and divided into 255 parts. Outputs: codes, scale, zero point. */
+ * code, and divided into 255 parts. Data of zeros alone has the scale 0, as ONNX's formula gives it.
+ * Outputs: codes, scale, zero point. */
 sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;

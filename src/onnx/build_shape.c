@@ -238,6 +238,7 @@ sgm_value sgm__onnx_shape(sgm__onnx_node *n)
     return sgm__onnx_constant_integers(n->graph, shape.dims + start, (int32_t)(end - start));
 }
 
+/* The number of elements, as a constant of rank 0. */
 sgm_value sgm__onnx_size(sgm__onnx_node *n)
 {
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;

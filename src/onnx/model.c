@@ -165,6 +165,7 @@ const char *sgm_onnx_input_at(const sgm_onnx *model, size_t index, sgm_type *typ
     return model->inputs[index].name;
 }
 
+/* Only the name: types of outputs follow from those of the inputs when the model is recorded. */
 const char *sgm_onnx_output_at(const sgm_onnx *model, size_t index)
 {
     if (model == NULL || index >= model->proto->graph->n_output)

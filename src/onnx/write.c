@@ -44,8 +44,8 @@ static const char *type_of(const sgm__onnx_export *e, sgm_value value)
     return sgm__onnx_operator_for(instruction_of(e, value)->op)->name;
 }
 
-/* The node of the row's operator with all operands (at most three), and behind them one more input (NULL:
- * none). */
+/* The node of the row's operator with all operands, and behind them one more input (NULL: none).
+ * Operations with more than three operands (concatenations) have writers of their own. */
 static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *output_padding)
 {
     const char *inputs[4];
