@@ -1,10 +1,19 @@
-/* Strided arrays: fewer dimensions, and copies. */
+/* Helpers for strided arrays: overlap of values, collapsing of dimensions, offsets, and copies shared among
+ * threads.
+ *
+ * Used by all parts of the cpu handler (declared in cpu.h): fused.c, summed.c and flow.c ask for overlaps,
+ * elementwise steps and reductions collapse their dimensions, and steps that are nothing but a copy end in
+ * sgm__cpu_copy. Strides count elements and may be 0 (broadcast) or negative (flipped); dimension `rank - 1`
+ * is the last and fastest. */
 #include "handlers/cpu/cpu.h"
 
+/* Bytes from the beginning of a value's store (arena, input, state, constants); `last` is one past the end.
+ */
 typedef struct range {
     int64_t first, last; /* bytes; last: past the end */
 } range;
 
+/* Negative strides reach in front of the first element. */
 static range range_of(const sgm__node *node)
 {
     int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
@@ -25,6 +34,8 @@ bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b)
     return x.first < y.last && y.first < x.last;
 }
 
+/* Dimension i joins the kept dimension before it if each list's outer stride is its inner stride times
+ * dims[i]. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count)
 {
     int32_t kept = 0;
@@ -51,9 +62,10 @@ void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t 
 
 /* --- copies --- */
 
+/* A copy that is under way: collapsed dimensions, and how it is cut into tasks. */
 typedef struct copy {
     const sgm__cpu *cpu;
-    size_t size;
+    size_t size; /* of an element, in bytes */
     int32_t rank;
     int64_t dims[SGM_MAX_RANK], from_strides[SGM_MAX_RANK], to_strides[SGM_MAX_RANK];
     const unsigned char *from;
@@ -61,6 +73,8 @@ typedef struct copy {
     int64_t rows, columns, tasks; /* a row: along the last dimension */
 } copy;
 
+/* One loop for each size of element. The value that a broadcast repeats is read before the loop, so that
+ * compilers make the loop a fill. */
 #define COPY_STRIDED(type)                                                                                   \
     do {                                                                                                     \
         const type *source = (const type *)(const void *)from;                                               \
@@ -98,6 +112,7 @@ void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char
     }
 }
 
+/* Without a division for the outermost dimension, as divisions cost more than all else here. */
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
 {
     int64_t offset = 0;
@@ -108,6 +123,7 @@ int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const
     return rank > 0 ? offset + number * strides[0] : 0;
 }
 
+/* A task copies its part of the rows, which run along the last dimension. */
 static void copy_rows(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -122,7 +138,9 @@ static void copy_rows(void *context, int64_t index, int32_t thread)
                           c->from_strides[outer], c->columns, c->size);
 }
 
-/* A task is a part of the rows of one matrix. */
+/* A task transposes a part of the rows of one matrix of the target, in multiples of 16 rows, which is a cache
+ * line of float32 read from the source. Uses the instruction set's own transposition of blocks
+ * (vector_rows.h). */
 static void transpose_rows(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -138,7 +156,8 @@ static void transpose_rows(void *context, int64_t index, int32_t thread)
                          c->from_strides[c->rank - 1], c->columns, last - first);
 }
 
-/* The last two dimensions change places, and the target's lie together. */
+/* The source's last two dimensions have changed places, and the target's elements are contiguous in them:
+ * then blocks are transposed in registers, while rows would read one element of each cache line. */
 static bool is_transposed(const copy *c)
 {
     int32_t last = c->rank - 1;

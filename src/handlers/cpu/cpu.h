@@ -1,9 +1,11 @@
-/* What all parts of the cpu handler know: its threads, and what a kernel is. Internal.
+/* What all parts of the cpu handler share: the handler's own state, the kernel interface, and helpers for
+ * strided arrays. Internal.
  *
- * A kernel is a row of the table in run/kernels.c: the operation it computes, what it takes, how much scratch
- * memory it needs, and the function that runs it. Operations without one run their own plain loop
- * (sgm_op.forward) in one thread.
- */
+ * A kernel (sgm__cpu_kernel) is a row of the table in run/kernels.c: the operation that the kernel computes,
+ * the result types that it takes, the scratch memory that it needs, and the function that runs it. run/cpu.c
+ * compiles a plan into steps, finds the kernel of each and calls it. Operations without a kernel run their
+ * own plain loop (sgm_op.forward) in one thread; elementwise steps do not come through here but through
+ * elementwise/step.h. Threads are those of pool.h. */
 #ifndef SGM_HANDLERS_CPU_CPU_H
 #define SGM_HANDLERS_CPU_CPU_H
 
@@ -13,79 +15,111 @@
 
 struct sgm__dense;
 struct sgm__onednn;
+/* State of one open handler, shared by all of its executables. Everything but `pool` and `busy` is constant
+ * after open_cpu (run/cpu.c), so that compiling needs no lock. */
 typedef struct sgm__cpu {
     sgm__pool *pool;
     const sgm__vector *vector;
-    sgm__vector approximate; /* `vector` is this copy, with the option approximate */
+    sgm__vector approximate; /* a copy of the chosen table, to which `vector` points if the option approximate
+                                is set */
     struct sgm__dense *dense;
-    struct sgm__onednn *onednn; /* for products of bfloat16; NULL: they go through float32 */
-    char bfloat16[200];         /* which way they go, and why */
-    pthread_mutex_t busy;       /* one run at a time has the pool */
+    /* Computes products of bfloat16; NULL: these are computed as products of float32 between two casts
+     * (bfloat16.c decides). */
+    struct sgm__onednn *onednn;
+    /* One line for users: which of the two ways products of bfloat16 take, and why. */
+    char bfloat16[200];
+    pthread_mutex_t busy; /* held during a run: the pool takes loops from one thread at a time */
     int32_t threads;
-    bool interprets;       /* elementwise steps, though it knows how to make machine code */
-    bool told;             /* so by who created it; else the system allows no code */
-    bool keeps_subnormals; /* flush.h */
-    bool shares_all;       /* for tests: programs are shared also where one thread would be faster */
+    /* Elementwise steps are interpreted although machine code could be made of them: the option asked for
+     * that (`told`), or the system allows no code. */
+    bool interprets;
+    bool told;
+    /* Results that are too small for full precision are kept; else they become zero during a run (flush.h).
+     */
+    bool keeps_subnormals;
+    /* For tests: programs are shared among threads also where cost.c estimates that one thread is faster. */
+    bool shares_all;
 } sgm__cpu;
 
+/* One operation with its operands, as kernels see it. A call is made when a program is compiled and used by
+ * all its runs; `data` of operands and result is NULL while compiling and is set by run/cpu.c before the
+ * first run. */
 typedef struct sgm__cpu_call {
     sgm__cpu *cpu;
     const sgm__node *node;
-    sgm_array *inputs; /* without data while compiling */
+    /* Owned by the executable. */
+    sgm_array *inputs;
     int32_t input_count;
     sgm_array output;
-    unsigned char *scratch; /* 64-byte aligned */
-    const void *plan;       /* what the kernel found out when it was compiled; NULL: nothing, or not yet */
+    /* As many bytes as the kernel's `scratch` asked for, 64-byte aligned; their contents do not survive the
+     * step. */
+    unsigned char *scratch;
+    /* What the kernel's `plan` filled in; NULL: the kernel has none, or the call is still being compiled. */
+    const void *plan;
 } sgm__cpu_call;
 
+/* How an operation is computed. All functions are told everything by the call; kernels keep nothing between
+ * runs but what their `plan` filled in. */
 typedef struct sgm__cpu_kernel {
     const sgm_op *op;
-    bool (*takes)(sgm_dtype dtype);               /* of the result */
-    bool (*accepts)(const sgm__cpu_call *call);   /* NULL: all that has such a type */
-    size_t (*scratch)(const sgm__cpu_call *call); /* NULL: none */
-    /* All that shapes and strides decide, once for all runs: fills in `plan_size` bytes. NULL: nothing.
-     * `call` is the one that all runs get. */
+    bool (*takes)(sgm_dtype dtype); /* the result's type */
+    /* Whether shapes, strides and operands' types are such that the kernel can run; NULL: always. */
+    bool (*accepts)(const sgm__cpu_call *call);
+    /* Bytes of scratch memory; NULL: none. */
+    size_t (*scratch)(const sgm__cpu_call *call);
+    /* `plan` fills in `plan_size` zeroed bytes with all that shapes and strides decide, once for all runs.
+     * NULL: nothing. `call` is the one that each run gets, so the plan may keep a pointer to it. */
     size_t plan_size;
     void (*plan)(const sgm__cpu_call *call, void *plan);
-    void (*discard)(void *plan); /* what `plan` made, but not the bytes; NULL: nothing */
-    /* `run` touches memory only in tasks that it posts, or after sgm__pool_ready or sgm__pool_finish, and may
-     * return before its tasks are done; `call` lasts until then. */
+    /* Frees what `plan` allocated, but not the `plan_size` bytes themselves; NULL: nothing was allocated. */
+    void (*discard)(void *plan);
+    /* Promises that `run` touches memory only in tasks that it posts, or after sgm__pool_ready or
+     * sgm__pool_finish; `run` may then return before its tasks are done, and a step behind it may begin
+     * (flow.c). `call` lasts until the tasks are done. */
     bool posts;
     sgm_status (*run)(const sgm__cpu_call *call);
-    /* For steps that alone read the result (fused.c), if it can be computed in parts, each a run of elements:
-     * how many, and elements of the largest; 0: not for these shapes. NULL: for none. */
+    /* For results that only one elementwise step reads (fused.c): how many parts the result can be computed
+     * in, each a run of consecutive elements, and in *maximum the elements of the largest. 0: not with these
+     * shapes. NULL: the kernel never does. */
     int64_t (*parts)(const sgm__cpu_call *call, int64_t *maximum);
-    void (*begin)(const sgm__cpu_call *call); /* posts what comes before all parts; NULL: nothing does */
-    /* Elements *first to *last - 1, into `to`. */
+    /* Posts the loops that all parts need before them; NULL: there are none. */
+    void (*begin)(const sgm__cpu_call *call);
+    /* Computes part `index`, elements *first to *last - 1 of the result, which go to `to` on; runs within a
+     * task of thread `thread`. */
     void (*part)(const sgm__cpu_call *call, int64_t index, int32_t thread, void *to, int64_t *first,
                  int64_t *last);
-    /* The first operand has the result's shape, and of it a part reads the elements that it computes. */
+    /* The first operand has the result's shape, and a part reads of it only the elements at the places that
+     * the part computes: so the elementwise step that follows may overwrite that operand. */
     bool aligned;
 } sgm__cpu_kernel;
 
 /* --- random numbers (random.c) --- */
 
 extern const sgm__cpu_kernel sgm__cpu_random_uniform;
-/* Numbers first .. first + count - 1 of what such a node draws. */
+/* Numbers `first` to `first + count - 1` of the ones that a random_uniform node draws, without the rest of
+ * its array: for elementwise steps that draw numbers tile by tile. */
 void sgm__cpu_draw(const sgm__vector *vector, const sgm__plan *plan, const sgm__node *node,
                    const sgm__memory *memory, int64_t first, int64_t count, void *to);
 
 /* --- arrays (array.c) --- */
 
-/* Some bytes between the first and the last of both are the same. */
+/* Whether the byte ranges of two values, from each one's first byte to its last, have a byte in common. Two
+ * interleaved strided values count as overlapping: the answer errs on the safe side. */
 bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b);
-/* Joins neighbouring dimensions that all `count` lists of strides walk through in one go, and drops those of
- * 1. At least one dimension stays. */
+/* Joins neighbouring dimensions that every one of the `count` lists of strides walks through in one go, and
+ * drops dimensions of size 1, in place. At least one dimension stays, so that loops always have a last
+ * dimension. */
 void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t count);
-/* Elements from the first to this one in row-major order. */
+/* The distance, in elements, between the first element and element `number` in row-major order. */
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides);
-/* Strides count elements of `size` bytes. */
+/* Copies `n` elements of `size` bytes. Strides count elements; `from_stride` 0 repeats one element. */
 void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char *from, int64_t from_stride,
                        int64_t n, size_t size);
-/* Copies a strided array to another of equal shape and type, by all threads. */
+/* Copies a strided array to another one of equal shape and type, shared among all threads; done on return. */
 void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *to);
 
-/* Work (in elements times some operations) that is worth more than one thread. */
+/* Elements times operations from which on a loop is cut into several tasks. Less than that takes one thread
+ * only some microseconds, and a meeting of threads costs one to two (performance.md, Threads). */
 #define SGM__CPU_PARALLEL_WORK 16384
 
 #endif

@@ -1,7 +1,10 @@
-/* Results too small for full precision become zero while programs run. Internal.
+/* Makes results that are too small for full precision (subnormal numbers) zero while programs run. Internal.
  *
- * The averages of an optimiser decay towards zero where gradients stay zero, and would end as such numbers,
- * with which processors compute a hundred times slower. */
+ * Averages of an optimiser decay towards zero where gradients stay zero, and would end as subnormal numbers,
+ * with which processors compute a hundred times slower: a step with Adam took 77 ms in place of 9 after some
+ * hundred iterations. The setting is a bit of each thread's control register (MXCSR, FPCR). run_part
+ * (run/cpu.c) sets it for the duration of a run, pool.c for the life of each worker. On other processors than
+ * these two nothing is done. */
 #ifndef SGM_HANDLERS_CPU_FLUSH_H
 #define SGM_HANDLERS_CPU_FLUSH_H
 
@@ -9,15 +12,17 @@
 #include <stdint.h>
 
 #if defined(__x86_64__)
+/* MXCSR: FTZ, for results. */
 #define SGM__FLUSH_TO_ZERO 0x8000u
 #define SGM__OPERANDS_ARE_ZERO                                                                               \
-    0x40u /* never set here, but by programs whose compiler was told to be fast                              \
-           */
+    0x40u /* MXCSR: DAZ, for operands; set by programs compiled with -ffast-math, never here */
 #elif defined(__aarch64__)
-#define SGM__FLUSH_TO_ZERO (1u << 24) /* of operands, too */
+/* FPCR: FZ, for results and operands. */
+#define SGM__FLUSH_TO_ZERO (1u << 24)
 #endif
 
-/* Decides it for this thread, whatever the program has set; returns what to restore. */
+/* Sets the mode for this thread, whatever the program around the library has set; returns the control
+ * register of before, for sgm__flush_end. `keeps`: subnormal results are kept. */
 static inline uint64_t sgm__flush_begin(bool keeps)
 {
 #if defined(__x86_64__)

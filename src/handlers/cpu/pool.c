@@ -1,13 +1,14 @@
-/* The pool: loops in a ring, threads that walk along it.
+/* The thread pool: a ring of loops, and threads that walk along the ring.
  *
- * A thread without work spins for about as long as waking it would take, then sleeps in the kernel: so it
- * never costs more than twice what the best choice would have (Karlin et al., 1991). Where more of our
- * threads are awake than there are processors it gives way at once and sleeps soon. Whoever waits for others
- * gives way after a moment, as they may have no processor.
+ * A thread that finds no loop spins for a while (SPINS), then sleeps in the kernel on a futex. Spinning for
+ * about as long as a waking takes costs at most twice the best choice (Karlin et al., 1991). Where more
+ * threads of this library are awake than there are processors, a thread gives way at once and sleeps soon; a
+ * thread that waits for others' tasks gives way after a moment, as the others may have no processor.
  *
- * A thread comes into a loop by saying which one, and then looking whether it is still there: a slot of the
- * ring is used again only when its loop is done and nobody is inside. So nobody waits for a thread that wakes
- * too late. */
+ * The counters `posted` and `done` number all loops since the pool was created; loop i lies in ring[i %
+ * RING]. A worker enters a loop by writing the loop's number to `inside`, and then looks whether that loop is
+ * still undone. A slot of the ring is used again only when its loop is done and no worker says that it is
+ * inside. So nobody has to wait for a worker that wakes too late. */
 #include "handlers/cpu/pool.h"
 #include "handlers/cpu/flush.h"
 
@@ -18,15 +19,25 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define SPINS 9000 /* looks before sleep, 170 microseconds: a waking takes 30, and 12 of who wakes */
-#define POLITE 200 /* pauses before giving way for the first time */
-#define BETWEEN 64 /* from then on */
+/* Looks at `posted` before sleeping, about 170 microseconds. Waking takes 25 to 35, and costs the thread that
+ * wakes another one 12; with 56 microseconds of spinning, threads slept through the feeding of each
+ * minibatch, and steps took 3 to 5 % longer. */
+#define SPINS 9000
+/* Pauses of the processor before the first sched_yield, about 3 microseconds; after that, one yield in
+ * BETWEEN looks. */
+#define POLITE 200
+#define BETWEEN 64
 #define CROWDED_SPINS (8 * BETWEEN)
 #define MAXIMUM_THREADS 1024
+/* Loops that can be posted and not yet done. */
 #define RING 16
-#define AHEAD 3 /* loops that are posted before who posts them works on the first */
+/* Loops that are posted before the posting thread works on the first of them: other threads should never find
+ * the ring empty. */
+#define AHEAD 3
 
-/* The part of a loop's tasks that a thread begins with: first and end, in two halves of a word. */
+/* The pieces of a loop that one thread begins with and that are not yet taken: first in the lower half of the
+ * word, end in the upper half. The owner takes from the front, others from the end, each by one
+ * compare-and-swap. A share has a cache line to itself. */
 typedef struct share {
     _Alignas(64) _Atomic uint64_t range;
 } share;
@@ -34,37 +45,42 @@ typedef struct share {
 typedef struct pool_loop {
     sgm__pool_task task;
     void *context;
-    int64_t tasks, together; /* tasks; how many of them make a piece, of which shares consist */
-    int64_t needs;
-    share *shares;                     /* one for each thread */
-    _Alignas(64) _Atomic int64_t left; /* pieces that are not done */
-    _Alignas(64) unsigned char copy[SGM__POOL_CONTEXT];
+    int64_t tasks,
+        together;  /* a piece is `together` tasks (1 for fewer than 2^31 tasks); shares count pieces */
+    int64_t needs; /* the first `needs` loops of all must be done before this one starts */
+    share *shares; /* one for each thread */
+    _Alignas(64) _Atomic int64_t left;                  /* pieces that are not done */
+    _Alignas(64) unsigned char copy[SGM__POOL_CONTEXT]; /* of the context, if it was posted by value */
 } pool_loop;
 
+/* A thread that the pool created. Thread 0, which posts, has no worker. */
 typedef struct worker {
     _Alignas(64) sgm__pool *pool;
     pthread_t thread;
     int32_t number;
-    _Alignas(64) _Atomic int64_t inside; /* 1 + the loop; 0: none */
+    _Alignas(64) _Atomic int64_t inside; /* 1 + the number of the loop that this thread may touch; 0: none */
 } worker;
 
+/* Members before `posted` belong to the posting thread, or are constant. */
 struct sgm__pool {
     int32_t threads, processors;
-    int32_t started;
+    int32_t started; /* workers whose threads exist; less than threads - 1 only if creation failed */
     bool alone, keeps_subnormals;
     worker *workers;
     share *shares;
     int64_t needs; /* of the next loop */
-    int64_t at;    /* the loop that the posting thread works on next */
+    int64_t at;    /* the first loop that the posting thread has not worked on */
     _Alignas(64) _Atomic int64_t posted;
-    _Atomic uint32_t epoch; /* the same, for the kernel; workers sleep on it */
+    /* The lower half of `posted`, as futexes have 32 bits; sleeping workers wait for it to change. */
+    _Atomic uint32_t epoch;
     _Atomic uint32_t sleepers;
     _Atomic bool stop;
-    _Alignas(64) _Atomic int64_t done; /* all loops before this one are */
+    /* All loops with smaller numbers are done. */
+    _Alignas(64) _Atomic int64_t done;
     pool_loop ring[RING];
 };
 
-/* Threads of all pools that are not asleep; those that post loops are not counted. */
+/* Workers of all pools of this process that are not asleep; threads that post loops are not counted. */
 static _Atomic int32_t awake;
 
 /* --- waiting --- */
@@ -76,7 +92,7 @@ static void pause_briefly(void)
 #endif
 }
 
-/* The `turn`-th look at something that another thread is about to do. */
+/* Between two looks at something that another thread is about to do; `turn` counts the looks. */
 static void wait_a_moment(int turn)
 {
     if (turn < POLITE || turn % BETWEEN != 0)
@@ -85,12 +101,15 @@ static void wait_a_moment(int turn)
         sched_yield();
 }
 
-/* With the one that posts. */
+/* Whether more threads are awake than there are processors, the calling poster counted as one. */
 static bool is_crowded(const sgm__pool *pool)
 {
     return atomic_load_explicit(&awake, memory_order_relaxed) + 1 > pool->processors;
 }
 
+/* Sleeps until loop `at` is posted or the pool ends. `sleepers` is raised before `epoch` is read, and post()
+ * writes `epoch` before it reads `sleepers` (all in one order of sequential consistency): so either this
+ * thread sees the new epoch or the poster wakes it. */
 static void sleep_until_posted(sgm__pool *pool, int64_t at)
 {
     uint32_t seen = (uint32_t)at;
@@ -109,6 +128,8 @@ static void wake(sgm__pool *pool, int maximum)
 
 /* --- working --- */
 
+/* Takes one piece from a share: the first one for the owner (`own`), the last one for a helper. -1: none is
+ * left. */
 static int64_t take_from(share *from, bool own)
 {
     uint64_t range = atomic_load_explicit(&from->range, memory_order_relaxed), less;
@@ -124,6 +145,8 @@ static int64_t take_from(share *from, bool own)
     return own ? first : last - 1;
 }
 
+/* From the thread's own share, then from those of its neighbours in turn. -1: all pieces of the loop are
+ * taken. */
 static int64_t take_piece(const sgm__pool *pool, const pool_loop *loop, int32_t thread)
 {
     int64_t piece = take_from(&loop->shares[thread], true);
@@ -132,8 +155,10 @@ static int64_t take_piece(const sgm__pool *pool, const pool_loop *loop, int32_t 
     return piece;
 }
 
-/* All orders among these counters have to be one, or two who end neighbouring loops would each leave it to
- * the other. */
+/* Moves `done` past all loops without pieces left. Called by the thread that ended a loop's last piece. The
+ * loads and stores of `done`, `posted` and `left` need one order that all threads agree on (sequential
+ * consistency): else two threads that end neighbouring loops at once could each leave it to the other to move
+ * `done`. */
 static void note_done(sgm__pool *pool)
 {
     int64_t done = atomic_load(&pool->done);
@@ -142,6 +167,8 @@ static void note_done(sgm__pool *pool)
             done++;
 }
 
+/* Does pieces of a loop until none can be taken, which is not until all are done: other threads may still be
+ * at theirs. Waits first for the loops that this one needs. */
 static void work_on(sgm__pool *pool, pool_loop *loop, int32_t thread)
 {
     int64_t needs = loop->needs;
@@ -157,7 +184,7 @@ static void work_on(sgm__pool *pool, pool_loop *loop, int32_t thread)
     }
 }
 
-/* False: the pool is to end. */
+/* Waits until loop `at` is posted: true. False: the pool is to end. */
 static bool wait_for_loop(sgm__pool *pool, int64_t at)
 {
     bool crowded = is_crowded(pool);
@@ -175,6 +202,8 @@ static bool wait_for_loop(sgm__pool *pool, int64_t at)
     return true;
 }
 
+/* Each worker walks along all loops in order, entering those that are not done. One that was asleep for long
+ * skips to `done`. */
 static void *worker_main(void *argument)
 {
     worker *self = argument;
@@ -196,6 +225,7 @@ static void *worker_main(void *argument)
 
 /* --- the pool --- */
 
+/* After a failure `started` says how many threads sgm__pool_free has to join. */
 static sgm_status start(sgm__pool *pool)
 {
     for (int32_t i = 1; i < pool->threads; i++) {
@@ -263,7 +293,7 @@ void sgm__pool_alone(sgm__pool *pool, bool alone)
 
 /* --- posting --- */
 
-/* Works on loops in their order until `loops` of them are done. */
+/* The posting thread works on loops in their order until the first `loops` of them are done. */
 static void help(sgm__pool *pool, int64_t loops)
 {
     for (; pool->at < loops; pool->at++)
@@ -272,6 +302,7 @@ static void help(sgm__pool *pool, int64_t loops)
         wait_a_moment(turn);
 }
 
+/* Whether a worker may still touch the loop, be it only to find out that no task is left. */
 static bool is_inside(const sgm__pool *pool, int64_t loop)
 {
     for (int32_t i = 1; i <= pool->started; i++)
@@ -280,7 +311,8 @@ static bool is_inside(const sgm__pool *pool, int64_t loop)
     return false;
 }
 
-/* The slot for the next loop, once nobody uses it. */
+/* The slot of the ring for loop `next`, once the loop that has it is done and all workers have left that
+ * loop. */
 static pool_loop *free_slot(sgm__pool *pool, int64_t next)
 {
     if (next >= RING) {
@@ -291,6 +323,8 @@ static pool_loop *free_slot(sgm__pool *pool, int64_t next)
     return &pool->ring[next % RING];
 }
 
+/* Cuts a loop into one share of consecutive pieces for each thread. The same number of tasks always gives the
+ * same shares. */
 static void divide(const sgm__pool *pool, pool_loop *loop, int64_t tasks)
 {
     int64_t pieces;
@@ -305,7 +339,8 @@ static void divide(const sgm__pool *pool, pool_loop *loop, int64_t tasks)
     atomic_store_explicit(&loop->left, pieces, memory_order_relaxed);
 }
 
-/* `size` 0: the context is not copied. */
+/* Puts a loop into the ring and wakes sleeping workers. `size` 0: the context is not copied, as the caller
+ * waits for the loop. */
 static void post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context, size_t size)
 {
     int64_t next = atomic_load_explicit(&pool->posted, memory_order_relaxed);
@@ -323,11 +358,14 @@ static void post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *cont
         wake(pool, pool->processors > 1 ? pool->processors - 1 : 1); /* more would only be in the way */
 }
 
+/* Whether other threads can be of use; else the loop never enters the ring. */
 static bool is_shared(const sgm__pool *pool, int64_t tasks)
 {
     return tasks > 1 && pool->threads > 1 && !pool->alone;
 }
 
+/* Runs a loop in the calling thread. The loop keeps its place in the order: its needs are waited for first.
+ */
 static void run_here(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context)
 {
     sgm__pool_ready(pool);
@@ -345,6 +383,8 @@ void sgm__pool_run(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *co
     sgm__pool_finish(pool);
 }
 
+/* Works on old loops after posting, so that never more than AHEAD loops wait for the posting thread's own
+ * shares. */
 void sgm__pool_post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, const void *context, size_t size)
 {
     if (!is_shared(pool, tasks)) {

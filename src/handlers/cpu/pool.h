@@ -1,51 +1,61 @@
-/* A pool of threads that waits for loops to share. Internal.
+/* A pool of threads that share loops. Internal.
  *
- * A loop is a number of tasks; which thread does a task is not fixed, so results must not depend on it: what
- * a task computes depends on its index alone. A task starts no loop of its own.
+ * A loop is a number of tasks. Any thread may do any task, so results must not depend on the thread: what a
+ * task computes depends on its index alone. A task starts no loop of its own. The thread that posts loops
+ * takes part as thread 0; only one thread may post at a time (run/cpu.c holds sgm__cpu.busy meanwhile).
  *
- * Each thread begins with its own part of a loop's tasks, always the same one of all, so that it finds in its
- * cache what it left there in the loop before; who is done first helps the others from their end.
+ * Each thread begins with its own share of a loop's tasks, always the same share, so that it finds in its
+ * cache what it left there in the loop before. A thread that is done with its share takes tasks from the far
+ * ends of the others' shares (affinity scheduling: Markatos and LeBlanc, 1994).
  *
- * Loops are posted in an order and done in it, but a thread that finds nothing to do in one begins with the
- * next while others end it, if that one does not need it: `needs` counts the loops from the pool's first on
- * that must be done before.
- */
+ * Loops are done in the order in which they were posted, but a thread that finds no task left in one begins
+ * with the next one while others end theirs, unless the next one needs it: each loop says how many of all
+ * loops since the pool's creation must be done before it may start (sgm__pool_needs). */
 #ifndef SGM_HANDLERS_CPU_POOL_H
 #define SGM_HANDLERS_CPU_POOL_H
 
 #include "base/base.h"
 
-#define SGM__POOL_CONTEXT 1024 /* bytes that sgm__pool_post copies at most */
+#define SGM__POOL_CONTEXT 1024 /* bytes of context that sgm__pool_post copies at most */
 
 typedef struct sgm__pool sgm__pool;
-/* `thread` is 0 .. threads - 1: for memory that each thread has for itself. */
+/* `thread` is 0 .. threads - 1 and selects memory that each thread has for itself; no two tasks with the same
+ * number run at once. */
 typedef void (*sgm__pool_task)(void *context, int64_t index, int32_t thread);
 
-/* threads 0: one per processor that this process may use. keeps_subnormals: see flush.h. */
+/* `threads` 0: one for each processor that this process may use. keeps_subnormals: see flush.h. NULL after a
+ * failure. */
 sgm__pool *sgm__pool_create(int32_t threads, bool keeps_subnormals);
 void sgm__pool_free(sgm__pool *pool);
+/* How many threads loops are shared among: 1 while sgm__pool_alone holds. */
 int32_t sgm__pool_threads(const sgm__pool *pool);
-/* task(context, 0 .. tasks - 1, thread), in any order; returns when all are done, and all loops before. */
+/* Calls task(context, i, thread) for i = 0 .. tasks - 1, in any order. Returns when these tasks and all loops
+ * posted before are done. */
 void sgm__pool_run(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context);
 
 /* --- loops that nobody waits for at once --- */
 
-/* As sgm__pool_run, but may return before the tasks are done, or begun. `size` bytes of the context are
- * copied; what they point to must last. Loops posted later without sgm__pool_needs in between come after this
- * one. */
+/* As sgm__pool_run, but may return before the tasks are done, or have begun. `size` bytes of the context are
+ * copied; what they point to must last until the tasks are done. A context of more than SGM__POOL_CONTEXT
+ * bytes is not copied, and the call waits. Loops that are posted later need this one to be done, unless
+ * sgm__pool_needs says otherwise in between. */
 void sgm__pool_post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, const void *context, size_t size);
-/* Loops posted so far. */
+/* How many loops have been posted since the pool was created: the number to give to sgm__pool_needs later. */
 int64_t sgm__pool_posted(const sgm__pool *pool);
-/* The next loop needs the first `loops` of all that were ever posted. */
+/* The next loop to be posted starts only when the first `loops` of all loops that were ever posted are done.
+ */
 void sgm__pool_needs(sgm__pool *pool, int64_t loops);
-/* Waits, working, until the next loop could begin: before its work is done without a loop. NULL: at once. */
+/* Helps with tasks until the next loop's needs are met. Called by a step that works in this thread without a
+ * loop. A pool that is NULL has nothing to wait for. */
 void sgm__pool_ready(sgm__pool *pool);
-/* Waits, working, for all loops. NULL: at once. */
+/* Helps with tasks until all posted loops are done. A pool that is NULL has nothing to wait for. */
 void sgm__pool_finish(sgm__pool *pool);
-/* Until it is called with false, loops are run by the calling thread alone. Between loops only. */
+/* With `alone` true, the calling thread runs all tasks of later loops itself, until a call with false. For
+ * steps that one thread does faster (cost.c). To be called only while no loop is being posted. */
 void sgm__pool_alone(sgm__pool *pool, bool alone);
 
-/* The part of `total` elements that task `index` of `tasks` does, in multiples of `unit` (but the last). */
+/* Elements *first to *last - 1 that task `index` of `tasks` does, of `total`. Parts begin at multiples of
+ * `unit` and are as even as that allows; a part may be empty. */
 static inline void sgm__pool_part(int64_t total, int64_t unit, int64_t tasks, int64_t index, int64_t *first,
                                   int64_t *last)
 {

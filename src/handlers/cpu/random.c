@@ -1,20 +1,29 @@
-/* random_uniform: numbers that follow from their place alone, so that each tile of an elementwise step draws
- * its own, and threads share what is drawn for others. */
+/* The operation random_uniform: numbers of [0, 1) that depend only on seed, step, stream and their position.
+ *
+ * Number i of a node is word i % 4 of the block that Philox 4x32 (10 rounds; Salmon et al., 2011) makes of
+ * (seed, step, stream * 2^40 + i / 4); its upper 24 bits are divided by 2^24. As no number depends on the one
+ * before, threads can share an array, and an elementwise step can draw just the numbers of its tile
+ * (sgm__cpu_draw, called by elementwise_run.c). sgm__philox and the definition for one element are in
+ * src/ops; loops for many numbers at once are `uniform_f32` of vector/vector_random.h. */
 #include "handlers/cpu/cpu.h"
 #include "ops/ops.h"
 
-#define STREAM_SHIFT 40      /* as in the operation's definition */
+#define STREAM_SHIFT 40 /* as in the operation's definition in src/ops: 2^40 blocks for each stream */
+/* A block is four numbers. 4096 numbers take some 3 microseconds. */
 #define BLOCKS_PER_TASK 1024 /* of four numbers */
 
+/* Where numbers come from and go to; tasks get a copy. */
 typedef struct draw {
     const sgm__vector *vector;
-    uint64_t seed, step, block;
+    uint64_t seed, step, block; /* block: the first one of this node's stream */
     int64_t count;
     float *f32;
-    double *f64; /* one of both is NULL */
+    /* One of f32 and f64 is NULL: it says the type. */
+    double *f64;
 } draw;
 
-/* Up to the end of a block, `first` of its words in. */
+/* Numbers first .. first + count - 1 (at most up to 4) of one block, to the places from `at` on. float32 and
+ * float64 get the same 24 bits, so that both types draw the same numbers. */
 static void draw_words(const draw *d, uint64_t block, int64_t first, int64_t count, int64_t at)
 {
     uint32_t words[4];
@@ -28,7 +37,8 @@ static void draw_words(const draw *d, uint64_t block, int64_t first, int64_t cou
     }
 }
 
-/* Numbers first .. first + count - 1 to the first places. */
+/* Numbers first .. first + count - 1 of the node, to the first places of the target. The rest of a begun
+ * block comes first, so that the vector loop starts with a whole block. */
 static void draw_numbers(const draw *d, int64_t first, int64_t count)
 {
     uint64_t block = d->block + (uint64_t)(first / 4);
@@ -58,6 +68,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
     draw_numbers(&d, first, last - first);
 }
 
+/* `seed` and `step` are the node's operands: one 8-byte integer each, of any alignment. */
 static draw make(const sgm__vector *vector, const sgm__node *node, const void *seed, const void *step,
                  void *to)
 {

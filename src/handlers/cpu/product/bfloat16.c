@@ -1,9 +1,10 @@
-/* Which way products of bfloat16 go on this processor.
+/* Decides how products of bfloat16 are computed on this processor: by oneDNN or through float32.
  *
- * AMX multiplies tiles of bfloat16 many times faster than AVX-512 does float32: then oneDNN does it, if it is
- * installed. The instructions of AVX512_BF16 do not: where they were measured (docs/performance.md) they
- * multiply fewer numbers in a second than those of float32, so there products go through float32, unless
- * oneDNN was asked for by name. */
+ * With AMX, which multiplies tiles of bfloat16 many times faster than AVX-512 multiplies float32, oneDNN
+ * computes them if it is installed. The instructions of AVX512_BF16 alone multiply fewer numbers a second
+ * than those of float32 where they were measured (docs/performance.md, Mixed precision); without AMX products
+ * go through float32 unless oneDNN was asked for by name. Through float32 means that the plan casts operands
+ * and results (SGM__THROUGH_FLOAT32). Called by open_cpu (run/cpu.c); matmul_bfloat16.c computes. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/product/onednn.h"
@@ -16,11 +17,12 @@
 #include <unistd.h>
 
 #define LEAF_FEATURES 7
-#define AMX_BF16 (1U << 22) /* in edx */
-#define ARCH_GET_XCOMP_SUPP 0x1021
-#define TILE_DATA (1ULL << 18)
+#define AMX_BF16 (1U << 22)        /* in edx */
+#define ARCH_GET_XCOMP_SUPP 0x1021 /* arch_prctl: which register states the kernel can save */
+#define TILE_DATA (1ULL << 18)     /* the state of AMX's tiles */
 
-/* The processor has it, and the system can keep its registers; oneDNN asks for the permission itself. */
+/* Whether the processor has AMX for bfloat16 and the system can save its registers; oneDNN asks the system
+ * for the permission itself. */
 static bool has_amx(void)
 {
     unsigned a, b, c, d;
@@ -35,6 +37,7 @@ static bool has_amx(void)
 }
 #endif
 
+/* A library that is missing or refuses is no error, only a reason in the text; being out of memory is one. */
 sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const char *dense)
 {
     bool amx = has_amx(), asked = dense != NULL && strcmp(dense, "onednn") == 0;

@@ -1,8 +1,10 @@
-/* Libraries for matrix products: found, checked and called.
+/* Finds and loads libraries for matrix products, and passes products to them or to product.c.
  *
- * Default: our own loops. On the machine where this was measured (docs/performance.md) they are as fast as
- * oneDNN's and faster than OpenBLAS's on the shapes of dense layers, with one thread and with two; they give
- * the same bits for any number of threads, and nothing needs to be installed. */
+ * The default is our own loops: on the shapes of dense layers they are as fast as oneDNN's and faster than
+ * OpenBLAS's with one thread and with two (docs/performance.md, Matrix products), they give the same bits for
+ * any number of threads, and nothing needs to be installed. Nothing of the libraries is needed to build:
+ * their functions are looked up by name in what dlopen returns. Products of bfloat16 are not computed here
+ * but in matmul_bfloat16.c. */
 #include "handlers/cpu/product/dense.h"
 #include "handlers/cpu/product/onednn.h"
 
@@ -10,8 +12,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define SMALL_SIDE 32 /* products with all sides up to this are not worth a call */
+/* Products with all three sides up to this go to our own loops: a library's call costs more than such a
+ * product. */
+#define SMALL_SIDE 32
 
+/* Values that the CBLAS interface gives to the orders of matrices. */
 typedef enum order { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 } order; /* of the CBLAS interface */
 typedef void (*blas_f32)(int order, int a_order, int b_order, int m, int n, int k, float alpha,
                          const float *a, int a_row, const float *b, int b_row, float beta, float *c,
@@ -23,26 +28,32 @@ typedef int (*dnnl_f32)(char a_order, char b_order, int64_t m, int64_t n, int64_
                         const float *a, int64_t a_row, const float *b, int64_t b_row, float beta, float *c,
                         int64_t c_row);
 
+/* A chosen library and its functions; all of them NULL for our own loops. `text` describes the choice to
+ * users. */
 struct sgm__dense {
-    void *library;
+    void *library; /* as dlopen gave it; never closed */
     blas_f32 blas_f32;
     blas_f64 blas_f64;
     dnnl_f32 dnnl_f32;
-    void (*omp_threads)(int threads); /* of the thread that calls it */
+    void (*omp_threads)(int threads); /* oneDNN's OpenMP: sets the number of threads for products that the
+                                         calling thread starts */
     char text[96];
 };
 
 /* --- loading --- */
 
-/* dlsym gives objects, C wants functions. */
+/* Stores the address of a function in *function; NULL if the library has none of that name. Copied as bytes,
+ * since dlsym returns a pointer to an object and C has no conversion from that to a pointer to a function. */
 static void find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
 }
 
-/* OpenBLAS chooses its kernels when it is loaded, and the environment may force wrong ones. Processors that
- * it does not know get the slowest; where there is AVX-512, we know better. */
+/* OpenBLAS chooses its kernels when it is loaded, by a list of processors: one that is not on the list gets
+ * the slowest kernels, and OPENBLAS_CORETYPE in the environment may force wrong ones. So the variable is set
+ * to SkylakeX where this processor has AVX-512 (the third instruction set of sgm__vector_at on x86-64), unset
+ * elsewhere, and put back after loading. */
 static void *open_openblas(const char *path)
 {
     const char *forced = getenv("OPENBLAS_CORETYPE");
@@ -62,6 +73,7 @@ static void *open_openblas(const char *path)
     return library;
 }
 
+/* Prefers Debian's build without threads. A build with threads is told to use one. */
 static bool load_openblas(sgm__dense *dense)
 {
     const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
@@ -142,7 +154,8 @@ const char *sgm__dense_text(const sgm__dense *dense)
 
 /* --- products --- */
 
-/* An operand as libraries take it: one of its strides is 1. */
+/* Libraries take operands one of whose strides is 1, with the other one at least as long as a row (or
+ * column), both within an int. */
 static bool has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     int64_t largest = INT32_MAX;
@@ -168,6 +181,7 @@ size_t sgm__dense_scratch(const sgm__dense *dense, const sgm__vector *vector, co
     return sgm__dense_for_library(dense, product) ? 0 : sgm__product_scratch(vector, product, threads);
 }
 
+/* c = a b in the calling thread. An operand whose columns are contiguous is passed as a transposed one. */
 static void call_library(const sgm__dense *dense, const sgm__product *p)
 {
     bool a_plain = p->a_column == 1 && p->a_row >= p->k, b_plain = p->b_column == 1 && p->b_row >= p->n;
@@ -187,6 +201,8 @@ static void call_library(const sgm__dense *dense, const sgm__product *p)
     }
 }
 
+/* A library's product that is divided among threads: in `parts` parts of the rows of c, or else of its
+ * columns. */
 typedef struct division {
     const sgm__dense *dense;
     sgm__product product;
@@ -215,6 +231,7 @@ static void run_part(void *context, int64_t index, int32_t thread)
     call_library(d->dense, &p);
 }
 
+/* The longer side of c is divided, in multiples of 16 rows or columns. */
 void sgm__dense_post(const sgm__dense *dense, const sgm__vector *vector, sgm__pool *pool,
                      const sgm__product *product, unsigned char *scratch)
 {

@@ -1,4 +1,9 @@
-/* The matmul kernel: batches of products. */
+/* The kernel of matmul for float32 and float64: batches of products by way of dense.c.
+ *
+ * A batch is computed in one of four ways, chosen when the plan is compiled: one small product at once in the
+ * calling thread; products that share b joined to one product with more rows; many or small products as one
+ * loop in which each task does whole products; else product after product, each shared among all threads.
+ * Products with a single elementwise reader may run in run/fused.c instead. */
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/product/dense.h"
 #include "ops/ops.h"
@@ -8,7 +13,8 @@ static size_t align(int64_t bytes)
     return ((size_t)bytes + 63) / 64 * 64;
 }
 
-/* Products that share b are one with more rows, if a's rows follow each other. */
+/* Products with the same b are one product with more rows, if the rows of all the a's lie at equal distances:
+ * (batch, time, features) times (features, n) becomes (batch * time, features) times (features, n). */
 static void join_rows(sgm__batches *b, const sgm_array *a)
 {
     int64_t dims[SGM_MAX_RANK], strides[SGM_MAX_RANK];
@@ -54,6 +60,8 @@ sgm__batches sgm__batches_of(const sgm__cpu_call *call)
     b.small = b.count == 1 && !sgm__dense_for_library(call->cpu->dense, &b.product) &&
               sgm__product_is_small(call->cpu->vector, &b.product);
     double work = (double)b.product.m * (double)b.product.n * (double)b.product.k;
+    /* Whole products for each task where each is too small to share, or where there are enough to keep all
+     * threads busy. */
     b.together =
         b.count > 1 && (work < SGM__PRODUCT_SMALL_WORK || b.count >= 4 * (int64_t)call->cpu->threads);
     return b;
@@ -64,6 +72,7 @@ static void plan(const sgm__cpu_call *call, void *to)
     *(sgm__batches *)to = sgm__batches_of(call);
 }
 
+/* Each thread that does whole products by itself gets this much. */
 static size_t scratch_of_one(const sgm__batches *b)
 {
     const sgm__cpu *cpu = b->call->cpu;
@@ -94,6 +103,7 @@ sgm__product sgm__batches_at(const sgm__batches *b, int64_t index)
     return p;
 }
 
+/* `pool` NULL: in this thread alone. */
 static void run_one(const sgm__batches *b, int64_t index, sgm__pool *pool, unsigned char *memory)
 {
     const sgm__cpu *cpu = b->call->cpu;
@@ -107,6 +117,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
     run_one(b, index, NULL, b->call->scratch + (size_t)thread * scratch_of_one(b));
 }
 
+/* The shortest way for small networks, where each call counts: nothing is divided, packed or posted. */
 static sgm_status run_small(const sgm__cpu_call *call)
 {
     sgm__product p = ((const sgm__batches *)call->plan)->product;
@@ -118,6 +129,8 @@ static sgm_status run_small(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
+/* Products of a batch that are posted one after the other share one scratch memory: each loop waits for the
+ * one before it. */
 static sgm_status run(const sgm__cpu_call *call)
 {
     if (((const sgm__batches *)call->plan)->small)

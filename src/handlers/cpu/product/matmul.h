@@ -1,28 +1,38 @@
-/* Batches of matrix products, of an instruction `matmul`. Internal. */
+/* The instruction matmul: a batch of matrix products over leading dimensions. Internal.
+ *
+ * (..., m, k) times (..., k, n) gives (..., m, n). matmul.c computes float32 and float64, matmul_bfloat16.c
+ * bfloat16 where oneDNN does it; bfloat16.c decides whether it does. Both kernels see the batch as
+ * sgm__batches. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_MATMUL_H
 #define SGM_HANDLERS_CPU_PRODUCT_MATMUL_H
 
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/product/product.h"
 
+/* The products of one instruction: product 0, and the distances to the others. */
 typedef struct sgm__batches {
     const sgm__cpu_call *call;
-    sgm__product product; /* the first */
-    int32_t rank;         /* of the leading dimensions */
+    sgm__product product; /* the first; its addresses are set by each run */
+    int32_t rank;         /* of the leading dimensions, over which `count` products lie; 0 for one product */
     int64_t count;
+    /* Elements between neighbours along a leading dimension, 0 where one operand is shared. Results follow
+     * each other without gaps. */
     int64_t a_strides[SGM_MAX_RANK], b_strides[SGM_MAX_RANK];
-    bool together; /* a thread does whole products */
-    bool small;    /* one, of the smallest sort */
+    bool together; /* each task does one whole product */
+    bool small;    /* one product, too small to be packed or shared (sgm__product_is_small) */
 } sgm__batches;
 
+/* Looks at shapes and strides only. */
 sgm__batches sgm__batches_of(const sgm__cpu_call *call);
-/* Product `index`, where product 0's addresses are those in `batches`. */
+/* Product `index` with its addresses, computed from those that `batches->product` has for product 0. */
 sgm__product sgm__batches_at(const sgm__batches *batches, int64_t index);
 
 extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_bfloat16;
 /* --- bfloat16.c --- */
-/* `dense`: as in the handler's options. */
+/* Decides whether oneDNN computes products of bfloat16, loads it in that case and writes cpu->bfloat16.
+ * `dense` is the handler's option. A library that is not there is no error. */
 sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const char *dense);
+/* Which way products of bfloat16 go, as a line for users; `self` is a sgm__cpu. */
 const char *sgm__cpu_bfloat16(void *self); /* which way its products go */
 
 #endif

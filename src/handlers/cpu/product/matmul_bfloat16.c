@@ -1,30 +1,36 @@
-/* The matmul kernel for bfloat16, where oneDNN does it (bfloat16.c says when).
+/* The kernel of matmul for bfloat16 by oneDNN, with float32 sums; used only where bfloat16.c chose oneDNN.
  *
- * Products are cut by their shape alone, so that the results are the same bits for any number of threads.
- * Operands are taken as they lie: laying the weights out anew, as oneDNN would like them, takes about as long
- * as it saves in the two products in which a step uses them. */
+ * Each product is cut into parts by its shape alone, so that the bits are the same for any number of threads.
+ * oneDNN's objects for a part may be used by one thread at a time, so there is a set of them for each thread,
+ * all created when the program is compiled. Operands are taken as they lie: laying the weights out anew, as
+ * oneDNN would like them, takes about as long as it saves in the two products in which a step uses them
+ * (docs/performance.md, Mixed precision). */
 #include "handlers/cpu/product/matmul.h"
 #include "handlers/cpu/product/onednn.h"
 #include "ops/ops.h"
 
 #include <stdatomic.h>
 
-#define PART_WORK 16777216 /* multiplications: some 20 microseconds with AMX */
+#define PART_WORK 16777216 /* multiplications of a part: some 20 microseconds with AMX */
 #define MAXIMUM_PARTS 16
 #define PART_UNIT 32 /* rows or columns */
 
+/* The kernel's plan. Products are cut into `parts` parts of their rows, or else of their columns. */
 typedef struct halves {
     sgm__batches batches;
     int64_t parts;
     bool by_rows;
     int32_t threads;
-    sgm__onednn_product **products; /* of thread t: t * parts + part; NULL where a part is empty */
+    /* That of thread t for a part is products[t * parts + part]; NULL where a part is empty. */
+    sgm__onednn_product **products;
+    /* False: oneDNN refused the shapes, or memory was short. Noted here, as plan functions return no status;
+     * `run` reports it. */
     bool good;
 } halves;
 
 /* --- planning --- */
 
-/* The part of a product, with its addresses. */
+/* The part of a product with its addresses; m or n is 0 if the part is empty. */
 static sgm__product part_of(const halves *h, sgm__product p, int64_t part)
 {
     int64_t first, last, size = (int64_t)sgm_dtype_size(p.dtype);
@@ -41,6 +47,8 @@ static sgm__product part_of(const halves *h, sgm__product p, int64_t part)
     return p;
 }
 
+/* All parts of product 0: the others of a batch have the same shapes and strides and differ only in
+ * addresses. */
 static bool create_products(halves *h, const sgm__onednn *onednn)
 {
     sgm__product whole = h->batches.product;
@@ -87,6 +95,8 @@ static void discard(void *plan)
 
 /* --- running --- */
 
+/* A run's view of the plan. `failed` is set by tasks on any thread, as errors belong to the thread that
+ * called run. */
 typedef struct run_context {
     const halves *h;
     sgm__batches batches;
@@ -106,6 +116,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
         atomic_store(&r->failed, true);
 }
 
+/* Without products (an empty sum, k = 0, or an empty result) the result is zero. */
 static sgm_status run(const sgm__cpu_call *call)
 {
     const halves *h = call->plan;

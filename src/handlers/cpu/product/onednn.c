@@ -1,13 +1,18 @@
-/* Products of bfloat16 by oneDNN's matmul primitive.
+/* Calls oneDNN's matmul primitive for products of bfloat16, in versions 2 and 3 of its C interface.
  *
- * Declared here is what is called, so that nothing is needed to build. Descriptions are structures of the
- * caller in version 2 and objects in version 3: both are passed as addresses. */
+ * The constants and functions that are needed are declared here, after dnnl_types.h and dnnl.h, so that
+ * nothing is needed to build. In version 2 descriptions of arrays and operations are structures of the
+ * caller, in version 3 objects of the library; both are passed as addresses, so the caller's structures are
+ * blocks of bytes here that are larger than those of any version 2. OpenMP's number of threads is 1 during
+ * each call and restored afterwards: it belongs to the calling thread, which may use OpenMP for something
+ * else. */
 #include "handlers/cpu/product/onednn.h"
 
 #include <dlfcn.h>
 #include <stdio.h>
 
-/* of dnnl_types.h, the same in both versions */
+/* Of dnnl_types.h, the same in both versions. MODE_USER: scratch memory comes from the caller, so that one
+ * product's objects own it. */
 enum {
     KIND_CPU = 1,
     TYPE_BFLOAT16 = 2,
@@ -20,19 +25,26 @@ enum {
     ARGUMENT_SCRATCHPAD = 80,
     MAXIMUM_DIMS = 12
 };
-#define DESCRIPTION_BYTES 2048 /* of version 2: 696 */
-#define MATMUL_BYTES 8192      /* of version 2: 2800 */
+/* Bytes of dnnl_memory_desc_t (696 in version 2) and of dnnl_matmul_desc_t (2800), with room to spare. */
+#define DESCRIPTION_BYTES 2048
+#define MATMUL_BYTES 8192
+/* Rows, columns and depth of the product that is created to find out whether the library has one for this
+ * processor. */
 #define PROBE_SIDE 64
 
+/* The beginning of dnnl_version_t. */
 typedef struct version {
     int major, minor, patch; /* and more that we do not read */
 } version;
 
+/* dnnl_exec_arg_t: which argument of a primitive, and its memory object. */
 typedef struct argument {
     int index;
     void *memory;
 } argument;
 
+/* The library with its functions by name; those marked 2 or 3 exist only in that version, the others are NULL
+ * there. */
 struct sgm__onednn {
     void *library, *engine, *attributes;
     int major;
@@ -65,7 +77,7 @@ struct sgm__onednn {
     int (*memory_set)(void *memory, void *data);
     int (*memory_destroy)(void *memory);
     void (*omp_threads)(int threads); /* of the thread that calls it */
-    int (*omp_most)(void);
+    int (*omp_most)(void);            /* the number that omp_threads set */
 };
 
 struct sgm__onednn_product {
@@ -78,7 +90,8 @@ struct sgm__onednn_product {
 
 /* --- the library --- */
 
-/* dlsym gives objects, C wants functions. */
+/* Stores the address of a function in *function; false if there is none. Copied as bytes, since C has no
+ * conversion from dlsym's pointer to a pointer to a function. */
 static bool find(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -110,6 +123,7 @@ const char *sgm__onednn_version(void *library, char *text, size_t size)
     return text;
 }
 
+/* False: a function is missing, or the version is neither 2 nor 3. */
 static bool find_all(sgm__onednn *o)
 {
     void *l = o->library;
@@ -143,7 +157,8 @@ static bool find_all(sgm__onednn *o)
            find(l, "dnnl_matmul_primitive_desc_create", &o->matmul_create);
 }
 
-/* The calling thread's number of OpenMP threads becomes 1; returns what to restore. */
+/* The calling thread's number of OpenMP threads becomes 1. Returns the number of before for restore_threads;
+ * 0: the library has no OpenMP. */
 static int one_thread(const sgm__onednn *o)
 {
     if (o->omp_threads == NULL || o->omp_most == NULL)
@@ -160,7 +175,8 @@ static void restore_threads(const sgm__onednn *o, int before)
         o->omp_threads(before);
 }
 
-/* Whether there is such a product for this processor: some need instructions that are not here. */
+/* Whether the library has such a product for this processor: some versions need instructions that others do
+ * without. */
 static bool works(const sgm__onednn *o)
 {
     sgm__product probe = {.dtype = SGM_BFLOAT16,
@@ -220,17 +236,19 @@ const char *sgm__onednn_text(const sgm__onednn *o)
 
 /* --- products --- */
 
-/* A matrix as the library takes it: of one of its strides a 1. */
+/* A matrix as the library takes it: one of its strides is 1, and rows (or columns) do not overlap. */
 static bool has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
     return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
+/* A description of an array: bytes of the caller in version 2, an object to be destroyed in version 3. */
 typedef struct description {
     _Alignas(64) unsigned char own[DESCRIPTION_BYTES]; /* version 2 */
     void *object;                                      /* version 3 */
 } description;
 
+/* A matrix of bfloat16 with these strides, as the version wants it; NULL: the library refuses. */
 static const void *describe(const sgm__onednn *o, description *d, int64_t rows, int64_t columns, int64_t row,
                             int64_t column)
 {
@@ -241,7 +259,8 @@ static const void *describe(const sgm__onednn *o, description *d, int64_t rows, 
     return o->create_with_strides(&d->object, 2, dims, TYPE_BFLOAT16, strides) == 0 ? d->object : NULL;
 }
 
-/* Of descriptions of a, b and c. NULL: the library has no such product. */
+/* A primitive's description from those of a, b and c, to be destroyed by the caller; NULL: the library has no
+ * such product. */
 static void *describe_product(const sgm__onednn *o, const void *const of[3])
 {
     void *described = NULL;
@@ -257,6 +276,7 @@ static void *describe_product(const sgm__onednn *o, const void *const of[3])
     return o->desc_create(&described, matmul, o->attributes, o->engine, NULL) == 0 ? described : NULL;
 }
 
+/* Everything that a run needs. On failure sgm__onednn_product_free frees what was created. */
 static bool create_objects(sgm__onednn_product *p, const void *const of[3])
 {
     const sgm__onednn *o = p->onednn;
@@ -276,7 +296,8 @@ static bool create_objects(sgm__onednn_product *p, const void *const of[3])
     return good;
 }
 
-/* Room for copies of operands that the library would read one number at a time. */
+/* Memory for contiguous copies of operands neither of whose strides is 1: the library would refuse those, or
+ * read them number by number. */
 static bool make_room(sgm__onednn_product *p)
 {
     sgm__product *s = &p->product;
@@ -337,6 +358,7 @@ void sgm__onednn_product_free(sgm__onednn_product *p)
     sgm__free(p);
 }
 
+/* A strided matrix to a contiguous one, row by row. */
 static void pack(uint16_t *to, const void *from, int64_t rows, int64_t columns, int64_t row, int64_t column)
 {
     const uint16_t *x = from;

@@ -1,35 +1,68 @@
-/* Matrix products without a library, after Goto and van de Geijn (2008): tiles in registers, a panel of b in
- * the first cache, packed a in the second. */
+/* Cuts matrix products into panels and tiles, packs operands, and posts tasks to the pool.
+ *
+ * The method is that of Goto and van de Geijn (2008): a tile of c (up to 14 rows by two vectors with AVX-512)
+ * stays in registers, a panel of b (one tile's columns, one depth block of k) stays in the first cache,
+ * packed a stays in the second. Layouts:
+ *
+ * - a is cut into row panels; a packed panel has its rows' numbers of one step k together, step after step.
+ * - b is cut into column panels. The first tile that reads a panel also stores it contiguously (`keep`), so
+ *   that packing b costs almost nothing; a transposed b is packed before.
+ * - k is cut into depth blocks; from the second block on, tiles add to c.
+ *
+ * Two ways to share: with few row panels a is packed by one loop, and tasks of a second loop do some columns
+ * each (post_columns); with PANELS_TOGETHER row panels and more, each task packs some rows for itself and
+ * does all their columns (post_rows). */
 #include "handlers/cpu/product/product.h"
 
-#define MAXIMUM_DEPTH 208 /* of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes */
-#define WHOLE_DEPTH 256   /* up to which one panel is better than writing c twice */
-#define LARGEST_TILE (14 * 2 * 64)     /* bytes */
-#define MAXIMUM_COLUMNS_APART 256      /* up to which a is read in place */
-#define MAXIMUM_COLUMNS_TRANSPOSED 512 /* the same if a comes transposed */
+/* Steps of a panel of b: 26 KiB of the first cache for two vectors of 64 bytes. Depths of 264, 400 and 800
+ * were not faster. */
+#define MAXIMUM_DEPTH 208
+/* Up to this k one depth block is better than two, which would write c twice. */
+#define WHOLE_DEPTH 256
+/* Bytes of the largest tile of any instruction set. */
+#define LARGEST_TILE (14 * 2 * 64)
+/* Columns of c up to which a is read in place if its rows are contiguous: with so few, packing is a tenth to
+ * a fifth of the work. Measured in docs/performance.md, Matrix products. */
+#define MAXIMUM_COLUMNS_APART 256
+/* The same if the columns of a are contiguous. */
+#define MAXIMUM_COLUMNS_TRANSPOSED 512
+/* Bytes. Addresses that are multiples of a page apart fall into the same set of the first cache and push each
+ * other out. */
 #define PAGE 4096
-#define ROWS_AHEAD 32  /* of b, fetched when they come from far away */
-#define PAGES_AHEAD 12 /* the same if they lie pages apart: no more fit the first cache */
+/* Rows of b that a tile fetches ahead while it stores them, as they come from far away. */
+#define ROWS_AHEAD 32
+/* The same if rows of b lie whole pages apart: no more lines fit into one set of the first cache. */
+#define PAGES_AHEAD 12
+/* Steps of a transposed a that are packed for all panels before the next ones (pack_transposed). */
 #define STEPS_TOGETHER 8
-#define STEPS_AHEAD 16 /* that are fetched, as no processor guesses such distances */
+/* Steps of a transposed a that are fetched ahead of packing: they lie too far apart for the processor to
+ * guess. */
+#define STEPS_AHEAD 16
 #define CACHE_LINE 64
 #define PANELS_TOGETHER                                                                                      \
-    16                     /* of a, at most, that a task packs and uses while they are in its second cache   \
-                            */
-#define TASKS_PER_THREAD 4 /* so that threads that start late get less */
+    16 /* row panels of a, 224 rows with AVX-512, that a task packs and uses while in its second cache */
+/* Several tasks for each thread, so that threads that start late get less of the work. */
+#define TASKS_PER_THREAD 4
 
-/* How a product is cut. */
+/* How a product is cut, and where its scratch memory is. Decided by `plan` and `post_*` and constant
+ * afterwards; tasks get a copy. */
 typedef struct work {
     sgm__product product;
     const sgm__tiles *tiles;
     size_t size; /* bytes of an element */
+    /* Panels and blocks that m, n and k are cut into. */
     int64_t row_panels, column_panels, depth_blocks;
+    /* Tasks that these are divided among; chosen by post_rows or post_columns. */
     int64_t row_tasks, column_tasks, pack_tasks;
-    bool in_place;             /* a is not packed */
-    bool by_rows;              /* many rows: a task packs some of them and does all their columns */
-    unsigned char *packed;     /* a; if by rows, a slab for each thread */
-    unsigned char *panels;     /* one of b for each thread */
-    unsigned char *transposed; /* b, if by rows and b has to be transposed: panel after panel; NULL: not so */
+    bool in_place; /* a is read where it lies and not packed */
+    /* There are many rows: a task packs some of them and does all their columns (post_rows). */
+    bool by_rows;
+    /* Packed a: all of it, or, if by rows, a slab of `packed_bytes` for each thread. */
+    unsigned char *packed;
+    /* A panel of b for each thread, of `panel_bytes`. */
+    unsigned char *panels;
+    /* All of b, panel after panel, if by rows and the rows of b are not contiguous; else NULL. */
+    unsigned char *transposed;
     size_t packed_bytes, panel_bytes, transposed_bytes;
 } work;
 
@@ -43,12 +76,15 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Where part `index` of `parts` begins. */
 static int64_t part(int64_t total, int64_t parts, int64_t index)
 {
     return total * index / parts;
 }
 
-/* Rows of panel p begin here. If b is kept while it is read, the first panel has a full tile's rows. */
+/* The row at which row panel `panel` begins; `m` past the last. Panel 0 has a full tile's rows, since only
+ * full tiles can store b while they read it (run_panel); the others share the rest evenly, as there is a tile
+ * function for each number of rows. */
 static int64_t first_row(const work *w, int64_t panel)
 {
     int64_t m = w->product.m, full = w->tiles->rows;
@@ -62,8 +98,8 @@ static size_t align(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Packing a takes longer than it saves where there are few columns. Rows or steps of a that lie whole pages
- * apart would push each other out of the first cache. */
+/* Whether a is read without packing, which takes longer than it saves where there are few columns. Rows or
+ * steps of a that lie whole pages apart would push each other out of the first cache, so these are packed. */
 static bool reads_in_place(const work *w)
 {
     const sgm__product *p = &w->product;
@@ -72,6 +108,8 @@ static bool reads_in_place(const work *w)
     return p->a_row == 1 && p->n <= MAXIMUM_COLUMNS_TRANSPOSED && p->a_column * (int64_t)w->size % PAGE != 0;
 }
 
+/* Decides how the product is cut, but for the numbers of tasks. Depends on shapes and strides alone, never on
+ * threads, as the depth blocks decide the order of sums. */
 static work plan(const sgm__vector *vector, const sgm__product *product)
 {
     work w = {.product = *product,
@@ -104,7 +142,8 @@ size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *produ
 
 /* --- packing --- */
 
-/* target[k * padded + i] = source element (i, k), zeros for i from width to padded */
+/* target[k * padded + i] = source element (i, k) for i < width, zeros for i from width to padded. Element (i,
+ * k) lies at source[i * stride + k * step]. */
 static void pack(const work *w, unsigned char *target, const unsigned char *source, int64_t stride,
                  int64_t step, int64_t width, int64_t depth, int64_t padded)
 {
@@ -123,12 +162,13 @@ static void pack(const work *w, unsigned char *target, const unsigned char *sour
                    source + (i * stride + k * step) * (int64_t)w->size, w->size);
 }
 
-/* Rows of a from `origin` on, of one depth block: row panel after row panel. */
+/* Memory with packed rows of a, from row `origin` on, of one depth block: row panel after row panel. */
 typedef struct slab {
     unsigned char *at;
     int64_t origin, block;
 } slab;
 
+/* Steps of a depth block. */
 static int64_t depth_of(const work *w, int64_t block)
 {
     return part(w->product.k, w->depth_blocks, block + 1) - part(w->product.k, w->depth_blocks, block);
@@ -140,14 +180,14 @@ static unsigned char *packed_panel(const work *w, const slab *s, int64_t panel)
     return s->at + (size_t)offset * w->size;
 }
 
-/* Of all rows: depth block after depth block. */
+/* Depth block `block` of all rows of a: the blocks follow each other in `packed`. */
 static slab whole_slab(const work *w, int64_t block)
 {
     int64_t k = part(w->product.k, w->depth_blocks, block);
     return (slab){w->packed + (size_t)(k * w->product.m) * w->size, 0, block};
 }
 
-/* `steps` steps of rows `row` to `end` of a, on their way into the cache. */
+/* Prefetches `steps` steps of rows `row` to `end` - 1 of a transposed a. */
 static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, int64_t steps)
 {
     const sgm__product *p = &w->product;
@@ -159,8 +199,9 @@ static void fetch_steps(const work *w, int64_t row, int64_t end, int64_t step, i
     }
 }
 
-/* Where columns of a lie together, panels take turns at a few steps: those lie far apart, and neighbouring
- * panels share the lines that each of them would have to fetch again. */
+/* Packs panels first .. last - 1 of an a whose columns are contiguous. Panels take turns at a few steps each:
+ * steps lie far apart, and neighbouring panels share cache lines that each panel alone would have to fetch
+ * again. */
 static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
@@ -178,6 +219,7 @@ static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t
     }
 }
 
+/* Packs row panels first .. last - 1 of one depth block into the slab. */
 static void pack_panels(const work *w, const slab *s, int64_t first, int64_t last)
 {
     const sgm__product *p = &w->product;
@@ -194,7 +236,7 @@ static void pack_panels(const work *w, const slab *s, int64_t first, int64_t las
     }
 }
 
-/* A task packs some panels of all depth blocks. */
+/* A task packs some row panels, of all depth blocks. */
 static void pack_rows(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
@@ -207,7 +249,8 @@ static void pack_rows(void *context, int64_t task, int32_t thread)
     }
 }
 
-/* Columns of a panel of b; narrow ones have half of a tile's. */
+/* The padded width of a column panel in numbers, and in *columns how many of them exist. A panel with half of
+ * a tile's columns or fewer is narrow: half as wide, for the tiles of one vector. */
 static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns)
 {
     int64_t left = w->product.n - column_panel * w->tiles->columns;
@@ -215,13 +258,14 @@ static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns
     return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
 }
 
+/* Where step `step` of a column panel lies in the transposed b. */
 static unsigned char *transposed_panel(const work *w, int64_t column_panel, int64_t step, int64_t width)
 {
     int64_t offset = column_panel * w->tiles->columns * w->product.k + step * width;
     return w->transposed + (size_t)offset * w->size;
 }
 
-/* A task transposes one panel of b. */
+/* A task transposes one column panel of b, over all of k. */
 static void turn_columns(void *context, int64_t column_panel, int32_t thread)
 {
     (void)thread;
@@ -235,7 +279,8 @@ static void turn_columns(void *context, int64_t column_panel, int32_t thread)
 
 /* --- products --- */
 
-/* A tile at the right edge: computed in full, copied in part. */
+/* A tile at the right edge whose columns do not fill the panel: computed in full on the stack, with only its
+ * real columns copied to c. The panel of b has zeros beyond them. */
 static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function, int64_t rows,
                      int64_t columns)
 {
@@ -253,7 +298,7 @@ static void run_edge(const work *w, sgm__tile tile, sgm__tile_function function,
         memcpy(c + (size_t)(i * stride) * w->size, full + (size_t)(i * tile.c_stride) * w->size, bytes);
 }
 
-/* Where a tile finds row panel `panel` of a, whose rows begin at `row`. */
+/* Points the tile to row panel `panel` of a, packed or in place, whose first row is `row`. */
 static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, sgm__tile *tile)
 {
     const sgm__product *p = &w->product;
@@ -268,7 +313,10 @@ static void set_left(const work *w, const slab *s, int64_t panel, int64_t row, s
     }
 }
 
-/* One panel of columns of one depth block, for row panels `first` to `last`. */
+/* One column panel of one depth block, for row panels `first` to `last` - 1. `panel` is the thread's memory
+ * for the panel of b. Where b comes from: the transposed b; b itself while the first tile stores it in
+ * `panel` for the following ones (`keep`: rows of b are contiguous and full, and the first tile has all
+ * rows); b itself if just one row panel reads it; else `panel`, packed before. */
 static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_t first, int64_t last,
                       unsigned char *panel)
 {
@@ -316,7 +364,8 @@ static void run_panel(const work *w, const slab *s, int64_t column_panel, int64_
     }
 }
 
-/* A task packs its rows and does all their columns, depth block after depth block. */
+/* A task of post_rows: packs its rows and does all their columns, depth block after depth block, while the
+ * rows are in the second cache. */
 static void run_rows(void *context, int64_t task, int32_t thread)
 {
     const work *w = context;
@@ -331,6 +380,8 @@ static void run_rows(void *context, int64_t task, int32_t thread)
     }
 }
 
+/* A task of post_columns: some column panels of some row panels. Task numbers go through the row tasks first.
+ */
 static void run_task(void *context, int64_t index, int32_t thread)
 {
     const work *w = context;
@@ -346,6 +397,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
     }
 }
 
+/* A product with k = 0 is zero. */
 static void clear(const work *w)
 {
     const sgm__product *p = &w->product;
@@ -353,9 +405,12 @@ static void clear(const work *w)
         memset((unsigned char *)p->c + (size_t)(i * p->c_row) * w->size, 0, (size_t)p->n * w->size);
 }
 
-/* A quarter of the work may be packing then. */
+/* Multiplications up to which the loops without packing are faster: packing may be a quarter of such a
+ * product's work. */
 #define SMALL_WORK (32 * 32 * 24)
 
+/* One wide panel of columns, one depth block, and rows of b that are contiguous or can be made so in a
+ * thread's panel. */
 static bool is_small(const sgm__tiles *tiles, const sgm__product *p)
 {
     bool known = p->b_column == 1 || p->b_row == 1;
@@ -394,7 +449,7 @@ void sgm__product_run_small(const sgm__vector *vector, const sgm__product *p, un
     tiles->small(&small);
 }
 
-/* In this thread if `threads` is 1. */
+/* Posts a loop, or, if `threads` is 1, runs it here once the loops that it needs are done. */
 static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task task, work *w)
 {
     if (threads > 1) {
@@ -406,6 +461,8 @@ static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task
         task(w, i, 0);
 }
 
+/* A multiple of the threads as tasks, so that all threads end at about the same time, each of at most
+ * PANELS_TOGETHER row panels. */
 static void post_rows(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = divide_up(divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
@@ -415,6 +472,8 @@ static void post_rows(sgm__pool *pool, work *w, int32_t threads)
     post(pool, threads, w->row_tasks, run_rows, w);
 }
 
+/* Columns are shared first, as tasks of different columns read b only once among them; rows also, where there
+ * are fewer column panels than threads. */
 static void post_columns(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = w->column_tasks = w->pack_tasks = 1;

@@ -1,18 +1,22 @@
-/* Matrix products without a library: c = a b, for any strides. Internal.
+/* Matrix products without a library: c = a b for operands of any strides. Internal.
  *
- * a is packed first (panels of a tile's rows), then each task takes some columns of c and some of its rows; b
- * is stored in cache while the first tile of a column reads it. Every element is summed in the same order
- * whatever the number of threads.
- */
+ * product.c cuts a product into tiles that fit the registers (vector/vector_product.h computes one) and
+ * shares them among the pool's threads. a is packed first, as panels of a tile's rows, unless it can be read
+ * in place; then each task computes some rows and columns of c. Every element of c is summed in the order of
+ * k, in depth blocks that k alone decides, so the bits are the same for any number of threads. Called by
+ * dense.c, which may give a product to a library instead, and by matmul.c for the smallest ones. */
 #ifndef SGM_HANDLERS_CPU_PRODUCT_PRODUCT_H
 #define SGM_HANDLERS_CPU_PRODUCT_PRODUCT_H
 
 #include "handlers/cpu/pool.h"
 #include "handlers/cpu/vector/vector.h"
 
+/* Multiplications (m n k): products with fewer take one thread some microseconds and are not shared. */
 #define SGM__PRODUCT_SMALL_WORK (64 * 64 * 32) /* multiplications that are not worth a second thread */
 
-/* Strides count elements. c's rows are contiguous. Types: float32, float64. */
+/* c (m x n) = a (m x k) times b (k x n). Element (i, j) of a lies at a[i * a_row + j * a_column], and so for
+ * b; strides count elements. Rows of c are contiguous. float32 or float64; onednn.c takes the same struct for
+ * bfloat16. */
 typedef struct sgm__product {
     sgm_dtype dtype;
     int64_t m, n, k;
@@ -24,13 +28,14 @@ typedef struct sgm__product {
     int64_t c_row;
 } sgm__product;
 
-/* Bytes of memory that sgm__product_post needs, 64-byte aligned. */
+/* Bytes of scratch memory that sgm__product_post needs with up to `threads` threads, 64-byte aligned. */
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads);
-/* May return before the product is there: see sgm__pool_post. `pool` NULL: in this thread only, with scratch
- * for one. */
+/* May return before the product is computed, as sgm__pool_post does; operands and scratch must last until
+ * then. `pool` NULL: computed in this thread on return, with scratch for one thread. */
 void sgm__product_post(const sgm__vector *vector, sgm__pool *pool, const sgm__product *product,
                        unsigned char *scratch);
-/* Those that are not worth packing: in this thread, with scratch for one. */
+/* Whether packing would cost more than it saves. Such products have no tasks: sgm__product_run_small computes
+ * them in this thread, with scratch for one, and does not wait for the pool. */
 bool sgm__product_is_small(const sgm__vector *vector, const sgm__product *product);
 void sgm__product_run_small(const sgm__vector *vector, const sgm__product *product, unsigned char *scratch);
 

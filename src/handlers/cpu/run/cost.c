@@ -1,25 +1,28 @@
-/* What a step takes with one thread and with all, by its shapes: an estimate, to choose between the two.
+/* Estimates from shapes how long a step takes with one thread and with all.
  *
- * Sharing costs a meeting, and what the threads have written in their caches the others have to fetch from
- * there, which is far slower than one's own. The constants were measured (docs/performance.md); the choice
- * changes no result. */
+ * Sharing a step costs a meeting of the threads, and bytes that one thread wrote into its cache are fetched
+ * from there by the others, which is far slower than from one's own cache. So the estimate for one thread
+ * also depends on whether the operands were written by all threads. The constants were measured
+ * (docs/performance.md, Threads); the choice changes no result, as bits do not depend on the number of
+ * threads. choose_sharing in run/cpu.c decides by these numbers. */
 #include "handlers/cpu/run/cost.h"
 #include "ops/ops.h"
 
-#define ELEMENT_NANOSECONDS 0.1   /* an instruction of an elementwise step */
+#define ELEMENT_NANOSECONDS 0.1   /* an instruction of an elementwise step, for each element of float32 */
 #define DRAW_NANOSECONDS 0.7      /* a random number */
-#define KERNEL_NANOSECONDS 0.3    /* an element that a kernel reads or writes */
-#define MEETING_NANOSECONDS 1500  /* of threads that are awake */
-#define FOREIGN_NANOSECONDS 0.11  /* a byte from another one's cache */
-#define LARGE_STATE (1 << 16)     /* bytes */
-#define MAXIMUM_FOREIGN (2 << 20) /* bytes of a step that are there; the rest has gone to memory */
+#define KERNEL_NANOSECONDS 0.3    /* an element that another kernel reads or writes */
+#define MEETING_NANOSECONDS 1500  /* of threads that are awake: the end of a loop */
+#define FOREIGN_NANOSECONDS 0.11  /* a byte that lies in the cache of another processor */
+#define LARGE_STATE (1 << 16)     /* bytes of a state from which its update is surely shared */
+#define MAXIMUM_FOREIGN (2 << 20) /* bytes that a second-level cache holds; the rest has gone to memory */
 
 static double elements_of(const sgm__node *node)
 {
     return (double)sgm_shape_elements(&node->type.shape);
 }
 
-/* From the first to the last byte: less than its elements say where it is a broadcast. */
+/* Bytes from the first to the last element of a value: less than its elements if it is broadcast. Constants
+ * count nothing, as no thread writes them. */
 static double bytes_of(const sgm__node *node)
 {
     double reach = 1;
@@ -32,8 +35,8 @@ static double bytes_of(const sgm__node *node)
     return reach * (double)sgm_dtype_size(node->type.dtype);
 }
 
-/* What an operand sees was written by all threads: the result of a shared step, or a large state, which a
- * shared step updates. */
+/* Whether all threads have written what an operand sees: the result of a shared step, or a large state, which
+ * a shared step updates. */
 static bool is_spread(const sgm__plan *plan, int32_t node, const bool *spread)
 {
     int32_t number = sgm__plan_root(plan, node);
@@ -46,7 +49,8 @@ static const sgm__node *operand_of(const sgm__plan *plan, const sgm__node *node,
     return &plan->nodes[plan->operands[node->first_input + k]];
 }
 
-/* Of one thread. */
+/* Nanoseconds of the node's work with one thread. A product's multiplications go by the columns of a wide
+ * tile, two vectors: with AVX-512 64 of float32 in a nanosecond. */
 static double time_of(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node, bool elementwise)
 {
     double elements = elements_of(node), wide = node->type.dtype == SGM_FLOAT64 ? 2 : 1;
@@ -64,11 +68,15 @@ static double time_of(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__nod
     return elements * wide * KERNEL_NANOSECONDS;
 }
 
+/* Sums over all nodes of the steps that run as one. */
 typedef struct sums {
-    double time, spread, together; /* nanoseconds; bytes that all threads have written, or one */
+    /* time: nanoseconds; spread: bytes of operands that all threads have written; together: bytes that one
+     * thread has. */
+    double time, spread, together;
     int32_t meetings;
 } sums;
 
+/* A product has two meetings, one after packing and one after multiplying. */
 static void add_step(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, const bool *spread, sums *to)
 {
     const sgm__step *s = &plan->steps[step];
@@ -85,6 +93,9 @@ static void add_step(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, c
     to->meetings += s->kind == SGM__STEP_ELEMENTWISE;
 }
 
+/* Steps that run as one have one meeting. With n threads, one that works alone fetches (n - 1) / n of the
+ * spread bytes; if all work, each of them fetches that share of an nth of them, and also an nth of the bytes
+ * that one thread has. */
 sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, int32_t partner,
                        int32_t product, const bool *spread)
 {
@@ -109,7 +120,8 @@ sgm__cost sgm__cost_of(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
                                  all.meetings * MEETING_NANOSECONDS};
 }
 
-/* Kernels whose work is as their elements say; others are left to themselves. */
+/* Kernels whose work is in proportion to their elements, and products. The work of others (convolutions,
+ * attention) cannot be told from shapes alone; they share or not as they see fit. */
 bool sgm__cost_is_known(const sgm__plan *plan, int32_t step)
 {
     const sgm__step *s = &plan->steps[step];

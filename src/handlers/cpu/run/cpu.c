@@ -1,4 +1,14 @@
-/* The cpu handler: compiles plans into lists of steps and runs them. */
+/* The cpu handler: opens and describes itself, compiles plans into lists of steps, and runs them.
+ *
+ * `compile` makes of each step of a plan (built in src/handlers/plan) either compiled elementwise code
+ * (elementwise/step.h) or a call of a kernel (run/kernels.c) or of the operation's own loop; then it looks
+ * for steps that can run together (fused.c, summed.c), decides which are shared among threads (cost.c) and
+ * which may be under way at once (flow.c), and allocates one block of scratch memory. `run` goes through the
+ * list and allocates nothing. The interface that sessions call is sgm__handler_type in
+ * src/handlers/handler.h, filled in at the end of this file.
+ *
+ * Runs of one handler exclude each other (`busy`), as they share the pool. Memory of values belongs to the
+ * session; an executable owns the rest. */
 #include "handlers/cpu/elementwise/assembler.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/flush.h"
@@ -10,37 +20,50 @@
 #include "handlers/cpu/run/program.h"
 #include "handlers/host.h"
 
-#define MINIMUM_GAIN 0.05 /* of a program's time: for less, other threads are better left alone */
-#define PADDING 64        /* after each buffer: loops may read to the end of a vector */
+/* Share of a program's estimated time that threads have to save: for less, the other processors are better
+ * left to other programs. */
+#define MINIMUM_GAIN 0.05
+/* Bytes after each area of scratch memory: vector loops may read to the end of a vector. */
+#define PADDING 64
 
+/* A step of the plan, ready to run. Members that do not apply to its kind are NULL. */
 typedef struct compiled_step {
-    sgm__elementwise *elementwise; /* NULL: one operation */
-    sgm__bound *bound;             /* the same; NULL: more than one tile */
+    sgm__elementwise *elementwise; /* NULL: the step is one operation, `node` */
+    sgm__bound *bound;             /* the same elementwise step with addresses; NULL: more than one tile */
     const sgm__cpu_kernel *kernel; /* NULL: the operation's own loop */
-    void *plan;                    /* the kernel's */
+    void *plan;                    /* what the kernel's `plan` filled in; owned */
     int32_t node;
     int32_t first_array; /* in executable->arrays */
-    sgm__fused *fused;   /* elementwise: with the product of step `partner`; NULL: without */
-    sgm__summed *summed; /* a sum: with the elementwise step `partner`; NULL: without */
-    int32_t partner;     /* the step that it can do too, or that can do it; -1: none */
-    int32_t product;     /* another one that it can do, too; -1: none */
-    sgm__cpu_call call;  /* of a kernel */
+    /* Elementwise: how to run it together with the kernel of step `partner`. NULL: each alone. */
+    sgm__fused *fused;
+    /* A sum: how to run it together with the elementwise step `partner`. NULL: each alone. */
+    sgm__summed *summed;
+    /* The step that this one can do too, or that can do this one (`leads` tells which); -1: none. */
+    int32_t partner;
+    /* A sum: another step, a product, that it can do, too; -1: none. */
+    int32_t product;
+    sgm__cpu_call call; /* of a kernel or of the operation's own loop */
     unsigned char *scratch;
-    bool alone;     /* one thread is faster */
-    int64_t posted; /* the pool's loops after this step, in the newest run */
-    bool done;      /* by the steps before */
+    bool alone;     /* one thread is estimated to be faster */
+    int64_t posted; /* how many loops the pool had after this step, in the newest run */
+    bool done;      /* nothing to do: the steps before wrote their results here (a concatenation) */
 } compiled_step;
 
+/* A compiled program. Only one run at a time uses it, with sgm__cpu.busy held. */
 typedef struct executable {
     const sgm__plan *plan;
     compiled_step *steps;
     int32_t step_count;
-    sgm_array *arrays; /* operands of kernels; `data` is set when memory is another than in the run before */
-    void **memory;     /* of the newest run: arena, constants, inputs, states */
-    sgm__flow *flow;   /* of the steps; NULL: one thread, one step after the other */
-    sgm__cost cost;    /* of all steps; `alone`: without any sharing; `shared`: each as it is run */
+    /* Operands and results of all steps that are one operation; `data` is set by `place`. */
+    sgm_array *arrays;
+    /* The addresses that the newest run had: arena, constants, inputs, states. */
+    void **memory;
+    /* Of the steps; NULL: the program runs with one thread, one step after the other. */
+    sgm__flow *flow;
+    /* Of all steps; here `alone` is the time without any sharing, `shared` that of each step as it is run. */
+    sgm__cost cost;
     unsigned char *scratch;
-    void *code; /* machine code of elementwise steps; NULL: none */
+    void *code; /* machine code of all elementwise steps; NULL: none */
     size_t code_size;
 } executable;
 
@@ -58,6 +81,8 @@ static void close_cpu(void *self)
     sgm__free(cpu);
 }
 
+/* On failure the error is set by whatever failed: an unknown instruction set, library, or number of threads.
+ */
 static sgm_status open_cpu(const sgm_handler_options *options, void **self)
 {
     sgm__cpu *cpu = sgm__calloc(1, sizeof *cpu);
@@ -86,6 +111,8 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     return SGM_OK;
 }
 
+/* Whether open_cpu would accept the names in the options, without starting threads: for checking settings
+ * early. */
 sgm_status sgm__cpu_check(const sgm_handler_options *options)
 {
     if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)
@@ -97,7 +124,7 @@ sgm_status sgm__cpu_check(const sgm_handler_options *options)
     return SGM_OK;
 }
 
-/* The processor's name as the system gives it; "" if it does not. */
+/* The processor's name as /proc/cpuinfo gives it; "" if it does not. */
 static void processor_name(char *name, size_t size)
 {
     char *text = NULL;
@@ -119,6 +146,7 @@ static void processor_name(char *name, size_t size)
     sgm__free(text);
 }
 
+/* The lines of `sigma info`. */
 static void describe(void *self, sgm__text *text)
 {
     const sgm__cpu *cpu = self;
@@ -140,13 +168,16 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
 }
 
-/* What has a kernel for float32 alone, and is not done element by element. */
+/* Whether the operation has a kernel for float32 but none for bfloat16, and is not done element by element:
+ * then the planner casts around it. */
 static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
     return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&
            sgm__cpu_find_kernel(cpu, op, SGM_FLOAT32) != NULL;
 }
 
+/* What the planner and the tables of operations ask: how the handler computes `op` with results of `dtype`.
+ * The order matters: composed operations without a kernel are expanded before vector loops are looked for. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm__cpu *cpu = self;
@@ -166,6 +197,7 @@ static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 
 /* --- compiling --- */
 
+/* Also frees executables that were half compiled. */
 static void discard(void *self, void *compiled)
 {
     (void)self;
@@ -190,6 +222,7 @@ static void discard(void *self, void *compiled)
     sgm__free(e);
 }
 
+/* The node's value as kernels see it, without an address. */
 static sgm_array array_of(const sgm__node *node)
 {
     sgm_array array = {.dtype = node->type.dtype, .shape = node->type.shape};
@@ -197,7 +230,7 @@ static sgm_array array_of(const sgm__node *node)
     return array;
 }
 
-/* Arrays of the step's operands and of its result, from `*used` on. */
+/* Appends arrays of the step's operands and of its result to e->arrays, from `*used` on. */
 static void add_arrays(executable *e, compiled_step *step, int32_t *used)
 {
     const sgm__node *node = &e->plan->nodes[step->node];
@@ -207,6 +240,7 @@ static void add_arrays(executable *e, compiled_step *step, int32_t *used)
     e->arrays[(*used)++] = array_of(node);
 }
 
+/* Points into e->arrays, so addresses that `place` sets are seen by the call, but for the result's. */
 static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_step *step)
 {
     const sgm__node *node = &e->plan->nodes[step->node];
@@ -218,6 +252,8 @@ static sgm__cpu_call call_of(sgm__cpu *cpu, const executable *e, const compiled_
                            .output = arrays[node->input_count]};
 }
 
+/* Finds and plans the kernel of a step that is one operation. A kernel that does not accept the operands
+ * gives way to the operation's own loop; having neither is an error. */
 static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_step *step, size_t *scratch)
 {
     const sgm__node *node = &e->plan->nodes[step->node];
@@ -241,6 +277,8 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
     return SGM_OK;
 }
 
+/* Compiles one step by itself. `arrays`: how many of e->arrays are used; `maximum`: the largest scratch
+ * memory so far, which all steps share. */
 static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm__assembler *assembler,
                                int32_t *arrays, size_t *maximum)
 {
@@ -263,7 +301,8 @@ static sgm_status compile_step(sgm__cpu *cpu, executable *e, int32_t index, sgm_
     return SGM_OK;
 }
 
-/* Products that can run together with their reader. */
+/* Finds kernels that can run together with the one elementwise step that reads their result. That reader then
+ * leads: it comes later in the plan, and does both. */
 static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *maximum)
 {
     for (int32_t i = 0; i < e->step_count; i++) {
@@ -283,7 +322,8 @@ static sgm_status fuse_steps(sgm__cpu *cpu, executable *e, size_t *maximum)
     return SGM_OK;
 }
 
-/* Sums that can run together with the step that makes what they add. */
+/* Finds sums that can run together with the elementwise step just before them, and perhaps the product before
+ * that. The sum leads. After fuse_steps, whose pairs are left alone. */
 static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
 {
     for (int32_t i = 1; i < e->step_count; i++) {
@@ -308,19 +348,22 @@ static sgm_status fuse_sums(sgm__cpu *cpu, executable *e, size_t *maximum)
     return SGM_OK;
 }
 
-/* The later one of two steps that can run together does both. */
+/* The later one of the steps that run together does them all; the others are skipped. */
 static bool leads(const compiled_step *step)
 {
     return step->fused != NULL || step->summed != NULL;
 }
 
+/* The step is shared, so all threads write its results. */
 static void note_spread(const executable *e, int32_t step, bool *spread)
 {
     for (int32_t i = 0; i < e->plan->steps[step].count; i++)
         spread[e->plan->order[e->plan->steps[step].first + i]] = true;
 }
 
-/* Decides for each step whether it is shared. */
+/* Decides for each step whether it is shared, and sums up the program's estimates. `*worth`: threads save at
+ * least MINIMUM_GAIN of the program's time, or a step whose cost is not known might gain. `spread` is false
+ * for all nodes on entry. */
 static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, bool *worth)
 {
     bool unknown = cpu->shares_all;
@@ -342,7 +385,7 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
     *worth = unknown || e->cost.shared < e->cost.alone * (1 - MINIMUM_GAIN);
 }
 
-/* Which steps may be under way together, if there are threads for it. */
+/* Decides which steps may be under way together. Leaves e->flow NULL where one thread is as good. */
 static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
 {
     bool worth = false, *spread = sgm__calloc((size_t)e->plan->node_count + 1, sizeof *spread);
@@ -367,7 +410,8 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
     return SGM_OK;
 }
 
-/* Steps that may be under way together have memory of their own, and so have those that are not. */
+/* One area that all waiting steps share, and SGM__FLOW_AREAS more that steps take in turn which may be under
+ * way together. */
 static sgm_status give_scratch(executable *e, size_t bytes)
 {
     size_t area = (bytes + PADDING + 63) / 64 * 64;
@@ -383,7 +427,7 @@ static sgm_status give_scratch(executable *e, size_t bytes)
     return SGM_OK;
 }
 
-/* Where the system gives no memory for code, steps are interpreted. */
+/* Makes the assembled code runnable. Where the system gives no memory for code, steps stay interpreted. */
 static void set_code(executable *e, const sgm__assembler *assembler)
 {
     e->code = sgm__code_map(assembler, &e->code_size);
@@ -392,6 +436,8 @@ static void set_code(executable *e, const sgm__assembler *assembler)
             sgm__elementwise_set_code(e->steps[i].elementwise, e->code);
 }
 
+/* The order of these phases matters: sums are fused after products, sharing is chosen knowing what runs
+ * together, and scratch memory is allocated when its largest user is known. */
 static sgm_status compile_steps(sgm__cpu *cpu, executable *e, sgm__assembler *assembler)
 {
     int32_t arrays = 0;
@@ -430,6 +476,7 @@ static sgm_status compile(void *self, const sgm__plan *plan, void **compiled)
 
 /* --- where everything is --- */
 
+/* Whether all addresses are those of the run before. */
 static bool same_memory(const executable *e, const sgm__memory *memory)
 {
     size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
@@ -438,6 +485,7 @@ static bool same_memory(const executable *e, const sgm__memory *memory)
            memcmp(e->memory + 2 + inputs, memory->states, states * sizeof(void *)) == 0;
 }
 
+/* Sets the addresses of a step that is one operation. */
 static void place_operands(const executable *e, compiled_step *step, const sgm__memory *memory)
 {
     const sgm__plan *plan = e->plan;
@@ -448,7 +496,9 @@ static void place_operands(const executable *e, compiled_step *step, const sgm__
     step->call.output.data = sgm__place_address(&node->place, memory);
 }
 
-/* Memory is the same in each run, but when another program needed a larger arena, or an input is shared. */
+/* Tells all steps where their values lie, if that changed since the run before. It seldom does: when another
+ * program of the session needed a larger arena, or an input is shared memory of another session. Interpreted
+ * elementwise steps of several tiles find addresses as they run. */
 static void place(executable *e, const sgm__memory *memory)
 {
     size_t inputs = (size_t)e->plan->input_count, states = (size_t)e->plan->state_count;
@@ -468,6 +518,7 @@ static void place(executable *e, const sgm__memory *memory)
 
 /* --- running --- */
 
+/* An error of a kernel is completed with the place in the graph where the operation was recorded. */
 static sgm_status run_operation(const executable *e, compiled_step *step)
 {
     const sgm__plan *plan = e->plan;
@@ -486,7 +537,8 @@ static sgm_status run_operation(const executable *e, compiled_step *step)
     return sgm__fail_within("%s", sgm__plan_describe(plan, step->node, place, sizeof place));
 }
 
-/* Before a step of a program with several threads: it waits for what it needs, or leaves that to the pool. */
+/* Before a step of a program with several threads: tells the pool which loops the step needs. A step that
+ * posts leaves the waiting to the pool; any other step waits here. */
 static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
 {
     const sgm__flow *flow = &e->flow[index];
@@ -497,7 +549,9 @@ static void begin_step(const sgm__cpu *cpu, const executable *e, int32_t index)
     sgm__pool_alone(cpu->pool, e->steps[index].alone);
 }
 
-/* What came before, be it only the way to this step, is counted with it: the sum is the whole. */
+/* Waits until the step is done and notes the time since the step before was. The way to the step counts with
+ * it, so that the times of all steps add up to the whole run. Steps that were done together refer to the one
+ * that did them (`with`). */
 static void note_time(const sgm__cpu *cpu, const compiled_step *step, int32_t index, bool together,
                       sgm__step_time *times, double *since)
 {
@@ -511,7 +565,8 @@ static void note_time(const sgm__cpu *cpu, const compiled_step *step, int32_t in
         times[step->product].with = index;
 }
 
-/* `times`: NULL, or of all steps. */
+/* Runs steps `first` to `first + count - 1`. `times`: NULL, or an array for all steps of the plan. Steps run
+ * together only if all of them are in this range; else each runs alone, and its result goes to memory. */
 static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memory *memory, int32_t first,
                             int32_t count, sgm__step_time *times)
 {
@@ -543,6 +598,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
     return status;
 }
 
+/* A run from lock to unlock, on the thread of a session. Results too small for full precision become zero
+ * meanwhile. All loops are done on return, also after an error. */
 static sgm_status run_part(void *self, void *compiled, const sgm__memory *memory, int32_t first,
                            int32_t count, sgm__step_time *times)
 {
@@ -569,6 +626,7 @@ static sgm_status run_and_time(void *self, void *compiled, const sgm__memory *me
     return run_part(self, compiled, memory, 0, ((const executable *)compiled)->step_count, times);
 }
 
+/* For the text of `sigma info` and the log: in seconds. */
 static void estimate(void *self, const void *compiled, sgm__estimate *to)
 {
     const sgm__cpu *cpu = self;

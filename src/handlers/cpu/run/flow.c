@@ -1,11 +1,16 @@
-/* Which steps have to be done before a step begins.
+/* Which earlier step must be done before a step of a program begins.
  *
- * A few steps may be under way at a time, each with scratch memory of its own, so only those just before have
- * to be looked at: whether one of the two writes what the other one reads or writes. */
+ * Up to SGM__FLOW_AREAS posted steps may be under way at a time, each with an area of scratch memory of its
+ * own. Loops of the pool end in their order, so one number says it all: the newest earlier step that has to
+ * be done. A step has to wait for another one if it touches bytes that that one writes, or writes bytes that
+ * that one touches. Memory of values that are dead is used again by later values of the plan, so what counts
+ * is where values lie, not who reads whom. Called by run/cpu.c when a program is compiled for several
+ * threads. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/run/program.h"
 
-/* Something in step `reader` is read or written where something in step `writer` is written. */
+/* Whether a node of step `reader` lies, or has an operand that lies, where a node of step `writer` is
+ * written. */
 static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reader)
 {
     const sgm__step *w = &plan->steps[writer], *r = &plan->steps[reader];
@@ -23,12 +28,13 @@ static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reade
     return false;
 }
 
+/* -1 stands for no step. */
 static bool conflict(const sgm__plan *plan, int32_t a, int32_t b)
 {
     return a >= 0 && b >= 0 && (touches_written(plan, a, b) || touches_written(plan, b, a));
 }
 
-/* With the steps that they do, too. */
+/* Whether two steps conflict, each taken together with the steps that it also does. */
 static bool depend(const sgm__plan *plan, const sgm__flow *steps, int32_t a, int32_t b)
 {
     const int32_t of_a[] = {a, steps[a].partner, steps[a].product};
@@ -40,6 +46,8 @@ static bool depend(const sgm__plan *plan, const sgm__flow *steps, int32_t a, int
     return false;
 }
 
+/* A step takes the area of the oldest posted step, so at least that one must be done; newer ones only if they
+ * conflict. */
 void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps)
 {
     int32_t under_way[SGM__FLOW_AREAS], next = 0; /* the newest steps that post, the oldest at `next` */

@@ -1,4 +1,10 @@
-/* The table of kernels: one row for each operation that has a faster way than its plain loop. */
+/* The table of the cpu handler's kernels, one row for each operation that has a faster way than its plain
+ * loop.
+ *
+ * The kernels are in ../kernels/, ../product/ and ../random.c. A new kernel needs a line here and a
+ * declaration in one of the headers; run/cpu.c finds it through sgm__cpu_find_kernel, and `support` in
+ * run/cpu.c tells the planner that it exists. Operations without a row run their sgm_op.forward; elementwise
+ * operations are loops in vector/vector.c. */
 #include "handlers/cpu/kernels/kernels.h"
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/product/matmul.h"
@@ -36,6 +42,8 @@ static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_random_uniform,
 };
 
+/* Only products of bfloat16 depend on the handler: oneDNN computes them where bfloat16.c chose it, else none
+ * of these does, and the planner puts casts around them. */
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
     if (cpu->onednn != NULL && op == sgm__cpu_matmul_bfloat16.op && sgm__cpu_matmul_bfloat16.takes(dtype))

@@ -1,61 +1,78 @@
-/* How a program's steps run: each alone, or together with its neighbours. Internal. */
+/* How steps of a program run together, and beside each other. Internal.
+ *
+ * run/cpu.c compiles each step of a plan by itself and then asks three files: fused.c, whether a kernel can
+ * run together with the elementwise step that reads its result; summed.c, whether a sum can run together with
+ * the elementwise step that makes its terms; flow.c, which steps have to wait for which. Steps that run
+ * together give the same bits as one after the other, and each can still run alone, as the debug handler or a
+ * part of a program may ask for. Steps are numbers in plan->steps, nodes in plan->nodes. */
 #ifndef SGM_HANDLERS_CPU_RUN_PROGRAM_H
 #define SGM_HANDLERS_CPU_RUN_PROGRAM_H
 
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/product/product.h"
 
-/* NULL: none for this operation and type. */
+/* The kernel that computes `op` with results of `dtype`; NULL: there is none. Operands are not looked at:
+ * that is the kernel's `accepts`. */
 const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype);
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
 typedef struct sgm__fused sgm__fused;
-/* A matrix product that is worth computing in blocks of rows; and what it is, but for where operands lie. */
+/* Whether the node is a product of two matrices of float32 or float64 that is worth computing in blocks of
+ * rows. */
 bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node);
+/* Shape and strides of such a product, without addresses. */
 sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node);
-/* The elementwise step with which this step could run, whose kernel's call is `call`; -1: none. */
+/* The elementwise step with which this step could run; -1: there is none. `call` is the call of the step's
+ * kernel. */
 int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kernel *kernel,
                         const sgm__cpu_call *call);
-/* *fused is NULL if the elementwise step is not fit for it. */
+/* *fused is NULL, without an error, if the elementwise step cannot be done in the parts in which the kernel
+ * computes. */
 sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,
                              const sgm__cpu_kernel *kernel, const sgm__cpu_call *call,
                              const sgm__elementwise *elementwise, sgm__fused **fused);
 void sgm__fused_free(sgm__fused *fused);
+/* Bytes of scratch memory for a run with all threads. */
 size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu);
+/* Posts both steps; may return before they are done. */
 void sgm__fused_run(const sgm__cpu *cpu, const sgm__plan *plan, sgm__fused *fused, const sgm__memory *memory,
                     unsigned char *scratch);
 
 /* --- sums together with the elementwise step before them (summed.c, reduce.c) --- */
 
 typedef struct sgm__summed sgm__summed;
-/* This step is a sum, which could run together with the step before it. */
+/* Whether the step is a sum that could run together with the elementwise step just before it. */
 bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step);
-/* `call` is the sum's; *summed is NULL if its shapes are not fit for it. */
+/* `call` is the sum's. *summed is NULL, without an error, if the shapes do not suit. */
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
                               const sgm__elementwise *elementwise, sgm__summed **summed);
-/* The product in step `step` - 2 can be computed with it, block by block, if others read that, too: true, and
- * it will be. */
+/* Whether the product in step `step` - 2 can be computed block by block with the sum in step `step`, although
+ * others read the product, too. True: it was added, and sgm__summed_run can compute it. */
 bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed);
 void sgm__summed_free(sgm__summed *summed);
+/* Bytes of scratch memory for a run with all threads. */
 size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu);
-/* `product`: with that. */
+/* Posts the elementwise step and the sum, and the added product if `product`; may return before they are
+ * done. */
 void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool product, const sgm__memory *memory,
                      unsigned char *scratch);
 
 /* --- steps that need not wait for the one before (flow.c) --- */
 
+/* Areas of scratch memory that posted steps take in turn: as many steps may be under way at a time. */
 #define SGM__FLOW_AREAS 3 /* of scratch memory: as many steps may be under way */
 
-/* What a step of a program may do while others are under way. */
+/* What a step of a program may do while others are under way. cpu.c fills in the first three members, flow.c
+ * the others. */
 typedef struct sgm__flow {
-    bool posts;      /* may still be under way when the next begins */
-    int32_t partner; /* a step that it does, too; -1: none */
-    int32_t product; /* and another one; -1: none */
-    int32_t needs;   /* the newest step before that has to be done; -1: none has to */
-    int32_t area;    /* of scratch memory */
+    bool posts;      /* the step may still be under way when the next one begins */
+    int32_t partner; /* a step that this one does, too; -1: none */
+    int32_t product; /* another step that this one does, too; -1: none */
+    int32_t needs;   /* the newest earlier step that must be done before this one begins; -1: none */
+    int32_t area;    /* the area of scratch memory that the step uses if it posts */
 } sgm__flow;
-/* Fills in `needs` and `area` of steps in their order, knowing the rest. */
+/* Fills in `needs` and `area` of all steps. */
 void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps);
 
 #endif
