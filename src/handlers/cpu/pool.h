@@ -29,8 +29,9 @@ sgm__pool *sgm__pool_create(int32_t threads, bool keeps_subnormals);
 void sgm__pool_free(sgm__pool *pool);
 /* How many threads loops are shared among: 1 while sgm__pool_alone holds. */
 int32_t sgm__pool_threads(const sgm__pool *pool);
-/* Calls task(context, i, thread) for i = 0 .. tasks - 1, in any order. Returns when these tasks and all loops
- * posted before are done. */
+/* Calls task(context, i, thread) for i = 0 .. tasks - 1, in any order, and returns when all are done. If
+ * other threads take part, all loops posted before are done, too; a loop of one task only waits for the loops
+ * that it needs. */
 void sgm__pool_run(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *context);
 
 /* --- loops that nobody waits for at once --- */

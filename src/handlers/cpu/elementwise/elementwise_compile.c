@@ -1,8 +1,16 @@
-/* Compiles elementwise steps: slots for values, and instructions. */
+/* Compiles an elementwise step of a plan: slots for its values, a list of instructions, and machine code
+ * where possible.
+ *
+ * Each node of the step becomes a slot and an instruction (sgm__micro) with the vector loop of its operation
+ * and types, if there is one; each operand from outside becomes a slot. Draws of random numbers become slots
+ * without an instruction. Copies whose source is made here are dropped by computing the source in the copy's
+ * place. Then elementwise_tiles.c lays out tiles, and generate.c tries to write machine code;
+ * elementwise_run.c runs the result. Called by run/cpu.c for each step of kind SGM__STEP_ELEMENTWISE. */
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "ops/ops.h"
 
+/* The slot of a node; -1: the node has none yet. */
 static int32_t find_slot(const sgm__elementwise *e, int32_t node)
 {
     for (int32_t i = 0; i < e->slot_count; i++)
@@ -24,6 +32,7 @@ static int32_t add_slot(sgm__elementwise *e, int32_t node)
     return e->slot_count++;
 }
 
+/* The loop of operations that only copy; a single number is repeated by blocks of SGM__STILL_BYTES. */
 static void move_elements(int64_t n, void *out, const void *const *in, uint32_t still, size_t size)
 {
     size_t bytes = (size_t)n * size;
@@ -35,6 +44,7 @@ static void move_elements(int64_t n, void *out, const void *const *in, uint32_t 
         memcpy(out, in[0], bytes);
 }
 
+/* Vector functions are told a number of elements and not their size, so there is one for each size. */
 #define DEFINE_MOVE(size)                                                                                    \
     static void move_##size(int64_t n, void *out, const void *const *in, uint32_t still)                     \
     {                                                                                                        \
@@ -50,6 +60,8 @@ static bool is_move(const sgm_op *op)
     return op == &sgm__op_copy || op == &sgm__op_stop_gradient;
 }
 
+/* NULL: no loop for this operation and these types, so that run_formula (elementwise_run.c) computes it
+ * element by element. */
 static sgm__vector_function find_function(const sgm__cpu *cpu, const sgm__plan *plan, const sgm__node *node)
 {
     size_t size = sgm_dtype_size(node->type.dtype);
@@ -63,6 +75,8 @@ static sgm__vector_function find_function(const sgm__cpu *cpu, const sgm__plan *
                             node->type.dtype);
 }
 
+/* Adds a node of the step, with slots for operands that are new. Nodes come in the order of execution, so
+ * operands made in the step have slots already. */
 static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t index)
 {
     const sgm__node *node = &e->plan->nodes[index];
@@ -91,6 +105,8 @@ static sgm_status add_micro(sgm__elementwise *e, const sgm__cpu *cpu, int32_t in
 
 /* --- copies at the end --- */
 
+/* Whether writing to `b` early might change `a`. Errs on the safe side: apart are only contiguous parts of
+ * the arena. */
 static bool overlaps(const sgm__elementwise *e, const sgm__slot *a, const sgm__slot *b)
 {
     if (a->place.store != b->place.store || a->place.index != b->place.index)
@@ -100,8 +116,9 @@ static bool overlaps(const sgm__elementwise *e, const sgm__slot *a, const sgm__s
     return a->place.store != SGM__STORE_ARENA || !apart || !sgm__slot_is_dense(e, a);
 }
 
-/* Where a value is only made to be copied into memory, it is computed there: unless what lies there is still
- * read after. */
+/* If a value is only made to be copied into memory, it is computed there, and the copy's readers read the
+ * value. Not if an instruction between the value and its copy touches the memory in question, as old contents
+ * (of a state, say) may still be read there. */
 static void drop_copies(sgm__elementwise *e)
 {
     for (int32_t c = 0; c < e->micro_count; c++) {
@@ -134,6 +151,7 @@ static void drop_copies(sgm__elementwise *e)
     }
 }
 
+/* Lays out for machine code first, and once more for loops if no code could be written. */
 static sgm_status build(sgm__elementwise *e, const sgm__cpu *cpu, const sgm__step *step,
                         sgm__assembler *assembler)
 {
@@ -188,6 +206,7 @@ void sgm__elementwise_free(sgm__elementwise *compiled)
     sgm__free(compiled);
 }
 
+/* C has no conversion from a pointer to an object to one to a function, so the bytes are copied. */
 void sgm__elementwise_set_code(sgm__elementwise *compiled, unsigned char *code)
 {
     if (compiled->code_at < 0)

@@ -1,23 +1,35 @@
-/* Runs compiled elementwise steps. */
+/* Runs compiled elementwise steps: tile by tile, by machine code or by vector loops.
+ *
+ * For each tile: operands that do not lie as the result does are loaded into buffers, random numbers are
+ * drawn, then machine code (run_code) or all instructions one after the other (run_micros) compute it, then
+ * results with gaps are stored. A task does some tiles with its thread's memory: single numbers, buffers,
+ * addresses (elementwise.h). Three ways in: sgm__elementwise_run posts all tiles, sgm__elementwise_run_part
+ * does a range of elements for fused.c and summed.c, and sgm__bound_run does a step of one tile whose
+ * addresses are known. */
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "ops/ops.h"
 #include "tensor/tensor_internal.h"
 
+/* A run of a step, copied into each posted loop. With sgm__elementwise_run_part `scratch` is one thread's
+ * memory. */
 typedef struct run {
     const sgm__cpu *cpu;
     const sgm__elementwise *e;
     const sgm__memory *memory;
     unsigned char *scratch;
-    int32_t moved_node; /* whose elements are elsewhere; -1: none */
-    unsigned char *moved_base;
+    /* A node whose elements are not at its place; -1: none. */
+    int32_t moved_node;
+    unsigned char *moved_base; /* where element 0 of that node would be */
 } run;
 
-/* The part of the step's elements that a tile covers. */
+/* The part of the step's elements that a tile covers: `rows` rows from `row` on, of each `columns` elements
+ * from `column` on. One of both is whole. */
 typedef struct tile {
     int64_t row, rows, column, columns;
 } tile;
 
+/* Tiles of one row follow each other; those at the edges are smaller. */
 static tile tile_at(const sgm__elementwise *e, int64_t index)
 {
     int64_t across = (e->columns + e->tile_columns - 1) / e->tile_columns;
@@ -27,12 +39,13 @@ static tile tile_at(const sgm__elementwise *e, int64_t index)
     return t;
 }
 
+/* Elements from the slot's beginning to its row `row`, over all outer dimensions. */
 static int64_t row_offset(const sgm__elementwise *e, const sgm__slot *slot, int64_t row)
 {
     return sgm__cpu_offset(row, e->rank - 1, e->dims, slot->strides);
 }
 
-/* Fills `bytes` with repetitions of the first `filled`. */
+/* Fills `bytes` bytes with repetitions of the first `filled`, doubling each time. */
 static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
 {
     while (filled < bytes) {
@@ -42,6 +55,8 @@ static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
     }
 }
 
+/* Spreads one number of `size` bytes over SGM__STILL_BYTES. A store of a local array is faster than copies
+ * that double; by far the most numbers have 4 bytes. */
 static void fill_still(unsigned char *still, const unsigned char *from, size_t size)
 {
     if (size == sizeof(uint32_t)) { /* by far the most */
@@ -56,6 +71,7 @@ static void fill_still(unsigned char *still, const unsigned char *from, size_t s
     repeat(still, size, SGM__STILL_BYTES);
 }
 
+/* Collects a tile of a strided operand into a contiguous buffer. Equal rows are loaded once and repeated. */
 static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const unsigned char *base,
                       unsigned char *buffer, const tile *t)
 {
@@ -73,6 +89,7 @@ static void load_tile(const sgm__elementwise *e, const sgm__slot *slot, const un
     }
 }
 
+/* Element `i` of an instruction by the operation's formula in double. */
 static void compute_number(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
                            int64_t i)
 {
@@ -82,6 +99,7 @@ static void compute_number(const sgm__micro *micro, const sgm_array *operands, c
     sgm_array_store(result, i, micro->op->scalar(values, micro->attributes));
 }
 
+/* The same for operations with a formula for int64, whose values a double could not hold. */
 static void compute_whole(const sgm__micro *micro, const sgm_array *operands, const sgm_array *result,
                           int64_t i)
 {
@@ -94,7 +112,8 @@ static void compute_whole(const sgm__micro *micro, const sgm_array *operands, co
                          SGM_INT64, &value);
 }
 
-/* Operations without a loop of their own: element by element, in double, or of int64. */
+/* Operations without a vector loop: element by element, in double, or in int64 if the operation has such a
+ * formula and all operands are int64. */
 static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int64_t n, void *out,
                         const void *const *in)
 {
@@ -110,13 +129,13 @@ static void run_formula(const sgm__elementwise *e, const sgm__micro *micro, int6
         (whole ? compute_whole : compute_number)(micro, operands, &result, i);
 }
 
-/* A thread's memory: single numbers, then buffers of tiles. */
+/* A slot's buffer in a thread's memory. */
 static unsigned char *buffer_at(const sgm__elementwise *e, const sgm__slot *slot, unsigned char *buffers)
 {
     return buffers + (size_t)e->stills * SGM__STILL_BYTES + (size_t)slot->buffer * e->buffer_bytes;
 }
 
-/* Where a slot's elements of this tile are. */
+/* The address of the slot's first element of this tile, in a buffer or in memory. */
 static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -130,7 +149,8 @@ static unsigned char *locate(const run *r, const sgm__slot *slot, const tile *t,
     return sgm__place_address(&slot->place, r->memory) + (offset + t->column) * (int64_t)slot->size;
 }
 
-/* A tile is a run of elements: some whole rows, or a part of one. */
+/* Draws the tile's random numbers. A tile is a run of consecutive elements (whole rows, or a part of one), so
+ * its numbers are, too. */
 static void draw_tile(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -141,7 +161,8 @@ static void draw_tile(const run *r, const tile *t, unsigned char *buffers)
                           locate(r, &e->slots[i], t, buffers));
 }
 
-/* Of all slots, for machine code: behind the buffers. */
+/* The addresses of all slots for machine code, which lie behind the thread's buffers. Slots of kind BUFFER
+ * are in registers and have none. */
 static void **find_addresses(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -153,7 +174,8 @@ static void **find_addresses(const run *r, const tile *t, unsigned char *buffers
     return addresses;
 }
 
-/* Rows lie at equal distances up to the end of the last dimension but one. */
+/* Calls machine code once for the tile, or, by rows, once for each run of rows at equal distances: these end
+ * with the last dimension but one. */
 static void run_code(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -172,7 +194,7 @@ static void run_code(const run *r, const tile *t, unsigned char *buffers)
     }
 }
 
-/* Rows of a result into memory with gaps between them. */
+/* Rows of a result from its buffer into memory with gaps between them. */
 static void store_tile(const sgm__elementwise *e, const sgm__slot *slot, unsigned char *base,
                        const unsigned char *buffer, const tile *t)
 {
@@ -184,6 +206,7 @@ static void store_tile(const sgm__elementwise *e, const sgm__slot *slot, unsigne
     }
 }
 
+/* Interprets: each instruction over the whole tile. */
 static void run_micros(const run *r, const tile *t, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -219,6 +242,7 @@ static void run_tile(const run *r, const tile *t, unsigned char *buffers)
                        buffer_at(e, &e->slots[i], buffers), t);
 }
 
+/* What a task loads once: single numbers, and rows that are the same in each tile. */
 static void load_fixed(const run *r, unsigned char *buffers)
 {
     const sgm__elementwise *e = r->e;
@@ -236,6 +260,7 @@ static void load_fixed(const run *r, unsigned char *buffers)
     }
 }
 
+/* Tasks divide the tiles; where machine code takes any number of tiles as one, the task is one call. */
 static void run_task(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
@@ -257,6 +282,7 @@ static void run_task(void *context, int64_t index, int32_t thread)
     }
 }
 
+/* The slot as an array with collapsed dimensions, for sgm__cpu_copy. */
 static sgm_array array_of(const sgm__elementwise *e, const sgm__slot *slot, const sgm__memory *memory)
 {
     sgm_array array = {.dtype = e->plan->nodes[slot->node].type.dtype,
@@ -287,7 +313,7 @@ void sgm__elementwise_run(const sgm__cpu *cpu, const sgm__elementwise *compiled,
     sgm__pool_post(cpu->pool, compiled->tasks, run_task, &r, sizeof r);
 }
 
-/* Rows `first` to `last` - 1. */
+/* Rows `first` to `last` - 1, tile by tile. */
 static void run_rows(const run *r, unsigned char *buffers, int64_t first, int64_t last)
 {
     const sgm__elementwise *e = r->e;
@@ -320,9 +346,10 @@ void sgm__elementwise_run_part(const sgm__cpu *cpu, const sgm__elementwise *comp
 
 /* --- steps of one tile --- */
 
-#define BOUND_MAXIMUM_BYTES 16384 /* of buffers, which such a step has for itself */
+#define BOUND_MAXIMUM_BYTES 16384 /* of buffers, which each bound step has for itself */
 #define BOUND_MAXIMUM_INPUTS 4
 
+/* A call of a vector loop with everything known. */
 typedef struct bound_call {
     sgm__vector_function function;
     int64_t n;
@@ -331,13 +358,16 @@ typedef struct bound_call {
     uint32_t still;
 } bound_call;
 
+/* `run.memory` is NULL but during sgm__bound_place; the buffers are those of `calls` and `addresses`. */
 struct sgm__bound {
     run run;
     tile tile;
+    /* Slots whose operands are copied into buffers anew by each run: all but constants, which
+     * sgm__bound_place copies once. */
     int32_t *loaded; /* slots that are loaded anew by each run: all but constants */
     int32_t loaded_count;
     bound_call *calls;
-    void **addresses; /* for machine code */
+    void **addresses; /* of all slots, for machine code; within `buffers` */
     unsigned char *buffers;
 };
 
@@ -346,6 +376,7 @@ static bool is_loaded(const sgm__slot *slot)
     return slot->kind == SGM__SLOT_STILL || slot->kind == SGM__SLOT_FIXED || slot->kind == SGM__SLOT_LOADED;
 }
 
+/* Only steps for which a run is nothing but loading operands and calling loops or machine code. */
 static bool can_be_bound(const sgm__elementwise *e)
 {
     bool can = e->tiles == 1 && !e->by_rows && !e->copies && e->thread_bytes <= BOUND_MAXIMUM_BYTES;

@@ -1,14 +1,27 @@
-/* How a compiled elementwise step goes over its elements: the shape of tiles, and the memory in between. */
+/* Chooses how a compiled elementwise step goes over its elements: the shape of tiles, the tasks, and the
+ * buffers in between.
+ *
+ * The dimensions are collapsed over all slots at once, which gives `rows` of `columns`. A tile is as large as
+ * the first cache allows for all values that are alive at once. Then each slot gets its kind
+ * (sgm__slot_kind): whether its elements are used in place or go through a buffer. Values between
+ * instructions share buffers, as registers are shared by a compiler. Called twice for a step for which no
+ * machine code could be written (elementwise_compile.c); everything here can be done again on a step that was
+ * laid out before. */
 #include "handlers/cpu/elementwise/elementwise.h"
 
-#define TILE_BYTES 32768 /* of all tiles in use at once, so that they stay in the first cache */
-#define LARGEST_TILE 4096
-#define SMALLEST_TILE 256
-#define FEWEST_COLUMNS 32 /* for which machine code goes row by row */
+/* Bytes of all tiles in use at once, so that they stay in the first cache. */
+#define TILE_BYTES 32768
+#define LARGEST_TILE 4096 /* elements */
+#define SMALLEST_TILE 256 /* elements: below that, the calls of loops cost too much */
+#define FEWEST_COLUMNS 32 /* from which on machine code goes row by row: two vectors */
 #define TASKS_PER_THREAD 3
-#define DRAW_WORK 8   /* of a random number, in instructions */
-#define DRAWN_TILES 4 /* in use for each kind of random numbers, which machine code alone reads again */
+#define DRAW_WORK 8 /* of a random number, in instructions: they decide whether a step is shared */
+/* Tiles that each slot of random numbers counts for when machine code runs: only the drawn numbers are read
+ * from a buffer again. Tiles of 1024 numbers were slower than a pass of their own (docs/performance.md,
+ * Elementwise steps). */
+#define DRAWN_TILES 4
 
+/* Joins dimensions that all slots walk through in one go. */
 static sgm_status collapse(sgm__elementwise *e)
 {
     int64_t **lists = sgm__alloc((size_t)e->slot_count * sizeof(int64_t *));
@@ -34,6 +47,7 @@ bool sgm__slot_is_dense(const sgm__elementwise *e, const sgm__slot *slot)
     return true;
 }
 
+/* All rows of the operand are the same one (a bias). */
 static bool is_equal_in_rows(const sgm__elementwise *e, const sgm__slot *slot)
 {
     for (int32_t i = 0; i + 1 < e->rank; i++)
@@ -42,16 +56,19 @@ static bool is_equal_in_rows(const sgm__elementwise *e, const sgm__slot *slot)
     return true;
 }
 
+/* The value is made here and has no place in memory. */
 static bool is_between(const sgm__slot *slot)
 {
     return slot->written && slot->place.store == SGM__STORE_NONE;
 }
 
+/* The operand is one number for all elements. */
 static bool is_still(const sgm__elementwise *e, const sgm__slot *slot)
 {
     return is_equal_in_rows(e, slot) && slot->strides[e->rank - 1] == 0;
 }
 
+/* After choose_tiles, as it depends on the shape of tiles whether a row can be used in place. */
 static void choose_kinds(sgm__elementwise *e)
 {
     for (int32_t i = 0; i < e->slot_count; i++) {
@@ -75,7 +92,7 @@ static void choose_kinds(sgm__elementwise *e)
     }
 }
 
-/* The last instruction that reads each slot; -1: none does. */
+/* For each slot the last instruction that reads it; -1: none does. */
 static void find_last_readers(const sgm__elementwise *e, int32_t *last)
 {
     for (int32_t i = 0; i < e->slot_count; i++)
@@ -85,8 +102,9 @@ static void find_last_readers(const sgm__elementwise *e, int32_t *last)
             last[e->micros[m].inputs[k]] = m;
 }
 
-/* Buffers are given when a value is made and taken back after its last reader. Loaded operands keep theirs.
- */
+/* A value between instructions gets a buffer when it is made, which is free again after its last reader; an
+ * instruction's output is given its buffer before its inputs' are taken back, so output and input never share
+ * one. Slots that are loaded, drawn or stored keep theirs. `unused` is room for a stack of free buffers. */
 static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
 {
     int32_t unused_count = 0;
@@ -115,7 +133,8 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
     }
 }
 
-/* How many tiles are in use at once: operands and results in memory, and the most values in between. */
+/* How many tiles are in use at once: operands and results in memory, and the largest number of values in
+ * between that are alive together. */
 static int64_t tiles_alive(const sgm__elementwise *e, const int32_t *last)
 {
     int64_t memory = e->draws, alive = 0, maximum = 0;
@@ -146,7 +165,8 @@ int64_t sgm__slot_row_bytes(const sgm__elementwise *e, const sgm__slot *slot)
     return e->rank > 1 ? slot->strides[e->rank - 2] * (int64_t)slot->size : 0;
 }
 
-/* Elements of a row lie together in all operands and results, or are one number in all rows. */
+/* Whether machine code can step from row to row: in each slot the elements of a row are contiguous, or one
+ * number. The distance of rows has to fit the 32 bits of an instruction. */
 static bool can_go_by_rows(const sgm__elementwise *e)
 {
     bool can = e->rank > 1 && e->columns >= FEWEST_COLUMNS && e->columns <= LARGEST_TILE;
@@ -159,7 +179,8 @@ static bool can_go_by_rows(const sgm__elementwise *e)
     return can;
 }
 
-/* The size of a tile does not depend on the number of threads, nor does any result. */
+/* Halves the tile until all values alive fit into TILE_BYTES. Neither the number of threads nor anything but
+ * shapes decides. */
 static void choose_tiles(sgm__elementwise *e, const int32_t *last, bool coded)
 {
     size_t widest = 1;
@@ -178,6 +199,7 @@ static void choose_tiles(sgm__elementwise *e, const int32_t *last, bool coded)
     e->buffer_bytes = ((size_t)(e->tile_rows * e->tile_columns) * widest + 127) / 64 * 64;
 }
 
+/* Small steps are one task. Tiles with random numbers take microseconds each and are shared one by one. */
 static void choose_tasks(sgm__elementwise *e)
 {
     int64_t work = e->elements * (e->micro_count + e->draws * DRAW_WORK);

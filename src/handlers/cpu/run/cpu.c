@@ -42,11 +42,11 @@ typedef struct compiled_step {
     int32_t partner;
     /* A sum: another step, a product, that it can do, too; -1: none. */
     int32_t product;
-    sgm__cpu_call call; /* of a kernel or of the operation's own loop */
-    unsigned char *scratch;
-    bool alone;     /* one thread is estimated to be faster */
-    int64_t posted; /* how many loops the pool had after this step, in the newest run */
-    bool done;      /* nothing to do: the steps before wrote their results here (a concatenation) */
+    sgm__cpu_call call;     /* of a kernel or of the operation's own loop */
+    unsigned char *scratch; /* the step's area of executable->scratch */
+    bool alone;             /* one thread is estimated to be faster */
+    int64_t posted;         /* how many loops the pool had after this step, in the newest run */
+    bool done;              /* nothing to do: the steps before wrote their results here (a concatenation) */
 } compiled_step;
 
 /* A compiled program. Only one run at a time uses it, with sgm__cpu.busy held. */

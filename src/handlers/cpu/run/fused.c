@@ -1,34 +1,44 @@
-/* A matrix product whose only reader is an elementwise step: computed block by block, so that the step finds
- * each block in the second cache. Where the product is the gradient of many parameters and the step their
- * update, it never reaches memory. The same with other kernels that compute their result in parts:
- * convolutions before an activation, poolings' gradients before its gradient.
+/* Runs a kernel together with the one elementwise step that reads its result, part by part.
  *
- * The product then runs as late as its reader, so what it reads must still be there. The values are the same
- * as without: each element is computed by the same operations. */
+ * A part of the result goes to a thread's scratch memory and from there through the elementwise step while it
+ * is in the second cache; the whole result is never in memory. Kernels are matrix products, in blocks of rows
+ * (the gradient of many parameters and their update; a layer and its bias and activation), and all that have
+ * `parts` (cpu.h): convolutions before an activation, gradients of poolings before its gradient. Both steps
+ * run at the time of the elementwise step, so no step up to then may overwrite what the kernel reads. Each
+ * element is computed by the same operations as without, so the bits are the same. run/cpu.c finds pairs when
+ * it compiles (fuse_steps), and runs them. Gains are in docs/performance.md, A training step. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/product/dense.h"
 #include "handlers/cpu/run/program.h"
 #include "ops/ops.h"
 
-#define BLOCK_BYTES (1 << 18)         /* of the product */
-#define MAXIMUM_RIGHT_BYTES (1 << 20) /* of b, which each block reads anew */
-#define MINIMUM_BYTES (1 << 18)       /* of the whole product: smaller ones stay in the cache anyway */
+#define BLOCK_BYTES (1 << 18) /* of a block of a product: it stays in the second cache */
+/* Bytes of b up to which a product runs in blocks: each block reads all of b again, which has to stay in the
+ * second cache. */
+#define MAXIMUM_RIGHT_BYTES (1 << 20)
+/* Bytes of the whole result from which it is worth it: smaller ones stay in the cache anyway. */
+#define MINIMUM_BYTES (1 << 18)
 
+/* A pair of steps. For a matrix product `kernel` is NULL and the first two lines count, for others `call`
+ * does. */
 struct sgm__fused {
     sgm__product product;
-    int32_t left, right, result; /* nodes */
+    int32_t left, right, result; /* nodes of plan->nodes */
     const sgm__elementwise *elementwise;
     const sgm__cpu_kernel *kernel; /* NULL: a matrix product */
+    /* A copy of the kernel step's call whose scratch memory is that of the pair. */
     sgm__cpu_call call;
-    size_t kernel_bytes;  /* of scratch memory, before that of the threads */
-    int64_t rows, blocks; /* of a block; how many */
+    size_t kernel_bytes;  /* scratch memory of the kernel, in front of the threads' memory */
+    int64_t rows, blocks; /* rows of a product's block; how many blocks or parts */
+    /* Of each thread: its block, then the product's scratch memory, then the elementwise step's buffers;
+     * thread_bytes is the sum. */
     size_t block_bytes, product_bytes, thread_bytes;
 };
 
 /* --- compiling --- */
 
-/* Both have the same elements at the same places. */
+/* Whether two values of one store have the same elements at the same addresses. */
 static bool lies_as(const sgm__node *a, const sgm__node *b)
 {
     bool same = a->type.dtype == b->type.dtype && sgm_shape_equal(&a->type.shape, &b->type.shape) &&
@@ -38,8 +48,9 @@ static bool lies_as(const sgm__node *a, const sgm__node *b)
     return same;
 }
 
-/* A node of steps first .. last is written where `operand` lies; if it is `aligned`, the last step may write
- * each element where it lies. */
+/* Whether a node of steps first .. last is written where `operand` lies. If the operand is `aligned` (cpu.h),
+ * nodes of the last step may be written exactly over it, as each element is read by the part that overwrites
+ * it. */
 static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int32_t first, int32_t last,
                            bool aligned)
 {
@@ -61,7 +72,8 @@ static bool is_in_step(const sgm__plan *plan, int32_t node, int32_t step)
     return false;
 }
 
-/* The only step that reads `node`, and not through a view; -1 if there is no such one. */
+/* The only step that reads `node`, and reads it directly, not through a view; -1 if there is none, or if the
+ * node is an output of the program. */
 static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
 {
     int32_t readers = 0, found = 0, reader = -1;
@@ -83,6 +95,7 @@ static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
     return found == readers ? reader : -1;
 }
 
+/* A product of two matrices that is large while b fits into the second cache. */
 static bool is_worth_it(const sgm__node *left, const sgm__node *right, const sgm__node *result)
 {
     int64_t size = (int64_t)sgm_dtype_size(result->type.dtype);
@@ -131,7 +144,8 @@ static size_t align(size_t bytes)
     return (bytes + 63) / 64 * 64;
 }
 
-/* Blocks of about BLOCK_BYTES, as many for each thread. */
+/* Blocks of about BLOCK_BYTES of whole rows; their number is a multiple of the threads where the rows allow
+ * it. */
 static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
 {
     int64_t size = (int64_t)sgm_dtype_size(f->product.dtype), m = f->product.m;
@@ -163,6 +177,8 @@ sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
                           .c_row = right->type.shape.dims[1]};
 }
 
+/* For kernels that say themselves how their result is cut. A part has 64 bytes more, since vectors may be
+ * written to their end. */
 static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__cpu_call *call)
 {
     int64_t maximum = 0;
@@ -214,6 +230,7 @@ size_t sgm__fused_scratch(const sgm__fused *fused, const sgm__cpu *cpu)
 
 /* --- running --- */
 
+/* What a task needs; copied when it is posted. */
 typedef struct run {
     const sgm__cpu *cpu;
     const sgm__fused *f;
@@ -223,6 +240,7 @@ typedef struct run {
     unsigned char *scratch;
 } run;
 
+/* A block of rows of a product, and these rows through the elementwise step. */
 static void run_block(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
@@ -239,6 +257,7 @@ static void run_block(void *context, int64_t index, int32_t thread)
                               first * p.n, (first + p.m) * p.n, f->result, block);
 }
 
+/* A part of another kernel's result, and its elements through the elementwise step. */
 static void run_part(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;

@@ -1,7 +1,12 @@
-/* A sum together with the elementwise step that makes what it adds up (the squares of a gradient, the
- * products of a dot product): part by part, so that each part is added while it is in the cache, and what
- * only the sum reads never gets to memory. Where the step reads the result of a product, blocks of that are
- * computed with it. The parts of the sum and their order are those of the sum alone, and so are the bits. */
+/* Runs a sum together with the elementwise step that makes its terms, part by part.
+ *
+ * Terms are the squares of a gradient, say, or the products of a dot product. Each part of them is added
+ * while it is in the cache, and if only the sum reads the terms they are never in memory. Where the
+ * elementwise step reads the result of a matrix product just before it, blocks of that product can be
+ * computed in the same pass (the norm of a gradient, right after the gradient). The parts and their order are
+ * those of the sum alone (kernels/reduce.c), and so are the bits. run/cpu.c finds such steps when it compiles
+ * (fuse_sums); in contrast to fused.c the product's result is written to memory, as other steps read it, too.
+ * Measurements: docs/performance.md, Elementwise steps. */
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/kernels/kernels.h"
@@ -9,19 +14,23 @@
 #include "handlers/cpu/run/program.h"
 #include "ops/ops.h"
 
-#define MINIMUM_ELEMENTS 4096 /* fewer stay in the first cache anyway */
-#define BLOCK_BYTES (1 << 18) /* of a product */
+#define MINIMUM_ELEMENTS 4096 /* terms; fewer stay in the first cache anyway */
+#define BLOCK_BYTES (1 << 18) /* of a product's block, which stays in the second cache */
 
+/* A sum with its terms' step, and perhaps a product. Constant after compiling. */
 struct sgm__summed {
     const sgm__elementwise *elementwise;
     sgm__cpu_call call; /* of the sum */
-    int32_t terms;      /* node */
-    bool moved;         /* only the sum reads the terms */
-    int64_t parts;
+    int32_t terms;      /* the node that is summed */
+    bool moved;         /* only the sum reads the terms: they go to a thread's memory, not to their place */
+    int64_t parts;      /* of the sum, as sgm__cpu_sum_parts says */
     const sgm__node *made; /* the product's result; NULL: without one */
     sgm__product product;
+    /* Parts of the sum whose terms come from one block of the product. */
     int64_t parts_at_once;
     size_t product_bytes;
+    /* Of each thread: a part's terms (if moved), the elementwise step's buffers, the product's scratch
+     * memory; thread_bytes is the sum. In front of all threads' memory: a double for each part. */
     size_t block_bytes, thread_bytes, partial_bytes;
 };
 
@@ -35,6 +44,7 @@ static bool is_made_in(const sgm__plan *plan, int32_t node, int32_t step)
     return false;
 }
 
+/* Counts all operands and outputs of the program, so views count as readers. */
 static bool is_read_once(const sgm__plan *plan, int32_t node)
 {
     int32_t readers = 0;
@@ -45,7 +55,8 @@ static bool is_read_once(const sgm__plan *plan, int32_t node)
     return readers == 1;
 }
 
-/* The sum, of which parts may be ready before others are begun, lies where the step reads or writes. */
+/* Whether the sum lies where the elementwise step reads or writes: some of its results are stored before
+ * other parts have begun. */
 static bool is_in_the_way(const sgm__plan *plan, const sgm__node *sum, int32_t step)
 {
     for (int32_t i = 0; i < plan->steps[step].count; i++) {
@@ -88,6 +99,7 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
     if (s == NULL)
         return SGM_ERROR_MEMORY;
     *s = (sgm__summed){.elementwise = elementwise, .call = *call, .terms = terms, .parts = parts};
+    /* Decides whether the terms are written at all. */
     s->moved = is_read_once(plan, terms);
     s->block_bytes = s->moved ? align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
     s->thread_bytes = s->block_bytes + align(sgm__elementwise_buffers(elementwise));
@@ -96,8 +108,8 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
     return SGM_OK;
 }
 
-/* The elementwise step writes where the product's operand lies. What only the sum reads is not written, and
- * the sum is, of one number, when all products are done. */
+/* Whether the elementwise step in `step` writes where the product's operand lies. Terms that only the sum
+ * reads are not written; the sum itself, which is one number here, is written when all products are done. */
 static bool is_overwritten(const sgm__plan *plan, const sgm__summed *s, const sgm__node *operand,
                            int32_t step)
 {
@@ -109,6 +121,9 @@ static bool is_overwritten(const sgm__plan *plan, const sgm__summed *s, const sg
     return false;
 }
 
+/* The conditions: the product's result has the terms' shape and is read in place; everything is summed to one
+ * number; parts of the sum are whole rows, so that a block of rows gives whole parts. Steps between product
+ * and sum: only the elementwise step, `step` - 1. */
 bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, sgm__summed *summed)
 {
     int32_t made = plan->order[plan->steps[step - 2].first];
@@ -151,6 +166,7 @@ size_t sgm__summed_scratch(const sgm__summed *summed, const sgm__cpu *cpu)
 
 /* --- running --- */
 
+/* What a task needs; copied when it is posted. `product` has its addresses. */
 typedef struct run {
     const sgm__cpu *cpu;
     const sgm__summed *s;
@@ -159,6 +175,7 @@ typedef struct run {
     sgm__product product;
 } run;
 
+/* One part: the terms by the elementwise step, then their sum. */
 static void run_part(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
@@ -175,7 +192,7 @@ static void run_part(void *context, int64_t index, int32_t thread)
     sgm__cpu_sum_part(&s->call, index, block, (double *)(void *)r->scratch, r->result);
 }
 
-/* Rows of the product, then the parts that they make. */
+/* Some rows of the product, then the parts of the sum whose terms these rows give. */
 static void run_block(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
@@ -197,6 +214,7 @@ static void run_block(void *context, int64_t index, int32_t thread)
         run_part(context, part, thread);
 }
 
+/* Adds the parts' sums in their order. One task, when all parts are done. */
 static void end_sum(void *context, int64_t index, int32_t thread)
 {
     (void)index;
