@@ -1,8 +1,15 @@
+/* Encodes x86-64 and AVX-512 instructions into a growing buffer, and makes the finished code executable.
+ *
+ * generate.c decides what to emit; the interface and its types are in assembler.h. Encodings
+ * follow Intel's Software Developer's Manual, volume 2: an instruction is [prefix] opcode
+ * ModRM [SIB] [offset] [constant]. Numbers of vector registers have 5 bits, of which ModRM holds the lower 3;
+ * the others are in the prefix, inverted. */
 #include "handlers/cpu/elementwise/assembler.h"
 
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Values of ModRM's first two bits, and of the register fields that mean something else than a register. */
 #define MODE_REGISTER 3
 #define MODE_OFFSET 2   /* of four bytes */
 #define INDEX_FOLLOWS 4 /* in place of a base: a second byte names base and index */
@@ -19,7 +26,7 @@ void sgm__emit(sgm__assembler *assembler, const unsigned char *bytes, size_t cou
     if (assembler->failed)
         return;
     if (sgm__reserve(&assembler->bytes, &assembler->capacity, assembler->count + count, 1) != SGM_OK) {
-        sgm_clear_error(); /* there is another way */
+        sgm_clear_error(); /* the step will be interpreted */
         assembler->failed = true;
         return;
     }
@@ -33,6 +40,7 @@ void sgm__emit_word(sgm__assembler *assembler, uint32_t word)
               (unsigned char)(word >> 24));
 }
 
+/* A ModRM or SIB byte: fields of 2, 3 and 3 bits. */
 static unsigned char fields(unsigned mode, unsigned middle, unsigned last)
 {
     return (unsigned char)(mode << 6 | (middle & 7) << 3 | (last & 7));
@@ -43,8 +51,8 @@ static unsigned bit(unsigned number, unsigned position)
     return number >> position & 1;
 }
 
-/* The four bytes before the opcode. Upper bits of registers' numbers are spread over them, inverted. `last`
- * has bit 3 of the base or right operand, and bit 4 of a right operand or bit 3 of an index. */
+/* The EVEX prefix of four bytes, and the opcode. `last_3` is bit 3 of the base or the right operand; `last_4`
+ * is bit 4 of a right operand or bit 3 of an index. */
 static void emit_prefix(sgm__assembler *assembler, const sgm__encoding *e, uint8_t target, uint8_t left,
                         unsigned last_3, unsigned last_4, sgm__mask mask)
 {
@@ -63,6 +71,8 @@ void sgm__emit_vector(sgm__assembler *assembler, sgm__encoding encoding, uint8_t
     SGM__EMIT(assembler, fields(MODE_REGISTER, target, right));
 }
 
+/* ModRM, SIB and an offset of 32 bits for [base + index * scale + offset]. With EVEX, offsets of 32 bits are
+ * not scaled, unlike those of 8. */
 static void emit_address(sgm__assembler *assembler, unsigned target, const sgm__address *address)
 {
     unsigned scale = address->scale == 8 ? 3 : address->scale == 4 ? 2 : address->scale == 2 ? 1 : 0;
@@ -79,6 +89,8 @@ void sgm__emit_memory(sgm__assembler *assembler, sgm__encoding encoding, uint8_t
     emit_address(assembler, vector, &address);
 }
 
+/* The VEX prefix of two bytes. Its bit L is 1 for instructions of two operands, 0 for moves and complements.
+ */
 void sgm__emit_masks(sgm__assembler *assembler, uint8_t opcode, uint8_t target, uint8_t left, uint8_t right)
 {
     bool two = left != 0; /* operands, which is a bit of the prefix */
@@ -86,6 +98,7 @@ void sgm__emit_masks(sgm__assembler *assembler, uint8_t opcode, uint8_t target, 
               opcode, fields(MODE_REGISTER, target, right));
 }
 
+/* KMOVW between a mask register and the stack. */
 static void emit_mask_move(sgm__assembler *assembler, uint8_t opcode, uint8_t mask, int32_t offset)
 {
     SGM__EMIT(assembler, 0xc5, 0xf8, opcode);
@@ -102,6 +115,7 @@ void sgm__emit_mask_store(sgm__assembler *assembler, uint8_t mask, int32_t offse
     emit_mask_move(assembler, 0x91, mask, offset);
 }
 
+/* MOV with a REX prefix for 64 bits and registers from r8 on. */
 void sgm__emit_pointer(sgm__assembler *assembler, sgm__general target, sgm__general base, int32_t offset)
 {
     SGM__EMIT(assembler, (unsigned char)(0x48 | bit(target, 3) << 2 | bit(base, 3)), 0x8b);
@@ -110,11 +124,13 @@ void sgm__emit_pointer(sgm__assembler *assembler, sgm__general target, sgm__gene
 
 /* --- jumps --- */
 
+/* Jumps count bytes from their own end. */
 static int32_t distance(size_t from, size_t to)
 {
     return (int32_t)((int64_t)to - (int64_t)from);
 }
 
+/* Returns the position behind the jump, whose last four bytes sgm__land fills in. */
 size_t sgm__emit_jump(sgm__assembler *assembler, uint8_t condition)
 {
     if (condition == SGM__ALWAYS)
@@ -141,6 +157,7 @@ void sgm__emit_jump_back(sgm__assembler *assembler, size_t to)
 
 /* --- memory --- */
 
+/* The memory is writable first and executable afterwards, never both, as some systems allow nothing else. */
 void *sgm__code_map(const sgm__assembler *assembler, size_t *size)
 {
     size_t page = (size_t)sysconf(_SC_PAGESIZE);

@@ -72,7 +72,7 @@ struct sgm__elementwise {
     size_t buffer_bytes, thread_bytes;
     int32_t threads;
     bool copies;     /* one strided copy and nothing else: sgm__cpu_copy does it */
-    bool by_rows;    /* a tile is a row, and machine code does any number of them in one call */
+    bool by_rows;    /* machine code does any number of rows in one call */
     int64_t code_at; /* where its machine code begins; -1: there is none */
     /* Machine code for `rows` rows of `n` elements. `addresses` has one pointer for each slot, which the code
      * moves on from row to row. NULL: interpreted. */

@@ -1,42 +1,56 @@
-/* Elementwise steps as machine code: one loop over the elements, 16 at a time, in which every value between
- * two instructions stays in a register. For float32, bfloat16 (in registers a float32 that is rounded after
- * each operation) and bool on processors with AVX-512; other steps, and all of them where the system allows
- * no code to be made, are interpreted (elementwise_run.c). The results are the same bits: the same operations
- * are done in the same order.
+/* Writes machine code for an elementwise step: one loop over the elements, 16 at a time, with all values in
+ * between in registers.
  *
- * rbx: elements of a row, r12: addresses of the slots, r13: the first element of the vector, r14: which of
- * its elements there are, r15: rows that are left. zmm0, zmm1 and k7 are for what happens within an
- * instruction; k7 also says what exists of the last, partial vector. */
+ * For float32, bfloat16 (in registers a float32 that is rounded after each operation) and bool on processors
+ * with AVX-512. Other steps, and all steps where the system allows no code to be made, are interpreted
+ * (elementwise_run.c). The bits are the same: the same operations are done in the same order, without
+ * multiply-adds, and exp and its kind are calls of the functions that the loops use (vector_kernels.h).
+ * Called by elementwise_compile.c; gains are in docs/performance.md, Elementwise steps.
+ *
+ * The function is void (int64_t n, void **addresses, int64_t rows). rbx: n, the elements of a row; r12:
+ * addresses of the slots; r13: number of the vector's first element; r14: bits of the elements that exist in
+ * the last vector; r15: rows that are left. All five survive calls by the ABI (System V, AMD64). zmm0, zmm1
+ * and k7 are free within an instruction; during the last, partial vector k7 is the mask of the elements that
+ * exist, and whoever changes it restores it from r14. */
 #include "handlers/cpu/elementwise/assembler.h"
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "ops/ops.h"
 
-#define FIRST_VECTOR 2
+#define FIRST_VECTOR 2 /* zmm2 to zmm31 hold values */
 #define VECTORS 32
 #define FIRST_MASK 1
 #define MASKS 6 /* k1 to k6 */
 #define PART 7  /* k7 */
+/* Elements of a vector, also of bfloat16 and bool, which are widened. */
 #define LANES 16
 #define VECTOR_BYTES 64
-#define MAXIMUM_KEPT 12 /* numbers in registers during the whole loop */
-#define MASK_BYTES 8    /* that one takes on the stack */
+#define MAXIMUM_KEPT 12 /* operands of one number that stay in registers during the whole loop */
+#define MASK_BYTES 8    /* of the stack for each mask */
+/* The stack frame: room for all vectors and masks during a call, then at SECOND_AT the second result of a
+ * pair of functions. FRAME_BYTES is a multiple of 16, as the five pushes and the return address are, so that
+ * the stack is aligned at calls. */
 #define SECOND_AT (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES) /* on the stack: of two results */
 #define FRAME_BYTES (SECOND_AT + VECTOR_BYTES)
 
+/* What is known while the code of one step is written. The code is written in order, once for whole vectors
+ * and once for the last, partial one, with the same registers. */
 typedef struct generator {
     const sgm__elementwise *e;
     const sgm__vector *vector;
     sgm__assembler *assembler;
-    int32_t *last;      /* for each slot: the last instruction that reads it; -1: none */
-    int32_t *place;     /* for each slot: its register; -1: none now */
-    bool used[VECTORS]; /* vectors that hold something */
+    int32_t *last;      /* for each slot: the last instruction that reads it; -1: none does */
+    int32_t *place;     /* for each slot: the vector or mask register that holds it now; -1: none */
+    bool used[VECTORS]; /* by number, the vector registers that hold something */
     bool used_masks[MASKS + FIRST_MASK];
-    bool calls; /* functions are called, which keep no register */
-    bool part;  /* this is the last, partial vector */
-    bool failed;
+    bool calls;  /* functions are called, which keep no vector register */
+    bool part;   /* this is the last, partial vector */
+    bool failed; /* more registers are needed than there are: the step is interpreted */
 } generator;
 
 static const sgm__mask no_mask = {0};
+/* Encodings as assembler.h lists their members: {map, prefix, opcode, length, wide}. In this order VMOVUPS
+ * (load, store), VMOVAPS, VMOVDQU8 (load, store), VPTESTMB, VPMOVM2B, VPABSB, VPMOVZXWD, VPMOVDW, the shifts
+ * of VPSRLD and VPSLLD, VPADDD, VPBROADCASTD, VCMPPS, VBLENDMPS, VPANDD, VPORD, VPXORD, VRNDSCALEPS. */
 static const sgm__encoding load_floats = {1, 0, 0x10, 2, false}, store_floats = {1, 0, 0x11, 2, false},
                            move_floats = {1, 0, 0x28, 2, false}, load_bytes = {1, 3, 0x6f, 0, false},
                            store_bytes = {1, 3, 0x7f, 0, false}, bytes_to_mask = {2, 1, 0x26, 0, false},
@@ -48,39 +62,44 @@ static const sgm__encoding load_floats = {1, 0, 0x10, 2, false}, store_floats = 
                            or_bits = {1, 1, 0xeb, 2, false}, exclusive_or = {1, 1, 0xef, 2, false},
                            round_to = {3, 1, 0x08, 2, false};
 
-/* Parts of `shift`: which way. */
+/* What stands in the register field of `shift` and says which way. */
 #define SHIFT_RIGHT 2
 #define SHIFT_LEFT 6
+/* Opcodes of KMOVW, KANDW, KNOTW and KORW. */
 #define MASK_MOVE 0x90
 #define MASK_AND 0x41
 #define MASK_NOT 0x44
 #define MASK_OR 0x45
 
+/* How the instruction of an operation is written. */
 typedef enum form {
     FORM_VECTOR,  /* one instruction */
-    FORM_LARGER,  /* one instruction that takes the second operand if one is NaN */
+    FORM_LARGER,  /* MAXPS or MINPS, with care for NaN (emit_larger) */
     FORM_COMPARE, /* `code` is the kind of comparison */
     FORM_SELF,    /* comparison of an operand with itself */
     FORM_FINITE,  /* the operand is neither infinite nor NaN */
-    FORM_BITS,    /* with a constant: `code` is the number of the instruction below */
+    FORM_BITS,    /* with a constant: `code` 0 is negate, 1 is absolute */
     FORM_FLOOR,
     FORM_MASK, /* one instruction on masks */
     FORM_MOVE,
     FORM_SELECT,
     FORM_TO_FLOAT, /* from bool */
-    FORM_CALL
+    FORM_CALL      /* a function for one vector */
 } form;
 
+/* An operation's form. `code` is an opcode of map 1, the kind of a comparison, or what the form says. */
 typedef struct recipe {
     const sgm_op *op;
     form form;
     uint8_t code;
 } recipe;
 
+/* Parts of a float32, by their bits. */
 #define SIGN_BIT 0x80000000u
 #define ONE 0x3f800000u
 #define INFINITE 0x7f800000u
 #define QUIET_BIT 0x00400000u
+/* Kinds of VCMPPS. */
 #define LESS 0x01
 #define UNORDERED 0x03
 
@@ -127,7 +146,8 @@ static bool is_half(const generator *g, int32_t slot)
     return dtype_of(g, slot) == SGM_BFLOAT16;
 }
 
-/* A function that takes and returns one vector, where the operation has one. */
+/* The function that computes the operation for one vector; the approximate one if the handler's option says
+ * so. NULL: none. */
 static sgm__one_vector function_of(const generator *g, const sgm_op *op)
 {
     const sgm__vector *v = g->vector;
@@ -140,7 +160,8 @@ static sgm__one_vector function_of(const generator *g, const sgm_op *op)
     return NULL;
 }
 
-/* How an instruction is written; false: it cannot be. */
+/* How an instruction is written; false: it cannot be. Operands of one operation have one type, but for
+ * select, casts and comparisons. */
 static bool find_recipe(const generator *g, const sgm__micro *micro, recipe *found)
 {
     bool all_bool = is_bool(g, micro->output), all_float = !all_bool, same = true;
@@ -183,6 +204,7 @@ static bool find_recipe(const generator *g, const sgm__micro *micro, recipe *fou
 
 /* --- registers --- */
 
+/* A free register, a mask or a vector; `failed` if there is none. */
 static int32_t take(generator *g, bool mask)
 {
     bool *used = mask ? g->used_masks : g->used;
@@ -196,6 +218,7 @@ static int32_t take(generator *g, bool mask)
     return mask ? FIRST_MASK : FIRST_VECTOR;
 }
 
+/* The slot's register is free again. */
 static void release(generator *g, int32_t slot)
 {
     if (g->place[slot] < 0)
@@ -204,12 +227,14 @@ static void release(generator *g, int32_t slot)
     g->place[slot] = -1;
 }
 
+/* The mask for loads and stores: k7 in the last vector, else none. */
 static uint8_t part_mask(const generator *g)
 {
     return g->part ? PART : 0;
 }
 
-/* The slot's elements in memory; its address goes to rax. */
+/* The slot's elements in memory. Emits a load of the slot's address into rax. A single number is not indexed:
+ * SGM__STILL_BYTES of it lie there. */
 static sgm__address address_of(generator *g, int32_t slot)
 {
     const sgm__slot *s = &g->e->slots[slot];
@@ -217,13 +242,15 @@ static sgm__address address_of(generator *g, int32_t slot)
     return (sgm__address){.base = SGM__RAX, .indexed = s->kind != SGM__SLOT_STILL, .scale = (uint8_t)s->size};
 }
 
-/* By the 16 bits that bfloat16 lacks. */
+/* Shifts each lane by the 16 bits by which bfloat16 is narrower than float32. */
 static void emit_shift(generator *g, uint8_t way, uint8_t to, uint8_t from)
 {
     sgm__emit_vector(g->assembler, shift, way, to, from, no_mask);
     SGM__EMIT(g->assembler, 16);
 }
 
+/* The register that holds the slot, loaded now if none does. bool becomes a mask register: bytes are tested
+ * for being other than 0. Elements that do not exist are 0. */
 static uint8_t load(generator *g, int32_t slot)
 {
     sgm__mask mask = {part_mask(g), g->part};
@@ -243,6 +270,7 @@ static uint8_t load(generator *g, int32_t slot)
     return (uint8_t)to;
 }
 
+/* Stores the slot's register to its place. A mask becomes bytes of 0 or 1. */
 static void store(generator *g, int32_t slot)
 {
     sgm__mask mask = {part_mask(g), false};
@@ -262,7 +290,7 @@ static void store(generator *g, int32_t slot)
 
 /* --- instructions --- */
 
-/* Each element of a vector the same 4 bytes. */
+/* The same 4 bytes in each lane, by way of eax. */
 static void emit_constant(generator *g, uint8_t to, uint32_t bits, sgm__mask mask)
 {
     SGM__EMIT(g->assembler, 0xb8); /* mov eax, bits */
@@ -270,19 +298,22 @@ static void emit_constant(generator *g, uint8_t to, uint32_t bits, sgm__mask mas
     sgm__emit_vector(g->assembler, broadcast, to, 0, SGM__RAX, mask);
 }
 
+/* A mask register of the lanes in which the comparison holds. */
 static void emit_compare(generator *g, uint8_t to, uint8_t left, uint8_t right, uint8_t kind)
 {
     sgm__emit_vector(g->assembler, compare, to, left, right, no_mask);
     SGM__EMIT(g->assembler, kind);
 }
 
+/* After a use of k7, and after calls. */
 static void restore_part(generator *g)
 {
     if (g->part)
         SGM__EMIT(g->assembler, 0x44, 0x89, 0xf0, 0xc5, 0xf8, 0x92, 0xf8); /* mov eax, r14d; kmovw k7, eax */
 }
 
-/* Registers that the function may change and that are wanted after it go to the stack meanwhile. */
+/* to = function(from). All vector registers and masks may be changed by the function, so those that are in
+ * use go to the stack meanwhile. rdi is the address of a second result, which only pairs write. */
 static void emit_call(generator *g, sgm__one_vector function, uint8_t to, uint8_t from)
 {
     sgm__assembler *a = g->assembler;
@@ -315,8 +346,9 @@ static void emit_call(generator *g, sgm__one_vector function, uint8_t to, uint8_
     sgm__emit_vector(a, move_floats, to, 0, 0, no_mask);
 }
 
-/* The instruction takes its last operand unless the other one is truly larger; so x goes last, and y where y
- * is NaN and x is not follows. */
+/* to = the larger (or smaller) one of x and y; if y is NaN, y; if only x is, x. MAXPS and MINPS give their
+ * last operand unless the other one is truly larger (smaller), also if one of them is NaN; so x goes last,
+ * and y is moved into the lanes in which y is NaN. That uses k7. */
 static void emit_larger(generator *g, uint8_t code, uint8_t to, uint8_t x, uint8_t y)
 {
     emit_compare(g, PART, y, y, UNORDERED);
@@ -331,7 +363,9 @@ static void emit_bits(generator *g, uint8_t code, uint8_t to, uint8_t x)
     sgm__emit_vector(g->assembler, code == 0 ? exclusive_or : and_bits, to, x, 0, no_mask);
 }
 
-/* To the nearest bfloat16, of two the even one; NaN stays one, and is quiet. */
+/* Rounds each lane to the nearest bfloat16 (ties to even), as a float32 whose lower 16 bits are 0: adds
+ * 0x7fff and the lowest bit that stays, then clears. NaN is made quiet in place of rounded, which could make
+ * it infinite. Same bits as narrow_h in vector_math.h. */
 static void emit_rounding(generator *g, uint8_t x)
 {
     sgm__assembler *a = g->assembler;
@@ -349,13 +383,14 @@ static void emit_rounding(generator *g, uint8_t x)
     restore_part(g);
 }
 
-/* Results that may not be a bfloat16 already. */
+/* Results that may not be a bfloat16 already: comparisons, signs and selections need no rounding. */
 static bool is_rounded(const generator *g, const sgm__micro *micro, form way)
 {
     return is_half(g, micro->output) &&
            (way == FORM_VECTOR || way == FORM_CALL || micro->op == &sgm__op_cast);
 }
 
+/* One instruction: registers `in` to register `to`, before any rounding. */
 static void emit_micro(generator *g, const sgm__micro *micro, const recipe *how, uint8_t to,
                        const uint8_t *in)
 {
@@ -410,7 +445,8 @@ static void emit_micro(generator *g, const sgm__micro *micro, const recipe *how,
 
 /* --- the loop --- */
 
-/* The instruction after `first` that gives the second result of the same function; NULL: there is none. */
+/* The instruction after `first` that gives the second result of the same function (gelu and its derivative,
+ * of the same operand); NULL: there is none. */
 static const sgm__micro *find_second(const generator *g, int32_t first)
 {
     const sgm__elementwise *e = g->e;
@@ -422,7 +458,8 @@ static const sgm__micro *find_second(const generator *g, int32_t first)
     return NULL;
 }
 
-/* Both results of a pair: the second one is in its register before its turn. */
+/* Both results of a pair by one call. The second one is in its register before its instruction's turn, which
+ * then is skipped. */
 static void emit_pair(generator *g, const sgm__micro *second, uint8_t to, uint8_t from)
 {
     sgm__address stack = {.base = SGM__RSP, .scale = 1, .offset = SECOND_AT};
@@ -431,11 +468,14 @@ static void emit_pair(generator *g, const sgm__micro *second, uint8_t to, uint8_
     sgm__emit_memory(g->assembler, load_floats, (uint8_t)g->place[second->output], 0, stack, no_mask);
 }
 
+/* Single numbers are loaded once, before the loop, if they are few and no calls would put them on the stack
+ * each time. */
 static bool is_kept(const generator *g, int32_t slot)
 {
     return !g->calls && g->e->stills <= MAXIMUM_KEPT && g->e->slots[slot].kind == SGM__SLOT_STILL;
 }
 
+/* Loads what an instruction needs, computes it, and notes the register of its result. */
 static void emit_value(generator *g, int32_t index)
 {
     const sgm__micro *micro = &g->e->micros[index], *second = find_second(g, index);
@@ -456,6 +496,8 @@ static void emit_value(generator *g, int32_t index)
     g->place[micro->output] = to;
 }
 
+/* All instructions for one vector. A value with a place in memory is stored as soon as it is there; registers
+ * are released after their last reader. */
 static void emit_body(generator *g)
 {
     const sgm__elementwise *e = g->e;
@@ -473,6 +515,8 @@ static void emit_body(generator *g)
     }
 }
 
+/* One row: whole vectors in a loop, then the last, partial one, with a mask of its elements (2^rest - 1) in
+ * r14 and k7. */
 static void emit_loop(generator *g)
 {
     sgm__assembler *a = g->assembler;
@@ -496,7 +540,7 @@ static void emit_loop(generator *g)
     sgm__land(a, end);
 }
 
-/* Addresses of the next row. */
+/* Moves the slots' addresses on to the next row, in memory. Single numbers and rows that repeat stay. */
 static void emit_next_row(generator *g)
 {
     const sgm__elementwise *e = g->e;
@@ -511,6 +555,7 @@ static void emit_next_row(generator *g)
     }
 }
 
+/* The loop over rows, if the step goes by rows. */
 static void emit_rows(generator *g)
 {
     sgm__assembler *a = g->assembler;
@@ -526,6 +571,7 @@ static void emit_rows(generator *g)
     sgm__land(a, end);
 }
 
+/* The whole function: entry, kept numbers, rows, exit. */
 static void emit_all(generator *g)
 {
     sgm__assembler *a = g->assembler;
@@ -545,7 +591,8 @@ static void emit_all(generator *g)
     SGM__EMIT(a, 0xc5, 0xf8, 0x77, 0xc3);                               /* vzeroupper; ret */
 }
 
-/* Types that registers hold, and instructions that can be written. */
+/* Whether all types fit into registers and all instructions can be written. Also finds the last readers and
+ * whether anything is called. */
 static bool is_possible(generator *g)
 {
     recipe how;
@@ -567,6 +614,7 @@ static bool is_possible(generator *g)
     return true;
 }
 
+/* If anything is in the way, the assembler's buffer is as before and the step stays interpreted. */
 void sgm__generate(sgm__elementwise *e, const sgm__vector *vector, sgm__assembler *assembler)
 {
     if (vector->functions == NULL || e->elements == 0 || e->micro_count == 0 || e->copies)

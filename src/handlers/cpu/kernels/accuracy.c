@@ -1,18 +1,26 @@
-/* accuracy: rows are compared where they lie, without a list of positions in between. */
+/* The operation accuracy: the share of rows whose largest output is at the target's class.
+ *
+ * Outputs are (..., classes); targets have the same shape, and their largest element is the class, or one
+ * number of a class for each row. Rows are compared in place, without a list of positions in between (arg_max
+ * in indices.c makes one). The result is one float64. Threads count in slots of their own, which are added at
+ * the end. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
 #include <math.h>
 
+/* `tasks` is planned with the number of threads; counts are whole numbers, so the result does not depend on
+ * it. */
 typedef struct rows {
     const sgm__cpu_call *call;
     int64_t count, classes, tasks;
-    bool numbers; /* targets are numbers of classes */
-    int64_t *right;
+    bool numbers;   /* targets are numbers of classes */
+    int64_t *right; /* correct rows of each task, in scratch memory */
 } rows;
 
-/* The first largest, or the first NaN. No branches, which would be guessed wrong half of the time. */
+/* The position of the first largest element, or of the first NaN. Without branches, which would be guessed
+ * wrong half of the time. */
 static inline int64_t largest_of(const float *x, int64_t classes)
 {
     int64_t best = 0;

@@ -1,5 +1,13 @@
-/* self_attention and its gradient, for each head of each sequence by itself: scores of some rows of queries
- * stay in cache, nothing is moved together first, and causal rows leave out the columns that nobody sees. */
+/* self_attention and its gradient, head by head, with the scores of a few rows of queries at a time.
+ *
+ * The operand x is (batch, time, 3 * features): queries, keys and values of all heads, as the product before
+ * it left them. For each head, with columns of `size` features: softmax(q k' / sqrt(size)) v. Only BLOCK rows
+ * of scores exist at a time, in a thread's memory, so they stay in the first cache; queries, keys and values
+ * are read in place with strides, only keys (and values in the gradient) are transposed, and causal rows
+ * leave out the columns that they do not see. The gradient computes the scores again, as they were not kept.
+ * A task of the forward pass is one block of one head; of the gradient one head, as blocks add to the same
+ * gradients by keys and values. float32 only. Products are those without packing (`small` in
+ * vector_product.h). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
@@ -8,18 +16,24 @@
 
 #define BLOCK 32 /* rows of queries whose scores are alive */
 #define CACHE_LINE 64
-#define PADDING 16 /* of long rows of transposed keys: their distance is no power of two */
+/* Numbers added to rows of transposed keys whose length is a multiple of LONG: rows at distances of powers of
+ * two push each other out of the first cache. */
+#define PADDING 16
 #define LONG 256
 
+/* One call. `count` of everything is in elements. */
 typedef struct heads {
     const sgm__cpu_call *call;
-    const float *x, *gradient; /* (batch, time, 3 * features); (batch, time, features) */
-    float *result;
+    const float *x,
+        *gradient; /* (batch, time, 3 * features); (batch, time, features), NULL in the forward pass */
+    float *result; /* (batch, time, features), or in the gradient the shape of x */
     int64_t batch, time, features, heads, size; /* size: features of a head */
     int64_t blocks;
     bool causal;
     float scale;
-    size_t transposed_bytes, scores_bytes, sums_bytes; /* of one thread's memory */
+    /* Of each thread's memory: transposed keys or values (size, time); scores (BLOCK, time), and as many
+     * gradients; sums (time, size). */
+    size_t transposed_bytes, scores_bytes, sums_bytes;
 } heads;
 
 static size_t align(size_t bytes)
@@ -32,6 +46,7 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* Leading dimensions count as batch. */
 static heads see(const sgm__cpu_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -67,13 +82,14 @@ static size_t scratch(const sgm__cpu_call *call)
     return thread_bytes(&h) * (size_t)call->cpu->threads;
 }
 
-/* A matrix of floats: rows lie `row` elements apart, and the elements of one `column`. */
+/* A matrix of floats: rows lie `row` elements apart, neighbours in a row `column` elements. */
 typedef struct matrix {
     const float *at;
     int64_t row, column;
 } matrix;
 
-/* c = a b; rows of b lie together. Everything is near, and small enough to be read as it lies. */
+/* c (m x n) = a (m x k) b (k x n); rows of b and c are contiguous. All operands are small and near, so
+ * nothing is packed. */
 static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, matrix b, float *c,
                      int64_t c_row)
 {
@@ -90,13 +106,16 @@ static void multiply(const heads *h, int64_t m, int64_t n, int64_t k, matrix a, 
     h->call->cpu->vector->f32.small(&p);
 }
 
-/* One block of rows of one head. */
+/* One block of rows of one head, with the thread's memory. */
 typedef struct block {
-    int64_t first, rows, columns; /* of the scores */
-    matrix q, k, v;               /* of the head; q from the block's first row on */
+    /* Queries `first` to `first + rows - 1`; columns of scores are keys 0 .. columns - 1, of which causal
+     * blocks have no more than their last row sees. */
+    int64_t first, rows, columns;
+    matrix q, k, v; /* of the head; q from the block's first row on */
     float *transposed, *scores, *gradients, *sums;
 } block;
 
+/* Heads are numbered through the batch. */
 static block block_at(const heads *h, int64_t head, int64_t index, unsigned char *memory)
 {
     int64_t wide = 3 * h->features;
@@ -114,7 +133,7 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
     return b;
 }
 
-/* c (rows x columns) = a b', where b has a row for each column that is seen */
+/* c (rows x columns) = left right', where `right` has a row for each column of c. */
 static void multiply_transposed(const heads *h, const block *b, matrix left, matrix right, float *c)
 {
     int64_t stride = b->columns % LONG == 0 ? b->columns + PADDING : b->columns;
@@ -122,7 +141,7 @@ static void multiply_transposed(const heads *h, const block *b, matrix left, mat
     multiply(h, b->rows, b->columns, h->size, left, (matrix){b->transposed, stride, 1}, c, b->columns);
 }
 
-/* Rows that are read soon: they lie too far apart for the processor to guess. */
+/* Fetches rows that are read soon: they lie too far apart for the processor to guess. */
 static void fetch(const heads *h, matrix m, int64_t rows)
 {
     for (int64_t row = 0; row < rows; row++)
@@ -130,7 +149,7 @@ static void fetch(const heads *h, matrix m, int64_t rows)
             __builtin_prefetch(m.at + row * m.row + i);
 }
 
-/* scores = softmax(q k' scale), in which what a row does not see is 0 */
+/* scores = softmax(q k' scale) row by row, with 0 in the columns that a causal row does not see. */
 static void weigh(const heads *h, const block *b)
 {
     fetch(h, b->k, b->columns);
@@ -146,6 +165,7 @@ static void weigh(const heads *h, const block *b)
     }
 }
 
+/* One block of the result: scores times values. */
 static void attend(void *context, int64_t index, int32_t thread)
 {
     const heads *h = context;
@@ -158,7 +178,7 @@ static void attend(void *context, int64_t index, int32_t thread)
 
 /* --- the gradient --- */
 
-/* From gradients by the weights to gradients by the scores. */
+/* From gradients by the weights to gradients by the products q k'. */
 static void gradient_of_softmax(const heads *h, const block *b)
 {
     for (int64_t row = 0; row < b->rows; row++)
@@ -166,7 +186,8 @@ static void gradient_of_softmax(const heads *h, const block *b)
                                                    b->scores + row * b->columns, h->scale);
 }
 
-/* result (columns x size, rows far apart) = or += a' b */
+/* result (columns x size) = a' other in the first block, += in later ones; rows of the result are as far
+ * apart as those of x. */
 static void add_product(const heads *h, const block *b, const float *a, matrix other, float *result)
 {
     int64_t wide = 3 * h->features;
@@ -181,13 +202,15 @@ static void add_product(const heads *h, const block *b, const float *a, matrix o
             result[row * wide + i] += b->sums[row * h->size + i];
 }
 
-/* The first block of a causal head writes only its own rows. */
+/* The first block of a causal head writes only the rows that it sees; later blocks add to the others. */
 static void clear_rest(const heads *h, const block *b, float *result)
 {
     for (int64_t row = b->columns; row < h->time; row++)
         memset(result + row * 3 * h->features, 0, (size_t)h->size * sizeof(float));
 }
 
+/* With w the weights (scores), g the result's gradient, s the gradient by q k': s = softmax'(g v'); by
+ * queries s k, by keys s' q, by values w' g. */
 static void attend_back(void *context, int64_t head, int32_t thread)
 {
     const heads *h = context;

@@ -1,9 +1,21 @@
-/* Convolution and its gradient by the input. */
+/* Convolution (forward) and its gradient by the input, and what the kernels of convolution share
+ * (convolution.h).
+ *
+ * Images are (batch, channels, height, width), weights (filters, channels of a group, height, width); groups
+ * are computed as convolutions of their own. Forward: rows are pixels of the result, steps are (channel,
+ * place of the kernel), lanes are filters. A block of BLOCK_PIXELS pixels by one panel of filters is computed
+ * with channels innermost in a thread's memory and transposed to its place, where biases are added. The
+ * weights are packed at the beginning of each run, as they change with each update. Tasks are parts of
+ * images; sums depend on shapes alone. run/fused.c may run forward image by image with an activation behind
+ * it (forward_parts). */
 #include "handlers/cpu/kernels/convolution.h"
 
-#define BLOCK_PIXELS 96 /* of a result that are computed, then transposed */
+/* Pixels of a result that are computed, then transposed, while they are in the first cache. */
+#define BLOCK_PIXELS 96
 #define TASKS_PER_THREAD 4
-#define MAXIMUM_PART_BYTES (1 << 19) /* of an image's result that is read again at once */
+/* Bytes of an image's result up to which images are parts for run/fused.c: a part is read again at once, from
+ * the second cache. */
+#define MAXIMUM_PART_BYTES (1 << 19)
 
 static int64_t minimum(int64_t a, int64_t b)
 {
@@ -110,8 +122,9 @@ void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int
 
 /* --- scratch --- */
 
-/* Shared: offsets of pixels and of steps, packed weights. Of each thread: padded image, a block of results.
- */
+/* Scratch memory. Shared by all threads: offsets of pixels and of steps, packed weights. Of each thread: a
+ * padded image, a block of results. Members are bytes from the beginning of the shared or of a thread's
+ * memory. */
 typedef struct layout {
     size_t pixels, steps, weights, threads;   /* where they begin */
     size_t image, block, thread_bytes, total; /* in a thread's part; bytes */
@@ -130,6 +143,8 @@ static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights,
     return l;
 }
 
+/* The window from the operands' types, by the reader for this operation. Types were checked when the graph
+ * was recorded. */
 static sgm__window window_of(const sgm__cpu_call *call,
                              sgm_status (*read)(const sgm_type *a, const sgm_type *b,
                                                 const sgm_attributes *attributes, sgm__window *window))
@@ -145,7 +160,8 @@ static bool takes(sgm_dtype dtype)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
 }
 
-/* Parts that each image is divided into, so that there is work for all. */
+/* Parts into which each image's pixels are divided, so that there are tasks for all threads where images are
+ * few. */
 static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t maximum)
 {
     int64_t wanted = (int64_t)call->cpu->threads * TASKS_PER_THREAD;
@@ -158,11 +174,12 @@ typedef struct run_state {
     const sgm__cpu_call *call;
     sgm__convolution c;
     layout at;
-    int64_t parts; /* of an image */
+    int64_t parts; /* of each image */
 } run_state;
 
 /* --- forward --- */
 
+/* Shapes and scratch memory; cheap enough to be found anew by each run and part. */
 static sgm__convolution forward_plan(const sgm__cpu_call *call, layout *at)
 {
     sgm__window w = window_of(call, sgm__window_convolution);
@@ -180,7 +197,8 @@ static size_t forward_scratch(const sgm__cpu_call *call)
     return at.total;
 }
 
-/* Weights of a group: (filters, steps) to panels of (steps, lanes). The last task: offsets. */
+/* Weights of one group: (filters, steps) to panels of (steps, lanes). The last task makes the tables of
+ * offsets. */
 static void pack_forward(void *context, int64_t group, int32_t thread)
 {
     (void)thread;
@@ -205,12 +223,15 @@ static void pack_forward(void *context, int64_t group, int32_t thread)
 }
 
 /* Where the rows of a block lie: one after the other. */
+/* Eight numbers of the table below. */
 #define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
+/* Rows of a block of results lie one after the other. */
 static const int64_t block_rows[BLOCK_PIXELS] = {EIGHT(0),  EIGHT(8),  EIGHT(16), EIGHT(24),
                                                  EIGHT(32), EIGHT(40), EIGHT(48), EIGHT(56),
                                                  EIGHT(64), EIGHT(72), EIGHT(80), EIGHT(88)};
 
-/* Pixels first .. last - 1 of all filters of a group of an image, whose result is `to`. */
+/* Pixels first .. last - 1 (one block) of all filters of a group. `image`: the group's channels, padded;
+ * `to`: the result of the whole example. More steps than a panel may have are added block by block. */
 static void forward_pixels(const run_state *r, const unsigned char *image, int64_t group, int64_t first,
                            int64_t last, unsigned char *block, unsigned char *to)
 {
@@ -239,7 +260,7 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
     }
 }
 
-/* Pixels begin .. end - 1 of a group of an image. */
+/* Pixels begin .. end - 1 of one group of an example; `to` as above. */
 static void forward_group(const run_state *r, int64_t example, int64_t group, int64_t begin, int64_t end,
                           int32_t thread, unsigned char *to)
 {
@@ -255,6 +276,7 @@ static void forward_group(const run_state *r, int64_t example, int64_t group, in
         forward_pixels(r, image, group, first, minimum(first + BLOCK_PIXELS, end), own + r->at.block, to);
 }
 
+/* One part of the pixels of one group of an example. The padded image is made anew for each part. */
 static void forward_task(void *context, int64_t index, int32_t thread)
 {
     const run_state *r = context;
@@ -273,6 +295,7 @@ static run_state forward_state(const sgm__cpu_call *call)
     return r;
 }
 
+/* Posts what comes before all images: packing. */
 static void forward_begin(const sgm__cpu_call *call)
 {
     run_state r = forward_state(call);
@@ -291,7 +314,7 @@ static sgm_status forward_run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-/* A part is an image, if there are enough for all threads. */
+/* A part is an example, if there are enough of them for all threads and each is small. */
 static int64_t forward_parts(const sgm__cpu_call *call, int64_t *maximum)
 {
     run_state r = forward_state(call);
@@ -326,6 +349,7 @@ const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
  * Each place of the kernel by itself is a product of the gradient (pixels x filters) with weights (filters x
  * channels), whose rows are added to the image's pixels under that place. */
 
+/* As forward_plan. The table of steps is followed by one of pixels in order. */
 static sgm__convolution input_plan(const sgm__cpu_call *call, layout *at)
 {
     sgm__window w = window_of(call, sgm__window_input_gradient);
@@ -343,6 +367,8 @@ static size_t input_scratch(const sgm__cpu_call *call)
     return at.total;
 }
 
+/* steps: a filter's pixels from those of filter 0. order: pixels of the gradient, one after the other. The
+ * forward offsets of pixels say where sums go. */
 static void make_input_tables(const run_state *r)
 {
     int64_t *steps = (int64_t *)(r->call->scratch + r->at.steps), *order = steps + r->c.filters;
@@ -353,8 +379,8 @@ static void make_input_tables(const run_state *r)
         order[i] = i;
 }
 
-/* Weights of a group and a place: (filters, channels, places) to panels of (places, filters, lanes). The last
- * task: offsets. */
+/* Weights of one group and one place of the kernel: (filters, channels, places) to panels of (places,
+ * filters, lanes). The last task makes the tables. */
 static void pack_input(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -380,7 +406,7 @@ static void pack_input(void *context, int64_t index, int32_t thread)
     }
 }
 
-/* From (pixels, lanes) with padding to (channels, pixels) without. */
+/* Transposes sums (pixels, lanes) of a padded image to (channels, pixels) without padding. */
 static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned char *from, unsigned char *to)
 {
     const sgm__window *w = &c->window;
@@ -395,7 +421,8 @@ static void crop(const sgm__convolution *c, const sgm__panel *p, const unsigned 
                          p->width, p->count, w->in[1], NULL);
 }
 
-/* What a block of pixels gives to the pixels of the image under a place of the kernel. */
+/* Adds what a block of pixels of the gradient, from `first` on, gives to the pixels of the image under one
+ * place of the kernel. Rows of a tile go to different pixels, so no two rows add to one element at once. */
 static void add_place(const run_state *r, const sgm__panel *p, const unsigned char *gradient,
                       const unsigned char *weights, int64_t place, int64_t first, unsigned char *sums)
 {
@@ -418,6 +445,8 @@ static void add_place(const run_state *r, const sgm__panel *p, const unsigned ch
     }
 }
 
+/* One panel of channels of one group of an example: all sums stay in the thread's memory until they are
+ * complete. */
 static void input_task(void *context, int64_t index, int32_t thread)
 {
     const run_state *r = context;

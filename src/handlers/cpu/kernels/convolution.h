@@ -1,52 +1,64 @@
-/* What the kernels of convolution share. Internal.
+/* What the three kernels of convolution share: shapes, panels of channels, and tables of offsets. Internal.
  *
- * All three are products whose right operand is packed in panels of channels (lanes) and whose left operand
- * is read where it lies: element (row, step) is image[rows[row] + steps[step]]. What they give has channels
- * innermost, block by block in the first caches, and is transposed back from there. There is no copy of
- * patches. Images with padding are copied with their zeros, one at a time for each thread.
- */
+ * Forward, gradient by the input (convolution.c) and gradient by the weights (convolution_weights.c) are
+ * matrix products. Their right operand is packed in panels of channels (the lanes of vectors); their left
+ * operand is read in place: element (row, step) is image[rows[row] + steps[step]], so there is no copy of
+ * patches (im2col). Tiles are those of vector/vector_product_gather.h. Results have channels innermost, block
+ * by block in the first cache, and are transposed from there to (channels, pixels). Images with padding are
+ * copied with their zeros, one at a time for each thread. Which operand is what for which product:
+ * docs/performance.md, Convolutions. */
 #ifndef SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
 #define SGM_HANDLERS_CPU_KERNELS_CONVOLUTION_H
 
 #include "handlers/cpu/cpu.h"
 #include "ops/window.h"
 
-#define SGM__CONVOLUTION_PANEL_BYTES (24 << 10) /* of the right operand: half of the first cache */
+/* Of the right operand: half of the first cache, so that a panel stays there with a block of results and the
+ * image's rows. */
+#define SGM__CONVOLUTION_PANEL_BYTES (24 << 10)
 
-/* `in` and so on as in the window; sizes in elements. */
+/* Shapes, from the window (ops/window.h); `in`, `out` and so on as there. Sizes are in elements. */
 typedef struct sgm__convolution {
     sgm__window window;
     const sgm__tiles *tiles;
     size_t size;                     /* bytes of an element */
     int64_t channels, filters;       /* of one group */
-    int64_t padded[2], padded_plane; /* the image with its padding */
-    bool pads;
-    int64_t pixels, places, plane; /* of the result, of the kernel, of the image */
+    int64_t padded[2], padded_plane; /* height and width of the image with its padding; both multiplied */
+    bool pads;                       /* there is padding, so that images are copied */
+    int64_t pixels, places,
+        plane; /* of a channel: of the result, of the kernel, of the image without padding */
 } sgm__convolution;
 
-/* A panel of `width` lanes, of which `count` from `first` on are channels. */
+/* A panel of `width` lanes: channels `first` to `first + count - 1` of the group, then zeros. `functions`:
+ * the tiles of its width, by rows - 1. */
 typedef struct sgm__panel {
     int64_t first, count, width;
     const sgm__gather_function *functions;
 } sgm__panel;
 
 sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window);
+/* How many panels `lanes` channels (or filters) of a group make. The last one may be narrow. */
 int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes);
 sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index);
-/* Lanes of all panels together, filled up. */
+/* Lanes of all panels together, with those that are filled up. */
 int64_t sgm__convolution_width(const sgm__convolution *c, int64_t lanes);
-/* Steps that a panel of `width` lanes may have to stay in the first cache. */
+/* Steps of a panel of `width` lanes that fit into SGM__CONVOLUTION_PANEL_BYTES. */
 int64_t sgm__convolution_depth(const sgm__convolution *c, int64_t width);
-/* Where the window at a pixel begins in a padded image; where a step (channel, place) lies in a window. */
+/* Fills in `pixels` offsets: where the window at each pixel of the result begins in a channel of the padded
+ * image. */
 void sgm__convolution_pixels(const sgm__convolution *c, int64_t *offsets);
+/* Fills in `channels` * `places` offsets: where a step (channel, place of the kernel) lies from the window's
+ * beginning. */
 void sgm__convolution_steps(const sgm__convolution *c, int64_t *offsets);
-/* `count` channels of an image with padding, from `image` (channels without). */
+/* Copies `count` channels of an image to `to`, with padding. */
 void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const unsigned char *image,
                           int64_t count);
-/* All rows of a product, in tiles: rows `first` to `last` - 1 by their offsets, into rows c_rows of c. */
+/* `count` rows of a product, in tiles of up to SGM__GATHER_ROWS: `rows` are the rows' offsets in the left
+ * operand, `c_rows` their rows of tile->c. Rows are divided evenly among tiles. */
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
                            const int64_t *c_rows, int64_t count);
 
+/* Rounded up to cache lines, with at least 63 bytes more, as vectors may be read to their end. */
 static inline size_t sgm__convolution_align(int64_t bytes)
 {
     return ((size_t)bytes + 127) / 64 * 64; /* and room to read to the end of a vector */

@@ -1,22 +1,32 @@
 /* The gradient of convolution by its weights.
  *
- * Rows are places of the weights, steps are pixels: the gradient of an image (filters x pixels) is transposed
- * into panels (pixels x lanes) block by block, and each row of the image is read where it lies. Sums of some
- * images (a chunk) are computed by one task; how many there are depends on shapes alone, so the bits do not
- * depend on threads. */
+ * A product (convolution.h): rows are (channel, place of the kernel), lanes are filters, steps are the pixels
+ * of all images. The gradient of an image (filters, pixels) is transposed into panels (pixels, lanes) block
+ * by block, and the image is read in place by offsets. The batch is cut into up to MAXIMUM_CHUNKS chunks of
+ * images; a task sums one chunk (and perhaps only some channels), then chunks are added in their order and
+ * transposed to (filters, channels, places). How many chunks and parts there are depends on shapes alone, so
+ * the bits do not depend on the number of threads. */
 #include "handlers/cpu/kernels/convolution.h"
 #include "handlers/cpu/kernels/kernels.h"
 
+/* Chunks, or chunks times parts of the channels: tasks of a group. */
 #define MAXIMUM_CHUNKS 8
-#define MAXIMUM_SUM_BYTES (4 << 20) /* of all chunks */
+#define MAXIMUM_SUM_BYTES (4 << 20) /* of the sums of all chunks together */
 
+/* How the product is cut, and where scratch memory begins; tasks get a copy. */
 typedef struct weights_run {
     const sgm__cpu_call *call;
     sgm__convolution c;
-    int64_t steps, width;                       /* rows and lanes of the sums of a group */
-    int64_t chunks, together, parts;            /* of the batch; images at a time; of the channels */
-    size_t pixels_at, rows_at, sums_at, own_at; /* in scratch */
-    size_t gradient_at, own_bytes, total;       /* in a thread's part: image, then the gradient's panel */
+    /* Rows (channels times places) and lanes of a group's sums. */
+    int64_t steps, width;
+    /* Chunks of the batch; images that are computed at once, where an image has few pixels; parts of the
+     * channels. */
+    int64_t chunks, together, parts;
+    /* Bytes in scratch memory: offsets of pixels (of `together` images), offsets and numbers of rows, sums of
+     * all chunks, threads' memory. */
+    size_t pixels_at, rows_at, sums_at, own_at;
+    /* A thread's memory: padded images, then at gradient_at the transposed panel of the gradient. */
+    size_t gradient_at, own_bytes, total;
 } weights_run;
 
 static int64_t minimum(int64_t a, int64_t b)
@@ -60,13 +70,16 @@ static size_t scratch(const sgm__cpu_call *call)
     return plan(call).total;
 }
 
-/* Where an image of the padded ones, or of those that need none, is. */
+/* Elements from one image to the next in what add_pixels reads: padded copies of one group's channels, or the
+ * input itself. */
 static int64_t image_stride(const weights_run *r)
 {
     return r->c.pads ? r->c.channels * r->c.padded_plane : r->c.window.channels * r->c.plane;
 }
 
-/* Pixels first .. last - 1 of `count` images from `example` on: adds their part of rows k .. k_last - 1. */
+/* For pixels first .. last - 1 of `count` images from `example` on: transposes the gradient's panel, and sums
+ * rows k .. k_last - 1 over these pixels into `sums`, added if `add`. More than one image only with all of
+ * their pixels. */
 static void add_pixels(const weights_run *r, const unsigned char *images, int64_t example, int64_t count,
                        int64_t group, const sgm__panel *p, int64_t first, int64_t last, int64_t k,
                        int64_t k_last, unsigned char *sums, bool add, unsigned char *panel)
@@ -91,7 +104,7 @@ static void add_pixels(const weights_run *r, const unsigned char *images, int64_
     sgm__convolution_rows(p, &tile, rows + k, order + k, k_last - k);
 }
 
-/* Some images of a chunk, channels first .. last - 1. */
+/* All panels of filters for some images of a chunk, channels first .. last - 1. */
 static void add_images(const weights_run *r, int64_t example, int64_t count, int64_t group, int64_t first,
                        int64_t last, unsigned char *sums, bool add, unsigned char *own)
 {
@@ -114,12 +127,14 @@ static void add_images(const weights_run *r, int64_t example, int64_t count, int
     }
 }
 
+/* (panels, rows, lanes) of one chunk and group. */
 static unsigned char *sums_of(const weights_run *r, int64_t chunk, int64_t group)
 {
     return r->call->scratch + r->sums_at +
            (size_t)((chunk * r->c.window.groups + group) * r->steps * r->width) * r->c.size;
 }
 
+/* One part of the channels of one group, for one chunk of the batch. */
 static void sum_task(void *context, int64_t index, int32_t thread)
 {
     const weights_run *r = context;
@@ -134,6 +149,7 @@ static void sum_task(void *context, int64_t index, int32_t thread)
                    sums_of(r, chunk, group), example > begin, own);
 }
 
+/* sums += more, of n numbers of 4 or 8 bytes. */
 static void add_sums(int64_t n, int64_t size, void *sums, const void *more)
 {
     float *singles = sums;
@@ -148,7 +164,8 @@ static void add_sums(int64_t n, int64_t size, void *sums, const void *more)
             doubles[i] += more_doubles[i];
 }
 
-/* Adds the chunks of some rows of a panel to those of the first, and transposes them to (filters, rows). */
+/* For one channel of a group: adds the other chunks' sums to those of the first, in order, and transposes
+ * them to (filters, places). */
 static void finish_task(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -170,6 +187,7 @@ static void finish_task(void *context, int64_t index, int32_t thread)
     }
 }
 
+/* One task before all others: the offsets. */
 static void make_tables(void *context, int64_t index, int32_t thread)
 {
     (void)index, (void)thread;

@@ -1,17 +1,24 @@
-/* gather, scatter_add, arg_max and arg_min. */
+/* Operations that take or give positions: gather, scatter_add, arg_max and arg_min.
+ *
+ * gather and scatter_add (an embedding and its gradient) see their arrays as (outer, entries of the axis,
+ * inner), where indices choose entries. Indices are int32 or int64 and are checked before anything is
+ * written. scatter_add divides columns among threads, not indices, so that each element's sum goes in the
+ * order of the indices whatever the number of threads. Arrays whose axes cannot be joined so are left to the
+ * operations' plain loops (accepts). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
-#define COLUMNS_PER_TASK 64
+#define COLUMNS_PER_TASK 64 /* of scatter_add: 4 cache lines of float32 */
 
-/* An array seen as (outer, entries of the axis, inner); strides are those of one step in each. */
+/* An array seen as (outer, entries of the axis, inner), with the distance, in elements, of neighbours in
+ * each. */
 typedef struct layers {
     int64_t outer, entries, inner;
     int64_t outer_stride, entry_stride, inner_stride;
 } layers;
 
-/* Dimensions first .. last - 1 as one; false if they do not lie so. */
+/* Dimensions first .. last - 1 as one; false if strides do not allow that. */
 static bool join(const sgm_array *array, int32_t first, int32_t last, int64_t *size, int64_t *stride)
 {
     int64_t dims[SGM_MAX_RANK], strides[SGM_MAX_RANK];
@@ -34,7 +41,7 @@ static bool see_as_layers(const sgm_array *array, int32_t axis, int32_t count, l
 
 typedef struct lookup {
     const sgm__cpu_call *call;
-    layers x; /* gather: the input; scatter_add: the updates */
+    layers x; /* of gather: the input; of scatter_add: the updates */
     layers y; /* the result */
     const unsigned char *indices;
     int64_t index_stride, tasks;
@@ -42,6 +49,7 @@ typedef struct lookup {
     size_t size;
 } lookup;
 
+/* `*fits` is false if an array cannot be seen as layers, or the indices not as one row. */
 static lookup see(const sgm__cpu_call *call, bool *fits)
 {
     bool gathers = call->node->op == &sgm__op_gather;
@@ -79,6 +87,7 @@ static int64_t index_at(const lookup *l, int64_t i)
     return l->wide ? wide : narrow;
 }
 
+/* An index out of range is an error that names it. */
 static sgm_status check_indices(const lookup *l, int64_t count, int64_t size)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -89,7 +98,7 @@ static sgm_status check_indices(const lookup *l, int64_t count, int64_t size)
     return SGM_OK;
 }
 
-/* Tasks divide the rows of the result. */
+/* A task copies some rows (outer, index) of the result, which is contiguous. */
 static void gather_rows(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
@@ -128,6 +137,7 @@ static sgm_status run_gather(const sgm__cpu_call *call)
             target[c] += source[c * l->x.inner_stride];                                                      \
     } while (0)
 
+/* A task clears its columns of one outer entry and adds the updates of all indices to them. */
 static void scatter_columns(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
@@ -162,6 +172,8 @@ static sgm_status run_scatter(const sgm__cpu_call *call)
 
 /* --- arg_max, arg_min --- */
 
+/* arg_max or arg_min over one axis of `size` elements, `stride` apart; the other dimensions are in dims and
+ * strides. */
 typedef struct search {
     const sgm__cpu_call *call;
     int32_t rank; /* of the result */
@@ -170,7 +182,8 @@ typedef struct search {
     bool largest;
 } search;
 
-/* The first best, or the first NaN. No branches, which would be guessed wrong half of the time. */
+/* The position of the first best element, or of the first NaN. Without branches, which would be guessed wrong
+ * half of the time. */
 #define DEFINE_FIND_BEST(name, type, better)                                                                 \
     static int64_t name(const type *x, int64_t stride, int64_t size)                                         \
     {                                                                                                        \
@@ -252,6 +265,7 @@ static bool takes_floats(sgm_dtype dtype)
     return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
 }
 
+/* The result is int64. The floats are for sgm_handler_support, which asks with the operand's type. */
 static bool takes_positions(sgm_dtype dtype)
 {
     return dtype == SGM_INT64 || takes_floats(dtype);

@@ -1,4 +1,8 @@
-/* The kernels, a file for each family. Internal. */
+/* The kernels of the cpu handler other than matrix products and random numbers, a file for each family.
+ * Internal.
+ *
+ * The table in run/kernels.c lists them; cpu.h says what a kernel is. Declared here are also the parts of a
+ * sum and of a concatenation that run/ needs. */
 #ifndef SGM_HANDLERS_CPU_KERNELS_KERNELS_H
 #define SGM_HANDLERS_CPU_KERNELS_KERNELS_H
 
@@ -18,17 +22,22 @@ extern const sgm__cpu_kernel sgm__cpu_concatenate, sgm__cpu_pad, sgm__cpu_gather
 extern const sgm__cpu_kernel sgm__cpu_arg_max, sgm__cpu_arg_min, sgm__cpu_accuracy;
 
 /* --- movement.c --- */
-/* A concatenation whose operands were made where they belong: nothing is left to do. */
+/* Whether the node is a concatenation whose operands were all made in its memory, where they belong, so that
+ * nothing is left to do. */
 bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node);
 
 /* --- reduce.c --- */
-/* A sum whose terms come part by part, each a run of elements: how many parts, elements of the largest, and
- * of what they are multiples; 0: not this one. */
+/* For sums whose terms come part by part (run/summed.c), each part a run of consecutive elements: how many
+ * parts there are; in *maximum the elements of the largest; in *unit the number of which all parts begin at
+ * multiples. 0: the sum cannot be computed so. `call` is one with its plan. */
 int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit);
+/* Part `part` is terms *first to *last - 1. */
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last);
-/* Adds up the terms of a part, into `partial` or, where none is needed, into the result. */
+/* Adds up a part's terms, which begin at `terms`. A sum of everything goes to partial[part]; sums of rows are
+ * complete and go to their places in `result`. Parts may be added by different threads at once. */
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,
                        void *result);
+/* When all parts are added: adds up `partial` in the order of the parts, if there is one result. */
 void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *partial, void *result);
 
 #endif

@@ -1,4 +1,9 @@
-/* concatenate and pad: copies into parts of the result. */
+/* The operations concatenate and pad: strided copies into parts of the result.
+ *
+ * Other movement (slices, transpositions, broadcasts) needs no kernel, as the planner makes views of it
+ * (src/handlers/plan/plan_nodes.c). Operands of a concatenation may have been made in its memory already
+ * (plan_buffers.c), and are not copied then; if all were, run/cpu.c leaves out the step
+ * (sgm__cpu_is_put_together). Copies are shared among threads by sgm__cpu_copy (array.c). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
@@ -9,7 +14,8 @@ static bool takes(sgm_dtype dtype)
     return true;
 }
 
-/* The part of `array` of shape `shape` that begins at entry `start` of the axis and has every `step`th. */
+/* A view of `array`: shape `shape`, beginning at entry `start` of the axis, with every `step`-th entry of it.
+ */
 static sgm_array part_of(const sgm_array *array, const sgm_shape *shape, int64_t axis, int64_t start,
                          int64_t step)
 {
@@ -21,7 +27,7 @@ static sgm_array part_of(const sgm_array *array, const sgm_shape *shape, int64_t
     return part;
 }
 
-/* It was made where it belongs. */
+/* Whether an operand lies in its part of the result already. */
 static bool is_there(const sgm_array *from, const sgm_array *to)
 {
     bool same = from->data == to->data;
@@ -30,6 +36,7 @@ static bool is_there(const sgm_array *from, const sgm_array *to)
     return same;
 }
 
+/* The same by places, for all operands, when the program is compiled. */
 bool sgm__cpu_is_put_together(const sgm__plan *plan, const sgm__node *node)
 {
     bool there = node->op == &sgm__op_concatenate;
@@ -59,6 +66,7 @@ static sgm_status run_concatenate(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
+/* Zeros first, then the operand into its part, with `between` zeros between entries. */
 static sgm_status run_pad(const sgm__cpu_call *call)
 {
     const int64_t *integers = call->node->attributes.integers; /* axis, before, after, between */

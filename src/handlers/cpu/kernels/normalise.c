@@ -1,13 +1,18 @@
-/* layer_norm, rms_norm and their gradients: all that a row needs while it is in the first cache. Sums go in
- * double. */
+/* layer_norm, rms_norm and their gradients over the last axis, each row while it is in the first cache.
+ *
+ * layer_norm: y = (x - mean(x)) / sqrt(variance(x) + epsilon); rms_norm: y = x / sqrt(mean(x^2) + epsilon)
+ * (Zhang and Sennrich, 2019). Scales and biases are elementwise operations of their own. Sums are kept in
+ * double. A task does some rows; float32 only, other types are composed of single operations
+ * (src/ops/normalise.c). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
 #include <math.h>
 
-#define ROWS_PER_TASK_WORK 4096
+#define ROWS_PER_TASK_WORK 4096 /* elements from which on rows are worth another task */
 
+/* A call: `count` rows of `columns` elements, contiguous. `centred`: layer_norm; else rms_norm. */
 typedef struct rows {
     const sgm__cpu_call *call;
     int64_t count, columns, tasks;
@@ -21,7 +26,8 @@ static const float *row_of(const sgm_array *array, int64_t index, int64_t column
     return (const float *)array->data + index * columns;
 }
 
-/* to = x, or x minus its mean; returns 1 / sqrt(mean(to^2) + epsilon). */
+/* Returns 1 / sqrt(mean(z^2) + epsilon), where z is x minus its mean (centred), or x. A centred z goes to
+ * `to`; else `to` is not written. */
 static float centre(const rows *r, const float *x, float *to)
 {
     const sgm__vector *vector = r->call->cpu->vector;
@@ -40,7 +46,8 @@ static void normalise_row(const rows *r, int64_t index)
     r->call->cpu->vector->scale_f32(r->columns, to, r->centred ? to : x, scale);
 }
 
-/* With y the result and g its gradient: scale * (g - mean(g) - y mean(g y)), of rms_norm without mean(g). */
+/* With y the result and g its gradient: scale (g - mean(g) - y mean(g y)), for rms_norm without mean(g).
+ * Operands: x, y, g. The scale is computed again from x, for which the result's memory serves as scratch. */
 static void gradient_row(const rows *r, int64_t index)
 {
     const sgm__vector *vector = r->call->cpu->vector;

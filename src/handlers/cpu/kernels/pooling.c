@@ -1,18 +1,27 @@
-/* Poolings and their gradients: a task does some planes. */
+/* Max and average pooling and their gradients, plane by plane.
+ *
+ * A plane is one channel of one example, (height, width); all planes are independent, and a task does some of
+ * them. Loops for any window are made by one macro for each type (DEFINE_PLANES); max pooling of float32 with
+ * windows of two by two, side by side, has loops of vectors (vector_product_gather.h), as the plain loops
+ * took 50 of 65 ms of a step of LeNet. Windows and their places in padding are those of ops/window.h. All
+ * four kernels have `parts`, so run/fused.c can run them with the elementwise step that follows. */
 #include "handlers/cpu/cpu.h"
 #include "ops/window.h"
 
 #include <math.h>
 
-#define PLANES_BYTES (1 << 15) /* that a task has at least */
+/* Bytes of planes that a task has at least. */
+#define PLANES_BYTES (1 << 15)
 
+/* A pooling or its gradient. `in` is the larger plane, `out` the one with an element for each window,
+ * whichever of the two is computed. */
 typedef struct pooling {
     const sgm__cpu_call *call;
     sgm__window window;
-    int64_t planes, each; /* all, and those of a task */
+    int64_t planes, each; /* all, and how many of them a task does */
     int64_t in, out;      /* elements of a plane */
     bool pairs;           /* windows of two by two, side by side, in float32 */
-    void *to;             /* the result from plane `first` on */
+    void *to;             /* where plane `first` of the result goes */
     int64_t first;
 } pooling;
 
@@ -21,6 +30,8 @@ static int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* `extent`: the larger plane's size comes from the attributes, as the gradient of average pooling has no
+ * operand of that size. */
 static pooling begin(const sgm__cpu_call *call, bool extent)
 {
     sgm_type type = sgm__window_type(&call->inputs[0]);
@@ -41,6 +52,7 @@ static pooling begin(const sgm__cpu_call *call, bool extent)
     return p;
 }
 
+/* Posts the planes as tasks. */
 static sgm_status share(pooling *p, sgm__pool_task task)
 {
     sgm__pool_post(p->call->cpu->pool, (p->planes + p->each - 1) / p->each, task, p, sizeof *p);
@@ -54,6 +66,11 @@ static bool takes(sgm_dtype dtype)
 
 /* --- one plane, any window --- */
 
+/* Loops over one plane, for float and double. largest_: the position of a window's largest element, the first
+ * of equal ones or the last NaN; -1 if the window is all padding. max_: that element, -infinity for padding
+ * alone. max_gradient_: adds each window's gradient to its largest element. average_: sums in double, times
+ * the share that sgm__window_share gives, which depends on whether padding counts. average_gradient_: that
+ * share of the gradient to each element. */
 #define DEFINE_PLANES(type)                                                                                  \
     static int64_t largest_##type(const type *x, const sgm__window *w, const sgm__window_span *down,         \
                                   const sgm__window_span *along)                                             \
@@ -130,6 +147,7 @@ DEFINE_PLANES(double)
 
 /* --- windows of two by two --- */
 
+/* Each row of windows reads two rows. */
 static void max_pairs(const pooling *p, const float *x, float *y)
 {
     const sgm__window *w = &p->window;
@@ -138,10 +156,11 @@ static void max_pairs(const pooling *p, const float *x, float *y)
                                                 x + (2 * i + 1) * w->in[1]);
 }
 
+/* Each element belongs to one window at most, so all elements are written and none is added to. */
 static void max_gradient_pairs(const pooling *p, const float *x, const float *gradient, float *y)
 {
     const sgm__window *w = &p->window;
-    int64_t rest = w->in[1] - 2 * w->out[1]; /* a last column or row that no window has */
+    int64_t rest = w->in[1] - 2 * w->out[1]; /* a last column that no window has */
     for (int64_t i = 0; i < w->out[0]; i++) {
         int64_t row = 2 * i * w->in[1], below = row + w->in[1];
         p->call->cpu->vector->spread_pairs_f32(w->out[1], y + row, y + below, x + row, x + below,
@@ -155,6 +174,8 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *gr
 
 /* --- kernels --- */
 
+/* A task: planes from index * each on. `pairs_first` is the special loop with an else behind it, or nothing.
+ */
 #define DEFINE_TASK(name, pairs_first, call_of_type)                                                         \
     static void name##_task(void *context, int64_t index, int32_t thread)                                    \
     {                                                                                                        \
@@ -177,7 +198,7 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *gr
 #define MAX_GRADIENT(type) max_gradient_##type(w, IN(type, a), OUT(type, b), TO(type, p->in))
 #define AVERAGE(type) average_##type(w, IN(type, a), TO(type, p->out))
 #define AVERAGE_GRADIENT(type) average_gradient_##type(w, OUT(type, a), TO(type, p->in))
-/* Windows of two by two have loops of their own, if it is the largest that is wanted. */
+/* Windows of two by two have loops of their own for max pooling. */
 #define PAIRS(call)                                                                                          \
     if (p->pairs)                                                                                            \
         call;                                                                                                \
@@ -189,13 +210,14 @@ DEFINE_TASK(max_gradient, PAIRS(max_gradient_pairs(p, IN(float, a), OUT(float, b
 DEFINE_TASK(average, NO_PAIRS, AVERAGE)
 DEFINE_TASK(average_gradient, NO_PAIRS, AVERAGE_GRADIENT)
 
+/* Parts for run/fused.c are the planes of a task. */
 static int64_t count_parts(const pooling *p, int64_t plane, int64_t *maximum)
 {
     *maximum = p->each * plane;
     return (p->planes + p->each - 1) / p->each;
 }
 
-/* Part `index`, into `to`. */
+/* Does the planes of task `index` into `to` in place of the result. */
 static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t index, int32_t thread, void *to,
                      int64_t *first, int64_t *last)
 {
@@ -206,6 +228,7 @@ static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t ind
     *last = minimum(p->planes, p->first + p->each) * plane;
 }
 
+/* A kernel. `plane` is `in` or `out`: the elements of a plane of the result. */
 #define DEFINE_KERNEL(name, operation, extent, plane, is_aligned)                                            \
     static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
     {                                                                                                        \

@@ -1,19 +1,26 @@
 /* Sums, largest and smallest elements over axes.
  *
- * The dimensions that stay and those that go are joined where they can be. Sums of floats go in double, in an
- * order that depends on shapes alone. Long sums with few results are cut into parts of fixed size whose sums
- * are added at the end, so that threads can share them. */
+ * The dimensions that stay (kept) and those that are reduced (gone) are joined where strides allow. Sums of
+ * floats are kept in double and added in an order that depends on shapes alone. Long sums with few results
+ * are cut into parts of fixed size; threads sum parts into `partial`, and the parts are added in order at the
+ * end. Where results are contiguous and terms are not (sums over rows), whole rows are added to running sums
+ * (`columns`); else each result is summed by itself. The middle section gives run/summed.c access to the
+ * parts, so that terms can be summed as they are made. */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
-#define COLUMNS 1024  /* that one task sums at once: 8 KiB of running sums, of floats a page of each row */
-#define SMALL 4096    /* elements that lie in the first cache */
-#define PART 16384    /* elements of a sum over everything */
-#define PART_ROWS 256 /* of a sum over rows with few columns */
-#define MAXIMUM_PARTS 4096 /* more make no difference */
-#define TOGETHER 8         /* rows that are added at once */
+/* Results that one task sums at once: 8 KiB of running sums, which read 4 KiB (of floats) of each row. */
+#define COLUMNS 1024
+#define SMALL 4096 /* elements that lie in the first cache */
+/* Terms of a part of a long sum. */
+#define PART 16384
+#define PART_ROWS 256      /* the same for sums over rows */
+#define MAXIMUM_PARTS 4096 /* of a sum: more would only make `partial` larger */
+#define TOGETHER 8         /* rows that are added at once, as the processor fetches that many streams ahead */
 
+/* A reduction, planned once. kept_* and gone_*: the dimensions of both kinds with the operand's strides, in
+ * elements. */
 typedef struct reduction {
     const sgm__cpu_call *call;
     sgm_dtype dtype;
@@ -21,14 +28,16 @@ typedef struct reduction {
     int32_t kept_rank, gone_rank;
     int64_t kept[SGM_MAX_RANK], kept_strides[SGM_MAX_RANK];
     int64_t gone[SGM_MAX_RANK], gone_strides[SGM_MAX_RANK];
-    int64_t results, terms; /* how many; of each */
-    bool columns;           /* results lie together: rows are added up */
-    int64_t parts;          /* of the terms */
-    int64_t unit;           /* terms that parts do not divide */
-    int64_t tasks, sums;    /* of extremes; of sums */
-    double *partial;
+    int64_t results, terms; /* how many results; how many terms each has */
+    bool columns;           /* results are contiguous in the operand, and terms are not: rows are added up */
+    int64_t parts;          /* into which each result's terms are cut */
+    int64_t unit;           /* parts begin at multiples of so many terms */
+    /* Tasks of a search for extremes, and of a sum. */
+    int64_t tasks, sums;
+    double *partial; /* (parts, results), in scratch memory; set by the run */
 } reduction;
 
+/* Bit i of `mask` says that axis i is reduced. */
 static void split_axes(reduction *r, const sgm_array *x, int64_t mask)
 {
     for (int32_t i = 0; i < x->shape.rank; i++) {
@@ -44,6 +53,8 @@ static void split_axes(reduction *r, const sgm_array *x, int64_t mask)
     sgm__cpu_collapse(&r->gone_rank, r->gone, (int64_t *[]){r->gone_strides}, 1);
 }
 
+/* All that shapes decide. `tasks` follows from the number of threads, but parts, and with them the bits, do
+ * not. */
 static reduction prepare(const sgm__cpu_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -94,6 +105,7 @@ static void store(const reduction *r, void *results, int64_t result, double sum)
         ((double *)results)[result] = sum;
 }
 
+/* Terms *first to *last - 1. */
 static void range_of_part(const reduction *r, int64_t part, int64_t *first, int64_t *last)
 {
     sgm__pool_part(r->terms, r->unit, r->parts, part, first, last);
@@ -101,7 +113,8 @@ static void range_of_part(const reduction *r, int64_t part, int64_t *first, int6
 
 /* --- results that lie together --- */
 
-/* Adds terms first .. last - 1 of `count` neighbouring results from `result` on. */
+/* sums[i] = terms first .. last - 1 of result `result + i`, for `count` results whose terms form rows. Few
+ * terms are added with the sums in registers; many go a few rows at a time, over sums in memory. */
 static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t first, int64_t last,
                      double *sums)
 {
@@ -130,7 +143,8 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
     }
 }
 
-/* A task does up to COLUMNS results of one line of results, for one part of the terms. */
+/* A task does up to COLUMNS results of one line of results, for one part of the terms, into `partial` or, if
+ * there are no parts, into the result. */
 static void sum_columns(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -151,6 +165,7 @@ static void sum_columns(void *context, int64_t index, int32_t thread)
 
 /* --- results one by one --- */
 
+/* Terms at equal distances. */
 static double sum_line(const reduction *r, const unsigned char *x, int64_t stride, int64_t count)
 {
     const sgm__vector *vector = r->call->cpu->vector;
@@ -164,6 +179,7 @@ static double sum_line(const reduction *r, const unsigned char *x, int64_t strid
     return sum;
 }
 
+/* Terms first .. last - 1 of one result, line by line of the last reduced dimension. */
 static double sum_terms(const reduction *r, int64_t result, int64_t first, int64_t last)
 {
     const unsigned char *x = r->call->inputs[0].data;
@@ -179,6 +195,7 @@ static double sum_terms(const reduction *r, int64_t result, int64_t first, int64
     return sum;
 }
 
+/* A task does one part of one result, or, without parts, some results. */
 static void sum_results(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
@@ -205,6 +222,7 @@ static void add_parts(const reduction *r)
     }
 }
 
+/* Small sums are done here and now, without the pool. */
 static void add_up(const reduction *r)
 {
     sgm__pool_task task = r->columns ? sum_columns : sum_results;
@@ -217,6 +235,7 @@ static void add_up(const reduction *r)
         task((void *)(uintptr_t)r, i, 0);
 }
 
+/* With parts, the last addition happens in this thread, once all parts are there. */
 static sgm_status run_sum(const sgm__cpu_call *call)
 {
     const reduction *planned = call->plan;
@@ -237,12 +256,14 @@ static sgm_status run_sum(const sgm__cpu_call *call)
 
 /* --- sums whose terms come part by part --- */
 
+/* Rows that are summed together: some 4096 terms. */
 static int64_t rows_of_part(const reduction *r)
 {
     return r->terms < SMALL ? SMALL / r->terms : 1;
 }
 
-/* Of everything: the same parts as above. Of rows that lie one after the other: some rows at a time. */
+/* A sum of everything has the parts that it would have alone. Sums of rows that lie one after the other: some
+ * whole rows in each part. */
 int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t *unit)
 {
     const reduction *r = call->plan;
@@ -301,6 +322,7 @@ void sgm__cpu_sum_end(const sgm__cpu_call *call, int64_t parts, const double *pa
 
 /* --- largest and smallest --- */
 
+/* The last NaN wins over everything else. */
 #define EXTREME(type)                                                                                        \
     do {                                                                                                     \
         const type *x = (const type *)r->call->inputs[0].data + base;                                        \
@@ -346,6 +368,7 @@ static void find_smallest(void *context, int64_t index, int32_t thread)
         find_extreme(r, i, false);
 }
 
+/* Tasks are cut by results only, so one extreme over everything is one task. */
 static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
 {
     const reduction *r = call->plan;

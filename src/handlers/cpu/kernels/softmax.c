@@ -1,15 +1,21 @@
-/* softmax, log_softmax and softmax_cross_entropy over the last axis, in one pass over each row. Rows are
- * shifted by their largest element, so that nothing overflows. */
+/* softmax, log_softmax, softmax_cross_entropy and its gradient over the last axis, each in one pass over a
+ * row.
+ *
+ * All start from the same three things of a row x: its largest element, e^(x - largest), and the sum of that
+ * in double; shifting by the largest keeps everything from overflowing. Rows of fewer than NARROW columns
+ * (classes of small networks) share vectors: up to BLOCK elements are done together. A task does some rows.
+ * float32 only; other types are composed of single operations (src/ops/softmax.c). */
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
 #include <math.h>
 
-#define ROWS_PER_TASK_WORK 4096
-#define NARROW 16 /* columns from which on a row fills vectors of its own */
-#define BLOCK 256 /* elements of narrow rows that are done together */
+#define ROWS_PER_TASK_WORK 4096 /* elements from which on rows are worth another task */
+#define NARROW 16               /* columns from which on a row fills vectors of its own */
+#define BLOCK 256               /* elements of narrow rows that are done together */
 
+/* A call: `count` rows of `columns` elements, contiguous. */
 typedef struct rows {
     const sgm__cpu_call *call;
     int64_t count, columns, tasks;
@@ -28,12 +34,14 @@ static float *result_of(const rows *r, int64_t index)
     return (float *)r->call->output.data + index * r->columns;
 }
 
-/* What all of them need of a row: its largest element, exp(x - largest), and the sum of that. */
+/* What all of them need of each row of a block. `exps` is used only where they are not kept in the result. */
 typedef struct weights {
     float largest[BLOCK], exps[BLOCK];
     double sums[BLOCK];
 } weights;
 
+/* One exponential loop for all rows of the block. A NaN in a row makes its largest element NaN, and with it
+ * all results. */
 static void weigh_narrow(const rows *r, const float *x, int64_t count, float *exps, weights *w)
 {
     for (int64_t row = 0; row < count; row++, x += r->columns) {
@@ -53,7 +61,7 @@ static void weigh_narrow(const rows *r, const float *x, int64_t count, float *ex
     }
 }
 
-/* `exps` NULL: they are not kept. */
+/* Fills in `w` for `count` rows. `exps`: where e^(x - largest) goes; NULL: it is not kept. */
 static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weights *w)
 {
     const sgm__vector *vector = r->call->cpu->vector;
@@ -69,6 +77,7 @@ static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weig
     }
 }
 
+/* e^(x - largest) / sum */
 static void softmax_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
@@ -78,6 +87,7 @@ static void softmax_block(const rows *r, int64_t first, int64_t count)
         r->call->cpu->vector->scale_f32(r->columns, to, to, (float)(1 / w.sums[row]));
 }
 
+/* x - largest - ln(sum) */
 static void log_softmax_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
@@ -90,7 +100,7 @@ static void log_softmax_block(const rows *r, int64_t first, int64_t count)
     }
 }
 
-/* sum(t * (l - x)) over the classes that have a share. */
+/* sum(t (l - x)) over the classes whose target is not 0, in double. */
 static double sum_of_shares(const float *targets, const float *x, int64_t count, double l)
 {
     double sum = 0;
@@ -99,8 +109,9 @@ static double sum_of_shares(const float *targets, const float *x, int64_t count,
     return sum;
 }
 
-/* -sum(t * (x - l)) = l * sum(t) - sum(t * x), where l is the logarithm of sum(exp(x)); both relative to the
- * largest x. Where that is no number, an infinite x may have met a target of 0. */
+/* -sum(t (x - l)) = l sum(t) - sum(t x), where l = ln(sum(e^x)) = ln(sum(e^(x - largest))) + largest. If that
+ * is not finite, an infinite x may have met a target of 0, where the product is NaN: then the sum is taken
+ * over the classes with a target. */
 static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
@@ -116,7 +127,7 @@ static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
     }
 }
 
-/* (softmax(x) * sum(t) - t) * factor */
+/* (softmax(x) sum(t) - t) factor, where `factor` is the gradient of the row's cost. */
 static void cross_entropy_gradient_block(const rows *r, int64_t first, int64_t count)
 {
     weights w;
@@ -141,7 +152,9 @@ static void run_task(void *context, int64_t index, int32_t thread)
         r->block(r, i, last - i < r->together ? last - i : r->together);
 }
 
+/* The number of tasks depends on the threads; rows are independent. */
 static sgm_status run_rows(const sgm__cpu_call *call,
+                           /* What is done with `count` rows from `first` on, at most `together`. */
                            void (*block)(const rows *r, int64_t first, int64_t count))
 {
     const sgm_shape *shape = &call->inputs[0].shape;

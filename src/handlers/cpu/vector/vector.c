@@ -1,4 +1,10 @@
-/* Choice of the instruction set, and loops that are the same for all. */
+/* Chooses the instruction set, finds the loop of an operation, and has the loops that are the same for all
+ * instruction sets.
+ *
+ * The first half are plain C loops for what the templates do not vectorise by hand: functions of the C
+ * library (all of float64's, and float32's trigonometric ones and powers), integers, bool, and casts.
+ * sgm__vector_find looks in the table of the instruction set first and then here. Callers are
+ * elementwise_compile.c (loops for instructions), cpu.c (choice of the table) and product/dense.c. */
 #include "handlers/cpu/vector/vector.h"
 
 #include "ops/ops.h"
@@ -7,6 +13,8 @@
 
 /* --- plain loops: libm in double precision, integers, bool --- */
 
+/* A loop over contiguous elements. `formula` computes one element from x (and y); a still operand is read at
+ * index 0 each time, since its index is masked. */
 #define UNARY(name, type, result, formula)                                                                   \
     static void name(int64_t n, void *out, const void *const *in, uint32_t still)                            \
     {                                                                                                        \
@@ -40,7 +48,7 @@
             to[i] = condition[i & at_c] != 0 ? a[i & at_a] : b[i & at_b];                                    \
     }
 
-/* operations of floats from libm: name, function in double, in float */
+/* Operations of the C library: name, function in double, function in float. */
 #define LIBM_LIST(X)                                                                                         \
     X(sin, sin, sinf)                                                                                        \
     X(cos, cos, cosf)                                                                                        \
@@ -48,7 +56,7 @@
     X(asin, asin, asinf)                                                                                     \
     X(acos, acos, acosf)                                                                                     \
     X(atan, atan, atanf)
-/* in double only: single precision has vectors */
+/* The same in double only: float32 has vectors of these in vector_kernels.h. */
 #define LIBM_DOUBLE_LIST(X)                                                                                  \
     X(exp, exp)                                                                                              \
     X(log, log)                                                                                              \
@@ -66,7 +74,8 @@ UNARY(sign_f64, double, double, (x > 0) - (x < 0))
 BINARY(power_f32, float, float, powf(x, y))
 BINARY(power_f64, double, double, pow(x, y))
 
-/* int64 wraps around; results of int32 stay within its limits. */
+/* Arithmetic of int64 wraps around (computed unsigned, where that is defined); results of int32 are limited
+ * to what int32 holds. */
 static inline int32_t limit(int64_t x)
 {
     return (int32_t)(x < INT32_MIN ? INT32_MIN : x > INT32_MAX ? INT32_MAX : x);
@@ -78,6 +87,7 @@ BINARY(add_i32, int32_t, int32_t, limit((int64_t)x + y))
 BINARY(subtract_i32, int32_t, int32_t, limit((int64_t)x - y))
 BINARY(multiply_i32, int32_t, int32_t, limit((int64_t)x *y))
 
+/* Comparisons of integers, for which NaN is no concern. */
 #define DEFINE_ORDER(suffix, type)                                                                           \
     BINARY(maximum_##suffix, type, type, x >= y ? x : y)                                                     \
     BINARY(minimum_##suffix, type, type, x <= y ? x : y)                                                     \
@@ -111,6 +121,7 @@ UNARY(cast_bool_f64, uint8_t, double, x != 0)
 UNARY(cast_bool_i64, uint8_t, int64_t, x != 0)
 UNARY(cast_bool_u8, uint8_t, uint8_t, x != 0)
 
+/* Rows of the table below. */
 #define LIBM_ENTRIES(name, in_double, in_float)                                                              \
     {&sgm__op_##name, SGM_FLOAT64, SGM_FLOAT64, name##_f64},                                                 \
         {&sgm__op_##name, SGM_FLOAT32, SGM_FLOAT32, name##_f32},
@@ -125,6 +136,7 @@ UNARY(cast_bool_u8, uint8_t, uint8_t, x != 0)
         {&sgm__op_greater, SGM_##type, SGM_BOOL, greater_##suffix},                                          \
         {&sgm__op_greater_equal, SGM_##type, SGM_BOOL, greater_equal_##suffix},
 
+/* Bool and uint8 share loops where they have the same bytes. */
 static const sgm__vector_entry entries[] = {
     LIBM_LIST(LIBM_ENTRIES) LIBM_DOUBLE_LIST(LIBM_DOUBLE_ENTRIES) ORDER_ENTRIES(INT32, i32)
         ORDER_ENTRIES(INT64, i64) ORDER_ENTRIES(UINT8, u8){&sgm__op_sign, SGM_FLOAT32, SGM_FLOAT32, sign_f32},
@@ -192,6 +204,7 @@ const sgm__vector *sgm__vector_best(void)
     return best;
 }
 
+/* Tells a name that nobody has from an instruction set that this processor lacks. */
 const sgm__vector *sgm__vector_named(const char *name)
 {
     const sgm__vector *candidate;

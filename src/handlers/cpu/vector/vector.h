@@ -1,48 +1,57 @@
-/* Loops over arrays in memory, in one version for each instruction set. Internal.
+/* The loops over arrays in memory that the cpu handler is made of, as one table of functions for each
+ * instruction set. Internal.
  *
- * The versions are made from the same templates (vector_math.h, vector_kernels.h, vector_rows.h,
- * vector_product.h, vector_product_gather.h), which use the compilers' vector types; vector_portable.c,
- * vector_avx2.c, vector_avx512.c and vector_neon.c only say how wide a vector is.
- */
+ * The tables (sgm__vector) are compiled from the same templates: vector_math.h (vector types and functions),
+ * vector_kernels.h (elementwise loops), vector_fast.h (approximations), vector_rows.h (sums, softmax),
+ * vector_product.h (tiles of matrix products), vector_product_gather.h (tiles of convolutions, poolings),
+ * vector_random.h. They use the compilers' vector types; vector_portable.c, vector_avx2.c, vector_avx512.c
+ * and vector_neon.c only say how wide a vector is and name a few instructions. vector.c chooses a table at
+ * run time and has the loops that need no vectors. Nothing here knows of threads, plans or strides of more
+ * than two dimensions. */
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
 #include <sigma/op.h>
 
-/* out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may be one of the operands.
- * Bit k of `still`: operand k is SGM__STILL_BYTES of elements that are the same for all i. */
+/* A vector function computes out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may
+ * be one of the operands. Bit k of `still` says that operand k is a single number: SGM__STILL_BYTES of its
+ * repetitions, a vector of the widest instruction set, are at in[k]. */
 #define SGM__STILL_BYTES 64
-/* All bits set if operand k moves along with the result, none if it is still. */
+/* A mask for indices into operand k: all bits set if the operand moves along with the result, none if it is
+ * still. */
 #define SGM__MOVES(still, k) ((int64_t)((still) >> (k)&1) - 1)
 typedef void (*sgm__vector_function)(int64_t n, void *out, const void *const *in, uint32_t still);
 
+/* A loop by operation and types. */
 typedef struct sgm__vector_entry {
     const sgm_op *op;
-    sgm_dtype from, to; /* of the first operand (for select: the second), of the result */
+    sgm_dtype from, to; /* of the first operand (of select: the second), of the result */
     sgm__vector_function function;
 } sgm__vector_entry;
 
-/* y = operation(x) for one vector of float32: how machine code calls it (generate.c). Its type is not C's: x
- * comes and y goes in zmm0, as the processor's ABI (System V, AMD64) has it for 64 bytes. Compilers keep to
- * that in files that are compiled for AVX-512 as a whole (CMakeLists.txt). Where only an attribute of the
- * function says so, clang passes vectors in memory. */
+/* y = operation(x) for one vector of float32, as machine code calls it (generate.c). The real type has no
+ * name in C: x comes and y goes in zmm0, as the ABI (System V, AMD64) has it for vectors of 64 bytes.
+ * Compilers keep to that in files that are compiled for AVX-512 as a whole (CMakeLists.txt). Where only an
+ * attribute of the function says so, clang passes vectors in memory. */
 typedef void (*sgm__one_vector)(void);
 typedef struct sgm__vector_call {
     const sgm_op *op;
     sgm__one_vector function;
 } sgm__vector_call;
 
-/* Two functions of the same vector in one: the first result is returned, the second goes to memory. */
+/* Two functions of the same vector in one: the first result is returned in zmm0, the second one is stored at
+ * the address in the second argument (rdi). */
 typedef struct sgm__vector_pair {
     const sgm_op *first, *second;
     sgm__one_vector function; /* (vector, float *second) */
 } sgm__vector_pair;
 
-/* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += a times b.
- * a: for each of `depth` steps `rows` numbers, which lie together, `a_step` numbers after those of the step
- * before; for functions `apart` rows lie `a_row` apart, and the steps of each together. b: for each step one
- * row of a panel, `b_stride` numbers after the one before. With `keep` the rows of b are also stored there,
- * one after the other, and those `keep_ahead` steps ahead are fetched. */
+/* One tile of a matrix product: c (rows x columns, row stride `c_stride`) = or += a times b; rows and columns
+ * belong to the function. a: each of `depth` steps has `rows` numbers, which are contiguous and `a_step`
+ * numbers after those of the step before; for functions `apart` the steps of a row are contiguous, and rows
+ * are `a_row` numbers apart. b: one row of a panel for each step, `b_stride` numbers after the one before.
+ * Functions `keep` also store the rows of b contiguously in `keep`, and fetch those `keep_ahead` steps ahead.
+ */
 typedef struct sgm__tile {
     int64_t depth;
     const void *a, *b;
@@ -56,11 +65,13 @@ typedef struct sgm__tile {
 } sgm__tile;
 typedef void (*sgm__tile_function)(const sgm__tile *tile);
 #define SGM__MAXIMUM_TILE_ROWS 14
+/* A function for each number of rows, so that no row is computed that is thrown away. Wide tiles have two
+ * vectors of columns, narrow ones one. */
 typedef struct sgm__tile_functions {
     sgm__tile_function wide[SGM__MAXIMUM_TILE_ROWS], narrow[SGM__MAXIMUM_TILE_ROWS]; /* by rows - 1 */
-    sgm__tile_function keep; /* largest tile, wide; also stores b in `keep` */
+    sgm__tile_function keep; /* wide, with the largest number of rows; also stores b */
 } sgm__tile_functions;
-/* A product too small for packing: rows of b lie together, a lies anyhow. */
+/* A product too small for packing, c = a b: rows of b and c are contiguous, a has any strides. */
 typedef struct sgm__small_product {
     int64_t m, n, k;
     const void *a;
@@ -70,54 +81,63 @@ typedef struct sgm__small_product {
     void *c;
     int64_t c_row;
 } sgm__small_product;
-/* The same with a where it lies: element of row i and step k is a[rows[i] + steps[k]]. b's rows follow each
- * other; row i of the result is row c_rows[i] of c, whose rows are as long as b's. */
+/* A tile of a product whose left operand is read in place by two lists of offsets (in elements), as
+ * convolutions need: the element of row i and step k is a[rows[i] + steps[k]]. b: a packed panel, one row
+ * after the other. Row i of the result goes to row c_rows[i] of c, whose rows are as long as those of the
+ * panel. */
 typedef struct sgm__gather {
     int64_t depth;
     const void *a, *b;
     const int64_t *rows, *steps, *c_rows;
     void *c;
-    bool add;
+    bool add; /* add to c; else c is overwritten */
 } sgm__gather;
 typedef void (*sgm__gather_function)(const sgm__gather *tile);
 #define SGM__GATHER_ROWS 6
+/* All that matrix products and convolutions of one type need. */
 typedef struct sgm__tiles {
     int32_t rows;    /* of the largest tile */
     int32_t columns; /* of a panel that is two vectors wide; `narrow` panels have half */
-    sgm__tile_functions packed, transposed, apart; /* by how a lies */
+    sgm__tile_functions packed, transposed, apart; /* how a lies: as packed panels; in place with contiguous
+                                                      columns; in place with contiguous rows */
+    /* A whole small product. */
     void (*small)(const sgm__small_product *product);
-    /* Packing: target[k * padded + i] = element i of step k, for i < width; zeros up to padded. Element i of
-     * step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`. */
+    /* Packing: target[k * padded + i] = element i of step k for i < width, zeros for i from width to padded.
+     * Element i of step k is source[k * stride + i] for `copy_rows`, source[i * stride + k] for `transpose`.
+     */
     void (*copy_rows)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
                       int64_t depth);
     void (*transpose)(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,
                       int64_t depth);
     int32_t gather_columns; /* of a wide panel; narrow ones have half */
     sgm__gather_function gather_wide[SGM__GATHER_ROWS], gather_narrow[SGM__GATHER_ROWS]; /* by rows - 1 */
-    /* target[r * to_stride + c] = source[c * from_stride + r] + biases[r] (biases NULL: 0) for r < rows, c <
-     * columns. Reads rows of the source to the end of a vector. */
+    /* Transposes and adds: target[r * to_stride + c] = source[c * from_stride + r] + biases[r] (biases NULL:
+     * 0) for r < rows, c < columns. Reads rows of the source to the end of a vector. */
     void (*spread)(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows,
                    int64_t columns, const void *biases);
 } sgm__tiles;
 
+/* The table of one instruction set. Loops on rows take contiguous elements; sums are kept in double, in an
+ * order that depends on n alone, as rows are summed by different threads. */
 typedef struct sgm__vector {
     const char *name;
     const sgm__vector_entry *entries;
     int32_t entry_count, function_count, fast_count, fast_function_count;
-    const sgm__vector_call *functions;     /* NULL: no machine code is made for this instruction set */
-    const sgm__vector_pair *pair;          /* the one there is, or NULL */
+    const sgm__vector_call *functions; /* NULL: no machine code is made for this instruction set */
+    const sgm__vector_pair *pair;      /* the only one there is, or NULL */
+    /* Loops and functions that go before the others if `approximate`. */
     const sgm__vector_entry *fast_entries; /* these go before the others if `approximate` */
     const sgm__vector_call *fast_functions;
     bool approximate;
     sgm__tiles f32, f64;
-    /* Sums go in double, in an order that depends on n alone. */
+    /* The sum of n elements. */
     double (*sum_f32)(int64_t n, const float *x);
     double (*sum_f64)(int64_t n, const double *x);
-    /* sums[i] += x[row * stride + i], row by row; for a few rows. */
+    /* sums[i] += x[row * stride + i], row by row; for a few rows at a time. */
     void (*add_f32)(int64_t n, double *sums, const float *x, int64_t rows, int64_t stride);
     void (*add_f64)(int64_t n, double *sums, const double *x, int64_t rows, int64_t stride);
-    /* sums[i] = the sum of x[row * stride + i] over the rows, in their order; for little that lies in cache.
-     */
+    /* sums[i] = the sum of x[row * stride + i] over the rows, in their order; for so few elements that they
+     * lie in the first cache. */
     void (*add_rows_f32)(int64_t n, double *sums, const float *x, int64_t rows, int64_t stride);
     void (*add_rows_f64)(int64_t n, double *sums, const double *x, int64_t rows, int64_t stride);
     float (*largest_f32)(int64_t n, const float *x); /* -infinity if n is 0; NaN if there is one */
@@ -125,7 +145,7 @@ typedef struct sgm__vector {
     double (*exp_shifted_f32)(int64_t n, float *out, const float *x, float shift);
     void (*scale_f32)(int64_t n, float *out, const float *x, float factor); /* out = x * factor */
     void (*shift_f32)(int64_t n, float *out, const float *x, float shift);  /* out = x - shift */
-    /* out = softmax(x * scale), scale above 0. */
+    /* out = softmax(x * scale); scale is above 0. */
     void (*softmax_f32)(int64_t n, float *out, const float *x, float scale);
     /* gradients = (gradients - sum(gradients * weights)) * weights * scale */
     void (*softmax_gradient_f32)(int64_t n, float *gradients, const float *weights, float scale);
@@ -133,13 +153,14 @@ typedef struct sgm__vector {
     void (*blend_f32)(int64_t n, float *out, const float *a, float left, const float *b, float right,
                       float shift);
     double (*dot_f32)(int64_t n, const float *a, const float *b);
-    /* out[i] = the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], of which the first that is
-     * larger than those before counts, or the last that is no number; and back: gradient[i] to that one, 0 to
-     * others. */
+    /* Max pooling of two by two: out[i] is the largest of row[2i], row[2i + 1], below[2i], below[2i + 1], the
+     * first one of equal ones, or the last NaN. spread_pairs_f32 is its gradient: gradient[i] goes to the
+     * element that out[i] came from, 0 to the other three. */
     void (*largest_pairs_f32)(int64_t n, float *out, const float *row, const float *below);
     void (*spread_pairs_f32)(int64_t n, float *out, float *out_below, const float *row, const float *below,
                              const float *gradient);
-    /* Numbers in [0, 1): word i % 4 of sgm__philox(seed, stream, counter + i / 4). */
+    /* Numbers in [0, 1): the upper 24 bits of word i % 4 of sgm__philox(seed, stream, counter + i / 4),
+     * divided by 2^24. */
     void (*uniform_f32)(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter);
 } sgm__vector;
 
@@ -150,12 +171,13 @@ extern const sgm__vector sgm__vector_avx2, sgm__vector_avx512;
 extern const sgm__vector sgm__vector_neon;
 #endif
 
-/* Whether this processor can run versions 0, 1, ...; NULL past the last. The best is the last that it can. */
+/* Table `index` of those compiled in, and whether this processor can run it; NULL past the last. They are
+ * ordered, so that the best one is the last that runs here. */
 const sgm__vector *sgm__vector_at(int32_t index, bool *runs_here);
 const sgm__vector *sgm__vector_best(void);
-/* NULL, and an error, if it is unknown or does not run here. */
+/* NULL, with an error set, if the name is unknown or the processor cannot run that table. */
 const sgm__vector *sgm__vector_named(const char *name);
-/* NULL: no loop of this kind. */
+/* The loop for an operation and types; NULL: there is none. */
 sgm__vector_function sgm__vector_find(const sgm__vector *vector, const sgm_op *op, sgm_dtype from,
                                       sgm_dtype to);
 

@@ -1,4 +1,7 @@
-/* Vectors of 32 bytes with AVX2 and FMA, for which the whole file is compiled (CMakeLists.txt). */
+/* The table of loops for x86-64 with AVX2 and FMA: vectors of 32 bytes.
+ *
+ * The whole file is compiled for these instructions (CMakeLists.txt); vector.c calls it only where the
+ * processor has them. Tiles of 6 rows by two vectors take 12 of 16 registers. */
 #include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 

@@ -1,11 +1,13 @@
-/* Template: approximations that the handler's option `approximate` puts in the place of exact functions.
- * Internal. Errors are those that docs/performance.md states and tests/handlers/test_cpu_functions.c asserts.
- */
+/* Template: approximations of exp and tanh for the handler's option `approximate`. Internal.
+ *
+ * They take the place of the exact functions of vector_math.h in elementwise steps only (sgm__vector_find,
+ * function_of in generate.c); softmax and attention stay exact. Errors are those that docs/performance.md
+ * (Approximations) states and tests/handlers/test_cpu_functions.c asserts. */
 #include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 
-/* e^x = 2^n e^r as in exp_f, with a polynomial of degree 3: of 0.011 % error. Between -87 and 88; beyond, as
- * there. */
+/* e^x = 2^n e^r as in exp_f, with a polynomial of degree 3 for e^r: relative error at most 0.011 %. x is
+ * limited to -87 .. 88, where 2^n needs no care. NaN stays NaN. */
 static inline vec_f exp_fast_f(vec_f x)
 {
     vec_f low = splat_f(-87.0f), high = splat_f(88.0f), magic = splat_f(12582912.0f); /* 1.5 * 2^23 */
@@ -19,7 +21,8 @@ static inline vec_f exp_fast_f(vec_f x)
     return p * (vec_f)(((vec_i)shifted - (vec_i)magic + 127) << 23);
 }
 
-/* Lambert's continued fraction, to its seventh part, up to 4.97, where it is 0.0001 from 1. */
+/* Lambert's continued fraction of tanh, to its seventh part: x (z^3 + 378 z^2 + 17325 z + 135135) / (28 z^3 +
+ * 3150 z^2 + 62370 z + 135135) with z = x^2. x is limited to 4.97, where the fraction is 0.0001 from 1. */
 static inline vec_f tanh_fast_f(vec_f x)
 {
     vec_f low = splat_f(-4.97f), high = splat_f(4.97f);

@@ -1,14 +1,20 @@
-/* Template: the loops of elementwise operations, and their table. Internal.
+/* Template: the loops of elementwise operations on float32, bfloat16 and float64, and their table. Internal.
  *
  * A loop computes whole vectors; the last, partial one goes the same way with zeros in the rest, so that an
- * element's bits do not depend on where in the array it lies.
- */
+ * element's bits do not depend on where in the array it lies. bfloat16 is widened to float32, computed and
+ * rounded. Loops are found by sgm__vector_find (vector.c) and called by elementwise_run.c; with vectors of 64
+ * bytes the same functions are also callable for one vector, from machine code (generate.c). Integers and the
+ * C library's functions are in vector.c.
+ *
+ * Letters: f float32, h bfloat16 in memory (float32 in registers), d float64, mask_f and mask_d results that
+ * are bool. */
 #include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 
 typedef uint8_t bool_8;
 
-/* Lanes between 1, 2, 4 and 8 bytes: by halves, which compilers make one instruction each. */
+/* Lanes narrowed and widened between 1, 2, 4 and 8 bytes: by halves, each of which compilers make one
+ * instruction. */
 typedef uint16_t short_f __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef uint16_t short_d __attribute__((vector_size(VECTOR_BYTES / 4)));
 typedef uint32_t word_d __attribute__((vector_size(VECTOR_BYTES / 2)));
@@ -19,7 +25,7 @@ typedef uint32_t word_d __attribute__((vector_size(VECTOR_BYTES / 2)));
 #define WIDEN_D(bytes)                                                                                       \
     __builtin_convertvector(__builtin_convertvector(__builtin_convertvector(bytes, short_d), word_d), vec_l)
 
-/* Results that are bool: masks narrowed to bytes of 0 or 1. */
+/* Results that are bool: masks (all ones or zeros in a lane) narrowed to bytes of 0 or 1. */
 static inline void store_mask_f(bool_8 *to, vec_i mask)
 {
     byte_f bytes = NARROW_F(mask) & 1;
@@ -46,7 +52,7 @@ static inline void store_part_mask_d(bool_8 *to, vec_l mask, int64_t n)
     memcpy(to, all, (size_t)n);
 }
 
-/* Conditions: bytes widened to masks. */
+/* Conditions: bytes widened to masks; any byte but 0 is true. */
 static inline vec_i load_condition_f(const bool_8 *from)
 {
     byte_f bytes;
@@ -75,7 +81,9 @@ static inline vec_l load_part_condition_d(const bool_8 *from, int64_t n)
     return load_condition_d(all);
 }
 
-/* A loop; `in` and `out` are the letters of access functions, `lanes` how many elements at once. */
+/* A loop over n elements. `in` and `out` are the letters of access functions, `lanes` is the number of
+ * elements in a vector, `formula` the result for vectors x (and y). Still operands are read at index 0 each
+ * time: a vector of repetitions is there. */
 #define UNARY(name, element, in, result, out, lanes, vector, formula)                                        \
     static void name(int64_t n, void *target, const void *const *operands, uint32_t still)                   \
     {                                                                                                        \
@@ -130,7 +138,8 @@ static inline vec_l load_part_condition_d(const bool_8 *from, int64_t n)
         }                                                                                                    \
     }
 
-/* Single precision and bfloat16 compute alike. */
+/* Loops for several types at once: F for float32 and bfloat16, which are computed by the same formula, FD for
+ * float64, too. */
 #define UNARY_F(name, formula)                                                                               \
     UNARY(name##_f32, float, f, float, f, LANES, vec_f, formula)                                             \
     UNARY(name##_bf16, uint16_t, h, uint16_t, h, LANES, vec_f, formula)
@@ -150,6 +159,8 @@ static inline vec_l load_part_condition_d(const bool_8 *from, int64_t n)
     BINARY(name##_bf16, uint16_t, h, bool_8, mask_f, LANES, vec_f, formula)                                  \
     BINARY(name##_f64, double, d, bool_8, mask_d, LANES_D, vec_d, formula)
 
+/* The operations. maximum and minimum give NaN if either operand is NaN: x if that is, else the comparison
+ * fails and y remains. */
 UNARY_FD(negate, -x, -x)
 UNARY_FD(absolute, absolute_f(x), absolute_d(x))
 UNARY_FD(square_root, SQRT_F(x), SQRT_D(x))
@@ -182,6 +193,7 @@ SELECT(select_f64, double, d, d, LANES_D, vec_d, vec_l, select_d)
 UNARY(widen_bf16, uint16_t, h, float, f, LANES, vec_f, x)
 UNARY(narrow_f32, float, f, uint16_t, h, LANES, vec_f, x)
 
+/* Rows of the table, one for each type. */
 #define ENTRIES_FD(name)                                                                                     \
     {&sgm__op_##name, SGM_FLOAT32, SGM_FLOAT32, name##_f32},                                                 \
         {&sgm__op_##name, SGM_BFLOAT16, SGM_BFLOAT16, name##_bf16},                                          \
@@ -206,6 +218,7 @@ static const sgm__vector_entry entries[] = {
 
 /* For machine code: functions of one vector. */
 #if VECTOR_BYTES == 64
+/* For machine code: the same functions for one vector, which comes and goes in zmm0. */
 #define DEFINE_FUNCTION(name)                                                                                \
     static vec_f name##_vector(vec_f x)                                                                      \
     {                                                                                                        \

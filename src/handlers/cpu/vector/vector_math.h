@@ -1,14 +1,16 @@
-/* Template: vector types, memory access and the functions of single precision. Internal.
+/* Template: vector types, memory access, and the mathematical functions of single precision. Internal.
  *
  * The file that includes it defines VECTOR_BYTES, and FMA_F, FMA_D, SQRT_F, SQRT_D, FLOOR_F and FLOOR_D on
- * its vectors. Polynomials are minimax fits (Remez) of relative error below 1e-8 on the intervals named.
+ * its vectors. Letters: f float32, d float64, i int32, l int64, u uint32, h bfloat16. Functions have no
+ * branches: special cases are computed in all lanes and selected. Polynomials are minimax fits (Remez) of
+ * relative error below 1e-8 on the intervals named, unless said otherwise.
  *
- * Errors, in units in the last place of the true value, for all floats (tests/handlers/test_cpu_functions.c):
- * exp at most 1.1, log 1, log1p and erf at most 2, tanh 2.5.
- */
+ * Errors, in units in the last place of the true value, for all floats (tests/handlers/test_cpu_functions.c
+ * asserts them): exp at most 1.1, log 1, log1p and erf 2, tanh 2.5, gelu 12. */
 #include <math.h>
 #include <string.h>
 
+/* Elements of float32 and of float64 in a vector. */
 #define LANES (VECTOR_BYTES / 4)
 #define LANES_D (VECTOR_BYTES / 8)
 typedef float vec_f __attribute__((vector_size(VECTOR_BYTES)));
@@ -23,6 +25,8 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8))); /* as man
 
 /* --- access: whole vectors, and the first `n` elements with zeros for the rest --- */
 
+/* load, store: whole vectors at any address. load_part, store_part: the first `n` elements, with zeros for
+ * the rest; nothing behind them is touched. */
 #define DEFINE_ACCESS(letter, element, lanes)                                                                \
     static inline vec_##letter load_##letter(const element *from)                                            \
     {                                                                                                        \
@@ -75,7 +79,7 @@ DEFINE_MASKED_ACCESS(f, float, 16, ps, __m512)
 DEFINE_MASKED_ACCESS(d, double, 8, pd, __m512d)
 #endif
 
-/* x - 0 is x, also for -0: no operation is left. */
+/* A vector of one number. x - 0 is x, also for -0, so compilers leave no operation. */
 static inline vec_f splat_f(float x)
 {
     return x - (vec_f){0};
@@ -86,7 +90,7 @@ static inline vec_d splat_d(double x)
     return x - (vec_d){0};
 }
 
-/* The smaller and the larger one; x if that is NaN. */
+/* The smaller one of a bound and x, and below the larger one; x if that is NaN. */
 static inline vec_f smaller_f(vec_f bound, vec_f x)
 {
 #if VECTOR_BYTES == 64
@@ -107,7 +111,8 @@ static inline vec_f larger_f(vec_f bound, vec_f x)
 #endif
 }
 
-/* x 2^n for a whole n, also where that overflows or is denormal. */
+/* x 2^n for a whole n, also where the result overflows or is subnormal: without the instruction for it, in
+ * two halves, as 2^n alone may not be a float. */
 static inline vec_f scale_f(vec_f x, vec_f n)
 {
 #if VECTOR_BYTES == 64
@@ -118,8 +123,9 @@ static inline vec_f scale_f(vec_f x, vec_f n)
 #endif
 }
 
-/* a / b, right to the last bit but one, where neither a / b nor 1 / b is near the ends of what floats reach:
- * a third of a division's time. */
+/* a / b, right to the last bit but one, if neither a / b nor 1 / b is near the ends of what floats reach: an
+ * estimate of 1 / b, improved once by Newton's method, and the quotient's rest. A third of a division's time.
+ */
 static inline vec_f quotient_f(vec_f a, vec_f b)
 {
 #if VECTOR_BYTES == 64
@@ -195,6 +201,8 @@ static inline vec_f widen_h(vec_h x)
     return (vec_f)(__builtin_convertvector(x, vec_u) << 16);
 }
 
+/* Adds 0x7fff and the lowest bit that stays, so that ties go to even. NaN keeps its upper bits and becomes
+ * quiet: rounding could make it infinite. */
 static inline vec_h narrow_h(vec_f x)
 {
     vec_u bits = (vec_u)x, odd = (bits >> 16) & 1;
@@ -232,8 +240,9 @@ static inline void store_part_h(uint16_t *to, vec_f x, int64_t n)
 
 /* --- functions --- */
 
-/* n, the whole number nearest to x / ln(2), and e^r - 1 for r = x - n ln(2), |r| <= ln(2) / 2. For -104 < x
- * < 89. */
+/* *n is the whole number nearest to x / ln 2; returns e^r - 1 for r = x - n ln 2, |r| <= ln 2 / 2. For -104 <
+ * x < 89. Adding and subtracting 1.5 * 2^23 rounds to a whole number; ln 2 is subtracted in two parts, of
+ * which n times the first is exact (Cody and Waite, 1980). */
 static inline vec_f exp_parts_f(vec_f x, vec_f *n)
 {
     vec_f magic = splat_f(12582912.0f); /* 1.5 * 2^23 */
@@ -248,13 +257,16 @@ static inline vec_f exp_parts_f(vec_f x, vec_f *n)
     return FMA_F(p * r, r, r);
 }
 
+/* e^x = 2^n (1 + (e^r - 1)). Beyond the limits of x the result is 0 or infinite anyway. */
 static inline vec_f exp_f(vec_f x)
 {
     vec_f n, p = exp_parts_f(smaller_f(splat_f(89.0f), larger_f(splat_f(-104.0f), x)), &n);
     return scale_f(p + 1.0f, n);
 }
 
-/* ln x = k ln 2 + ln m with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s), s = (m - 1) / (m + 1). */
+/* ln x = k ln 2 + ln m with m in [sqrt(1/2), sqrt(2)); ln m = 2 atanh(s) with s = (m - 1) / (m + 1), a
+ * polynomial of s^2. Subnormal x are multiplied by 2^25 first. m - 1 = f is added last, as the largest part
+ * of the sum. The last three lines are 0, negative numbers and NaN, and infinity. */
 static inline vec_f log_f(vec_f x)
 {
     vec_i tiny = x < 1.17549435e-38f;
@@ -273,7 +285,8 @@ static inline vec_f log_f(vec_f x)
     return select_f(x == INFINITY, x, result);
 }
 
-/* ln(1 + x), with the part of x that 1 + x lost. */
+/* ln(1 + x) = ln u + (x - (u - 1)) / u with u = 1 + x rounded: the second part is what rounding took from x
+ * (Kahan). */
 static inline vec_f log1p_f(vec_f x)
 {
     vec_f u = x + 1.0f;
@@ -281,7 +294,8 @@ static inline vec_f log1p_f(vec_f x)
     return select_f((u == INFINITY) | (u == 0.0f), log_f(u), select_f(u == 1.0f, x, result));
 }
 
-/* t / (t + 2) for t = e^2|x| - 1; from 10 on it rounds to 1. */
+/* t / (t + 2) for t = e^(2 |x|) - 1, which is exact for small x, too; the sign is put back. From |x| = 10 on
+ * the result rounds to 1. */
 static inline vec_f tanh_f(vec_f x)
 {
     vec_f n, size = smaller_f(splat_f(10.0f), absolute_f(x)), p = exp_parts_f(size + size, &n);
@@ -289,15 +303,16 @@ static inline vec_f tanh_f(vec_f x)
     return copy_sign_f(quotient_f(t, t + 2.0f), x);
 }
 
-/* e^88 is still finite, and its reciprocal so small that it becomes zero while a program runs: x * sigmoid(x)
- * ends there, too. */
+/* 1 / (1 + e^-x). -x is limited to 88: e^88 is still finite, and its reciprocal so small that it becomes zero
+ * while a program runs, so that x * sigmoid(x) also ends at zero. */
 static inline vec_f sigmoid_f(vec_f x)
 {
     vec_f n, p = exp_parts_f(smaller_f(splat_f(88.0f), larger_f(splat_f(-104.0f), -x)), &n);
     return quotient_f(splat_f(1.0f), scale_f(p + 1.0f, n) + 1.0f);
 }
 
-/* Odd polynomial on [0, 0.93], else 1 - e^-(t + t q(t)) up to 3.93, where it rounds to 1. */
+/* An odd polynomial for |x| in [0, 0.93]; else 1 - e^-(t + t q(t)) for t = |x|, with a polynomial q, up to
+ * 3.93, from where on it rounds to 1. */
 static inline vec_f erf_f(vec_f x)
 {
     vec_f t = absolute_f(x), z = x * x;
@@ -320,14 +335,16 @@ static inline vec_f erf_f(vec_f x)
     return select_f(t < 0.93f, near, select_f(is_nan_f(x), x, copy_sign_f(far, x)));
 }
 
-/* The normal distribution: e^(-x^2 / 2), and the area from |x| on as a share of that, which with t = |x| /
- * sqrt(2) is half of f(t), where f is a polynomial of (t - 2.5) / (t + 2.5) (minimax, relative error below
- * 3e-8 up to 9.6; from there on the first factor is 0). What rounding took from x^2 comes back as a factor.
- */
+/* The normal distribution: returns e^(-x^2 / 2), and in *share the area from |x| on as a share of that. With
+ * t = |x| / sqrt(2) the share is f(t) / 2, where f is a polynomial of (t - 2.5) / (t + 2.5) (minimax,
+ * relative error below 3e-8 up to |x| = 9.6; from there on the first factor is 0 in effect). e^(-x^2 / 2)
+ * would lose digits by the rounding of x^2 for large x: what that lost is computed exactly and comes back as
+ * a factor. */
 static inline vec_f normal_f(vec_f x, vec_f *share)
 {
     vec_f size = absolute_f(x), square = size * size;
-    vec_f high = (vec_f)((vec_i)size & -4096), low = size - high; /* whose products are exact */
+    vec_f high = (vec_f)((vec_i)size & -4096),
+          low = size - high; /* both have few enough bits that their products are exact */
     vec_f lost = FMA_F(low, low, FMA_F(high + high, low, FMA_F(high, high, -square)));
     vec_f bell = exp_f(square * -0.5f) * FMA_F(lost, splat_f(-0.5f), splat_f(1.0f));
     vec_f t = size * 0.707106781f, s = quotient_f(t - 2.5f, t + 2.5f);
@@ -345,7 +362,9 @@ static inline vec_f normal_f(vec_f x, vec_f *share)
     return bell;
 }
 
-/* gelu and its gradient, which have most in common. Beyond 40 everything that falls is 0, also times 40. */
+/* gelu(x) = x P(x) and its derivative P(x) + x p(x), where p is the normal distribution's density and P its
+ * integral: both need the same exponential and share. Beyond 40 all that falls is 0, also times 40, so |x| is
+ * limited for p and P. */
 static inline vec_f gelu_both_f(vec_f x, vec_f *gradient)
 {
     vec_f share, low = larger_f(splat_f(-40.0f), x), near = smaller_f(splat_f(40.0f), low);

@@ -1,4 +1,5 @@
-/* Vectors of 16 bytes with the instructions that every 64-bit ARM has (NEON).
+/* The table of loops for 64-bit ARM: vectors of 16 bytes with the instructions that each such processor has
+ * (NEON).
  *
  * Tested under emulation (tests/cross/run.sh); nothing was measured. */
 #include "handlers/cpu/vector/vector.h"

@@ -1,4 +1,9 @@
-/* Vectors of 16 bytes in plain C: for any processor. */
+/* The table of loops for any processor: vectors of 16 bytes in plain C, which compilers turn into what the
+ * processor has.
+ *
+ * The file says how wide a vector is, how many rows a tile has (6 rows of two vectors: 12 of 16 registers),
+ * and how the few operations are written that the compilers' vector types lack; the loops are those of the
+ * templates. FMA_F here rounds twice, so bits differ from those of other instruction sets. */
 #include "handlers/cpu/vector/vector.h"
 #include "ops/ops.h"
 
@@ -6,6 +11,7 @@
 #define TILE_ROWS 6
 #define FMA_F(a, b, c) ((a) * (b) + (c))
 #define FMA_D(a, b, c) ((a) * (b) + (c))
+/* Square roots and floors lane by lane. */
 #define EACH_LANE(x, lanes, function)                                                                        \
     for (int i = 0; i < (lanes); i++)                                                                        \
         (x)[i] = function((x)[i]);

@@ -1,20 +1,27 @@
-/* Template: tiles of matrix products, one function for each number of rows, so that all sums stay in
- * registers. Internal. The file that includes it defines TILE_ROWS. */
+/* Template: tiles of matrix products, small products without packing, and the packing of operands. Internal.
+ *
+ * A tile computes up to TILE_ROWS rows by two vectors (wide) or one (narrow) of c over `depth` steps, with
+ * all sums in registers: per step it loads one or two vectors of b and broadcasts one number of each row of
+ * a. There is one function for each number of rows, width and layout of a, all made from one macro, so that
+ * rows are no loop and nothing is computed in vain. product/product.c cuts products into tiles; the structs
+ * are in vector.h. The file that includes this one defines TILE_ROWS: 14 rows of two vectors take 28 of 32
+ * registers, 6 rows 12 of 16. Every sum goes in the order of k. */
 #include "handlers/cpu/vector/vector.h"
 
+/* Rows as a list of names, since sums that shall be registers are variables of their own, not an array. */
 #define TILE_ROW_LIST(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13)
 
-/* How far ahead a is fetched that is not packed: steps of one that comes transposed, bytes of rows that lie
- * apart. */
+/* How far ahead tiles fetch an a that is not packed: so many steps of an a whose columns are contiguous, so
+ * many bytes of each row of an a whose rows are. */
 #define TRANSPOSED_STEPS 32
 #define BYTES_AHEAD 128
 
-/* How a lies: packed; transposed, rows together as in packed ones, but steps far from each other; rows apart.
- */
+/* How a lies. PACKED: panels. TRANSPOSED: in place, the rows of a step contiguous as in a panel, but steps
+ * far from each other. APART: in place, the steps of a row contiguous, rows far from each other. */
 enum { PACKED, TRANSPOSED, APART };
 
-/* Element of row i of those that lie apart: addresses of x86 are a register and 1, 2, 4 or 8 times another,
- * so that few have to be held. */
+/* The number of row i of an a whose rows are apart. An address of x86 is a register plus 1, 2, 4 or 8 times
+ * another one; so two pointers (rows 0 and 7) and three distances (1, 3 and 5 rows) reach all 14 rows. */
 #define ROW_APART(i)                                                                                         \
     *(const element *)(((i) < 7 ? upper : lower) + ((i) % 7 == 0   ? 0                                       \
                                                     : (i) % 7 == 1 ? row                                     \
@@ -23,9 +30,11 @@ enum { PACKED, TRANSPOSED, APART };
                                                     : (i) % 7 == 4 ? 4 * row                                 \
                                                     : (i) % 7 == 5 ? five_rows                               \
                                                                    : 2 * three_rows))
-/* Or compilers compute all addresses before the loop, more than there are registers. */
+/* Hides from the compiler where a variable comes from: else it computes the addresses of all rows before the
+ * loop, more than there are registers. */
 #define HOLD(variable) __asm__("" : "+r"(variable))
 
+/* For row i: its sums, one step, and their way to c. `rows` is a constant, so that conditions vanish. */
 #define ROW_DECLARE(i) vec left##i = {0}, right##i = {0};
 #define ROW_STEP(i)                                                                                          \
     if (rows > i) {                                                                                          \
@@ -42,6 +51,9 @@ enum { PACKED, TRANSPOSED, APART };
             store(c + lanes, tile->add ? load(c + lanes) + right##i : right##i);                             \
     }
 
+/* One tile. `rows`, `wide`, `keeps` and `layout` are constants where it is inlined. APART fetches the line of
+ * one row in each step, in turn; TRANSPOSED the first and last line of a step ahead. With `keeps` the rows of
+ * b are stored contiguously while they are read, and rows ahead are fetched. */
 #define DEFINE_TILE(name, element_type, vector, letter, LETTER, lane_count)                                  \
     static inline __attribute__((always_inline)) void name(const sgm__tile *tile, int rows, bool wide,       \
                                                            bool keeps, int layout)                           \
@@ -98,8 +110,10 @@ enum { PACKED, TRANSPOSED, APART };
 #else
 #define SMALL_PAIRS 4
 #endif
-/* Without packing: `rows` rows of c at once, of which the last may come again when fewer are left, and one
- * vector of columns, or two whole ones: then a number of a serves two multiplications. */
+/* Small products, read where they lie. `_rows` computes 4 or 8 rows of c by one vector of columns, of which
+ * the last may be partial; if fewer rows are left, the last one is computed again and not stored. `_pairs`
+ * computes SMALL_PAIRS rows by two whole vectors, where a number of a serves two multiplications. The
+ * function itself goes over columns, then rows. */
 #define DEFINE_SMALL(name, element_type, vector, lane_count)                                                 \
     static inline __attribute__((always_inline)) void name##_rows(const sgm__small_product *p, int64_t row,  \
                                                                   int64_t column, int rows)                  \
@@ -202,6 +216,7 @@ DEFINE_SMALL(small_f64, double, vec_d, LANES_D)
 #undef splat
 #undef fma
 
+/* Functions for each width and layout, named for the tables below. */
 #define DEFINE_TILES_OF(type, name, layout, rows)                                                            \
     static void wide_##name##_##type##_##rows(const sgm__tile *tile)                                         \
     {                                                                                                        \
@@ -245,6 +260,7 @@ DEFINE_TILES(14)
     }
 #endif
 
+/* The largest wide tile, which also stores b. */
 #define DEFINE_KEEP(type, name, layout)                                                                      \
     static void keep_##name##_##type(const sgm__tile *tile)                                                  \
     {                                                                                                        \
@@ -264,7 +280,7 @@ DEFINE_KEEP(f64, apart, APART)
 
 /* --- packing --- */
 
-/* Rows of `width` contiguous numbers, filled up with zeros to `padded`. */
+/* Packs rows of `width` contiguous numbers, `stride` apart, filled up with zeros to `padded`. */
 #define DEFINE_COPY_ROWS(name, element, letter, lanes)                                                       \
     static void name(void *target, int64_t padded, const void *source, int64_t stride, int64_t width,        \
                      int64_t depth)                                                                          \
@@ -312,9 +328,9 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
     }
 #endif
 
-/* A square of as many rows as a vector has lanes is transposed in registers: in stage `d`, rows i and i + d
- * exchange the lanes whose number differs in bit d. Rows from `filled` on count as zeros; of each row of the
- * result the first `kept` are stored. */
+/* Transposes a square of as many rows as a vector has lanes, in registers: in stage d = lanes / 2, ..., 2, 1
+ * rows i and i + d exchange the lanes in which bit d of the number differs. `_part`: rows from `filled` on
+ * count as zeros, and of each row of the result the first `kept` elements are stored. */
 #define DEFINE_SQUARE(name, element, letter, integer, lanes)                                                 \
     static inline void name##_lanes(vec_##letter *rows)                                                      \
     {                                                                                                        \
@@ -356,7 +372,8 @@ static inline int64_t minimum(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
-/* Squares at the edges go through memory that is large enough. */
+/* Packs by transposing: squares, then squares with missing rows, then steps that do not fill a square
+ * (`_edge`), which go by way of memory that is large enough. */
 #define DEFINE_TRANSPOSE(name, square, element, letter, lanes)                                               \
     static void name##_edge(element *to, int64_t padded, int64_t kept, const element *from, int64_t stride,  \
                             int64_t filled, int64_t steps)                                                   \

@@ -1,13 +1,21 @@
-/* Template: tiles of products whose left operand is read where it lies, by offsets, as convolutions want it;
- * poolings of two by two. Internal. After vector_product.h. */
+/* Template: tiles of products whose left operand is read in place by offsets, as convolutions need; and max
+ * pooling of two by two. Internal.
+ *
+ * A tile has up to six rows by up to GATHER_VECTORS vectors of sums, all in registers; for each step it loads
+ * one row of the packed right operand and broadcasts one number of each of its rows from a[rows[i] +
+ * steps[k]]. Convolution kernels (kernels/convolution.c) make the offsets. The wider a tile, the fewer loads
+ * go with each multiplication: four vectors do 20 % more a second than two (docs/performance.md,
+ * Convolutions). Included after vector_product.h, whose squares and lane numbers it uses. */
 #include "handlers/cpu/vector/vector.h"
 
 #if TILE_ROWS == 14
-#define GATHER_VECTORS 4 /* of a panel: 24 of 32 registers are sums */
+#define GATHER_VECTORS 4 /* of a wide panel: 6 x 4 of 32 registers are sums */
 #else
 #define GATHER_VECTORS 2
 #endif
 
+/* One tile: sums in registers over all steps, then stored, or added to c. `rows` and `vectors` are constants
+ * where this is inlined, so that the loops unroll. */
 #define DEFINE_GATHER(name, element, vector, letter, LETTER, lanes)                                          \
     static inline __attribute__((always_inline)) void name(const sgm__gather *t, int rows, int vectors)      \
     {                                                                                                        \
@@ -40,6 +48,7 @@
 DEFINE_GATHER(gather_f32, float, vec_f, f, F, LANES)
 DEFINE_GATHER(gather_f64, double, vec_d, d, D, LANES_D)
 
+/* A function for each number of rows and both widths. */
 #define DEFINE_GATHERS(type, rows)                                                                           \
     static void gather_wide_##type##_##rows(const sgm__gather *t)                                            \
     {                                                                                                        \
@@ -61,8 +70,9 @@ DEFINE_ALL_GATHERS(6)
         kind##_1, kind##_2, kind##_3, kind##_4, kind##_5, kind##_6                                           \
     }
 
-/* to[r * to_stride + c] = from[c * from_stride + r] + biases[r]; rows of `from` may be read to the end of a
- * vector. */
+/* to[r * to_stride + c] = from[c * from_stride + r] + biases[r]: squares of as many rows as a vector has
+ * lanes are transposed into `block`; at the right edge by way of `edge`, which has zeros where columns end.
+ * Rows of `from` may be read to the end of a vector. */
 #define DEFINE_SPREAD(name, square, element, vector, letter, lanes)                                          \
     static void name(void *target, int64_t to_stride, const void *source, int64_t from_stride, int64_t rows, \
                      int64_t columns, const void *biases)                                                    \
@@ -97,13 +107,13 @@ DEFINE_SPREAD(spread_f64, square_f64, double, vec_d, d, LANES_D)
 
 /* --- windows of two by two, side by side --- */
 
-/* What is larger, or no number, takes the place of what came before. */
+/* Lanes in which x takes the place of the best so far: x is larger, or NaN. */
 static inline vec_i takes_place_f(vec_f x, vec_f best)
 {
     return (x > best) | (x != x);
 }
 
-/* Evens and odds of 2n numbers, zeros behind. */
+/* The elements at even and at odd places of 2n numbers, n at most LANES, with zeros behind them. */
 static inline void load_pairs_f(const float *from, int64_t n, vec_f *evens, vec_f *odds)
 {
     const vec_i lane = LANE_NUMBERS_f, even = lane * 2, odd = even + 1;
@@ -115,6 +125,7 @@ static inline void load_pairs_f(const float *from, int64_t n, vec_f *evens, vec_
     *odds = SHUFFLE_f(a, b, odd);
 }
 
+/* The inverse of load_pairs_f. */
 static inline void store_pairs_f(float *to, int64_t n, vec_f evens, vec_f odds)
 {
     const vec_i lane = LANE_NUMBERS_f, low = (lane >> 1) + (lane & 1) * LANES, high = low + LANES / 2;
@@ -130,6 +141,7 @@ static inline void store_pairs_f(float *to, int64_t n, vec_f evens, vec_f odds)
         store_part_f(to + LANES, b, second);
 }
 
+/* LANES windows at a time. */
 static void largest_pairs_f32(int64_t n, float *out, const float *row, const float *below)
 {
     for (int64_t i = 0; i < n; i += LANES) {
@@ -146,6 +158,8 @@ static void largest_pairs_f32(int64_t n, float *out, const float *row, const flo
     }
 }
 
+/* Finds the winner of each window again, in the order of largest_pairs_f32: a later one that took the place
+ * beats those before it. Exactly one of the four gets the gradient. */
 static void spread_pairs_f32(int64_t n, float *out, float *out_below, const float *row, const float *below,
                              const float *gradient)
 {

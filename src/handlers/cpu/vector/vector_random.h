@@ -1,23 +1,29 @@
-/* Template: random numbers by Philox4x32-10, as many blocks at once as there are lanes of 64 bits. Internal.
- * Numbers are those of sgm__philox() in base/base.h, one after the other. */
+/* Template: random numbers by Philox4x32-10 (Salmon et al., 2011), one block in each lane of 64 bits.
+ * Internal.
+ *
+ * Numbers are those of sgm__philox() in base/base.h, in their order, so that they do not depend on the
+ * instruction set. uniform_f32 is called by random.c. A word of 32 bits lies in the lower half of a lane of
+ * 64, where a product of two words fits. */
 #include "base/base.h"
 
 #define PHILOX_ROUNDS 10
 
 typedef uint64_t vec_w __attribute__((vector_size(VECTOR_BYTES))); /* words of 32 bits in lanes of 64 */
 
+/* The same word in each lane. */
 static inline vec_w splat_w(uint64_t x)
 {
     return x + (vec_w){0};
 }
 
+/* 32-bit words to numbers in [0, 1): the upper 24 bits, which a float32 holds exactly, divided by 2^24. */
 static inline vec_f uniform_lanes(vec_d words)
 {
     vec_i bits = (vec_i)((vec_u)words >> 8);
     return __builtin_convertvector(bits, vec_f) * 0x1p-24f;
 }
 
-/* The words of LANES_D blocks: lane i holds block i. */
+/* Ten rounds on the words of LANES_D blocks: lane i holds block i, c[k] word k of all blocks. In place. */
 static inline void philox_lanes(vec_w c[4], uint64_t seed)
 {
     uint32_t key0 = (uint32_t)seed, key1 = (uint32_t)(seed >> 32);
@@ -33,6 +39,9 @@ static inline void philox_lanes(vec_w c[4], uint64_t seed)
     }
 }
 
+/* `counter` is the first block. Lanes hold blocks, memory has the four words of a block after each other:
+ * words are paired in lanes of 64 bits, then lanes of the two pairs are interleaved by shuffles `low` and
+ * `high`. The last numbers go by way of `last`. */
 static void uniform_f32(int64_t n, float *out, uint64_t seed, uint64_t stream, uint64_t counter)
 {
     const vec_w lane = LANE_NUMBERS_d;

@@ -1,6 +1,11 @@
-/* Template: loops over a row that give one number or use one. Internal. */
+/* Template: loops over a row that give one number (sums, largest) or use one (scaling, softmax). Internal.
+ *
+ * Called through sgm__vector by kernels/ (reduce.c, softmax.c, normalise.c, attention.c). Sums are kept in
+ * double and added in an order that depends on the length alone: several running sums, then the lanes by
+ * halves, then the rest. Rows of products and elementwise operations are elsewhere (vector_product.h,
+ * vector_kernels.h). */
 
-/* The halves are added until one is left. */
+/* The sum of all lanes: halves are added until one lane is left. */
 static inline double sum_lanes(vec_d x)
 {
 #if VECTOR_BYTES == 64
@@ -15,7 +20,7 @@ static inline double sum_lanes(vec_d x)
 #endif
 }
 
-/* NaN if one of them is. */
+/* The largest lane; NaN if one of them is. */
 static inline float largest_lane(vec_f x)
 {
 #if VECTOR_BYTES == 64
@@ -33,7 +38,7 @@ static inline float largest_lane(vec_f x)
 #endif
 }
 
-/* The first n lanes, zeros behind them. */
+/* The first n lanes, with zeros behind them. */
 static inline vec_f first_lanes(vec_f x, int64_t n)
 {
 #if VECTOR_BYTES == 64
@@ -45,6 +50,7 @@ static inline vec_f first_lanes(vec_f x, int64_t n)
 #endif
 }
 
+/* As many floats as a vector has doubles, as doubles. */
 static inline vec_d widen_half(const float *from)
 {
     half_f x;
@@ -52,7 +58,7 @@ static inline vec_d widen_half(const float *from)
     return __builtin_convertvector(x, vec_d);
 }
 
-/* Four running sums, so that an addition need not wait for the one before. */
+/* Four running sums, so that an addition need not wait for the one before it. */
 static double sum_f32(int64_t n, const float *x)
 {
     vec_d sums[4] = {0};
@@ -81,7 +87,8 @@ static double sum_f64(int64_t n, const double *x)
     return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
-/* A few rows at a time, of which the processor fetches all ahead. */
+/* sums[i] += the rows' elements i, a few rows at a time, as the processor fetches only a few streams ahead.
+ */
 #define DEFINE_ADD(name, element, load_row)                                                                  \
     static void name(int64_t n, double *sums, const element *x, int64_t rows, int64_t stride)                \
     {                                                                                                        \
@@ -99,8 +106,8 @@ static double sum_f64(int64_t n, const double *x)
 DEFINE_ADD(add_few_f32, float, widen_half)
 DEFINE_ADD(add_few_f64, double, load_d)
 
-/* Sums of rows that lie in the first cache, `stride` elements apart; they stay in registers meanwhile. The
- * last vector overlaps the one before. */
+/* sums[i] = the sum over the rows, for rows that lie in the first cache, `stride` elements apart: a sum stays
+ * in a register over all rows. The last vector overlaps the one before it. */
 #define DEFINE_ADD_ROWS(name, element, load_row)                                                             \
     static void name(int64_t n, double *sums, const element *x, int64_t rows, int64_t stride)                \
     {                                                                                                        \
@@ -121,6 +128,7 @@ DEFINE_ADD(add_few_f64, double, load_d)
 DEFINE_ADD_ROWS(add_rows_f32, float, widen_half)
 DEFINE_ADD_ROWS(add_rows_f64, double, load_d)
 
+/* -infinity if n is 0. A NaN wins over everything before it, and nothing wins over it but another one. */
 static float largest_f32(int64_t n, const float *x)
 {
     vec_f largest = splat_f(-INFINITY);
@@ -139,7 +147,7 @@ static float largest_f32(int64_t n, const float *x)
     return result;
 }
 
-/* out = exp(x * scale - shift); returns the sum. */
+/* out = exp(x * scale - shift); returns the sum of that. `out` may be NULL or x. */
 static inline __attribute__((always_inline)) double exp_scaled_f32(int64_t n, float *out, const float *x,
                                                                    float scale, float shift)
 {
@@ -207,12 +215,14 @@ static double dot_f32(int64_t n, const float *a, const float *b)
     return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3])) + rest;
 }
 
+/* softmax(x * scale), shifted by the largest x * scale so that nothing overflows. */
 static void softmax_row_f32(int64_t n, float *out, const float *x, float scale)
 {
     double sum = exp_scaled_f32(n, out, x, scale, largest_f32(n, x) * scale);
     scale_f32(n, out, out, (float)(1 / sum));
 }
 
+/* With w the softmax's result and g its gradient: (g - sum(g w)) w scale, in place of g. */
 static void softmax_gradient_row_f32(int64_t n, float *gradients, const float *weights, float scale)
 {
     vec_f mean = splat_f((float)dot_f32(n, gradients, weights)), factor = splat_f(scale);

@@ -1,4 +1,9 @@
-/* Template: the table of one instruction set, from what the other templates defined. Internal. */
+/* Template: the table (sgm__vector) of one instruction set, from the names that the other templates defined.
+ * Internal.
+ *
+ * The last of the templates that vector_portable.c, vector_avx2.c, vector_avx512.c and vector_neon.c include;
+ * each of them defines its table with VECTOR_TABLE("name"). No include guard, as each file includes it once.
+ */
 
 #define TILES(type, lanes)                                                                                   \
     {                                                                                                        \
