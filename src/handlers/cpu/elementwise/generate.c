@@ -11,7 +11,7 @@
  * addresses of the slots; r13: number of the vector's first element; r14: bits of the elements that exist in
  * the last vector; r15: rows that are left. All five survive calls by the ABI (System V, AMD64). zmm0, zmm1
  * and k7 are free within an instruction; during the last, partial vector k7 is the mask of the elements that
- * exist, and whoever changes it restores it from r14. */
+ * exist, and code that changes k7 restores it from r14. */
 #include "handlers/cpu/elementwise/assembler.h"
 #include "handlers/cpu/elementwise/elementwise.h"
 #include "ops/ops.h"

@@ -21,7 +21,7 @@
 #define PADDING 16
 #define LONG 256
 
-/* One call. `count` of everything is in elements. */
+/* One call of either kernel: operands, sizes, and how a thread's memory is divided. */
 typedef struct heads {
     const sgm__cpu_call *call;
     const float *x,

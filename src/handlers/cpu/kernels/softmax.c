@@ -19,7 +19,7 @@
 typedef struct rows {
     const sgm__cpu_call *call;
     int64_t count, columns, tasks;
-    /* Up to `together` rows from `first` on. */
+    /* What is done with `count` rows from `first` on, at most `together` of them. */
     void (*block)(const struct rows *r, int64_t first, int64_t count);
     int64_t together;
 } rows;
@@ -154,7 +154,6 @@ static void run_task(void *context, int64_t index, int32_t thread)
 
 /* The number of tasks depends on the threads; rows are independent. */
 static sgm_status run_rows(const sgm__cpu_call *call,
-                           /* What is done with `count` rows from `first` on, at most `together`. */
                            void (*block)(const rows *r, int64_t first, int64_t count))
 {
     const sgm_shape *shape = &call->inputs[0].shape;

@@ -168,8 +168,8 @@ static void describe(void *self, sgm__text *text)
     sgm__text_append(text, "products of bfloat16: %s\n", sgm__cpu_bfloat16(self));
 }
 
-/* Whether the operation has a kernel for float32 but none for bfloat16, and is not done element by element:
- * then the planner casts around it. */
+/* Whether an operation in bfloat16 is computed by the float32 kernel, with casts that the planner adds.
+ * Called where no kernel takes bfloat16; elementwise steps compute bfloat16 themselves. */
 static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
     return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&

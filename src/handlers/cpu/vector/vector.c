@@ -204,7 +204,7 @@ const sgm__vector *sgm__vector_best(void)
     return best;
 }
 
-/* Tells a name that nobody has from an instruction set that this processor lacks. */
+/* An unknown name and an instruction set that this processor lacks are different errors. */
 const sgm__vector *sgm__vector_named(const char *name)
 {
     const sgm__vector *candidate;
