@@ -70,7 +70,7 @@ typedef struct copy {
     int64_t dims[SGM_MAX_RANK], from_strides[SGM_MAX_RANK], to_strides[SGM_MAX_RANK];
     const unsigned char *from;
     unsigned char *to;
-    int64_t rows, columns, tasks; /* a row: along the last dimension */
+    int64_t rows, columns, tasks; /* rows run along the last dimension and have `columns` elements */
 } copy;
 
 /* One loop for each size of element. The value that a broadcast repeats is read before the loop, so that
@@ -116,7 +116,7 @@ void sgm__cpu_copy_row(unsigned char *to, int64_t to_stride, const unsigned char
 int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const int64_t *strides)
 {
     int64_t offset = 0;
-    for (int32_t i = rank; i-- > 1;) { /* divisions cost more than all the rest */
+    for (int32_t i = rank; i-- > 1;) { /* the outermost dimension needs no division */
         offset += number % dims[i] * strides[i];
         number /= dims[i];
     }

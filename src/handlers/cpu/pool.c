@@ -45,8 +45,8 @@ typedef struct share {
 typedef struct pool_loop {
     sgm__pool_task task;
     void *context;
-    int64_t tasks,
-        together;  /* a piece is `together` tasks (1 for fewer than 2^31 tasks); shares count pieces */
+    /* A piece is `together` tasks (1 for fewer than 2^31 tasks); shares count pieces. */
+    int64_t tasks, together;
     int64_t needs; /* the first `needs` loops of all must be done before this one starts */
     share *shares; /* one for each thread */
     _Alignas(64) _Atomic int64_t left;                  /* pieces that are not done */
@@ -68,7 +68,7 @@ struct sgm__pool {
     bool alone, keeps_subnormals;
     worker *workers;
     share *shares;
-    int64_t needs; /* of the next loop */
+    int64_t needs; /* of the next loop to be posted */
     int64_t at;    /* the first loop that the posting thread has not worked on */
     _Alignas(64) _Atomic int64_t posted;
     /* The lower half of `posted`, as futexes have 32 bits; sleeping workers wait for it to change. */
@@ -355,7 +355,8 @@ static void post(sgm__pool *pool, int64_t tasks, sgm__pool_task task, void *cont
     atomic_store(&pool->posted, next + 1);
     atomic_store(&pool->epoch, (uint32_t)(next + 1));
     if (atomic_load(&pool->sleepers) > 0)
-        wake(pool, pool->processors > 1 ? pool->processors - 1 : 1); /* more would only be in the way */
+        /* More threads would only wait for a processor. */
+        wake(pool, pool->processors > 1 ? pool->processors - 1 : 1);
 }
 
 /* Whether other threads can be of use; else the loop never enters the ring. */

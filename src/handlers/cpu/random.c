@@ -10,7 +10,7 @@
 
 #define STREAM_SHIFT 40 /* as in the operation's definition in src/ops: 2^40 blocks for each stream */
 /* A block is four numbers. 4096 numbers take some 3 microseconds. */
-#define BLOCKS_PER_TASK 1024 /* of four numbers */
+#define BLOCKS_PER_TASK 1024
 
 /* Where numbers come from and go to; tasks get a copy. */
 typedef struct draw {

@@ -11,8 +11,8 @@
 
 /* Values of ModRM's first two bits, and of the register fields that mean something else than a register. */
 #define MODE_REGISTER 3
-#define MODE_OFFSET 2   /* of four bytes */
-#define INDEX_FOLLOWS 4 /* in place of a base: a second byte names base and index */
+#define MODE_OFFSET 2   /* an offset of four bytes follows */
+#define INDEX_FOLLOWS 4 /* in place of a base: a SIB byte names base and index */
 #define NO_INDEX 4
 
 void sgm__assembler_free(sgm__assembler *assembler)
@@ -93,7 +93,7 @@ void sgm__emit_memory(sgm__assembler *assembler, sgm__encoding encoding, uint8_t
  */
 void sgm__emit_masks(sgm__assembler *assembler, uint8_t opcode, uint8_t target, uint8_t left, uint8_t right)
 {
-    bool two = left != 0; /* operands, which is a bit of the prefix */
+    bool two = left != 0; /* operands */
     SGM__EMIT(assembler, 0xc5, (unsigned char)(0x80 | (~(unsigned)left & 15) << 3 | (unsigned)two << 2),
               opcode, fields(MODE_REGISTER, target, right));
 }

@@ -45,8 +45,8 @@ typedef struct sgm__slot {
 
 /* One instruction: an operation on slots. */
 typedef struct sgm__micro {
-    sgm__vector_function
-        function; /* a loop over the tile; NULL: the operation's formula, element by element */
+    /* A loop over the tile; NULL: the operation's formula, element by element. */
+    sgm__vector_function function;
     const sgm_op *op;
     const sgm_attributes *attributes;
     int32_t input_count, inputs[SGM__ELEMENTWISE_MAXIMUM_INPUTS], output; /* slots */

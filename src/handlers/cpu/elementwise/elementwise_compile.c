@@ -69,7 +69,7 @@ static sgm__vector_function find_function(const sgm__cpu *cpu, const sgm__plan *
         return size == 1 ? move_1 : size == 2 ? move_2 : size == 4 ? move_4 : move_8;
     if (node->input_count == 0)
         return NULL;
-    int32_t typed = node->op == &sgm__op_select ? 1 : 0; /* the operand that has the type */
+    int32_t typed = node->op == &sgm__op_select ? 1 : 0; /* the operand by whose type loops are found */
     return sgm__vector_find(cpu->vector, node->op,
                             plan->nodes[plan->operands[node->first_input + typed]].type.dtype,
                             node->type.dtype);
@@ -129,7 +129,7 @@ static void drop_copies(sgm__elementwise *e)
         if (!from->written || from->drawn || from->place.store != SGM__STORE_NONE ||
             to->place.store == SGM__STORE_NONE)
             continue;
-        bool safe = sgm__slot_is_dense(e, to); /* the value's strides stay those of a whole array */
+        bool safe = sgm__slot_is_dense(e, to); /* the value keeps the strides of a whole array */
         int32_t made = c;
         while (e->micros[made].output != copy->inputs[0])
             made--;

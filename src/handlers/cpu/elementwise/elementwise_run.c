@@ -59,7 +59,7 @@ static void repeat(unsigned char *buffer, size_t filled, size_t bytes)
  * that double; by far the most numbers have 4 bytes. */
 static void fill_still(unsigned char *still, const unsigned char *from, size_t size)
 {
-    if (size == sizeof(uint32_t)) { /* by far the most */
+    if (size == sizeof(uint32_t)) { /* float32 and int32 */
         uint32_t one, all[SGM__STILL_BYTES / sizeof one] = {0};
         memcpy(&one, from, sizeof one);
         for (size_t i = 0; i < sizeof all / sizeof *all; i++)
@@ -364,7 +364,7 @@ struct sgm__bound {
     tile tile;
     /* Slots whose operands are copied into buffers anew by each run: all but constants, which
      * sgm__bound_place copies once. */
-    int32_t *loaded; /* slots that are loaded anew by each run: all but constants */
+    int32_t *loaded;
     int32_t loaded_count;
     bound_call *calls;
     void **addresses; /* of all slots, for machine code; within `buffers` */

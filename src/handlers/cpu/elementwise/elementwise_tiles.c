@@ -127,7 +127,7 @@ static void give_buffers(sgm__elementwise *e, int32_t *last, int32_t *unused)
             micro->still |= (uint32_t)(input->kind == SGM__SLOT_STILL) << k;
             if (input->kind == SGM__SLOT_BUFFER && last[micro->inputs[k]] == m) {
                 unused[unused_count++] = input->buffer;
-                last[micro->inputs[k]] = -1; /* once, also if it is read twice */
+                last[micro->inputs[k]] = -1; /* an operand that is read twice gives its buffer back once */
             }
         }
     }

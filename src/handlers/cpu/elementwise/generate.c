@@ -29,7 +29,7 @@
 /* The stack frame: room for all vectors and masks during a call, then at SECOND_AT the second result of a
  * pair of functions. FRAME_BYTES is a multiple of 16, as the five pushes and the return address are, so that
  * the stack is aligned at calls. */
-#define SECOND_AT (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES) /* on the stack: of two results */
+#define SECOND_AT (VECTORS * VECTOR_BYTES + (MASKS + 2) * MASK_BYTES)
 #define FRAME_BYTES (SECOND_AT + VECTOR_BYTES)
 
 /* What is known while the code of one step is written. The code is written in order, once for whole vectors
@@ -73,14 +73,14 @@ static const sgm__encoding load_floats = {1, 0, 0x10, 2, false}, store_floats = 
 
 /* How the instruction of an operation is written. */
 typedef enum form {
-    FORM_VECTOR,  /* one instruction */
+    FORM_VECTOR,  /* one instruction on vectors; `code` is its opcode */
     FORM_LARGER,  /* MAXPS or MINPS, with care for NaN (emit_larger) */
     FORM_COMPARE, /* `code` is the kind of comparison */
     FORM_SELF,    /* comparison of an operand with itself */
     FORM_FINITE,  /* the operand is neither infinite nor NaN */
     FORM_BITS,    /* with a constant: `code` 0 is negate, 1 is absolute */
     FORM_FLOOR,
-    FORM_MASK, /* one instruction on masks */
+    FORM_MASK, /* one instruction on masks; `code` is its opcode */
     FORM_MOVE,
     FORM_SELECT,
     FORM_TO_FLOAT, /* from bool */
@@ -276,7 +276,7 @@ static void store(generator *g, int32_t slot)
     sgm__mask mask = {part_mask(g), false};
     uint8_t from = (uint8_t)g->place[slot];
     sgm__address address = address_of(g, slot);
-    if (is_bool(g, slot)) { /* bytes of 0 and -1, which become 1 */
+    if (is_bool(g, slot)) { /* VPMOVM2B gives bytes of 0 and -1, their absolute value is 0 and 1 */
         sgm__emit_vector(g->assembler, mask_to_bytes, 0, 0, from, no_mask);
         sgm__emit_vector(g->assembler, absolute_bytes, 0, 0, 0, no_mask);
         sgm__emit_memory(g->assembler, store_bytes, 0, 0, address, mask);

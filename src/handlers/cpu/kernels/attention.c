@@ -24,8 +24,8 @@
 /* One call of either kernel: operands, sizes, and how a thread's memory is divided. */
 typedef struct heads {
     const sgm__cpu_call *call;
-    const float *x,
-        *gradient; /* (batch, time, 3 * features); (batch, time, features), NULL in the forward pass */
+    /* (batch, time, 3 * features); (batch, time, features), NULL in the forward pass. */
+    const float *x, *gradient;
     float *result; /* (batch, time, features), or in the gradient the shape of x */
     int64_t batch, time, features, heads, size; /* size: features of a head */
     int64_t blocks;

@@ -126,8 +126,10 @@ void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int
  * padded image, a block of results. Members are bytes from the beginning of the shared or of a thread's
  * memory. */
 typedef struct layout {
-    size_t pixels, steps, weights, threads;   /* where they begin */
-    size_t image, block, thread_bytes, total; /* in a thread's part; bytes */
+    /* Where the shared tables, the weights and the threads' memory begin. */
+    size_t pixels, steps, weights, threads;
+    /* A thread's memory has the image first and the block of results at `block`; its size; bytes in all. */
+    size_t image, block, thread_bytes, total;
 } layout;
 
 static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights, int64_t block,
@@ -222,7 +224,6 @@ static void pack_forward(void *context, int64_t group, int32_t thread)
     }
 }
 
-/* Where the rows of a block lie: one after the other. */
 /* Eight numbers of the table below. */
 #define EIGHT(n) n, n + 1, n + 2, n + 3, n + 4, n + 5, n + 6, n + 7
 /* Rows of a block of results lie one after the other. */

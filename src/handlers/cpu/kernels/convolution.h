@@ -25,8 +25,8 @@ typedef struct sgm__convolution {
     int64_t channels, filters;       /* of one group */
     int64_t padded[2], padded_plane; /* height and width of the image with its padding; both multiplied */
     bool pads;                       /* there is padding, so that images are copied */
-    int64_t pixels, places,
-        plane; /* of a channel: of the result, of the kernel, of the image without padding */
+    /* Of a channel: of the result, of the kernel, of the image without padding. */
+    int64_t pixels, places, plane;
 } sgm__convolution;
 
 /* A panel of `width` lanes: channels `first` to `first + count - 1` of the group, then zeros. `functions`:
@@ -61,7 +61,7 @@ void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int
 /* Rounded up to cache lines, with at least 63 bytes more, as vectors may be read to their end. */
 static inline size_t sgm__convolution_align(int64_t bytes)
 {
-    return ((size_t)bytes + 127) / 64 * 64; /* and room to read to the end of a vector */
+    return ((size_t)bytes + 127) / 64 * 64; /* with room for reading to the end of a vector */
 }
 
 #endif

@@ -19,7 +19,7 @@ typedef struct pooling {
     const sgm__cpu_call *call;
     sgm__window window;
     int64_t planes, each; /* all, and how many of them a task does */
-    int64_t in, out;      /* elements of a plane */
+    int64_t in, out;      /* elements of a plane of both kinds */
     bool pairs;           /* windows of two by two, side by side, in float32 */
     void *to;             /* where plane `first` of the result goes */
     int64_t first;

@@ -76,7 +76,8 @@ static reduction prepare(const sgm__cpu_call *call)
         r.parts = r.parts < MAXIMUM_PARTS ? r.parts : MAXIMUM_PARTS;
     }
     int64_t line = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
-    if (r.results == 1 && line <= PART) /* whole rows, so that a product's rows can be added as they come */
+    /* Whole rows, so that parts can be summed as blocks of a product are made. */
+    if (r.results == 1 && line <= PART)
         r.unit = line;
     int64_t tasks = 4 * (int64_t)call->cpu->threads;
     r.tasks = r.results < tasks ? r.results : tasks;

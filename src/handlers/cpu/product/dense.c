@@ -17,7 +17,7 @@
 #define SMALL_SIDE 32
 
 /* Values that the CBLAS interface gives to the orders of matrices. */
-typedef enum order { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 } order; /* of the CBLAS interface */
+typedef enum order { ROW_MAJOR = 101, PLAIN = 111, TRANSPOSED = 112 } order;
 typedef void (*blas_f32)(int order, int a_order, int b_order, int m, int n, int k, float alpha,
                          const float *a, int a_row, const float *b, int b_row, float beta, float *c,
                          int c_row);
@@ -141,7 +141,8 @@ sgm__dense *sgm__dense_create(const char *name)
     return NULL;
 }
 
-/* Libraries stay loaded: some start threads or register things that cannot be undone. */
+/* Libraries stay loaded, as some start threads or make registrations that dlclose cannot
+ * undo. */
 void sgm__dense_free(sgm__dense *dense)
 {
     sgm__free(dense);

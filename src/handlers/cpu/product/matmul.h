@@ -33,6 +33,6 @@ extern const sgm__cpu_kernel sgm__cpu_matmul, sgm__cpu_matmul_bfloat16;
  * `dense` is the handler's option. A library that is not there is no error. */
 sgm_status sgm__cpu_choose_bfloat16(sgm__cpu *cpu, const char *dense);
 /* Which way products of bfloat16 go, as a line for users; `self` is a sgm__cpu. */
-const char *sgm__cpu_bfloat16(void *self); /* which way its products go */
+const char *sgm__cpu_bfloat16(void *self);
 
 #endif

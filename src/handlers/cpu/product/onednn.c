@@ -34,7 +34,7 @@ enum {
 
 /* The beginning of dnnl_version_t. */
 typedef struct version {
-    int major, minor, patch; /* and more that we do not read */
+    int major, minor, patch; /* further members are not read */
 } version;
 
 /* dnnl_exec_arg_t: which argument of a primitive, and its memory object. */
@@ -76,7 +76,7 @@ struct sgm__onednn {
     int (*memory_create)(void **memory, const void *description, void *engine, void *data);
     int (*memory_set)(void *memory, void *data);
     int (*memory_destroy)(void *memory);
-    void (*omp_threads)(int threads); /* of the thread that calls it */
+    void (*omp_threads)(int threads); /* sets the number of OpenMP threads of the calling thread */
     int (*omp_most)(void);            /* the number that omp_threads set */
 };
 
@@ -85,7 +85,8 @@ struct sgm__onednn_product {
     sgm__product product;
     void *primitive, *stream, *memory[4]; /* a, b, c, scratchpad */
     unsigned char *scratchpad;
-    uint16_t *packed[2]; /* copies of a and b where their strides are not the library's; else NULL */
+    /* Contiguous copies of a and b where the library does not take their strides; else NULL. */
+    uint16_t *packed[2];
 };
 
 /* --- the library --- */
@@ -217,7 +218,7 @@ sgm__onednn *sgm__onednn_create(void)
     return o;
 }
 
-/* The library stays loaded: it registers things that cannot be undone. */
+/* The library stays loaded, as it makes registrations that dlclose cannot undo. */
 void sgm__onednn_free(sgm__onednn *o)
 {
     if (o == NULL)

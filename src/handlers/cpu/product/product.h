@@ -12,7 +12,7 @@
 #include "handlers/cpu/vector/vector.h"
 
 /* Multiplications (m n k): products with fewer take one thread some microseconds and are not shared. */
-#define SGM__PRODUCT_SMALL_WORK (64 * 64 * 32) /* multiplications that are not worth a second thread */
+#define SGM__PRODUCT_SMALL_WORK (64 * 64 * 32)
 
 /* c (m x n) = a (m x k) times b (k x n). Element (i, j) of a lies at a[i * a_row + j * a_column], and so for
  * b; strides count elements. Rows of c are contiguous. float32 or float64; onednn.c takes the same struct for

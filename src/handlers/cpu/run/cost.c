@@ -83,7 +83,7 @@ static void add_step(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step, c
     for (int32_t i = 0; i < s->count; i++) {
         const sgm__node *node = &plan->nodes[plan->order[s->first + i]];
         to->time += time_of(cpu, plan, node, s->kind == SGM__STEP_ELEMENTWISE);
-        to->meetings += node->op == &sgm__op_matmul ? 2 : 0; /* one packs, one multiplies */
+        to->meetings += node->op == &sgm__op_matmul ? 2 : 0; /* one loop packs, one multiplies */
         for (int32_t k = 0; k < node->input_count; k++) {
             int32_t operand = plan->operands[node->first_input + k];
             double bytes = bytes_of(&plan->nodes[operand]);

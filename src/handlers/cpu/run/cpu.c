@@ -370,7 +370,7 @@ static void choose_sharing(const sgm__cpu *cpu, executable *e, bool *spread, boo
     for (int32_t i = 0; i < e->step_count; i++) {
         compiled_step *step = &e->steps[i];
         if (step->partner >= 0 && !leads(step))
-            continue; /* counted with its reader */
+            continue; /* the step that leads counts this one, too */
         int32_t partner = leads(step) ? step->partner : -1;
         sgm__cost cost = sgm__cost_of(cpu, e->plan, i, partner, step->product, spread);
         bool known = sgm__cost_is_known(e->plan, i) && (partner < 0 || sgm__cost_is_known(e->plan, partner));
@@ -400,7 +400,8 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
         return SGM_ERROR_MEMORY;
     for (int32_t i = 0; i < e->step_count; i++) {
         const compiled_step *step = &e->steps[i];
-        bool left_out = step->partner >= 0 && !leads(step); /* its reader does it: nobody waits for it */
+        /* The step that leads does this one: no step waits for it. */
+        bool left_out = step->partner >= 0 && !leads(step);
         bool posts = step->elementwise != NULL || (step->kernel != NULL && step->kernel->posts);
         e->flow[i].posts = posts && !left_out && !step->alone;
         e->flow[i].partner = leads(step) ? step->partner : -1;
@@ -576,7 +577,7 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
         compiled_step *step = &e->steps[i];
         bool together = step->partner >= first && step->partner < first + count;
         if (step->done || (together && !leads(step)))
-            continue; /* the latter is done by its reader */
+            continue; /* the step that leads does this one */
         if (e->flow != NULL)
             begin_step(cpu, e, i);
         if (together && step->summed != NULL)
@@ -590,7 +591,8 @@ static sgm_status run_steps(sgm__cpu *cpu, const executable *e, const sgm__memor
         else
             status = run_operation(e, step);
         if (step->partner >= 0 && !leads(step))
-            sgm__pool_finish(cpu->pool); /* its reader would have done it, but not in this run */
+            /* A step that the flow counts as left out: nothing else waits for its loops. */
+            sgm__pool_finish(cpu->pool);
         if (times != NULL)
             note_time(cpu, step, i, together, times, &since);
         step->posted = e->flow != NULL ? sgm__pool_posted(cpu->pool) : 0;

@@ -50,7 +50,8 @@ static bool depend(const sgm__plan *plan, const sgm__flow *steps, int32_t a, int
  * conflict. */
 void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps)
 {
-    int32_t under_way[SGM__FLOW_AREAS], next = 0; /* the newest steps that post, the oldest at `next` */
+    /* The newest steps that post, in a ring; the oldest one, whose area is next, is at `next`. */
+    int32_t under_way[SGM__FLOW_AREAS], next = 0;
     for (int32_t i = 0; i < SGM__FLOW_AREAS; i++)
         under_way[i] = -1;
     for (int32_t i = 0; i < plan->step_count; i++) {

@@ -61,7 +61,7 @@ void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool produc
 /* --- steps that need not wait for the one before (flow.c) --- */
 
 /* Areas of scratch memory that posted steps take in turn: as many steps may be under way at a time. */
-#define SGM__FLOW_AREAS 3 /* of scratch memory: as many steps may be under way */
+#define SGM__FLOW_AREAS 3
 
 /* What a step of a program may do while others are under way. cpu.c fills in the first three members, flow.c
  * the others. */

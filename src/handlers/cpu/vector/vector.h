@@ -126,7 +126,7 @@ typedef struct sgm__vector {
     const sgm__vector_call *functions; /* NULL: no machine code is made for this instruction set */
     const sgm__vector_pair *pair;      /* the only one there is, or NULL */
     /* Loops and functions that go before the others if `approximate`. */
-    const sgm__vector_entry *fast_entries; /* these go before the others if `approximate` */
+    const sgm__vector_entry *fast_entries;
     const sgm__vector_call *fast_functions;
     bool approximate;
     sgm__tiles f32, f64;

@@ -20,8 +20,10 @@ typedef int64_t vec_l __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint32_t vec_u __attribute__((vector_size(VECTOR_BYTES)));
 typedef uint16_t vec_h __attribute__((vector_size(VECTOR_BYTES / 2)));
 typedef float half_f __attribute__((vector_size(VECTOR_BYTES / 2)));
-typedef uint8_t byte_f __attribute__((vector_size(VECTOR_BYTES / 4))); /* as many as floats */
-typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8))); /* as many as doubles */
+/* As many bytes as a vector has floats. */
+typedef uint8_t byte_f __attribute__((vector_size(VECTOR_BYTES / 4)));
+/* As many bytes as a vector has doubles. */
+typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8)));
 
 /* --- access: whole vectors, and the first `n` elements with zeros for the rest --- */
 
@@ -55,7 +57,7 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8))); /* as man
 #if VECTOR_BYTES < 64
 DEFINE_ACCESS(f, float, LANES)
 DEFINE_ACCESS(d, double, LANES_D)
-#else /* the processor masks */
+#else /* AVX-512 loads and stores by masks */
 #define DEFINE_MASKED_ACCESS(letter, element, bits, suffix, type)                                            \
     static inline vec_##letter load_##letter(const element *from)                                            \
     {                                                                                                        \
@@ -183,7 +185,7 @@ static inline vec_d absolute_d(vec_d x)
     return (vec_d)((vec_l)x & INT64_MAX);
 }
 
-/* The sign of `sign` on a magnitude. */
+/* `magnitude`, which may have any sign, with the sign of `sign`. */
 static inline vec_f copy_sign_f(vec_f magnitude, vec_f sign)
 {
     return (vec_f)(((vec_i)magnitude & 0x7fffffff) | ((vec_i)sign & INT32_MIN));
@@ -343,8 +345,8 @@ static inline vec_f erf_f(vec_f x)
 static inline vec_f normal_f(vec_f x, vec_f *share)
 {
     vec_f size = absolute_f(x), square = size * size;
-    vec_f high = (vec_f)((vec_i)size & -4096),
-          low = size - high; /* both have few enough bits that their products are exact */
+    /* Both have few enough bits that their products are exact. */
+    vec_f high = (vec_f)((vec_i)size & -4096), low = size - high;
     vec_f lost = FMA_F(low, low, FMA_F(high + high, low, FMA_F(high, high, -square)));
     vec_f bell = exp_f(square * -0.5f) * FMA_F(lost, splat_f(-0.5f), splat_f(1.0f));
     vec_f t = size * 0.707106781f, s = quotient_f(t - 2.5f, t + 2.5f);

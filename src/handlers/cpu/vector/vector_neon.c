@@ -10,7 +10,7 @@
 #include <math.h>
 
 #define VECTOR_BYTES 16
-#define TILE_ROWS 14 /* 28 of the 32 registers */
+#define TILE_ROWS 14 /* two vectors each: 28 of the 32 registers */
 #define FMA_F(a, b, c) ((vec_f)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define FMA_D(a, b, c) ((vec_d)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
 #define SQRT_F(x) ((vec_f)vsqrtq_f32((float32x4_t)(x)))

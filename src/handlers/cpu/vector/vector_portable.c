@@ -21,7 +21,7 @@
 #define FLOOR_D(x) floor_lanes_d(x)
 #define SHUFFLE_f(a, b, lanes) shuffle_lanes_f(a, b, lanes)
 #define SHUFFLE_d(a, b, lanes) shuffle_lanes_d(a, b, lanes)
-#define MULTIPLY_WORDS(a, b) ((a) * (b)) /* the upper halves are 0 */
+#define MULTIPLY_WORDS(a, b) ((a) * (b)) /* of 32-bit words in lanes of 64 bits: the upper halves are 0 */
 
 #include "handlers/cpu/vector/vector_math.h"
 
