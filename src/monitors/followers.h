@@ -1,15 +1,23 @@
-/* What a monitor keeps of each trainer that it follows. Internal. */
+/* A locked list with one record for each trainer that a monitor follows.
+ *
+ * Each monitor that keeps state per trainer (json_lines.c, tensorboard.c, web/web.c) embeds one
+ * sgm__followers. Its `attach` enters a record, its `detach` takes the record out and frees it, its `free`
+ * takes out the records that are left. The lock guards the list alone; what is in a record is guarded by
+ * the rules of the monitor. Internal. */
 #ifndef SGM_MONITORS_FOLLOWERS_H
 #define SGM_MONITORS_FOLLOWERS_H
 
 #include "base/base.h"
 #include <sigma/training.h>
 
-/* The first member of a larger struct, from sgm__alloc and its like. */
+/* The first member of the monitor's own record of a trainer. The monitor allocates the record and frees it
+ * with sgm__free after sgm__followers_leave or sgm__followers_end has returned it. */
 typedef struct sgm__follower {
     const sgm_trainer *trainer;
 } sgm__follower;
 
+/* The records in no particular order, as pointers: a record never moves, so that observers may keep its
+ * address. */
 typedef struct sgm__followers {
     pthread_mutex_t lock;
     sgm__follower **items;
@@ -22,6 +30,7 @@ static inline void sgm__followers_init(sgm__followers *all)
     pthread_mutex_init(&all->lock, NULL);
 }
 
+/* On failure the record stays the caller's. */
 static inline sgm_status sgm__followers_enter(sgm__followers *all, sgm__follower *own)
 {
     pthread_mutex_lock(&all->lock);
@@ -32,7 +41,8 @@ static inline sgm_status sgm__followers_enter(sgm__followers *all, sgm__follower
     return status;
 }
 
-/* The trainer's, which is not in the list any more; NULL: it has none. */
+/* Takes the record of `trainer` out of the list and returns it; the caller frees it. NULL: the trainer has
+ * no record. */
 static inline void *sgm__followers_leave(sgm__followers *all, const sgm_trainer *trainer)
 {
     sgm__follower *own = NULL;
@@ -46,7 +56,8 @@ static inline void *sgm__followers_leave(sgm__followers *all, const sgm_trainer 
     return own;
 }
 
-/* At the end, when nothing is told any more: any that is left; NULL: none is, and the list is freed. */
+/* Takes out any one record; NULL when none is left, in which case the list itself has been freed. Called
+ * in a loop when the monitor is freed: no observer is called any more, so no lock is taken. */
 static inline void *sgm__followers_end(sgm__followers *all)
 {
     if (all->count > 0)

@@ -1,4 +1,13 @@
-/* Events as lines of JSON. */
+/* A monitor that writes the events of trainings as JSON, one object a line, for other programs.
+ *
+ * It is an observer of each trainer (`observe`) and a listener to its journal of changes (`tell_change`);
+ * both build a JSON object and hand it to write_line. The keys are documented in
+ * docs/manual/21-other-monitors.md. A regular file is written at once, by the thread that reports. A pipe or
+ * a terminal is written by the thread of line_queue.c, so that a slow reader does not hold up a training.
+ *
+ * Threads: events of several trainers come on their threads, at the same time. `lock` makes lines whole
+ * and guards `failed`, `queue` and the counts of lost lines. It is taken within trainers' locks and
+ * nothing is waited for under it but a regular file's write. */
 #include "journal/change_record.h"
 #include "loop/trainer_run.h"
 #include "monitors/followers.h"
@@ -14,34 +23,37 @@
 #include <sys/stat.h>
 #include <time.h>
 
+/* The monitor. `host` is a copy of what the environment has said in join. */
 typedef struct json_lines {
     sgm_monitor base;
     sgm__pace pace;
     char *path; /* NULL: stdout */
-    FILE *file;
+    FILE *file; /* stdout, or opened and closed by the monitor */
     sgm__monitor_host host;
     sgm__followers writers;
-    pthread_mutex_t lock;          /* guards the file and: */
-    bool failed;                   /* nothing more is written */
-    sgm__line_queue *queue;        /* NULL: a regular file, which nobody has to read */
-    uint64_t dropped, all_dropped; /* lines: since it was told last, and in all */
+    pthread_mutex_t lock;          /* guards `file` and the members below */
+    bool failed;                   /* a write has failed: nothing more is written */
+    sgm__line_queue *queue;        /* NULL: a regular file */
+    uint64_t dropped, all_dropped; /* lines that found no room: not yet reported, and in all */
 } json_lines;
 
-/* What tells of one trainer. */
+/* The record of one trainer; the observer's and the listener's argument. `told` is used on the trainer's
+ * thread alone. */
 typedef struct writer {
     sgm__follower follower;
     json_lines *monitor;
-    double told; /* when the newest iteration was, by every_seconds */
+    double told; /* sgm__now() at the last iteration that was reported because of every_seconds */
 } writer;
 
 /* --- values --- */
 
-/* JSON has neither NaN nor infinities. */
+/* JSON has neither NaN nor infinities: both become null. */
 static json_t *number_json(double value)
 {
     return isfinite(value) ? json_real(value) : json_null();
 }
 
+/* NULL becomes null, and a text that is not valid UTF-8 becomes "?", since JSON cannot hold it. */
 static json_t *text_json(const char *text)
 {
     json_t *made = text != NULL ? json_string(text) : json_null();
@@ -57,6 +69,7 @@ static json_t *metrics_json(const sgm_metrics *metrics)
     return made;
 }
 
+/* {"NAME": {"loss": ..., "accuracy": ..., "examples": ...}}, an entry for each validation set. */
 static json_t *validation_json(const sgm_training_progress *progress)
 {
     json_t *made = json_object();
@@ -66,7 +79,7 @@ static json_t *validation_json(const sgm_training_progress *progress)
     return made;
 }
 
-/* {"validation": {"f1": 0.9}} */
+/* {"validation": {"f1": 0.9}}: an object for each dataset, created when its first score comes. */
 static json_t *scores_json(const sgm_training_progress *progress)
 {
     json_t *made = json_object();
@@ -80,6 +93,8 @@ static json_t *scores_json(const sgm_training_progress *progress)
     return made;
 }
 
+/* Seconds since 1970. Rounding to microseconds keeps the number within the digits that a double prints
+ * exactly. */
 static double wall_time(void)
 {
     struct timespec now;
@@ -88,6 +103,7 @@ static double wall_time(void)
     return (double)now.tv_sec + 1e-6 * (double)microseconds;
 }
 
+/* The keys that every event has. `trainer` may be NULL, for events of the monitor itself. */
 static json_t *event_json(const char *event, const char *trainer, double when)
 {
     json_t *made = json_object();
@@ -104,6 +120,7 @@ static const char *target_of(const json_lines *self)
     return self->path != NULL ? self->path : "stdout";
 }
 
+/* With the lock. `error` is an errno; it is reported in the log once, and the training goes on. */
 static void give_up(json_lines *self, int error)
 {
     self->failed = true;
@@ -111,7 +128,8 @@ static void give_up(json_lines *self, int error)
              sgm__errno_text(error));
 }
 
-/* Takes `event`. */
+/* Serialises `event` with a newline and drops the reference to it. The caller frees the text; its `failed`
+ * is set when there is no memory. */
 static sgm__text line_of(json_t *event)
 {
     sgm__text line = {0};
@@ -121,7 +139,8 @@ static sgm__text line_of(json_t *event)
     return line;
 }
 
-/* With the lock. False: there is no room. */
+/* Writes or queues one line, with the lock. Returns false when the queue has no room or there is no
+ * memory, so that the line counts as lost. A write error returns true: give_up has reported it already. */
 static bool put(json_lines *self, const sgm__text *line)
 {
     if (line->failed)
@@ -133,7 +152,9 @@ static bool put(json_lines *self, const sgm__text *line)
     return true;
 }
 
-/* With the lock. What comes after lines that were lost is told of them first. */
+/* With the lock. Puts an event "dropped" with the number of lost lines, so that the reader sees the gap at
+ * the place where it is. If this line finds no room either, the count stays and is reported before a later
+ * line. */
 static void tell_dropped(json_lines *self)
 {
     json_t *event = event_json("dropped", NULL, wall_time());
@@ -144,7 +165,8 @@ static void tell_dropped(json_lines *self)
     sgm__text_free(&line);
 }
 
-/* Takes `event`. A line goes out whole, and at once, or, to one who does not read, when there is room. */
+/* Takes `event` and writes it, whole or not at all. A line is lost if an earlier loss could not be
+ * reported first, so that lines never appear after a gap that is not marked. Called on any thread. */
 static void write_line(json_lines *self, json_t *event)
 {
     sgm__text line = line_of(event);
@@ -185,6 +207,8 @@ static const char *kind_name(sgm_progress_kind kind)
     return "move";
 }
 
+/* Position in the training. Unknown totals (a stream of unknown length, a run without an end by epochs)
+ * are null. */
 static void add_place(json_t *event, const sgm_training_progress *progress)
 {
     json_object_set_new(event, "iteration", json_integer(progress->iteration));
@@ -196,6 +220,7 @@ static void add_place(json_t *event, const sgm_training_progress *progress)
     json_object_set_new(event, "seconds", number_json(progress->seconds));
 }
 
+/* What the environment is, in the event "start" only. */
 static void add_surroundings(json_t *event, const json_lines *self)
 {
     json_object_set_new(event, "environment", text_json(self->host.name));
@@ -214,6 +239,8 @@ static void add_measured(json_t *event, const sgm_training_progress *progress)
     json_object_set_new(event, "rate", number_json(progress->rate));
 }
 
+/* Builds the event of one progress call: place in all events, numbers in all but "start", and the keys of
+ * single kinds. */
 static void tell(const writer *own, const sgm_training_progress *progress)
 {
     json_t *event = event_json(kind_name(progress->kind), progress->trainer, wall_time());
@@ -235,6 +262,8 @@ static void tell(const writer *own, const sgm_training_progress *progress)
     write_line(own->monitor, event);
 }
 
+/* The observer, on the trainer's thread. Iterations are reported as the pace says; all other events
+ * always. Then the run is told which iteration this observer wants next. */
 static bool observe(void *user, const sgm_training_progress *progress)
 {
     writer *own = user;
@@ -245,7 +274,9 @@ static bool observe(void *user, const sgm_training_progress *progress)
     return true;
 }
 
-/* With the trainer's lock, which nobody who holds this monitor's waits for; nobody is waited for to read. */
+/* The listener to changes of registry values. It is called with the trainer's lock, by the thread that
+ * makes the change. It takes the monitor's lock within the trainer's; no thread takes them in the other
+ * order. `change` has more keys than are published; those that are missing in it stay out of the event. */
 static void tell_change(void *user, const json_t *change)
 {
     static const char *const keys[] = {"iteration", "epoch", "seconds", "identifier",
@@ -266,6 +297,8 @@ static sgm_status join(sgm_monitor *monitor, const sgm__monitor_host *host)
     return SGM_OK;
 }
 
+/* The listener is removed before its argument is freed. The observer needs no removal: no run of the
+ * trainer is active, and none follows. */
 static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     writer *own = sgm__followers_leave(&((json_lines *)monitor)->writers, trainer);
@@ -274,7 +307,8 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
     sgm__free(own);
 }
 
-/* The observer comes last: what it is told with must stay. */
+/* Enters the record, then the listener, then the observer. The observer comes last because an observer
+ * cannot be removed: its argument must stay valid once the observer has been added. */
 static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     json_lines *self = (json_lines *)monitor;
@@ -295,7 +329,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     return status;
 }
 
-/* What is still to be written, and what was lost. */
+/* Waits for the queue to write what is left and reports losses in the log. `left` and `all_dropped` do not
+ * overlap: the first counts lines that were queued, the second lines that were refused. */
 static void end_queue(json_lines *self)
 {
     if (self->queue == NULL)
@@ -309,6 +344,8 @@ static void end_queue(json_lines *self)
                  target_of(self), (unsigned long long)(left + self->all_dropped));
 }
 
+/* The monitor's `free`; also used for one that could not be made completely. The queue ends before its
+ * descriptor is closed. */
 static void release(sgm_monitor *monitor)
 {
     json_lines *self = (json_lines *)monitor;
@@ -323,6 +360,7 @@ static void release(sgm_monitor *monitor)
     sgm__free(self);
 }
 
+/* Opens for appending, with O_CLOEXEC ("e"), so that a resumed run adds to the file of the earlier one. */
 static sgm_status open_path(json_lines *self, const char *path)
 {
     self->path = sgm__strdup(path);
@@ -334,7 +372,8 @@ static sgm_status open_path(json_lines *self, const char *path)
                                          sgm__errno_text(errno));
 }
 
-/* What is no regular file may be full until somebody reads. */
+/* A regular file is always ready for bytes. Everything else (pipe, terminal, socket) may be full until
+ * somebody reads, and gets a queue. */
 static sgm_status open_file(json_lines *self, const char *path)
 {
     struct stat info;

@@ -1,3 +1,10 @@
+/* The queue of lines behind line_queue.h: a linked list that any thread appends to and one thread writes.
+ *
+ * Invariant: `bytes` is the sum of the lengths of all lines in the list and of the line that is being
+ * written, `count` their number. `last` points to the `next` of the last line, or to `first` when the list
+ * is empty, so that appending needs no case for an empty list. The writing thread holds the lock only to
+ * take a line out and to count it as written, never while it writes. It waits with poll and a timeout
+ * rather than in write, so that the end of the queue can interrupt a wait for a reader that never reads. */
 #include "monitors/line_queue.h"
 
 #include <errno.h>
@@ -7,15 +14,19 @@
 #include <signal.h>
 #include <unistd.h>
 
-#define LOOK_MILLISECONDS 50 /* between two looks whether the queue is to end */
-#define PATIENCE 1.0         /* seconds without anything read, at the end */
+/* Time between two checks of whether the queue is to end, while the reader's pipe is full. */
+#define LOOK_MILLISECONDS 50
+/* Seconds that the end of the queue waits for a reader that reads nothing. */
+#define PATIENCE 1.0
 
+/* A line and its text in one allocation; `bytes` has `length` bytes, without a terminating zero. */
 typedef struct line {
     struct line *next;
     size_t length;
     char bytes[];
 } line;
 
+/* `descriptor` and `thread` do not change after the start. */
 struct sgm__line_queue {
     int descriptor;
     pthread_t thread;
@@ -23,11 +34,12 @@ struct sgm__line_queue {
     pthread_cond_t changed;
     line *first, **last;
     size_t count, bytes;
-    bool ending;
-    int error;
+    bool ending; /* no more lines come; the thread ends when the list is empty */
+    int error;   /* errno of the write that ended the thread; EAGAIN: nobody read */
 };
 
-/* The next line; NULL: it is over. */
+/* Waits for a line and takes it out of the list. NULL: the queue is ending and the list is empty. `count`
+ * and `bytes` still include the line, until it has been written. */
 static line *take(sgm__line_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
@@ -51,7 +63,9 @@ static bool is_ending(sgm__line_queue *queue)
     return ending;
 }
 
-/* Waits until something can be written. False: it is over, and nobody reads. */
+/* Waits until the descriptor takes bytes. While the queue is in use this waits without a limit. Once it is
+ * ending, false is returned after PATIENCE seconds without room. A descriptor whose reader has gone counts
+ * as ready (POLLERR), and the following write then fails with EPIPE. */
 static bool await_room(sgm__line_queue *queue)
 {
     struct pollfd wait = {.fd = queue->descriptor, .events = POLLOUT};
@@ -67,7 +81,9 @@ static bool await_room(sgm__line_queue *queue)
     return true;
 }
 
-/* A pipe that has room has so much of it, so that to write no more never waits. 0: all is written. */
+/* Writes one line, in pieces of at most PIPE_BUF bytes: POSIX guarantees that a pipe that poll reports as
+ * writable takes that much at once, so write never blocks although the descriptor is in blocking mode.
+ * Returns 0 when all is written, EAGAIN when nobody reads, else the errno of write. */
 static int write_line(sgm__line_queue *queue, const line *given)
 {
     for (size_t done = 0; done < given->length;) {
@@ -82,6 +98,8 @@ static int write_line(sgm__line_queue *queue, const line *given)
     return 0;
 }
 
+/* The writing thread. It ends when take returns NULL or at the first error. The line that failed stays in
+ * `count`, so that sgm__line_queue_end counts it as lost. */
 static void *run(void *argument)
 {
     sgm__line_queue *queue = argument;
@@ -99,6 +117,8 @@ static void *run(void *argument)
     return NULL;
 }
 
+/* All signals are blocked while the thread is made, and the thread inherits that mask. SIGPIPE is among
+ * them: a reader that has gone gives EPIPE, an error like others, and does not kill the process. */
 sgm__line_queue *sgm__line_queue_start(int descriptor)
 {
     sigset_t all, before;
@@ -109,7 +129,7 @@ sgm__line_queue *sgm__line_queue_start(int descriptor)
     queue->last = &queue->first;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->changed, NULL);
-    sigfillset(&all); /* that of a closed pipe, too: it is an error like others */
+    sigfillset(&all);
     pthread_sigmask(SIG_SETMASK, &all, &before);
     int error = pthread_create(&queue->thread, NULL, run, queue);
     pthread_sigmask(SIG_SETMASK, &before, NULL);
@@ -122,6 +142,8 @@ sgm__line_queue *sgm__line_queue_start(int descriptor)
     return NULL;
 }
 
+/* The first line always fits, however long it is; otherwise a line longer than the limit could never be
+ * written. */
 bool sgm__line_queue_push(sgm__line_queue *queue, const char *text, size_t length)
 {
     pthread_mutex_lock(&queue->lock);
@@ -150,6 +172,7 @@ int sgm__line_queue_error(sgm__line_queue *queue)
     return error;
 }
 
+/* Reads `count` and `error` without the lock: the thread has been joined. */
 size_t sgm__line_queue_end(sgm__line_queue *queue, int *error)
 {
     pthread_mutex_lock(&queue->lock);

@@ -1,55 +1,69 @@
-/* What a monitor is: someone who is told about training. Internal. */
+/* The interface of a monitor: a table of functions by which an environment tells it about trainings.
+ *
+ * src/environment/ (env.c, env_life.c, env_run.c) is the only caller of these functions. terminal.c,
+ * json_lines.c, tensorboard.c and web/web.c each fill in one table. A monitor sees a trainer through its
+ * progress calls and its registry; it has no access to training itself, and a training runs the same with
+ * or without monitors. The public functions that make monitors are in include/sigma/monitor.h. Internal. */
 #ifndef SGM_MONITORS_MONITOR_H
 #define SGM_MONITORS_MONITOR_H
 
 #include "base/base.h"
 #include <sigma/monitor.h>
 
-/* Another trainer that goes on from a checkpoint of one that is there, with some values set otherwise. */
+/* Asks for a branch: a new trainer that goes on from a checkpoint of an existing one, with some registry
+ * values set differently. All texts are borrowed for the duration of the call. */
 typedef struct sgm__branch_request {
-    const char *name;                               /* of the new one */
-    const char *checkpoint;                         /* a path */
-    const char *who;                                /* sets the values */
-    const char *const *identifiers, *const *values; /* as text */
+    const char *name;       /* the new trainer's name */
+    const char *checkpoint; /* path of the checkpoint file from which the branch starts */
+    const char *who;        /* author of the values' changes, as the journal of changes records it */
+    /* `count` registry identifiers and their values as text. */
+    const char *const *identifiers, *const *values;
     size_t count;
-    bool paused; /* begins so */
+    bool paused; /* the branch starts paused */
 } sgm__branch_request;
 
-/* What a monitor may know of its environment, and have done by it. It all stays until `finish` returns. */
+/* What an environment tells a monitor about itself in `join`. The texts and the registry belong to the
+ * environment and remain valid until the monitor's `finish` has returned. */
 typedef struct sgm__monitor_host {
-    const char *name, *handler; /* of the environment, of the handler: "cpu" */
+    const char *name, *handler; /* of the environment; of the backend, for example "cpu" */
     uint64_t seed;
     int threads; /* 0: one per processor */
     sgm_dtype precision;
-    sgm_registry *registry; /* "TRAINER.optimiser.learning_rate" */
-    void *env;              /* for the functions */
-    /* Makes a trainer of the same parts as `from` and runs it side by side with those that run, to the same
-     * end, in a folder of its own beside that of `from` if there is one. Its failure is its own. When it
-     * fails there is no new trainer. Not with any trainer's lock. NULL: it cannot. */
+    sgm_registry *registry; /* of all trainers: "TRAINER.optimiser.learning_rate" */
+    void *env;              /* first argument of `branch` */
+    /* Makes a trainer with the same parts as `from` and runs it side by side with the running trainers, to
+     * the same end. If the run of `from` has a folder, the branch gets a folder of its own beside that.
+     * Once the branch has started, its failure stops no other trainer. The caller must hold no trainer's
+     * lock. NULL: the environment makes no branches. */
     sgm_status (*branch)(void *env, sgm_trainer *from, const sgm__branch_request *request);
 } sgm__monitor_host;
 
-/* Functions that are NULL are not called. */
+/* A monitor. A concrete monitor is a larger struct with this one as first member, and casts between the
+ * two. A function pointer that is NULL is not called. */
 struct sgm_monitor {
-    /* Once, when the environment takes it. */
+    /* Called once, when the environment takes the monitor. `host` itself is valid only during the call:
+     * copy it. */
     sgm_status (*join)(sgm_monitor *self, const sgm__monitor_host *host);
-    /* Each trainer, those of before and of later too, before anything is told of it; one call at a time.
-     * After `detach`, which comes once for each attach that succeeded, nothing of the monitor may use the
-     * trainer; no run of it goes on then. */
+    /* Called for each trainer of the environment, also for trainers made before the monitor was added, and
+     * before the monitor hears of that trainer in any other way; one call at a time. `detach` follows once
+     * for each successful attach. No run of the trainer is active at `detach`, and the monitor must not
+     * use the trainer afterwards. */
     sgm_status (*attach)(sgm_monitor *self, sgm_trainer *trainer);
     void (*detach)(sgm_monitor *self, sgm_trainer *trainer);
-    /* Once, before the first run or at sgm_env_prepare. */
+    /* Called once, before the first run or in sgm_env_prepare. */
     sgm_status (*start)(sgm_monitor *self);
-    /* How many trainers are about to run side by side. */
+    /* Says how many trainers are about to run side by side; 1 again when they have ended. */
     void (*expect)(sgm_monitor *self, size_t trainers);
-    /* Told what a trainer's observers are told, on the trainer's thread, so that several may call at once;
-     * false stops the run. */
+    /* Receives the same events as a trainer's observers, on the trainer's thread. With several trainers,
+     * several threads may call at once. Returning false stops that trainer's run. */
     bool (*progress)(sgm_monitor *self, const sgm_training_progress *progress);
-    /* The environment is about to be freed, and nothing runs any more: it may wait for people who watch, and
-     * ends what it does. Trainers are detached after that. */
+    /* Called when the environment is about to be freed and no trainer runs any more. The monitor may block
+     * here until people have finished watching, then ends its own threads. Trainers are detached
+     * afterwards. */
     void (*finish)(sgm_monitor *self);
+    /* Frees the monitor, including the struct itself. */
     void (*free)(sgm_monitor *self); /* frees the struct too, which is the first member of a larger one */
-    bool owned;                      /* by an environment */
+    bool owned;                      /* an environment has taken the monitor and frees it */
 };
 
 #endif

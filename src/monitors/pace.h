@@ -1,4 +1,9 @@
-/* Which iterations are worth telling: each so many, or the first after so long. Internal. */
+/* Decides which iterations a monitor reports: each one whose number is a multiple of `iterations`, or the
+ * first one after `seconds` have passed.
+ *
+ * json_lines.c and tensorboard.c use this within their observers. sgm__pace_next is handed to
+ * sgm__observer_next, so that the run calls the observer only for iterations that may be due, and each
+ * other iteration costs it one comparison. Internal. */
 #ifndef SGM_MONITORS_PACE_H
 #define SGM_MONITORS_PACE_H
 
@@ -11,6 +16,7 @@ typedef struct sgm__pace {
     double seconds;     /* 0: not by time */
 } sgm__pace;
 
+/* Validates numbers that come from the program; `what` is the name of the options in the error message. */
 static inline sgm_status sgm__pace_check(const sgm__pace *pace, const char *what)
 {
     if (pace->iterations < 0)
@@ -22,7 +28,9 @@ static inline sgm_status sgm__pace_check(const sgm__pace *pace, const char *what
     return SGM_OK;
 }
 
-/* `told`: when one was told last, which is kept up to date. */
+/* Whether `iteration` is to be reported. *told is the time (sgm__now) of the last report by time, which
+ * this function updates. A report by number does not move the clock, so the two paces do not disturb each
+ * other. */
 static inline bool sgm__pace_is_due(const sgm__pace *pace, int64_t iteration, double *told)
 {
     if (pace->iterations > 0 && iteration % pace->iterations == 0)
@@ -36,7 +44,8 @@ static inline bool sgm__pace_is_due(const sgm__pace *pace, int64_t iteration, do
     return true;
 }
 
-/* The next that may be due. */
+/* The smallest number of a later iteration that may be due. With a pace by time any iteration may be,
+ * since only the clock decides. */
 static inline int64_t sgm__pace_next(const sgm__pace *pace, int64_t iteration)
 {
     if (pace->seconds > 0)

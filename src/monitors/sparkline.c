@@ -1,9 +1,15 @@
+/* The curve of sparkline.h: means of growing width, and their drawing. Every mean divides each value
+ * before it adds, so that sums of large numbers do not overflow. A value that comes after k halvings is
+ * part of a mean of 2^k values, so all points of the curve cover the same number of values. */
 #include "monitors/sparkline.h"
 
 #include <math.h>
 
-#define LOG_FROM 20 /* from so many times the minimum on the bars are logarithmic */
+/* Ratio of maximum to minimum from which on the bars are logarithmic: on a linear scale everything after
+ * the steep beginning of a loss would be one flat line. */
+#define LOG_FROM 20
 
+/* Merges neighbouring points into their means. */
 static void halve(sgm__sparkline *line)
 {
     line->count /= 2;
@@ -36,6 +42,8 @@ static double mean(const double *values, size_t count)
     return sum;
 }
 
+/* Each column is the mean of its share of the points: column i of n covers points [i*m/n, (i+1)*m/n). A
+ * constant curve is drawn at the bottom. Heights are scaled to [0, 1] and quantised to 8 levels. */
 void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t columns)
 {
     static const char *const bars[] = {"▁", "▂", "▃", "▄", "▅", "▆", "▇", "█"};
@@ -49,7 +57,7 @@ void sgm__sparkline_append(sgm__text *to, const sgm__sparkline *line, size_t col
         minimum = fmin(minimum, shown[i]);
         maximum = fmax(maximum, shown[i]);
     }
-    if (minimum > 0 && maximum > LOG_FROM * minimum) { /* or all but the beginning would be flat */
+    if (minimum > 0 && maximum > LOG_FROM * minimum) {
         for (size_t i = 0; i < count; i++)
             shown[i] = log(shown[i]);
         minimum = log(minimum);

@@ -1,4 +1,9 @@
-/* Tasks as lines on stderr. */
+/* Draws the tasks of the process as lines on stderr; see task_lines.h.
+ *
+ * `show` is registered with sgm_task_watch, which calls it on the tasks' threads, one call at a time. So
+ * `drawn` needs no lock. One task at a time has the line: the first that has taken SHOWN_AFTER seconds
+ * keeps it until it ends. `show` must not wait for anything that waits for a task, hence no lock of a
+ * trainer or monitor is taken here. */
 #include "monitors/task_lines.h"
 
 #include "parallel/collective/launcher.h"
@@ -11,16 +16,20 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define SHOWN_AFTER 0.5 /* seconds */
+#define SHOWN_AFTER 0.5 /* seconds; shorter tasks are not shown */
+/* Bytes of a description below which it is not shortened further to make room for numbers. */
 #define MINIMUM_DESCRIPTION 12
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static int users; /* guarded by `lock` */
+static int users; /* open calls of sgm__task_lines_begin; guarded by `lock` */
+/* Open calls of sgm__task_lines_hold(true). */
 static atomic_int holders;
+/* The task that has the line now; 0: none. Used within `show` only, of which one call runs at a time. */
 static sgm_task
     drawn; /* the one that has a line now; used in calls of `show` only, of which there is one at a time */
 
-/* mpirun gives each process a terminal of its own, whose lines may come to lie in a file. */
+/* mpirun gives each process a terminal of its own, whose output may end up in a file, so several processes
+ * count as having no terminal. */
 bool sgm__is_terminal(int file)
 {
     const char *kind = getenv("TERM");
@@ -36,7 +45,8 @@ static void clear(void)
     drawn = 0;
 }
 
-/* Of the two in "10 of 20 steps" the second one alone has the unit. */
+/* "4.2 MB" or "20 steps". In "10 of 20 steps" only the second number has the unit, hence `unit`; bytes
+ * always have one, since their two units may differ. */
 static void append_amount(sgm__text *line, const sgm_task_info *info, uint64_t amount, bool unit)
 {
     char text[64];
@@ -58,7 +68,8 @@ static void append_rate(sgm__text *line, const sgm_task_info *info)
         sgm__text_append(line, ", %s", sgm_rate_text(info->rate, info->unit, text, sizeof text));
 }
 
-/* "train-images-idx...", of so many bytes at most. */
+/* At most `maximum` bytes, with "..." as the end of a text that is cut: "train-images-idx...". The cut
+ * never splits a UTF-8 sequence: bytes 10xxxxxx are continuations. */
 static void append_shortened(sgm__text *line, const char *text, size_t maximum)
 {
     size_t length = strlen(text);
@@ -71,8 +82,8 @@ static void append_shortened(sgm__text *line, const char *text, size_t maximum)
     sgm__text_append(line, "%s", text);
 }
 
-/* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left", with so many bytes
- * of the description at most. */
+/* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left". `maximum` limits
+ * the bytes of the description. A task without a known total shows what is done only. */
 static void append_running(sgm__text *line, const sgm_task_info *info, size_t maximum)
 {
     char text[64];
@@ -94,6 +105,9 @@ static void append_running(sgm__text *line, const sgm_task_info *info, size_t ma
                          sgm_clock_text((double)(info->total - info->done) / info->rate, text, sizeof text));
 }
 
+/* Writes the line at full length first to learn its width. If it is too wide, it is written again with a
+ * shortened description, because the numbers at its end say more than the end of a name; what is still too
+ * wide is cut. */
 static void draw(const sgm_task_info *info)
 {
     struct winsize size;
@@ -101,7 +115,7 @@ static void draw(const sgm_task_info *info)
     sgm__text line = {0};
     append_running(&line, info, SIZE_MAX);
     size_t length = strlen(info->description), excess = line.length >= width ? line.length - width + 1 : 0;
-    if (excess > 0 && length >= excess + MINIMUM_DESCRIPTION) { /* numbers say more than the end of a name */
+    if (excess > 0 && length >= excess + MINIMUM_DESCRIPTION) {
         sgm__text_free(&line);
         line = (sgm__text){0};
         append_running(&line, info, length - excess);
@@ -114,6 +128,7 @@ static void draw(const sgm_task_info *info)
     sgm__text_free(&line);
 }
 
+/* The permanent line of a finished download: amount, duration and rate. */
 static void leave_line(const sgm_task_info *info)
 {
     sgm__text line = {0};
@@ -126,13 +141,13 @@ static void leave_line(const sgm_task_info *info)
     sgm__text_free(&line);
 }
 
-/* A line belongs to one task until that ends, so that several do not fight for it. While a training is drawn,
- * it waits for what is compiled, and for nothing else. */
+/* The watching function, on the task's thread. Trainings have lines of their own (terminal.c) and are
+ * ignored. A compilation without a unit cannot report progress, so it is shown without the delay. */
 static void show(void *user, const sgm_task_info *info)
 {
     (void)user;
     bool compiles = info->kind == SGM_TASK_COMPILE;
-    bool at_once = compiles && info->unit[0] == '\0'; /* it takes long, and cannot say how far it is */
+    bool at_once = compiles && info->unit[0] == '\0';
     if (info->kind == SGM_TASK_TRAIN || (info->seconds < SHOWN_AFTER && !at_once))
         return;
     if (info->status == SGM_TASK_RUNNING) {
@@ -147,11 +162,13 @@ static void show(void *user, const sgm_task_info *info)
         leave_line(info);
 }
 
+/* The result of sgm_task_watch is ignored: with too many watchers (16), the program does without these
+ * lines. */
 void sgm__task_lines_begin(void)
 {
     pthread_mutex_lock(&lock);
     if (users++ == 0)
-        sgm_task_watch(show, NULL); /* where too many watch already, the lines are done without */
+        sgm_task_watch(show, NULL);
     pthread_mutex_unlock(&lock);
 }
 

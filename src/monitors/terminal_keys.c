@@ -1,3 +1,13 @@
+/* The thread that reads keys from the terminal and gives commands to trainers.
+ *
+ * One thread, started with the monitor, sleeps in poll on stdin and on an eventfd (`wake`). The eventfd is
+ * written when a run begins, when the process continues after a stop (terminal_mode.c) and at the end. Keys
+ * act on all attached trainers through the public commands (sgm_trainer_pause and others), which only leave a
+ * request, so this thread never waits for a training step.
+ *
+ * Two locks. `lock` guards the list of trainers and is held while commands are given, so that no trainer
+ * is freed meanwhile. `mode` guards whether and how the terminal is claimed; it is never held while a
+ * trainer is waited for or something is drawn, since runs begin and end under the monitor's lock. */
 #include "monitors/terminal_keys.h"
 #include "monitors/terminal_mode.h"
 #include "trainer/view.h"
@@ -9,23 +19,27 @@
 #include <sys/eventfd.h>
 #include <unistd.h>
 
-#define LOOK_MILLISECONDS 500 /* whether the process is in front again */
-#define LONGEST_TYPED 16      /* what comes in one piece and is longer was pasted */
+/* Time between two checks of whether the process is in the foreground again: no signal tells of that. */
+#define LOOK_MILLISECONDS 500
+/* Bytes of one read above which the input is taken for pasted text and ignored. */
+#define LONGEST_TYPED 16
 #define MAXIMUM_STEPS 1000000000
 
+/* The state of the keys of one monitor. */
 struct sgm__terminal_keys {
     sgm__terminal_view view;
     pthread_t thread;
-    int wake;             /* an eventfd */
-    pthread_mutex_t lock; /* of the next */
-    sgm_trainer **trainers;
+    int wake;               /* eventfd that ends the thread's poll */
+    pthread_mutex_t lock;   /* guards the list of trainers */
+    sgm_trainer **trainers; /* borrowed */
     size_t count, capacity;
-    pthread_mutex_t mode; /* of the next; never waits for a trainer or for what is drawn */
-    size_t runs;
-    bool claimed, entered; /* the terminal; and its keys came at least once */
-    bool lost;             /* the terminal is gone */
+    pthread_mutex_t mode; /* guards `runs` to `ending` */
+    size_t runs;          /* trainers that run now */
+    /* This process has claimed the terminal; single keys were switched on at least once. */
+    bool claimed, entered;
+    bool lost; /* the terminal has hung up: no more keys */
     bool ending;
-    int64_t number; /* typed, for a step; of the thread */
+    int64_t number; /* digits typed before s, for a number of steps; used by the thread alone */
 };
 
 /* --- what keys do --- */
@@ -35,13 +49,15 @@ static bool runs(sgm_trainer *trainer)
     return sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
 }
 
-/* One that is to pause after its step counts as paused. */
+/* A trainer that runs and has no pause pending. One that is counting the iterations of a step counts as
+ * paused. */
 static bool goes(sgm_trainer *trainer)
 {
     return runs(trainer) && !sgm__trainer_is_held(trainer);
 }
 
-/* All that run pause; if none does, all go on. A trainer that has just ended refuses, which is well. */
+/* If any trainer goes on, all running trainers pause; if none does, all go on. Results are ignored: a
+ * trainer may have ended since it was asked. Returns the note to be shown, as `step` and `stop` do. */
 static const char *pause_or_resume(sgm__terminal_keys *keys)
 {
     bool any = false;
@@ -69,6 +85,8 @@ static const char *stop(sgm__terminal_keys *keys)
     return "stopping";
 }
 
+/* Carries out a command with the list locked, and shows the note after the lock is released, because the
+ * view takes the monitor's lock. */
 static void steer(sgm__terminal_keys *keys, const char *(*act)(sgm__terminal_keys *))
 {
     pthread_mutex_lock(&keys->lock);
@@ -77,6 +95,7 @@ static void steer(sgm__terminal_keys *keys, const char *(*act)(sgm__terminal_key
     keys->view.note(keys->view.user, note);
 }
 
+/* A digit that would lead beyond MAXIMUM_STEPS is ignored. */
 static void add_digit(sgm__terminal_keys *keys, int digit)
 {
     char text[24];
@@ -86,6 +105,8 @@ static void add_digit(sgm__terminal_keys *keys, int digit)
     keys->view.note(keys->view.user, text);
 }
 
+/* One key. Every key but a digit uses up the typed number; a key that does not show a note of its own
+ * clears the digits from the line. */
 static void press(sgm__terminal_keys *keys, char key)
 {
     if (key >= '0' && key <= '9') {
@@ -108,7 +129,8 @@ static void press(sgm__terminal_keys *keys, char key)
         keys->view.note(keys->view.user, "");
 }
 
-/* Arrows and others are sequences that begin with Escape, and end with letters that are meant for nobody. */
+/* What one read has returned. Arrow and function keys are sequences that begin with Escape and end with
+ * letters; everything from an Escape on is dropped, so that these letters are not taken for commands. */
 static void press_all(sgm__terminal_keys *keys, const char *typed, size_t count)
 {
     for (size_t i = 0; i < count && count <= LONGEST_TYPED && typed[i] != '\033'; i++)
@@ -117,7 +139,9 @@ static void press_all(sgm__terminal_keys *keys, const char *typed, size_t count)
 
 /* --- the thread --- */
 
-/* Whether keys are to be read; `ending`: no more. */
+/* Switches the terminal to single keys if it is time to, and returns whether stdin is to be read. *ending:
+ * the thread shall end. *waits: the terminal is claimed, so the check has to be repeated regularly, even
+ * when no key may be read now. */
 static bool look(sgm__terminal_keys *keys, bool *ending, bool *waits)
 {
     pthread_mutex_lock(&keys->mode);
@@ -129,6 +153,7 @@ static bool look(sgm__terminal_keys *keys, bool *ending, bool *waits)
     return reads;
 }
 
+/* The terminal is gone: reading it again would return at once for ever. */
 static void lose(sgm__terminal_keys *keys)
 {
     pthread_mutex_lock(&keys->mode);
@@ -136,7 +161,9 @@ static void lose(sgm__terminal_keys *keys)
     pthread_mutex_unlock(&keys->mode);
 }
 
-/* Nothing comes where another process was faster, or when the terminal is gone. */
+/* Reads without blocking (VMIN and VTIME are 0). Nothing may come although poll reported input, if another
+ * process of the terminal read it first. EIO comes when the process has moved into the background; that is
+ * temporary. */
 static void read_keys(sgm__terminal_keys *keys, bool hung_up)
 {
     char typed[64];
@@ -147,6 +174,8 @@ static void read_keys(sgm__terminal_keys *keys, bool hung_up)
         lose(keys);
 }
 
+/* The thread. In each round it looks whether keys are wanted and then polls; a descriptor of -1 is ignored
+ * by poll. The timeout applies only while the terminal is claimed, so that a monitor without a run sleeps. */
 static void *run(void *argument)
 {
     sgm__terminal_keys *keys = argument;
@@ -169,16 +198,18 @@ static void *run(void *argument)
     }
 }
 
+/* Ends the current poll of the thread. */
 static void wake(const sgm__terminal_keys *keys)
 {
     const uint64_t one = 1;
     if (write(keys->wake, &one, sizeof one) < 0)
-        return; /* only if it is awake by 2^64 - 1 others */
+        return;
 }
 
 /* --- from outside --- */
 
-/* Signals are for other threads, so that none of their handlers waits for this one. */
+/* All signals are blocked in the thread. The handlers of terminal_mode.c then never run on it, and so
+ * never wait for a change of settings that this very thread is making. */
 static bool start_thread(sgm__terminal_keys *keys)
 {
     sigset_t all, before;
@@ -210,6 +241,7 @@ sgm__terminal_keys *sgm__terminal_keys_create(const sgm__terminal_view *view)
     return NULL;
 }
 
+/* The thread is joined before the terminal is given up, so that nobody switches single keys on again. */
 void sgm__terminal_keys_free(sgm__terminal_keys *keys)
 {
     if (keys == NULL)
@@ -250,6 +282,8 @@ void sgm__terminal_keys_detach(sgm__terminal_keys *keys, const sgm_trainer *trai
     pthread_mutex_unlock(&keys->lock);
 }
 
+/* Enters the mode here rather than on the thread, so that the caller knows whether to print the line about
+ * keys. It drops what was typed before the run. */
 bool sgm__terminal_keys_begin(sgm__terminal_keys *keys)
 {
     pthread_mutex_lock(&keys->mode);

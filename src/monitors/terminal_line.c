@@ -1,9 +1,16 @@
-/* Lines about a training, in what room a terminal has. */
+/* Formats progress as text that fits into the columns of a terminal; see terminal_line.h.
+ *
+ * The redrawn line consists of parts (enum line_part). Each part is first written into a text of its own;
+ * then `fit` and `fit_pictures` give the room to the parts in order of importance: place, loss, accuracy,
+ * time left, a bar, a curve, the rate. Numbers are shown whole or not at all, since half a number reads as
+ * another number. Bar and curve grow into the room that is left. Widths are counted in bytes, which are
+ * columns because everything but the curve and names is ASCII. */
 #include "monitors/terminal_line.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Columns of the bar (without brackets) and of the loss curve. */
 #define WIDEST_BAR 20
 #define NARROWEST_BAR 4
 #define WIDEST_CURVE 24
@@ -23,9 +30,10 @@ static void append_duration(sgm__text *line, double seconds)
     sgm__text_append(line, "%s", sgm_clock_text(seconds, text, sizeof text));
 }
 
+/* NAN as a literal: the NaN of a computation may have its sign bit set, and would print as "-nan". */
 static void append_loss(sgm__text *line, const sgm_metrics *metrics)
 {
-    sgm__text_append(line, " loss %.4f", isnan(metrics->loss) ? NAN : metrics->loss); /* without a sign */
+    sgm__text_append(line, " loss %.4f", isnan(metrics->loss) ? NAN : metrics->loss);
 }
 
 static void append_accuracy(sgm__text *line, const sgm_metrics *metrics)
@@ -48,6 +56,7 @@ static void append_epoch(sgm__text *line, int64_t epoch, int64_t epochs)
         sgm__text_append(line, "epoch %lld", (long long)epoch);
 }
 
+/* Examples per second, rounded; left out where it is unknown or would not fit into an integer. */
 static void append_rate(sgm__text *line, double rate)
 {
     if (rate > 0 && rate < 1e15) {
@@ -66,17 +75,18 @@ static void append_trainer(sgm__text *line, const sgm_training_progress *progres
 
 /* --- the line that is drawn again --- */
 
-/* In the order in which they are shown. */
+/* The parts of the line, in the order in which they are shown. */
 typedef enum line_part { PLACE, BAR, LOSS, ACCURACY, RATE, LEFT, CURVE, PART_COUNT } line_part;
 
+/* Which parts are shown. `room` is what is left of the line; it shrinks as parts take theirs. */
 typedef struct line_plan {
     sgm__text parts[PART_COUNT];
     bool shown[PART_COUNT];
-    size_t room;       /* left; all characters but the curve's take a byte */
-    size_t bar, curve; /* columns */
+    size_t room;       /* columns not yet given to a part */
+    size_t bar, curve; /* widths in columns, without brackets and spaces; 0: not shown */
 } line_plan;
 
-/* Takes room for a part, or leaves it out whole: half a number would be another one. */
+/* Takes the room of a part, or leaves the part out whole. */
 static void fit(line_plan *plan, line_part part)
 {
     plan->shown[part] = plan->parts[part].length <= plan->room;
@@ -84,6 +94,7 @@ static void fit(line_plan *plan, line_part part)
         plan->room -= plan->parts[part].length;
 }
 
+/* As fit, for a part whose width is chosen rather than given by its text. */
 static bool fit_picture(line_plan *plan, line_part part, size_t columns)
 {
     plan->shown[part] = plan->room >= columns;
@@ -92,6 +103,7 @@ static bool fit_picture(line_plan *plan, line_part part, size_t columns)
     return plan->shown[part];
 }
 
+/* Widens a picture up to `maximum` columns, by at most `room`; returns its new width. */
 static size_t grow(line_plan *plan, size_t columns, size_t maximum, size_t room)
 {
     size_t more = room < maximum - columns ? room : maximum - columns;
@@ -99,8 +111,10 @@ static size_t grow(line_plan *plan, size_t columns, size_t maximum, size_t room)
     return columns + more;
 }
 
-/* What the numbers leave is for the bar, with " []" around, and the curve, with " " before. Where these find
- * no room the rate goes, which each epoch's line has too; without a curve it counts more than the bar. */
+/* Shares what the numbers leave. The bar takes 3 columns for " []" beside its width, the curve 1 for " ".
+ * Both get their smallest width first, then the bar up to half of the rest (all of it without a curve),
+ * then the curve. The rate yields to the pictures when there is a curve, because each line of an epoch
+ * shows it too; without a curve it comes before the bar. */
 static void fit_pictures(line_plan *plan, bool bar, bool curve)
 {
     if (!curve)
@@ -117,6 +131,8 @@ static void fit_pictures(line_plan *plan, bool bar, bool curve)
         plan->curve = grow(plan, plan->curve, WIDEST_CURVE, plan->room);
 }
 
+/* Fills in the texts of all parts that are numbers. During a pause the rate and the time left mean
+ * nothing, so the line shows the iteration, which single steps change. */
 static void write_numbers(line_plan *plan, const sgm_training_progress *progress)
 {
     sgm__text *parts = plan->parts;
@@ -126,7 +142,7 @@ static void write_numbers(line_plan *plan, const sgm_training_progress *progress
     }
     append_loss(&parts[LOSS], &progress->training);
     append_accuracy(&parts[ACCURACY], &progress->training);
-    if (progress->kind == SGM_PROGRESS_PAUSE) { /* what a step changes; nothing is fast or left now */
+    if (progress->kind == SGM_PROGRESS_PAUSE) {
         sgm__text_append(&parts[LEFT], " iteration ");
         append_count(&parts[LEFT], progress->iteration);
         return;
@@ -139,6 +155,7 @@ static void write_numbers(line_plan *plan, const sgm_training_progress *progress
     }
 }
 
+/* '=' for what is done, '>' at the position, in proportion to the batches of the epoch. */
 static void write_bar(line_plan *plan, int64_t batch, int64_t batches)
 {
     int width = (int)plan->bar, filled = batch >= batches ? width : (int)(batch * width / batches);
@@ -155,7 +172,8 @@ static void write_curve(line_plan *plan, const sgm__sparkline *losses)
     sgm__sparkline_append(&plan->parts[CURVE], losses, plan->curve);
 }
 
-/* The note and the place are shown first, cut if they must be. */
+/* Note and place come first and take the room of all others; they are cut when the terminal is narrower
+ * than they are. The escape sequences for bold take no columns. */
 static void write_place(sgm__text *line, line_plan *plan, const sgm__terminal_look *look)
 {
     const sgm__text *place = &plan->parts[PLACE];
@@ -175,6 +193,8 @@ static void write_place(sgm__text *line, line_plan *plan, const sgm__terminal_lo
     plan->room -= length;
 }
 
+/* In three phases: texts of all parts, choice of the parts that fit, then the line in the order of
+ * display. The last column stays free, so that the terminal does not wrap the line. */
 char *sgm__terminal_line(const sgm_training_progress *progress, const sgm__terminal_look *look)
 {
     sgm__text line = {0};
@@ -206,7 +226,8 @@ char *sgm__terminal_line(const sgm_training_progress *progress, const sgm__termi
 
 /* --- the line of an epoch --- */
 
-/* Of these data, or of all that have no metrics in the line. */
+/* Scores (metrics of hooks) that are marked for the headline. `data` names the dataset whose metrics were
+ * just written. With NULL, all scores of datasets that have no metrics in this line. */
 static void append_scores(sgm__text *line, const sgm_training_progress *progress, const char *data)
 {
     for (size_t i = 0; i < progress->score_count; i++) {
@@ -223,6 +244,7 @@ static void append_scores(sgm__text *line, const sgm_training_progress *progress
     }
 }
 
+/* Training metrics, then each validation set with its scores, then rate and duration of the epoch. */
 char *sgm__terminal_epoch(const sgm_training_progress *progress, int64_t epoch,
                           const sgm__terminal_look *look)
 {

@@ -1,6 +1,13 @@
-/* The terminal's settings, and that they come back whatever ends the process. All but `kill -9` can be seen
- * coming: exit() by atexit, signals by handlers that do what is safe there (tcsetattr is, see
- * signal-safety(7)) and then let happen what would have happened. */
+/* The terminal's settings for single keys, and their restoration whatever ends the process.
+ *
+ * Everything but SIGKILL can be foreseen: exit() by atexit, signals by handlers. A handler calls only what is
+ * async-signal-safe (tcsetattr is, see signal-safety(7)), restores the settings, and then does what would
+ * have happened without it: calls the program's handler or lets the default action take place. All state is
+ * static and atomic, as it belongs to the process and handlers read it.
+ *
+ * Protocol between threads and handlers: a thread that changes settings blocks all signals and sets
+ * `busy`. A handler sets `suspended`, which keeps threads from changing anything, then waits a moment for
+ * `busy` to become false. Neither waits without a limit. */
 #include "monitors/terminal_mode.h"
 
 #include <errno.h>
@@ -11,24 +18,28 @@
 #include <time.h>
 #include <unistd.h>
 
-static struct termios own;    /* as they were; written while `changed` is false only */
-static atomic_bool changed;   /* the terminal gives single keys */
-static atomic_bool busy;      /* a thread changes the settings, with all signals blocked */
-static atomic_bool suspended; /* a signal is being acted upon: nobody changes them */
-static atomic_bool exiting;   /* the same, for good */
-static atomic_int process;    /* that claimed it; not the children it forks */
-static atomic_int wake_up;    /* see sgm__terminal_mode_claim */
+static struct termios own;    /* the terminal's own settings; written only while `changed` is false */
+static atomic_bool changed;   /* single keys are switched on */
+static atomic_bool busy;      /* a thread is changing the settings, with all signals blocked */
+static atomic_bool suspended; /* a handler is at work: nobody changes the settings */
+static atomic_bool exiting;   /* exit() has begun: nobody changes the settings any more */
+/* The process that has the claim; children that it forks must not restore anything. */
+static atomic_int process;
+static atomic_int wake_up; /* the descriptor given to sgm__terminal_mode_claim */
 
 /* --- settings --- */
 
-/* Elsewhere changing them would stop the process, or take them from who is in front. */
+/* Whether this process group is in the foreground. A background process that changes the settings would be
+ * stopped by SIGTTOU, or would change them under the process in the foreground. */
 static bool is_in_front(void)
 {
     pid_t front = tcgetpgrp(STDIN_FILENO);
     return front >= 0 && front == getpgrp();
 }
 
-/* Safe in a signal's handler. */
+/* Brings the terminal's own settings back; safe in a signal handler. The exchange makes sure that only one
+ * caller does so. A process in the background leaves the terminal alone: the shell has set it for the
+ * foreground. */
 static void restore(void)
 {
     if (atomic_load(&process) != getpid() || !atomic_exchange(&changed, false))
@@ -37,12 +48,15 @@ static void restore(void)
         tcsetattr(STDIN_FILENO, TCSANOW, &own);
 }
 
+/* Switches to single keys. `changed` is set before tcsetattr, so that a handler that comes in between
+ * restores the settings rather than leaving the terminal without echo. */
 static bool change(bool first)
 {
     struct termios now;
     if (!is_in_front() || tcgetattr(STDIN_FILENO, &now) != 0)
         return false;
-    /* After `kill -STOP` the shell may give us our own settings back: those are not the terminal's. */
+    /* After `kill -STOP` and `fg` the shell may hand back the settings of single keys, since it saved
+     * those; they are not the terminal's own. */
     if (first || (now.c_lflag & (tcflag_t)(ICANON | ECHO)) != 0)
         own = now;
     now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -58,7 +72,8 @@ static bool change(bool first)
     return true;
 }
 
-/* A handler on another thread waits for `busy` a moment; none runs on this one. */
+/* All signals are blocked while the settings change, so no handler runs on this thread in the middle of
+ * it. A handler on another thread waits for `busy`. */
 bool sgm__terminal_mode_enter(bool first)
 {
     sigset_t all, before;
@@ -73,6 +88,7 @@ bool sgm__terminal_mode_enter(bool first)
     return done;
 }
 
+/* The counterpart of sgm__terminal_mode_enter. */
 static void leave(void)
 {
     sigset_t all, before;
@@ -86,11 +102,13 @@ static void leave(void)
 
 /* --- signals --- */
 
+/* What a signal usually does to the process. */
 typedef enum signal_kind {
-    ENDS,     /* unless a program handles it */
-    MAY_END,  /* what a program does about it is nothing to us: left alone if it does something */
-    SUSPENDS, /* the process stands until it goes on */
-    GOES_ON,
+    ENDS, /* ends the process, unless the program handles the signal */
+    /* Ends the process by default, but programs often use it: a handler of the program is left alone. */
+    MAY_END,
+    SUSPENDS, /* stops the process until SIGCONT */
+    GOES_ON,  /* SIGCONT: the process continues after a stop */
 } signal_kind;
 
 static const struct {
@@ -103,17 +121,22 @@ static const struct {
     {SIGSYS, MAY_END},  {SIGTSTP, SUSPENDS}, {SIGCONT, GOES_ON},
 };
 #define SIGNAL_COUNT (sizeof signals / sizeof *signals)
+/* The actions that the process had before install(), and which of them have been replaced. */
 static struct sigaction before_us[SIGNAL_COUNT];
 static bool installed[SIGNAL_COUNT];
 
 static void on_signal(int number, siginfo_t *info, void *context);
 
+/* Whether the program has a handler, as opposed to SIG_DFL or SIG_IGN. */
 static bool is_function(const struct sigaction *action)
 {
     return (action->sa_flags & SA_SIGINFO) != 0 ||
            (action->sa_handler != SIG_DFL && action->sa_handler != SIG_IGN);
 }
 
+/* Installs our handler. It runs on the alternative stack if there is one (a stack overflow raises
+ * SIGSEGV), with the mask of the replaced handler. System calls are restarted as with that handler, and
+ * always where there was none. */
 static void set_action(size_t index)
 {
     const struct sigaction *old = &before_us[index];
@@ -122,7 +145,9 @@ static void set_action(size_t index)
     sigaction(signals[index].number, &action, NULL);
 }
 
-/* As if there were no handler. For one that stops the process this returns when it goes on. */
+/* Takes the default action of the signal: restores SIG_DFL, raises the signal again and unblocks it (it is
+ * blocked while its handler runs). For a signal that ends the process this does not return; for one that
+ * stops it, this returns when the process continues. */
 static void act_by_default(int number)
 {
     struct sigaction default_action = {.sa_handler = SIG_DFL};
@@ -135,7 +160,10 @@ static void act_by_default(int number)
     pthread_sigmask(SIG_UNBLOCK, &set, NULL);
 }
 
-/* What the program, or the training, had for it. */
+/* Does what the process would have done without our handler: its own handler (of the program, or of a run
+ * that catches interrupts), else the default action. SIGCONT has no default action that is left to do.
+ * SA_RESETHAND is honoured, since the handler was not installed by sigaction and the kernel does not reset
+ * it. */
 static void act_as_before(size_t index, siginfo_t *info, void *context)
 {
     struct sigaction *old = &before_us[index];
@@ -151,13 +179,15 @@ static void act_as_before(size_t index, siginfo_t *info, void *context)
         act_by_default(number);
 }
 
-/* A thread that changes them now is waited for a moment. */
+/* Waits up to 100 ms for a thread that is changing the settings. The limit keeps a handler from hanging
+ * for ever if that very thread is the one that crashed. */
 static void wait_for_threads(void)
 {
     for (int i = 0; i < 100 && atomic_load(&busy); i++)
         nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
 }
 
+/* The function for atexit: stays registered for the life of the process. */
 static void restore_at_exit(void)
 {
     if (atomic_load(&process) != getpid())
@@ -167,13 +197,17 @@ static void restore_at_exit(void)
     restore();
 }
 
+/* Wakes the thread of the keys. A failure does not matter: that thread also looks regularly. */
 static void wake(void)
 {
     const uint64_t one = 1;
     if (write(atomic_load(&wake_up), &one, sizeof one) < 0)
-        return; /* it is looked at now and then anyway */
+        return;
 }
 
+/* The handler of all signals in the table. Restores the settings unless the process continues, acts as
+ * before, then lets the threads change settings again. After a stop by default the handler is installed
+ * anew, because act_by_default has replaced it. errno is kept for the code that was interrupted. */
 static void on_signal(int number, siginfo_t *info, void *context)
 {
     int error = errno;
@@ -200,6 +234,9 @@ static bool is_ours(const struct sigaction *action)
     return (action->sa_flags & SA_SIGINFO) != 0 && action->sa_sigaction == on_signal;
 }
 
+/* Whether a signal needs our handler. Not one that the program ignores, and not MAY_END where the program
+ * has a handler, which presumably does not end the process. SIGCONT always: it tells the thread to switch
+ * on single keys again. */
 static bool is_worth_it(signal_kind kind, const struct sigaction *now)
 {
     if (is_function(now))
@@ -207,6 +244,8 @@ static bool is_worth_it(signal_kind kind, const struct sigaction *now)
     return kind == GOES_ON || now->sa_handler != SIG_IGN;
 }
 
+/* Installs the handler for each signal that needs it. A signal that is already ours (the claim was given
+ * up while a later handler was in place) keeps what it has in before_us. */
 static void install(void)
 {
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
@@ -221,7 +260,8 @@ static void install(void)
     }
 }
 
-/* One that was put over ours goes on to call it, which does no harm. */
+/* Restores the actions. Where the program has put a handler of its own over ours since, that one stays; if
+ * it calls ours, ours restores nothing and does as before. */
 static void uninstall(void)
 {
     for (size_t i = 0; i < SIGNAL_COUNT; i++) {
@@ -236,6 +276,7 @@ static void uninstall(void)
 
 static atomic_flag claimed = ATOMIC_FLAG_INIT;
 
+/* atexit cannot be undone, so it is called once per process. */
 bool sgm__terminal_mode_claim(int fd)
 {
     static atomic_bool at_exit;

@@ -1,18 +1,24 @@
-/* A terminal that gives single keys: no lines, no echo; Ctrl-C and Ctrl-Z stay signals. Of the process.
- * Internal to the monitors. */
+/* Switches the terminal to single keys (neither line editing nor echo) and guarantees that its settings come
+ * back.
+ *
+ * Ctrl-C and Ctrl-Z still raise signals. The settings of a terminal belong to the whole process, so these
+ * functions keep static state and only one caller (terminal_keys.c) can have the claim. Internal to the
+ * monitors. */
 #ifndef SGM_MONITORS_TERMINAL_MODE_H
 #define SGM_MONITORS_TERMINAL_MODE_H
 
 #include "base/base.h"
 
-/* Stdin and stdout are terminals, and nobody else has claimed it; false: no keys. From then on everything
- * that ends or stops the process by a signal, and exit(), brings the terminal's own settings back before.
- * `wake` is a file descriptor of an eventfd that is written to when the process goes on. */
+/* Claims the terminal; false: stdin and stdout are not both terminals, or the claim is taken. From this
+ * call on, exit() and every signal that ends or suspends the process first bring the terminal's own
+ * settings back. `wake` is an eventfd, which a signal handler writes to when the process continues. */
 bool sgm__terminal_mode_claim(int wake);
+/* Restores settings and signal handlers and releases the claim. */
 void sgm__terminal_mode_give_up(void);
 
-/* After a claim. False: the process is in the background, or about to end: try again when woken, or later.
- * `first`: what was typed before is dropped. */
+/* Switches to single keys; needs the claim. True also if they are switched on already. False: the process
+ * is in the background or about to end; call again when `wake` was written or after a while. `first`: what
+ * was typed before is dropped. */
 bool sgm__terminal_mode_enter(bool first);
 
 #endif
