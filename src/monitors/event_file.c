@@ -1,12 +1,20 @@
+/* Writes the few protocol-buffer messages that TensorBoard needs, by hand, so that no library is required.
+ *
+ * Messages are built from the inside out: a nested message is a text of its own, which append_message puts
+ * into the outer one with its length in front. A failed allocation sets `failed` in the text and travels
+ * outwards; callers look at the end only. Field numbers are those of event.proto and summary.proto. */
 #include "monitors/event_file.h"
 
 #include <math.h>
 
-#define CASTAGNOLI 0x82F63B78u /* reflected */
+/* The polynomial of CRC-32C with its bits reflected. */
+#define CASTAGNOLI 0x82F63B78u
+/* Buckets of a histogram; TensorBoard draws 30. */
 #define BUCKETS 30
 
 /* --- records --- */
 
+/* Bit by bit: events are small and rare, so a table is not worth its memory. */
 uint32_t sgm__crc32c(const void *bytes, size_t length)
 {
     uint32_t crc = UINT32_MAX;
@@ -18,7 +26,7 @@ uint32_t sgm__crc32c(const void *bytes, size_t length)
     return ~crc;
 }
 
-/* Little-endian, on any processor. */
+/* The lowest `size` bytes of `value`, little-endian on any processor. */
 static void append_fixed(sgm__text *to, uint64_t value, size_t size)
 {
     char bytes[8];
@@ -27,13 +35,15 @@ static void append_fixed(sgm__text *to, uint64_t value, size_t size)
     sgm__text_append_bytes(to, bytes, size);
 }
 
-/* Of what itself holds checksums, so that it does not look like one. */
+/* The masked CRC of TensorFlow's records: rotated by 15 bits plus a constant. The CRC of data that contain
+ * their own CRC would otherwise be degenerate. */
 static void append_checksum(sgm__text *to, const void *bytes, size_t length)
 {
     uint32_t crc = sgm__crc32c(bytes, length);
     append_fixed(to, (uint32_t)((crc >> 15 | crc << 17) + 0xA282EAD8u), 4);
 }
 
+/* Length, its checksum, the bytes, their checksum. */
 static void append_record(sgm__text *to, const void *bytes, size_t length)
 {
     sgm__text head = {0};
@@ -51,6 +61,7 @@ static void append_record(sgm__text *to, const void *bytes, size_t length)
 
 /* --- wire format --- */
 
+/* 7 bits per byte, the lowest first; the highest bit says that another byte follows. */
 static void append_varint(sgm__text *to, uint64_t value)
 {
     char bytes[10];
@@ -61,6 +72,7 @@ static void append_varint(sgm__text *to, uint64_t value)
     sgm__text_append_bytes(to, bytes, count);
 }
 
+/* The wire types of the encoding guide: how the value behind a key is encoded. */
 enum wire { VARINT = 0, FIXED64 = 1, DELIMITED = 2, FIXED32 = 5 };
 
 static void append_key(sgm__text *to, uint32_t field, enum wire wire)
@@ -103,6 +115,7 @@ static void put_bytes(sgm__text *to, uint32_t field, const void *bytes, size_t l
         sgm__text_append_bytes(to, bytes, length);
 }
 
+/* A repeated double in packed encoding: one key and one length for all values. */
 static void put_doubles(sgm__text *to, uint32_t field, const double *values, size_t count)
 {
     append_key(to, field, DELIMITED);
@@ -111,7 +124,7 @@ static void put_doubles(sgm__text *to, uint32_t field, const double *values, siz
         append_double(to, values[i]);
 }
 
-/* `part` is freed; what failed in it has failed in `to`. */
+/* Appends `part` as a nested message and frees it. A failure in `part` becomes a failure in `to`. */
 static void append_message(sgm__text *to, uint32_t field, sgm__text *part)
 {
     put_bytes(to, field, part->data, part->length);
@@ -121,6 +134,7 @@ static void append_message(sgm__text *to, uint32_t field, sgm__text *part)
 
 /* --- Summary { repeated Value value = 1; } --- */
 
+/* Field numbers of Summary.Value and HistogramProto. */
 enum { VALUE_TAG = 1, VALUE_SIMPLE = 2, VALUE_HISTOGRAM = 5 };
 enum {
     HISTOGRAM_MIN = 1,
@@ -140,11 +154,15 @@ void sgm__summary_scalar(sgm__text *summary, const char *tag, double value)
     append_message(summary, 1, &part);
 }
 
+/* The members of a HistogramProto. Bucket k holds the values up to limits[k], beyond limits[k - 1]. */
 typedef struct histogram {
     double minimum, maximum, number, sum, squares;
-    double limits[BUCKETS], counts[BUCKETS]; /* upper ends */
+    double limits[BUCKETS], counts[BUCKETS];
 } histogram;
 
+/* Two passes: range and sums, then the counts. The last limit is the maximum itself rather than minimum +
+ * 30 * width, which rounding may put below it. If all values are equal, the width is 0 and all are counted
+ * in bucket 0; sgm__summary_histogram then writes a single bucket. */
 static histogram measure(const double *values, size_t count)
 {
     histogram h = {.minimum = INFINITY, .maximum = -INFINITY};
@@ -173,7 +191,7 @@ void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *v
     histogram h = measure(values, count);
     if (!(h.number > 0))
         return;
-    /* limits must grow: equal values are one bucket */
+    /* TensorBoard requires limits that grow strictly: equal values are one bucket. */
     bool one = !(h.maximum > h.minimum);
     put_double(&inner, HISTOGRAM_MIN, h.minimum);
     put_double(&inner, HISTOGRAM_MAX, h.maximum);
@@ -189,9 +207,11 @@ void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *v
 
 /* --- Event --- */
 
+/* Field numbers of Event; SessionLog { SessionStatus status = 1; } with the status START. */
 enum { EVENT_TIME = 1, EVENT_STEP = 2, EVENT_VERSION = 3, EVENT_SUMMARY = 5, EVENT_SESSION = 7 };
-#define SESSION_START 1 /* SessionLog { SessionStatus status = 1; } */
+#define SESSION_START 1
 
+/* Appends `event` as a record and frees it. */
 static void append_event(sgm__text *to, sgm__text *event)
 {
     if (!event->failed)
@@ -200,15 +220,17 @@ static void append_event(sgm__text *to, sgm__text *event)
     sgm__text_free(event);
 }
 
+/* Protocol buffers leave out numbers that are zero. */
 static sgm__text begin_event(double when, int64_t step)
 {
     sgm__text event = {0};
     put_double(&event, EVENT_TIME, when);
-    if (step != 0) /* what is zero is left out */
+    if (step != 0)
         put_integer(&event, EVENT_STEP, (uint64_t)step);
     return event;
 }
 
+/* "brain.Event:2" is the version of the format that TensorBoard expects. */
 void sgm__event_version(sgm__text *to, double when)
 {
     static const char version[] = "brain.Event:2";
@@ -225,6 +247,7 @@ void sgm__event_summary(sgm__text *to, double when, int64_t step, const sgm__tex
     append_event(to, &event);
 }
 
+/* A SessionLog with START tells TensorBoard to purge events from this step on. */
 void sgm__event_restart(sgm__text *to, double when, int64_t step)
 {
     sgm__text event = begin_event(when, step), session = {0};

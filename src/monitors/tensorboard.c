@@ -1,4 +1,10 @@
-/* Events for TensorBoard: a folder with a file for each trainer. */
+/* A monitor that writes event files for TensorBoard: FOLDER/TRAINER/events.out.tfevents.*.
+ *
+ * It is an observer of each trainer (`observe`), which builds a Summary of scalars, at the end of epochs
+ * also of histograms of parameters, and appends it to the trainer's file; event_file.c encodes. All work
+ * of a trainer is done on that trainer's thread and touches only its own `writer`, so no lock is needed
+ * beyond that of the list of writers. A file that cannot be written is reported in the log once and given
+ * up; the training goes on. */
 #include "loop/trainer_run.h"
 #include "monitors/event_file.h"
 #include "monitors/followers.h"
@@ -13,9 +19,12 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Seconds between two reported iterations if no pace is given. */
 #define USUAL_SECONDS 1.0
-#define MAXIMUM_WEIGHTS ((int64_t)1 << 20) /* of a tensor that gets a histogram */
-#define HISTOGRAM_SHARE 0.02               /* of the time, at most */
+/* Largest number of values in a parameter that gets a histogram: each is copied as doubles. */
+#define MAXIMUM_WEIGHTS ((int64_t)1 << 20)
+/* Share of the training's time that histograms may take. */
+#define HISTOGRAM_SHARE 0.02
 
 typedef struct tensorboard {
     sgm_monitor base;
@@ -25,17 +34,18 @@ typedef struct tensorboard {
     sgm__followers writers;
 } tensorboard;
 
-/* Of a trainer; on its thread. */
+/* The record of one trainer, used on its thread. */
 typedef struct writer {
     sgm__follower follower;
     const tensorboard *monitor;
     sgm_trainer *trainer;
-    FILE *file; /* NULL: nothing was told yet, or it failed */
-    bool failed;
-    double told;         /* an iteration by every_seconds */
-    double next_weights; /* no histograms before */
+    FILE *file;          /* NULL: nothing was reported yet, or opening failed */
+    bool failed;         /* the file is given up */
+    double told;         /* sgm__now() at the last iteration reported by every_seconds */
+    double next_weights; /* sgm__now() before which no histograms are made */
 } writer;
 
+/* Seconds since 1970, as events have them. */
 static double wall_time(void)
 {
     struct timespec now;
@@ -45,6 +55,7 @@ static double wall_time(void)
 
 /* --- the file --- */
 
+/* Reports `why` in the log, once for each trainer. */
 static void give_up(writer *own, const char *why)
 {
     own->failed = true;
@@ -52,7 +63,8 @@ static void give_up(writer *own, const char *why)
              sgm_trainer_name(own->trainer), own->monitor->folder, why);
 }
 
-/* TensorBoard wants to find "tfevents" in the name, and reads files in order of their names. */
+/* TensorBoard looks for "tfevents" in a file's name and reads files in the order of their names, hence the
+ * time with leading zeros. Host, process and a counter make the name unique. The caller frees it. */
 static char *file_name(const char *folder)
 {
     static atomic_int made;
@@ -63,6 +75,7 @@ static char *file_name(const char *folder)
                        (long)getpid(), atomic_fetch_add(&made, 1));
 }
 
+/* Writes and frees `events`. fflush at once: TensorBoard reads the file while the training runs. */
 static void write_events(writer *own, sgm__text *events)
 {
     if (events->failed)
@@ -73,6 +86,8 @@ static void write_events(writer *own, sgm__text *events)
     sgm__text_free(events);
 }
 
+/* Opened at the first event rather than in `attach`, so that a trainer that never runs leaves no folder.
+ * "x": never overwrite a file; "e": O_CLOEXEC. */
 static void open_file(writer *own)
 {
     char *folder = sgm__format("%s/%s", own->monitor->folder, sgm_trainer_name(own->trainer));
@@ -92,6 +107,7 @@ static void open_file(writer *own)
 
 /* --- what is told --- */
 
+/* Tag "WHAT/OF", or "WHAT" without `of`. A NaN means that there is no such number. */
 static void add_scalar(sgm__text *summary, const char *what, const char *of, double value)
 {
     char tag[300];
@@ -101,6 +117,8 @@ static void add_scalar(sgm__text *summary, const char *what, const char *of, dou
     }
 }
 
+/* The loss of the newest minibatch comes from the registry, since the progress has means over the epoch.
+ * The identifier does not exist before the first step. */
 static void add_iteration(sgm__text *summary, const writer *own, const sgm_training_progress *progress)
 {
     sgm_content cost = {0};
@@ -108,13 +126,15 @@ static void add_iteration(sgm__text *summary, const writer *own, const sgm_train
         cost.kind == SGM_KIND_NUMBER)
         add_scalar(summary, "loss", "minibatch", cost.as.number);
     else
-        sgm_clear_error(); /* there is none of it yet */
+        sgm_clear_error();
     sgm_content_clear(&cost);
     add_scalar(summary, "learning_rate", NULL, progress->learning_rate);
     if (progress->rate > 0)
         add_scalar(summary, "examples_per_second", NULL, progress->rate);
 }
 
+/* Means over the epoch, validation and scores. All are plotted over iterations; the number of the epoch is
+ * a scalar of its own. */
 static void add_epoch(sgm__text *summary, const sgm_training_progress *progress)
 {
     add_scalar(summary, "loss", "training", progress->training.loss);
@@ -129,7 +149,9 @@ static void add_epoch(sgm__text *summary, const sgm_training_progress *progress)
     add_scalar(summary, "epoch", NULL, (double)progress->epoch);
 }
 
-/* "network.layers.1-dense.weights" is "1-dense/weights". */
+/* One parameter. Its tag is the identifier without the prefix: "network.layers.1-dense.weights" becomes
+ * "1-dense/weights", so that TensorBoard groups by layer. What is no tensor of floats, is empty or is too
+ * large is left out. */
 static void add_histogram(sgm__text *summary, const sgm_match *match)
 {
     static const char prefix[] = "network.layers.";
@@ -150,7 +172,7 @@ static void add_histogram(sgm__text *summary, const sgm_match *match)
     sgm__free(values);
 }
 
-/* So rarely that it takes its share of the time at most. */
+/* Measures how long it took and waits so long until the next time that histograms keep to their share. */
 static void add_histograms(sgm__text *summary, writer *own)
 {
     double begun = sgm__now();
@@ -179,7 +201,8 @@ static void tell(writer *own, const sgm_training_progress *progress)
     write_events(own, &events);
 }
 
-/* A training that has gone back tells the same steps anew, as one does that is resumed. */
+/* Steps after `iteration` will come again: after a reset or restore, and at the start of a run that
+ * resumes a checkpoint older than the newest event. Without this event TensorBoard would draw both lines. */
 static void restart(writer *own, int64_t iteration)
 {
     sgm__text events = {0};
@@ -187,6 +210,7 @@ static void restart(writer *own, int64_t iteration)
     write_events(own, &events);
 }
 
+/* The observer, on the trainer's thread. After a failure it asks for no further iterations. */
 static bool observe(void *user, const sgm_training_progress *progress)
 {
     writer *own = user;
@@ -221,6 +245,7 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
     free_writer(sgm__followers_leave(&((tensorboard *)monitor)->writers, trainer));
 }
 
+/* The observer comes last, since it cannot be removed and its argument must stay valid. */
 static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     tensorboard *self = (tensorboard *)monitor;
@@ -249,6 +274,7 @@ static void release(sgm_monitor *monitor)
     sgm__free(self);
 }
 
+/* Makes the folder, so that a path that cannot be written fails at creation, not within a run. */
 static sgm_status take_folder(tensorboard *self, const char *folder)
 {
     if (folder == NULL || folder[0] == '\0')

@@ -1,5 +1,11 @@
-/* Progress on stdout. On a terminal one line that is drawn again and again, and a line for each finished
- * epoch; elsewhere (a file, a pipe) only the latter. */
+/* The terminal monitor: shows the progress of trainings on stdout.
+ *
+ * On a terminal there is one line that is redrawn in place, and a permanent line for each finished epoch;
+ * into a file or a pipe only the permanent lines go. terminal_line.c formats the lines, terminal_keys.c
+ * reads keys, task_lines.c shows downloads and the like on stderr. The environment calls `show` on the
+ * trainers' threads; the thread of the keys calls show_note, switch_curve and show_help. `lock` guards all
+ * members and every output to stdout. Lock order: this lock may be held while the `mode` lock of the keys
+ * is taken, never the other way round. */
 #include "monitors/monitor.h"
 #include "monitors/task_lines.h"
 #include "monitors/terminal_keys.h"
@@ -10,30 +16,36 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+/* Shortest time between two redraws of the line: faster changes cannot be read, and each costs a write. */
 #define REDRAW_SECONDS 0.1
 
+/* The monitor. `newest` keeps what is on the screen, so that a key can have it redrawn between two events. */
 typedef struct terminal_monitor {
     sgm_monitor base;
     pthread_mutex_t lock;
-    bool several; /* trainers side by side: each line has a name */
+    bool several; /* several trainers run side by side: each line begins with a name */
     bool is_terminal, colour;
-    bool can_curve, curves; /* the terminal can show them; it shall */
+    bool can_curve, curves; /* the terminal can show the loss curve; it is switched on */
     sgm__sparkline losses;
-    bool drawn;                   /* an unfinished line is on the screen */
-    double redrawn;               /* when */
-    char trainer[100];            /* the one that lines are about */
-    size_t running;               /* trainers */
-    sgm__terminal_keys *keys;     /* NULL: none */
-    sgm_training_progress newest; /* what is drawn */
-    char note[24];                /* what keys have set in motion */
+    bool drawn;               /* an unfinished line is on the screen */
+    double redrawn;           /* sgm__now() at the last redraw */
+    char trainer[100];        /* the trainer of the newest line, possibly cut */
+    size_t running;           /* trainers that run now */
+    sgm__terminal_keys *keys; /* NULL: none */
+    /* What the redrawn line shows; `trainer` points to the member above. */
+    sgm_training_progress newest;
+    char note[24]; /* what a key has set in motion, for example "pausing" */
 } terminal_monitor;
 
+/* Asked at each redraw, since windows are resized. */
 static size_t terminal_width(void)
 {
     struct winsize size;
     return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
 }
 
+/* Removes the unfinished line, so that other output starts in the first column. The log is told, because a
+ * log message on stderr would otherwise have to clear the line itself. */
 static void clear_line(terminal_monitor *self)
 {
     if (self->drawn) {
@@ -43,6 +55,7 @@ static void clear_line(terminal_monitor *self)
     self->drawn = false;
 }
 
+/* No curve with several trainers: the points of different losses would mix. */
 static sgm__terminal_look look_of(const terminal_monitor *self)
 {
     const char *note = self->note[0] != '\0'                     ? self->note
@@ -69,7 +82,8 @@ static void draw(terminal_monitor *self)
     sgm__free(line);
 }
 
-/* Kept, so that keys can have it drawn again. */
+/* Copies the progress for later redraws. Pointers into the progress are valid during the call only and are
+ * cleared; the name is copied. */
 static void draw_newest(terminal_monitor *self, const sgm_training_progress *progress)
 {
     self->newest = *progress;
@@ -81,7 +95,7 @@ static void draw_newest(terminal_monitor *self, const sgm_training_progress *pro
     draw(self);
 }
 
-/* One line that stays. */
+/* Prints a line that stays, in place of the redrawn one. */
 static void print_epoch(terminal_monitor *self, const sgm_training_progress *progress, int64_t epoch)
 {
     const sgm__terminal_look look = look_of(self);
@@ -93,7 +107,9 @@ static void print_epoch(terminal_monitor *self, const sgm_training_progress *pro
     sgm__free(text);
 }
 
-/* The lines of a second trainer that runs after the first get a heading. */
+/* The event START. A second trainer that runs after the first gets a heading with its name, since its
+ * lines have none. Keys are read from the first start to the last stop, and their line of help is printed
+ * once for all trainers that run at once. */
 static void start(terminal_monitor *self, const sgm_training_progress *progress)
 {
     bool other = !self->several && self->trainer[0] != '\0' && strcmp(self->trainer, progress->trainer) != 0;
@@ -112,6 +128,7 @@ static void start(terminal_monitor *self, const sgm_training_progress *progress)
     }
 }
 
+/* Prints why a run has stopped or paused, if somebody gave a reason. */
 static void tell_reason(terminal_monitor *self, const sgm_training_progress *progress, const char *what)
 {
     if (progress->reason != NULL)
@@ -123,6 +140,7 @@ static void tell_reason(terminal_monitor *self, const sgm_training_progress *pro
     fflush(stdout);
 }
 
+/* The event STOP. Holds and keys are released as often as `start` has taken them. */
 static void stop(terminal_monitor *self, const sgm_training_progress *progress)
 {
     if (self->is_terminal)
@@ -132,17 +150,16 @@ static void stop(terminal_monitor *self, const sgm_training_progress *progress)
     self->running -= self->running > 0;
     self->note[0] = '\0';
     self->newest.kind = SGM_PROGRESS_STOP;
-    /* An epoch that was not finished has a line too, so that nothing trained goes unseen; but not one of a
-     * run before, on which nothing followed. */
+    /* An epoch that was not finished has a line too, so that all training is accounted for. Without a rate
+     * nothing was trained since the start: the batch is a position that was restored. */
     if (progress->batch > 0 && progress->rate > 0)
         print_epoch(self, progress, progress->epoch + 1);
     clear_line(self);
     tell_reason(self, progress, "stopped");
 }
 
-/* Who has paused it with a key or a command knows that; a hook does it unseen, and so has a line in files,
- * too.
- */
+/* A person who has paused a trainer with a key or a command knows that; a hook pauses unseen, and gives a
+ * reason, which is printed also into files. */
 static void show_pause(terminal_monitor *self, const sgm_training_progress *progress)
 {
     self->note[0] = '\0';
@@ -151,6 +168,7 @@ static void show_pause(terminal_monitor *self, const sgm_training_progress *prog
         draw_newest(self, progress);
 }
 
+/* The loss enters the curve at each redraw rather than each iteration, so the curve's axis is time. */
 static void show_locked(terminal_monitor *self, const sgm_training_progress *progress)
 {
     double now = sgm__now();
@@ -189,6 +207,7 @@ static bool show(sgm_monitor *monitor, const sgm_training_progress *progress)
     return true;
 }
 
+/* Called by the environment around each run. */
 static void expect(sgm_monitor *monitor, size_t trainers)
 {
     terminal_monitor *self = (terminal_monitor *)monitor;
@@ -209,7 +228,8 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
     sgm__terminal_keys_detach(((terminal_monitor *)monitor)->keys, trainer);
 }
 
-/* A key that came when the last run had just ended changes nothing. */
+/* Takes the lock for a change by a key. False: no trainer runs any more, so the key changes nothing; the
+ * lock is taken all the same, and end_change releases it. */
 static bool begin_change(terminal_monitor *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -223,16 +243,19 @@ static void end_change(terminal_monitor *self, bool changed)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* Function of sgm__terminal_view. "pausing" may come after the pause itself, which clears the note; it
+ * would then never be cleared, so it is dropped. */
 static void show_note(void *user, const char *text)
 {
     terminal_monitor *self = user;
     bool runs = begin_change(self);
-    bool late = self->newest.kind == SGM_PROGRESS_PAUSE && strcmp(text, "pausing") == 0; /* it has paused */
+    bool late = self->newest.kind == SGM_PROGRESS_PAUSE && strcmp(text, "pausing") == 0;
     if (runs)
         snprintf(self->note, sizeof self->note, "%s", late ? "" : text);
     end_change(self, runs);
 }
 
+/* Function of sgm__terminal_view. */
 static void switch_curve(void *user)
 {
     terminal_monitor *self = user;
@@ -241,6 +264,7 @@ static void switch_curve(void *user)
     end_change(self, runs);
 }
 
+/* Function of sgm__terminal_view. */
 static void show_help(void *user)
 {
     terminal_monitor *self = user;
@@ -257,6 +281,7 @@ static void show_help(void *user)
     end_change(self, runs);
 }
 
+/* Frees the keys first: their thread uses the monitor. */
 static void release(sgm_monitor *monitor)
 {
     terminal_monitor *self = (terminal_monitor *)monitor;
@@ -267,7 +292,8 @@ static void release(sgm_monitor *monitor)
     sgm__free(monitor);
 }
 
-/* As locale(7) has it: the first of these that says something counts. */
+/* Whether the locale's encoding is UTF-8, by the order of locale(7): the first of these variables that is
+ * set and not empty counts. setlocale is not used, as it is the program's to call. */
 static bool speaks_utf8(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
@@ -286,6 +312,7 @@ static sgm_status add_keys(terminal_monitor *self)
     return self->keys != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* Colour follows the convention of no-color.org: a NO_COLOR that is not empty switches it off. */
 sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *given)
 {
     sgm_terminal_monitor_options options;
