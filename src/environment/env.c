@@ -1,4 +1,9 @@
-/* The environment: owner of trainers, monitors and models. */
+/* Makes environments, and everything that an environment owns: handler, monitors, trainers.
+ *
+ * The public functions here are for the thread that sets the environment up. Running is in env_run.c, the
+ * table of environments and the end in env_life.c, the first failure in env_status.c, models in model.c.
+ * An object that is made here is handed to sgm__env_own, so sgm_env_free releases all of them in the
+ * reverse order of creation; an object may therefore use those that were made before it. */
 #include "environment/environment.h"
 #include "handlers/handler.h"
 #include "monitors/monitor.h"
@@ -17,7 +22,8 @@ uint64_t sgm__env_seed(const sgm_env *env)
     return env->seed;
 }
 
-/* The seed, for everyone who has only the registry: as many bits, with a sign. */
+/* Puts the seed into the registry as "env.seed", read-only, for code that has no more than the registry.
+ * The registry has signed integers: a seed of 2^63 or more shows as a negative number with the same bits. */
 static sgm_status publish_seed(const sgm_env *env)
 {
     static const sgm_option row = {
@@ -34,6 +40,8 @@ static sgm_status publish_seed(const sgm_env *env)
     return status;
 }
 
+/* Checks what sgm_env_create was given; false, with an error. The handler's name is checked here although
+ * the handler is made later, so that a wrong name is reported where it was written. */
 static bool options_are_good(const char *name, const sgm_env_options *options)
 {
     size_t count;
@@ -52,6 +60,7 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
     return false;
 }
 
+/* An environment enters the table only once it is complete. sgm_env_free copes with one that is not. */
 sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
 {
     sgm_env_options options;
@@ -77,6 +86,9 @@ sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
     return env;
 }
 
+/* The order matters. First nobody can find the environment any more, then its run ends, then monitors let
+ * go of trainers and the program's shutdown functions are called, all while every object still exists. The
+ * registry goes before the objects whose values it shows. */
 void sgm_env_free(sgm_env *env)
 {
     if (env == NULL)
@@ -112,11 +124,14 @@ sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object
     return SGM_OK;
 }
 
+/* sgm_handler_free as a function of void *, for sgm__env_own. */
 static void release_handler(void *handler)
 {
     sgm_handler_free(handler);
 }
 
+/* Made at the first call, so that an environment without trainers starts no threads and claims no device.
+ * A failure is kept as the environment's. */
 sgm_handler *sgm_env_handler(sgm_env *env)
 {
     if (env == NULL || sgm__env_check(env) != SGM_OK)
@@ -139,6 +154,7 @@ sgm_registry *sgm_env_registry(sgm_env *env)
 
 /* --- monitors --- */
 
+/* The observer that stands for a monitor in each trainer. */
 static bool tell_monitor(void *monitor, const sgm_training_progress *progress)
 {
     sgm_monitor *self = monitor;
@@ -151,6 +167,8 @@ static void release_monitor(void *monitor)
     self->free(self);
 }
 
+/* Introduces the environment to a monitor. sgm__env_branch is given as a pointer because monitors are
+ * below environments in the order of folders and cannot call them. */
 static sgm_status join(sgm_env *env, sgm_monitor *monitor)
 {
     const sgm__monitor_host host = {.name = env->name,
@@ -164,6 +182,7 @@ static sgm_status join(sgm_env *env, sgm_monitor *monitor)
     return monitor->join(monitor, &host);
 }
 
+/* Attaches a monitor to one trainer, then makes it an observer. */
 static sgm_status show_to(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     if (monitor->attach != NULL)
@@ -171,6 +190,9 @@ static sgm_status show_to(sgm_monitor *monitor, sgm_trainer *trainer)
     return monitor->progress != NULL ? sgm__trainer_add_observer(trainer, tell_monitor, monitor) : SGM_OK;
 }
 
+/* Takes the monitor: also on failure the caller must not free it. The one exception is a monitor that
+ * belongs to an environment already, which stays that environment's. A monitor that came while trainers
+ * run is freed at once. Trainers that exist already are shown to the monitor. */
 sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
 {
     if (env == NULL) {
@@ -207,16 +229,19 @@ sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
 
 /* --- trainers --- */
 
+/* sgm__trainer_free as a function of void *, for sgm__env_own. */
 static void release_trainer(void *trainer)
 {
     sgm__trainer_free(trainer);
 }
 
+/* A trainer's name is also the name of a folder and a part of registry identifiers, so it must be usable
+ * as both. */
 static sgm_status check_trainer_name(const sgm_env *env, const char *name)
 {
     if (name == NULL || name[0] == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "a trainer expects a name");
-    if (strchr(name, '/') != NULL || name[0] == '.') /* it may name a folder */
+    if (strchr(name, '/') != NULL || name[0] == '.')
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "the trainer's name '%.100s' must not begin with '.' and have no '/'", name);
     if (strcmp(name, "env") == 0)
@@ -229,6 +254,9 @@ static sgm_status check_trainer_name(const sgm_env *env, const char *name)
     return SGM_OK;
 }
 
+/* Puts the trainer's registry into the environment's. What an identifier's part cannot hold in the name
+ * becomes an underscore there. If another trainer's name becomes the same part, this registry replaces
+ * that one. */
 static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
 {
     char *part = sgm__identifier_part(sgm_trainer_name(trainer));
@@ -239,6 +267,7 @@ static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
     return status;
 }
 
+/* The trainer gets the environment's seed, handler and precision. */
 sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made)
 {
     SGM_TRY(check_trainer_name(env, name));
@@ -250,6 +279,8 @@ sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **m
     return *made != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* From sgm__env_own on, a failure leaves the trainer with the environment, which frees it at its end.
+ * Monitors see the trainer last, when it is complete. */
 sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
 {
     sgm_status status =
@@ -278,6 +309,8 @@ sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled
     return SGM_OK;
 }
 
+/* Undoes sgm__env_enter_trainer, each part only where it was done. `objects` keeps its order, which is the
+ * order of release. */
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer)
 {
     sgm__env_hide_trainer(env, trainer);
@@ -299,6 +332,7 @@ void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer)
         }
 }
 
+/* The checks of the two public functions below. NULL while the environment has failed or runs. */
 static sgm_trainer *create_trainer(sgm_env *env, const char *name, bool unscheduled)
 {
     sgm_trainer *trainer = NULL;

@@ -1,4 +1,12 @@
-/* Trainers that come while others run: branches off a checkpoint, with some values set otherwise. */
+/* Branches: trainers that are added while others run, each going on from a checkpoint with some values set
+ * differently.
+ *
+ * The web monitor asks for them through sgm__monitor_host (sgm__env_branch). env_run.c opens a run to
+ * branches and ends it with sgm__env_end_branches. A branch is made completely on the asking thread, with
+ * `branches.adding` held: runner, trainer, parts, checkpoint, values; then a thread is started that runs
+ * it. From then on it is in `branches.items`, so that sgm_stop reaches it, until the run has joined it.
+ * The invariant is that `adding` excludes the end of the run: a branch starts only in a run that will wait
+ * for it. */
 #include "control/control.h"
 #include "environment/environment.h"
 #include "journal/changes.h"
@@ -11,6 +19,7 @@
 
 #include <stdio.h>
 
+/* Limit for the size of config.yaml in bytes, which people write. */
 #define LARGEST_DESCRIPTION (1 << 20)
 
 void sgm__env_open_branches(sgm_env *env)
@@ -26,7 +35,9 @@ static void free_runner(sgm__runner *runner)
     sgm__free(runner);
 }
 
-/* Until then it is among those that are stopped. */
+/* Waits for a branch and frees its runner. The branch remains in the list until its thread has ended, so
+ * that a stop reaches it while it is being waited for. The index is searched after the join, as the list
+ * may have changed meanwhile. */
 static void join(sgm__env_branches *branches, sgm__runner *runner)
 {
     pthread_join(runner->thread, NULL);
@@ -39,7 +50,9 @@ static void join(sgm__env_branches *branches, sgm__runner *runner)
     free_runner(runner);
 }
 
-/* The run is over when there is none left while nobody adds one. */
+/* Joins branch after branch. The run is over, and closed to branches, when the list is found empty while
+ * `adding` is held: no branch is then being made. Joining happens outside of the locks, so that branches
+ * can be added meanwhile. */
 void sgm__env_end_branches(sgm_env *env)
 {
     sgm__env_branches *branches = &env->branches;
@@ -64,7 +77,8 @@ void sgm__env_free_branches(sgm_env *env)
 
 /* --- making one --- */
 
-/* Its failure is its own: it stops nobody, and the run goes on. */
+/* The thread of one branch. A failure is only logged: it neither stops other trainers nor becomes the
+ * environment's. */
 static void *run_branch(void *argument)
 {
     sgm__runner *runner = argument;
@@ -75,7 +89,8 @@ static void *run_branch(void *argument)
     return NULL;
 }
 
-/* With sgm__env_lock: the run of a trainer, NULL: it has none. */
+/* With sgm__env_lock. The runner of a trainer in the current run, whether it began with the run or is a
+ * branch; NULL: the trainer does not run with the environment. */
 static const sgm__runner *runner_of(const sgm_env *env, const sgm_trainer *trainer)
 {
     for (size_t i = 0; i < env->runner_count; i++)
@@ -87,7 +102,8 @@ static const sgm__runner *runner_of(const sgm_env *env, const sgm_trainer *train
     return NULL;
 }
 
-/* A sibling of the folder: below the one of a run of several trainers, else with the name behind. */
+/* The branch's folder. In a run of several trainers, FOLDER/A has the sibling FOLDER/NAME; the single
+ * trainer of a run in FOLDER has the sibling FOLDER-NAME. The caller frees it. */
 static char *folder_beside(const char *folder, bool several, const char *name)
 {
     const char *slash = strrchr(folder, '/');
@@ -96,6 +112,7 @@ static char *folder_beside(const char *folder, bool several, const char *name)
     return slash != NULL ? sgm__format("%.*s/%s", (int)(slash - folder), folder, name) : sgm__strdup(name);
 }
 
+/* Refuses a folder with a checkpoint: it belongs to another run, which must not be overwritten. */
 static sgm_status check_folder(const char *folder)
 {
     char *checkpoint = sgm__format("%s/" SGM__CHECKPOINT_FILE, folder);
@@ -108,16 +125,18 @@ static sgm_status check_folder(const char *folder)
                : SGM_OK;
 }
 
+/* A branch in the making. */
 typedef struct branching {
     sgm_env *env;
     sgm_trainer *from;
     const sgm__branch_request *request;
-    char *folder; /* of `from`; NULL: none */
-    sgm__runner *runner;
-    bool entered; /* its trainer is the environment's */
+    char *folder;        /* run folder of `from`; NULL: none */
+    sgm__runner *runner; /* freed by `undo`, or by `join` once the branch has started */
+    bool entered;        /* the environment owns the trainer: `undo` must not free it */
 } branching;
 
-/* The run that it shall have, as that of the first. With sgm__env_lock. */
+/* With sgm__env_lock. Copies the options of the run of `from`: same end, same checkpoints. `resume` is
+ * off, because the branch's state comes from the checkpoint that set_up loads. */
 static sgm_status copy_run(branching *b)
 {
     const sgm__runner *own = runner_of(b->env, b->from);
@@ -136,6 +155,7 @@ static sgm_status copy_run(branching *b)
     return b->folder != NULL && b->runner->folder != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Decides on options and folder before anything expensive is made. */
 static sgm_status plan(branching *b)
 {
     b->runner = sgm__calloc(1, sizeof *b->runner);
@@ -147,7 +167,8 @@ static sgm_status plan(branching *b)
     return status == SGM_OK && b->runner->folder != NULL ? check_folder(b->runner->folder) : status;
 }
 
-/* What else describes the run: with it, `sigma train` resumes the branch, too. */
+/* Copies config.yaml, if the folder of `from` has one, into the branch's folder. The command `sigma train`
+ * writes that file and resumes a run by it, so that it can resume the branch as well. */
 static sgm_status copy_description(const branching *b)
 {
     char *from = sgm__format("%s/config.yaml", b->folder), *text = NULL;
@@ -167,6 +188,8 @@ static sgm_status copy_description(const branching *b)
     return status;
 }
 
+/* Sets one value through the command "set" of the control socket, so that it is parsed, checked and
+ * recorded in the journal as a person's change. */
 static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *identifier, const char *value)
 {
     const sgm__control_call call = {.trainer = trainer, .who = who};
@@ -180,6 +203,9 @@ static sgm_status set_value(sgm_trainer *trainer, const char *who, const char *i
     return status;
 }
 
+/* Gives the trainer the parts of `from`, the checkpoint's state, and the requested values. The values come
+ * last, since the checkpoint has values of its own. States have to be in the registry before they can be
+ * set. */
 static sgm_status set_up(const branching *b)
 {
     sgm_trainer *trainer = b->runner->trainer;
@@ -187,6 +213,7 @@ static sgm_status set_up(const branching *b)
     SGM_TRY(sgm__trainer_copy_setup(trainer, b->from));
     SGM_TRY(sgm_trainer_load(trainer, request->checkpoint));
     SGM_TRY(sgm__trainer_publish_states(trainer));
+    /* The seconds of metrics continue from where the training was at the checkpoint. */
     if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
         trainer->progress.running_time = sgm__run_folder_seconds(trainer, b->folder);
     for (size_t i = 0; i < request->count; i++)
@@ -198,7 +225,8 @@ static sgm_status set_up(const branching *b)
     return SGM_OK;
 }
 
-/* From here on it is stopped with the others. */
+/* Reserves the trainer and starts its thread, all with sgm__env_lock, so that sgm_stop sees either no
+ * branch or one that can be stopped. Then monitors hear of the new number of trainers. */
 static sgm_status start(sgm_env *env, sgm__runner *runner)
 {
     sgm__env_branches *branches = &env->branches;
@@ -221,7 +249,7 @@ static sgm_status start(sgm_env *env, sgm__runner *runner)
     return status;
 }
 
-/* The message stays that of the failure. */
+/* Frees what was made, and keeps the error message of the failure, which freeing may overwrite. */
 static void undo(const branching *b, sgm_status status)
 {
     char *message = sgm__strdup(sgm_last_error());
@@ -233,7 +261,8 @@ static void undo(const branching *b, sgm_status status)
     sgm__free(message);
 }
 
-/* Nobody hears of a trainer that cannot be. */
+/* The phases of a branch, with `adding` held. The trainer is shown to monitors (sgm__env_enter_trainer)
+ * only when everything that is likely to fail has succeeded. */
 static sgm_status add(branching *b)
 {
     if (!b->env->branches.open)
@@ -253,6 +282,8 @@ static sgm_status add(branching *b)
     return status;
 }
 
+/* Any thread, but with no trainer's lock: loading a checkpoint takes time and takes locks of both
+ * trainers. */
 sgm_status sgm__env_branch(void *env, sgm_trainer *from, const sgm__branch_request *request)
 {
     branching b = {.env = env, .from = from, .request = request};

@@ -1,11 +1,16 @@
-/* Environments among each other, and what begins and ends with them. */
+/* What begins and ends with environments: the table by which sgm_env_find finds them, preparation, shutdown,
+ * and removal of single trainers.
+ *
+ * Functions here are called by env.c (creation and sgm_env_free) and env_run.c (sgm__env_start_monitors).
+ * The table is a linked list from the newest environment to the oldest, guarded by sgm__env_lock. */
 #include "environment/environment.h"
 #include "monitors/monitor.h"
 #include "trainer/trainer.h"
 
 /* --- the table --- */
 
-static sgm_env *newest; /* guarded by sgm__env_lock, like `older` */
+/* Head of the list; `older` links it. */
+static sgm_env *newest;
 
 void sgm__env_enter(sgm_env *env)
 {
@@ -31,6 +36,7 @@ const char *sgm_env_name(const sgm_env *env)
     return env != NULL ? env->name : "";
 }
 
+/* Walks from the newest, so that of several environments with one name the newest is found. */
 sgm_env *sgm_env_find(const char *name)
 {
     sgm__env_lock();
@@ -43,6 +49,7 @@ sgm_env *sgm_env_find(const char *name)
 
 /* --- the beginning --- */
 
+/* Counts a monitor only after its start has succeeded, so that no monitor is started twice. */
 sgm_status sgm__env_start_monitors(sgm_env *env)
 {
     for (; env->monitors_started < env->monitor_count; env->monitors_started++) {
@@ -61,6 +68,8 @@ static bool is_running(const sgm_env *env)
     return running;
 }
 
+/* Initialises the parameters of all trainers, also of unscheduled ones. Trainers that were made by a
+ * branch have had their only run and are left alone. */
 static sgm_status prepare(sgm_env *env)
 {
     for (size_t i = 0; i < env->trainer_count; i++)
@@ -88,6 +97,8 @@ void sgm__env_hide_trainer(const sgm_env *env, sgm_trainer *trainer)
             env->monitors[i]->detach(env->monitors[i], trainer);
 }
 
+/* All monitors finish before any trainer is detached: the page of a monitor may still show trainers while
+ * a person looks at it. */
 void sgm__env_leave_monitors(const sgm_env *env)
 {
     for (size_t i = 0; i < env->monitor_count; i++)
@@ -108,6 +119,7 @@ sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, voi
     return SGM_OK;
 }
 
+/* A function is taken off the list before it is called, so it may register others. */
 void sgm__env_shut_down(sgm_env *env)
 {
     while (env->shutdown_count > 0) {
@@ -127,6 +139,8 @@ static sgm_status check_owner(const sgm_env *env, const sgm_trainer *trainer)
                     env->name);
 }
 
+/* Only an idle trainer can be removed, and only while the environment is idle too. The trainer of a model
+ * (`held`) would leave the model with a dangling pointer. */
 static sgm_status check_removable(const sgm_env *env, sgm_trainer *trainer)
 {
     if (is_running(env) || sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
@@ -138,12 +152,14 @@ static sgm_status check_removable(const sgm_env *env, sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* The state is checked first: only while nothing runs may `trainers` be read without a lock, since
+ * branches add to it during a run. */
 sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer)
 {
     if (env == NULL || trainer == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_remove_trainer: expected %s, got NULL",
                         env == NULL ? "an environment" : "a trainer");
-    SGM_TRY(check_removable(env, trainer)); /* first: while it runs, monitors may add trainers */
+    SGM_TRY(check_removable(env, trainer));
     SGM_TRY(check_owner(env, trainer));
     sgm__env_drop_trainer(env, trainer);
     return SGM_OK;

@@ -1,4 +1,13 @@
-/* Running an environment: its trainers side by side, each on a thread; a single one on the caller's. */
+/* Runs the trainers of an environment side by side, in the foreground or in the background.
+ *
+ * sgm_run: begin_run checks and reserves everything, run_all trains, end_run lets go. A single trainer runs
+ * on the calling thread, several run on a thread each. Each trainer's run itself is sgm__trainer_run_reserved
+ * (src/loop/trainer_run.c); trainers added meanwhile are in env_branch.c; the trials of a search are in
+ * search_run.c, which uses sgm__env_begin_search to keep other runs out.
+ *
+ * Invariant: env->runners is set and cleared under sgm__env_lock, and is constant in between. So sgm_stop,
+ * from any thread, may go through it with that lock. When a trainer fails, the others are stopped; the
+ * first failure becomes the environment's. */
 #include "base/turn_lock.h"
 #include "environment/environment.h"
 #include "loop/trainer_run.h"
@@ -10,7 +19,8 @@
 
 /* --- one trainer --- */
 
-/* How many have stopped: those that have ended refuse. With sgm__env_lock. */
+/* With sgm__env_lock. Asks all trainers of the run but one to stop, branches too. Returns how many have
+ * accepted: a trainer whose run has ended refuses. */
 static size_t stop_all(sgm_env *env, const sgm__runner *but, const char *reason)
 {
     size_t stopped = 0;
@@ -22,6 +32,8 @@ static size_t stop_all(sgm_env *env, const sgm__runner *but, const char *reason)
     return stopped;
 }
 
+/* Notes how a trainer's run has ended, on its thread. An interruption is no failure: it stays with the
+ * runner. A failure stops all other trainers. */
 static void keep_outcome(sgm__runner *runner, sgm_status status)
 {
     runner->status = status;
@@ -38,6 +50,7 @@ static void keep_outcome(sgm__runner *runner, sgm_status status)
     sgm__env_unlock();
 }
 
+/* The thread of one trainer, or a plain call where there is only one. */
 static void *run_trainer(void *argument)
 {
     sgm__runner *runner = argument;
@@ -54,6 +67,8 @@ void sgm__env_expect(const sgm_env *env, size_t trainers)
             env->monitors[i]->expect(env->monitors[i], trainers);
 }
 
+/* One thread for each trainer. If the system refuses a thread, the trainers that have none are released
+ * from their reservation, and keep_outcome has stopped those that run. */
 static void run_side_by_side(sgm_env *env)
 {
     size_t started = 0;
@@ -71,7 +86,7 @@ static void run_side_by_side(sgm_env *env)
         pthread_join(env->runners[i].thread, NULL);
 }
 
-/* The first failure; without one, that a trainer was interrupted. */
+/* The environment's first failure; without one, the first runner that was interrupted. */
 static sgm_status outcome(const sgm_env *env)
 {
     SGM_TRY(sgm__env_check(env));
@@ -81,6 +96,9 @@ static sgm_status outcome(const sgm_env *env)
     return SGM_OK;
 }
 
+/* Trains until all trainers and branches have ended, on the calling thread or on that of the background.
+ * Signals are caught for the whole time rather than by each trainer alone: a signal that comes after the
+ * first trainer's end or before the last one's start must stop the rest too. */
 static sgm_status run_all(sgm_env *env)
 {
     if (env->runners == NULL)
@@ -88,7 +106,7 @@ static sgm_status run_all(sgm_env *env)
     bool catches = env->runners[0].options.catch_interrupt;
     sgm__log(SGM_LOG_INFO, env->name, "running %zu trainer%s with seed %llu", env->runner_count,
              env->runner_count == 1 ? "" : "s", (unsigned long long)env->seed);
-    sgm__signals_catch(catches); /* also between the first trainer's end and the last one's start */
+    sgm__signals_catch(catches);
     sgm__env_expect(env, env->runner_count);
     sgm__env_open_branches(env);
     if (env->runner_count == 1)
@@ -103,6 +121,8 @@ static sgm_status run_all(sgm_env *env)
 
 /* --- beginning and end --- */
 
+/* Marks the environment as running, or fails if it runs or if a run in the background was not waited for.
+ * Test and change are one step under the lock, so two threads cannot both begin. */
 static sgm_status claim(sgm_env *env)
 {
     sgm__env_lock();
@@ -116,6 +136,7 @@ static sgm_status claim(sgm_env *env)
     return SGM_OK;
 }
 
+/* How many trainers the run has: unscheduled trainers and past branches do not run. */
 static size_t count_runners(const sgm_env *env)
 {
     size_t count = 0;
@@ -124,7 +145,7 @@ static size_t count_runners(const sgm_env *env)
     return count;
 }
 
-/* Several trainers cannot write into one folder: each gets its own below it. */
+/* Several trainers cannot write into one folder: each gets FOLDER/NAME. One alone gets FOLDER itself. */
 static sgm_status fill_runner(sgm__runner *runner, const sgm_run_options *options, bool several)
 {
     const char *name = sgm_trainer_name(runner->trainer);
@@ -136,6 +157,8 @@ static sgm_status fill_runner(sgm__runner *runner, const sgm_run_options *option
     return runner->folder != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Fills in the runners in the order of creation, and prepares the trainers that do not run: their
+ * predictions may be asked for during the run. */
 static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm__runner *runners,
                                size_t count)
 {
@@ -156,7 +179,8 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
     return SGM_OK;
 }
 
-/* All or none: a trainer may be running by itself. */
+/* Reserves all trainers or none: one may be running by itself (sgm_trainer_run) on another thread. From
+ * here on commands reach the trainers, which sgm_run_background promises at its return. */
 static sgm_status reserve(const sgm__runner *runners, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -177,6 +201,8 @@ static void free_runners(sgm__runner *runners, size_t count)
     sgm__free(runners);
 }
 
+/* Reads the options, starts monitors and makes the runners. On failure *runners may be set; the caller
+ * frees it. */
 static sgm_status plan_run(sgm_env *env, const sgm_run_options *given, sgm__runner **runners, size_t *count)
 {
     sgm_run_options options;
@@ -189,7 +215,7 @@ static sgm_status plan_run(sgm_env *env, const sgm_run_options *given, sgm__runn
     return *runners != NULL ? make_runners(env, &options, *runners, *count) : SGM_ERROR_MEMORY;
 }
 
-/* Gives the environment its run, or lets go of it. */
+/* Gives the environment its runners, or with a count of 0 takes them away and ends its state "running". */
 static void set_run(sgm_env *env, sgm__runner *runners, size_t count)
 {
     sgm__env_lock();
@@ -199,6 +225,9 @@ static void set_run(sgm_env *env, sgm__runner *runners, size_t count)
     sgm__env_unlock();
 }
 
+/* After success the environment is running. A failure of plan_run stays the environment's, but not one of
+ * `reserve`: that the trainer runs by itself is the caller's mistake and passes. Without an environment
+ * the message is that of the failed sgm_env_create, if there is one. */
 static sgm_status begin_run(sgm_env *env, const sgm_run_options *given)
 {
     if (env == NULL)
@@ -211,13 +240,14 @@ static sgm_status begin_run(sgm_env *env, const sgm_run_options *given)
     size_t count = 0;
     sgm_status status = sgm__env_keep(env, plan_run(env, given, &runners, &count));
     if (status == SGM_OK)
-        status = reserve(runners, count); /* a trainer that runs by itself is no failure of the environment */
+        status = reserve(runners, count);
     set_run(env, status == SGM_OK ? runners : NULL, status == SGM_OK ? count : 0);
     if (status != SGM_OK)
         free_runners(runners, count);
     return status;
 }
 
+/* The search makes and drops trainers itself, so there are no runners. */
 sgm_status sgm__env_begin_search(sgm_env *env, sgm_search *search)
 {
     SGM_TRY(sgm__env_check(env));
@@ -236,6 +266,7 @@ void sgm__env_end_search(sgm_env *env)
     sgm__env_unlock();
 }
 
+/* `runners` is taken out under the lock before it is freed. */
 static void end_run(sgm_env *env)
 {
     sgm__runner *runners = env->runners;
@@ -254,6 +285,7 @@ sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options)
 
 /* --- in the background --- */
 
+/* The thread of sgm_run_background. The message is copied because sgm_last_error is this thread's own. */
 static void *run_in_background(void *argument)
 {
     sgm_env *env = argument;
@@ -272,6 +304,7 @@ static void set_in_background(sgm_env *env, bool is)
     sgm__env_unlock();
 }
 
+/* in_background is set before the thread starts, so that the run cannot end before it counts as begun. */
 sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options)
 {
     SGM_TRY(begin_run(env, options));
@@ -286,6 +319,8 @@ sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options)
         env, sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for a run in the background"));
 }
 
+/* Refuses to wait on a thread that runs a hook or an observer, or that holds a trainer's lock
+ * (sgm__is_busy): the run would be waiting for that thread. `awaited` lets one thread only join. */
 sgm_status sgm_wait(sgm_env *env)
 {
     if (env == NULL)
@@ -308,6 +343,8 @@ sgm_status sgm_wait(sgm_env *env)
                                             : sgm_fail(env->background_status, "%s", env->background_message);
 }
 
+/* The lock is held throughout, so that runners and the search cannot end and be freed in between.
+ * sgm_trainer_stop only leaves a request; errors of trainers that refuse are cleared. */
 sgm_status sgm_stop(sgm_env *env, const char *reason)
 {
     if (env == NULL)
@@ -324,6 +361,7 @@ sgm_status sgm_stop(sgm_env *env, const char *reason)
     return SGM_OK;
 }
 
+/* For sgm_env_free. */
 void sgm__env_end(sgm_env *env)
 {
     if (!env->in_background)

@@ -1,12 +1,16 @@
-/* Whether an environment is well, and whether it runs: it keeps the first failure, its own or that of a
- * trainer. */
+/* Whether an environment has failed, and whether it runs.
+ *
+ * An environment keeps its first failure, not the newest, since later ones are mostly consequences. Later
+ * calls report it again. Failures of trainers are kept by the trainers (the run adds them to the
+ * environment's, env_run.c); sgm_env_status and sgm_env_error look at both. One mutex serves all
+ * environments: it is taken rarely and briefly. */
 #include "environment/environment.h"
 #include "trainer/trainer.h"
 
 #include <pthread.h>
 #include <stdio.h>
 
-/* Guards status, message and the run of every environment. */
+/* Guards the table of environments and, of each of them, the members that environment.h says. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void sgm__env_lock(void)
@@ -33,7 +37,8 @@ sgm_status sgm__env_keep(sgm_env *env, sgm_status status)
     return status;
 }
 
-/* The environment's own; its message never changes again. */
+/* The failure that is kept in the environment itself. If there is one, env->message may be read without
+ * the lock afterwards, because it never changes again. */
 static sgm_status own_status(const sgm_env *env, bool *running)
 {
     sgm__env_lock();
@@ -43,8 +48,9 @@ static sgm_status own_status(const sgm_env *env, bool *running)
     return status;
 }
 
-/* The first failure of the environment or, in order, of its trainers, which keep their own; trainers that run
- * are left alone, since theirs become the environment's. */
+/* The first failure of the environment or, in the order of creation, of its trainers; "" and SGM_OK if
+ * there is none. While the environment runs, its trainers are not read: their threads write the status,
+ * and a failure there becomes the environment's. A branch's failure is its own. */
 static const char *first_failure(const sgm_env *env, sgm_status *status)
 {
     bool running;
@@ -77,6 +83,8 @@ sgm_status sgm_env_status(const sgm_env *env)
     return status;
 }
 
+/* A trainer's own message lacks the environment's name. It is put in front in the buffer of this thread's
+ * newest error, which is then returned, so that nothing has to be freed. */
 const char *sgm_env_error(const sgm_env *env)
 {
     sgm_status status;
@@ -85,7 +93,6 @@ const char *sgm_env_error(const sgm_env *env)
     const char *message = first_failure(env, &status);
     if (message == env->message || status == SGM_OK)
         return message;
-    /* A trainer's own failure gets the environment's name in front here, as this thread's newest error. */
     sgm_fail(status, "%s: %s", env->name, message);
     return sgm_last_error();
 }

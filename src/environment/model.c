@@ -1,4 +1,9 @@
-/* Models: a network, a trainer and data from tensors, in three calls. */
+/* Models: a network, a trainer and data from tensors, in three calls (include/sigma/model.h).
+ *
+ * A convenience over the other public functions, for programs that have all of their data in memory. The
+ * first training creates the trainer, because the input's shape is known only then, and adds an input
+ * layer and a cost where the layers have none. The environment owns the model, the trainer is one of the
+ * environment's and is marked `held`, so that nobody removes it. */
 #include "environment/environment.h"
 #include "network/network_internal.h"
 #include "trainer/trainer.h"
@@ -6,11 +11,12 @@
 
 #include <math.h>
 
+/* `layers` belongs to the model until the first training hands it to the network, and is NULL afterwards. */
 struct sgm_model {
     sgm_env *env;
-    sgm_layer *layers; /* until the first training, which knows the input's shape */
+    sgm_layer *layers;
     sgm_trainer *trainer;
-    int64_t epochs; /* of all trainings so far */
+    int64_t epochs; /* of all finished trainings: the next one goes on from here */
 };
 
 static void release_model(void *model)
@@ -20,6 +26,7 @@ static void release_model(void *model)
     sgm__free(self);
 }
 
+/* Takes the layers, also on failure. */
 sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, size_t count)
 {
     sgm_layer *chain = sgm_chain_of(layers, count);
@@ -42,6 +49,7 @@ sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, size_t coun
     return model;
 }
 
+/* Whether the tree of layers has one with this type name (NULL: any) or with one of these flags. */
 static bool has_type(const sgm_layer *layer, const char *name, uint32_t flags)
 {
     if (layer->type != NULL &&
@@ -53,7 +61,8 @@ static bool has_type(const sgm_layer *layer, const char *name, uint32_t flags)
     return false;
 }
 
-/* Completes the layers with an input and a cost where they have none. */
+/* Puts an input of the features' shape without the batch axis in front, and a mean squared error behind,
+ * where there is no layer for that. Takes `layers`. A failed part is NULL, which sgm_chain_of reports. */
 static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
 {
     sgm_layer *parts[3];
@@ -71,7 +80,8 @@ static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
     return chain != NULL ? sgm_network_create(chain) : NULL;
 }
 
-/* Examples of single numbers have the shape (1). */
+/* The tensor as (examples, ...), with a reference of the caller's own. A tensor of rank 1 holds one number
+ * for each example and becomes (examples, 1). `what` names the tensor in messages. */
 static sgm_tensor *as_examples(sgm_tensor *tensor, const char *what)
 {
     if (tensor == NULL) {
@@ -91,6 +101,7 @@ static sgm_tensor *as_examples(sgm_tensor *tensor, const char *what)
     return sgm_tensor_reshape(tensor, &column);
 }
 
+/* A dataset with the fields "inputs" and "targets"; the dataset copies the tensors as float32. */
 static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
 {
     static const char *const fields[] = {"inputs", "targets"};
@@ -102,7 +113,8 @@ static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
     return dataset;
 }
 
-/* The first training makes the trainer. */
+/* The first trainer is called "model", later ones "model-2" and so on. Takes the optimiser. Results of the
+ * setters are not checked one by one: the trainer keeps its first failure, and the run reports it. */
 static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optimiser *optimiser)
 {
     char name[40] = "model";
@@ -130,6 +142,8 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
                                  optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
 }
 
+/* Takes the optimiser. Epochs count on from those of earlier trainings, since a run ends at an absolute
+ * number of epochs. Defaults: 10 epochs, minibatches of 32. */
 static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                         const sgm_model_options *options)
 {
@@ -159,6 +173,8 @@ static sgm_status check_model(const sgm_model *model)
     return sgm__env_check(model->env);
 }
 
+/* Takes the optimiser in every case. One that comes too late is no failure of the environment, because
+ * nothing was changed. */
 sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                                    const sgm_model_options *given)
 {
@@ -186,6 +202,7 @@ static sgm_status check_trained(const sgm_model *model)
                : sgm_fail(SGM_ERROR_STATE, "the model is not trained yet; call sgm_model_train first");
 }
 
+/* NULL, with an error, before the first training; the caller frees the result. */
 sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
 {
     if (check_trained(model) != SGM_OK)
@@ -196,6 +213,8 @@ sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples)
     return output;
 }
 
+/* The metrics are NaN unless the function succeeds. The order of examples does not matter, so they are not
+ * shuffled. */
 sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
                               sgm_metrics *metrics)
 {

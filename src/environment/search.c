@@ -1,4 +1,9 @@
-/* Searches: what is asked for, checked and copied; looking at them. */
+/* Searches: checks and copies the options of sgm_search_create, and answers questions about a search.
+ *
+ * Planning is in search_plan.c and running in search_run.c; the map of all files is in search.h. After
+ * creation a search depends on nothing of the caller's but the environment and the functions in its
+ * options: all texts are copied. Also here is how set_up reads the values of a trial, since that decides
+ * which of them the search sets itself. */
 #include "environment/search.h"
 #include "hooks/when/criteria.h"
 #include "metrics/metrics.h"
@@ -8,6 +13,7 @@
 
 /* --- checks --- */
 
+/* Choices must differ: two equal ones would be the same trial twice. */
 static sgm_status check_choices(const sgm_search_values *values)
 {
     if (values->choices[0] == NULL)
@@ -24,6 +30,8 @@ static sgm_status check_choices(const sgm_search_values *values)
     return SGM_OK;
 }
 
+/* A grid has points only where a range has steps. Whole numbers are limited to 1e15 so that doubles hold
+ * them exactly, also after arithmetic. */
 static sgm_status check_range(const sgm_search_values *values, sgm_search_method method)
 {
     if (!isfinite(values->from) || !isfinite(values->to) || !(values->from < values->to))
@@ -49,6 +57,7 @@ static sgm_status check_range(const sgm_search_values *values, sgm_search_method
     return SGM_OK;
 }
 
+/* The table ends with the first entry without a name; *count is the number of entries. */
 static sgm_status check_values(const sgm_search_options *options, size_t *count)
 {
     const sgm_search_values *values = options->values;
@@ -67,6 +76,7 @@ static sgm_status check_values(const sgm_search_options *options, size_t *count)
                                  "SGM_CHOICES(\"0.1\", \"0.01\")}");
 }
 
+/* 0 stands for a default throughout, which `fill` puts in. */
 static sgm_status check_numbers(const sgm_search_options *o)
 {
     if (o->trials < 0 || o->trials > SGM_SEARCH_MAXIMUM_TRIALS)
@@ -105,6 +115,7 @@ static sgm_status check(const sgm_search_options *options, size_t *value_count)
 
 /* --- copies --- */
 
+/* The casts remove const from texts that this search has allocated. */
 static void free_values(sgm_search_values *values)
 {
     for (size_t i = 0; values->choices != NULL && values->choices[i] != NULL; i++)
@@ -113,6 +124,9 @@ static void free_values(sgm_search_values *values)
     sgm_string_free((char *)(uintptr_t)values->name);
 }
 
+/* The text of step `step` of a range, evenly spread, or with evenly spread logarithms. The last step is
+ * the end of the range itself, without the rounding of the formula. 6 digits: the number that is shown is
+ * the number that is trained with. */
 static char *step_text(const sgm_search_values *values, int64_t step)
 {
     double share = (double)step / (double)(values->steps - 1), number;
@@ -125,7 +139,8 @@ static char *step_text(const sgm_search_values *values, int64_t step)
     return values->whole ? sgm__format("%.0f", number) : sgm__format("%.6g", number);
 }
 
-/* Choices, those given or those of a range's steps; steps that round to the same number are one. */
+/* Texts of the choices, NULL behind the last: those that were given, or those of a range's steps. Whole
+ * steps that round to the same number are adjacent and become one. */
 static sgm_status copy_choices(sgm_search_values *own, const sgm_search_values *given)
 {
     size_t count = 0, made = 0;
@@ -149,6 +164,7 @@ static sgm_status copy_choices(sgm_search_values *own, const sgm_search_values *
     return SGM_OK;
 }
 
+/* A range without steps keeps choices == NULL: its numbers are drawn. */
 static sgm_status copy_values(sgm_search_values *own, const sgm_search_values *given)
 {
     *own = *given;
@@ -167,6 +183,8 @@ static bool is_all_choices(const sgm_search *search)
     return true;
 }
 
+/* Copies the options and puts in the defaults, then plans. A failure leaves a search that sgm_search_free
+ * can free. */
 static sgm_status fill(sgm_search *search, const sgm_search_options *given)
 {
     sgm_search_options *own = &search->options;
@@ -225,6 +243,7 @@ sgm_search *sgm_search_create_options(sgm_env *env, const sgm_search_options *gi
     return search;
 }
 
+/* Each text that is shared by a trial's members is freed once, through its own pointer. */
 void sgm_search_free(sgm_search *search)
 {
     if (search == NULL)
@@ -276,7 +295,8 @@ const sgm_trial *sgm_search_best(const sgm_search *search)
     return best != NULL ? &best->shown : NULL;
 }
 
-/* The trial whose set_up runs on this thread: what others ask for, or elsewhere, takes nothing. */
+/* The trial whose set_up runs on this thread. Only values that set_up reads count as taken; reads by other
+ * threads, or by progress functions, do not. */
 static _Thread_local sgm__trial *in_set_up;
 
 sgm_status sgm__search_set_up(const sgm_search *search, sgm__trial *trial, sgm_trainer *trainer)
@@ -287,6 +307,8 @@ sgm_status sgm__search_set_up(const sgm_search *search, sgm__trial *trial, sgm_t
     return status;
 }
 
+/* Finds a value of a trial by name and marks it as taken if set_up of this very trial is reading it.
+ * Returns NULL, with an error, if the search has no such value. */
 static const sgm_trial_value *find_value(const sgm_trial *trial, const char *name)
 {
     for (size_t i = 0; trial != NULL && name != NULL && i < trial->value_count; i++)
@@ -305,6 +327,7 @@ const char *sgm_trial_text(const sgm_trial *trial, const char *name)
     return value != NULL ? value->text : NULL;
 }
 
+/* NaN, with an error, if the text is no number. */
 double sgm_trial_number(const sgm_trial *trial, const char *name)
 {
     const sgm_trial_value *value = find_value(trial, name);

@@ -1,6 +1,9 @@
-/* FOLDER/search.jsonl: what was searched, then a line for each piece of a trial's training that has ended.
- * Lines are only ever added, each with one write; what a crash has cut off is cut away before more are added.
- */
+/* FOLDER/search.jsonl: the record of a search, by which an interrupted or killed search goes on.
+ *
+ * The first line says what is searched; each further line says how one piece of a trial's training has
+ * ended. Lines are only ever appended, each with a single write followed by fdatasync. A crash can
+ * therefore leave at most an incomplete last line, which is cut off when the file is opened again.
+ * search_run.c opens the log, search_trial.c appends to it with the search's lock. */
 #include "environment/search.h"
 #include "journal/run_lines.h"
 #include "runs/files_version.h"
@@ -14,7 +17,9 @@
 #include <unistd.h>
 
 #define LOG_FILE "search.jsonl"
+/* Limit in bytes for the files that are read here. */
 #define LARGEST_LOG ((size_t)1 << 30)
+/* One line, keys in the order in which they were set, numbers with the digits of sgm__search_round. */
 #define DUMP (JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(9))
 
 double sgm__search_round(double value)
@@ -27,6 +32,8 @@ double sgm__search_round(double value)
 
 /* --- writing --- */
 
+/* Appends `line` and a newline. EINVAL and EROFS of fdatasync mean that this kind of file cannot be
+ * synchronised, and are no failure. */
 static sgm_status write_line(int file, json_t *line)
 {
     char *text = json_dumps(line, DUMP);
@@ -44,7 +51,8 @@ static sgm_status write_line(int file, json_t *line)
     return status;
 }
 
-/* As text, which is compared as it is. */
+/* A number as text, since descriptions are compared for equality, and 15 digits survive reading and
+ * writing. */
 static json_t *describe_number(double value)
 {
     char text[32];
@@ -52,6 +60,7 @@ static json_t *describe_number(double value)
     return json_string(text);
 }
 
+/* {"name": ..., "choices": [...]}, or the range. */
 static json_t *describe_values(const sgm_search_values *values)
 {
     json_t *object = json_object();
@@ -71,7 +80,8 @@ static json_t *describe_values(const sgm_search_values *values)
     return object;
 }
 
-/* All that decides which trials there are and how they fare. */
+/* Everything that decides which trials there are and what they compute. Values that decide only how the
+ * search runs (at_once, checkpoint_every) may differ in a resume. */
 static json_t *describe_search(const sgm_search *search)
 {
     static const char *const methods[] = {"grid", "random", "halving"};
@@ -95,6 +105,7 @@ static json_t *describe_search(const sgm_search *search)
     return line;
 }
 
+/* The line about a piece. The values are included for people and for has_values. */
 static json_t *describe_trial(const sgm_search *search, const sgm__trial *trial, const char *state,
                               double seconds)
 {
@@ -127,6 +138,7 @@ sgm_status sgm__search_log_append(sgm_search *search, const sgm__trial *trial, c
 
 /* --- reading --- */
 
+/* Whether the search in the file is this one; the error names the first key that differs. */
 static sgm_status compare_searches(const sgm_search *search, const json_t *there)
 {
     SGM_TRY(sgm__files_version_check(there));
@@ -151,6 +163,7 @@ static sgm_status compare_searches(const sgm_search *search, const json_t *there
     return status;
 }
 
+/* Whether the trial in the file has the values of the trial of that number here. */
 static bool has_values(const sgm_search *search, const sgm__trial *trial, const json_t *values)
 {
     for (size_t i = 0; i < search->value_count; i++) {
@@ -161,6 +174,8 @@ static bool has_values(const sgm_search *search, const sgm__trial *trial, const 
     return true;
 }
 
+/* Takes one line into its trial. Lines of one trial come in order of time, so later ones overwrite earlier
+ * ones, but seconds add up. A state "interrupted" leaves the trial waiting. */
 static sgm_status take_trial(sgm_search *search, const json_t *line)
 {
     json_int_t number = json_integer_value(json_object_get(line, "trial"));
@@ -191,6 +206,8 @@ static sgm_status take_trial(sgm_search *search, const json_t *line)
     return SGM_OK;
 }
 
+/* The first line is the description, the others are about trials. `length` includes the newline. Errors of
+ * format name file and line. */
 static sgm_status take_line(sgm_search *search, const char *text, size_t length, size_t number)
 {
     json_t *line = json_loadb(text, length, 0, NULL);
@@ -207,7 +224,7 @@ static sgm_status take_line(sgm_search *search, const char *text, size_t length,
     return status;
 }
 
-/* Whole lines only; *whole is where the last one ends. */
+/* Reads all complete lines; *whole is the offset behind the last of them. */
 static sgm_status take_lines(sgm_search *search, const char *path, size_t *whole)
 {
     char *text;
@@ -227,6 +244,7 @@ static sgm_status take_lines(sgm_search *search, const char *path, size_t *whole
     return status;
 }
 
+/* Cuts an incomplete last line off. A new file gets the description as its first line. */
 static sgm_status open_log(sgm_search *search, const char *path)
 {
     size_t whole = 0;
@@ -260,6 +278,7 @@ sgm_status sgm__search_log_open(sgm_search *search)
 
 /* --- metrics of a trial --- */
 
+/* The last complete line of a text; *line is its length with the newline, 0 if there is none. */
 static const char *last_line(const char *text, size_t length, size_t *line)
 {
     while (length > 0 && text[length - 1] != '\n')
@@ -271,6 +290,7 @@ static const char *last_line(const char *text, size_t length, size_t *line)
     return text + start;
 }
 
+/* metrics.jsonl has the means of training without the prefix "training.". */
 bool sgm__search_last_metric(const sgm_search *search, const sgm__trial *trial, double *value)
 {
     const char *key = search->options.objective;

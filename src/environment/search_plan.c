@@ -1,19 +1,26 @@
-/* Which trials a search has, and how far each rung of halving goes. */
+/* Plans a search: which trials with which values, and how many trials and epochs each rung has.
+ *
+ * Called once, by sgm_search_create. A grid has all combinations, the last value changing fastest. Random
+ * search draws (Bergstra and Bengio, 2012). Successive halving (Jamieson and Talwalkar, 2016) draws like
+ * random search, or takes all combinations, and divides the epochs among rungs as in Hyperband (Li et al.,
+ * 2018). The plan is a function of the options alone, so a resumed search finds the same trials. */
 #include "environment/search.h"
 
 #include <math.h>
 
-#define ATTEMPTS 65536 /* to draw a combination that was not there before */
+/* Draws for one trial after which its combination is taken to be unobtainable: nearly all are used. */
+#define ATTEMPTS 65536
 
 /* --- rungs --- */
 
-/* The last rung is a whole training; each one before it has a factor fewer epochs, and a factor more trials,
- * as long as there are enough of both. */
+/* With T trials, E epochs, factor f and s further rungs, rung i has floor(T / f^i) trials, which train to
+ * floor(E / f^(s-i)) epochs in all. s is the largest number for which the last rung has at least one trial
+ * and the first at least minimum_epochs. Without halving s is 0. */
 static void plan_rungs(sgm_search *search)
 {
     const sgm_search_options *o = &search->options;
     double trials = (double)search->trial_count, epochs = (double)o->epochs;
-    const double slack = 1e-9; /* of powers that should be whole */
+    const double slack = 1e-9;
     size_t steps = 0;
     double power = o->factor;
     while (o->method == SGM_SEARCH_HALVING && steps + 1 < SGM__SEARCH_RUNGS && trials / power >= 1 - slack &&
@@ -31,6 +38,7 @@ static void plan_rungs(sgm_search *search)
 
 /* --- trials --- */
 
+/* Appends a trial with the next number. The array may move here; nothing points into it before `show`. */
 static sgm_status add_trial(sgm_search *search, sgm__trial **added)
 {
     SGM_TRY(sgm__reserve(&search->trials, &search->trial_capacity, search->trial_count + 1,
@@ -48,6 +56,7 @@ static sgm_status add_trial(sgm_search *search, sgm__trial **added)
     return trial->name != NULL && trial->folder != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Takes `text`. The number is NaN if the text is none. */
 static sgm_status set_value(const sgm_search *search, sgm__trial *trial, size_t index, char *text)
 {
     if (text == NULL)
@@ -68,7 +77,8 @@ static size_t count_choices(const sgm_search_values *values)
     return count;
 }
 
-/* How much all choices have in common at their beginning and at their end, in whole layers of a network. */
+/* How many bytes all choices share at their beginning (*front) and at their end (*back), cut back to
+ * borders between layers of the network notation (" + "). Both 0 if they overlap in the shortest choice. */
 static void measure_common(const sgm_search_values *values, size_t *front, size_t *back)
 {
     const char *first = values->choices[0];
@@ -93,8 +103,11 @@ static void measure_common(const sgm_search_values *values, size_t *front, size_
         *front = *back = 0;
 }
 
+/* Bytes beyond which a choice is shortened in tables. */
 #define LONG_TEXT 20
 
+/* The text without what all choices of the value have in common, with "..." in its place: of networks that
+ * differ in one layer, that layer. */
 static char *brief_text(const sgm_search_values *values, const char *text)
 {
     size_t front = 0, back = 0, length = strlen(text);
@@ -104,7 +117,7 @@ static char *brief_text(const sgm_search_values *values, const char *text)
                        back > 0 ? "..." : "");
 }
 
-/* When no more trials are added, they stay where they are. */
+/* Sets the pointers of `shown` and the short texts. Last, as adding trials moves the array. */
 static sgm_status show(sgm_search *search)
 {
     for (size_t i = 0; i < search->trial_count; i++) {
@@ -122,7 +135,7 @@ static sgm_status show(sgm_search *search)
     return SGM_OK;
 }
 
-/* How many combinations there are; infinite with a range. */
+/* The number of combinations; infinite if there is a range. A double, as the product may exceed integers. */
 static double count_combinations(const sgm_search *search)
 {
     double count = 1;
@@ -133,6 +146,8 @@ static double count_combinations(const sgm_search *search)
     return count;
 }
 
+/* Point number `point` is written in a mixed radix: the remainders give the index of each value's choice,
+ * from the last value to the first. */
 static sgm_status plan_grid(sgm_search *search, double points)
 {
     if (points > SGM_SEARCH_MAXIMUM_TRIALS)
@@ -155,8 +170,9 @@ static sgm_status plan_grid(sgm_search *search, double points)
     return SGM_OK;
 }
 
-/* Numbers that are a function of seed, name, trial and attempt only: another value beside it, or more trials,
- * change none of them. */
+/* Uniform in [0, 1), 53 bits, from the counter-based generator Philox (Salmon et al., 2011) with the seed
+ * as key and (name, trial, attempt) as counter. So a number depends on these alone: another value beside
+ * it, or more trials, change none of the others. */
 static double draw_uniform(const sgm_search *search, const char *name, size_t trial, size_t attempt)
 {
     uint32_t words[4];
@@ -164,6 +180,8 @@ static double draw_uniform(const sgm_search *search, const char *name, size_t tr
     return (double)((words[0] | (uint64_t)words[1] << 32) >> 11) * 0x1p-53;
 }
 
+/* Maps a uniform number to the range. A whole range gives each number the same probability, a logarithmic
+ * one is rounded after the exponential. Both ends are kept to. */
 static char *draw_number(const sgm_search_values *values, double uniform)
 {
     double from = values->from, to = values->to, number;
@@ -175,7 +193,8 @@ static char *draw_number(const sgm_search_values *values, double uniform)
         number = from + uniform * (to - from);
     if (values->whole)
         return sgm__format("%.0f", fmin(fmax(round(number), from), to));
-    /* What is trained with is what the table shows. Rounding must not lead out of the range. */
+    /* Training uses the number that the table shows, hence the rounding to 6 digits; where that leaves the
+     * range, the number keeps all digits. */
     char *text = sgm__format("%.6g", number);
     double back;
     if (text == NULL || (sgm__parse_double(text, &back) && back >= from && back <= to))
@@ -184,6 +203,7 @@ static char *draw_number(const sgm_search_values *values, double uniform)
     return sgm__format("%.17g", fmin(fmax(number, from), to));
 }
 
+/* The text of value `index` for a trial: one of the choices, or a number of the range. */
 static char *draw(const sgm_search *search, size_t index, size_t trial, size_t attempt)
 {
     const sgm_search_values *values = &search->options.values[index];
@@ -193,6 +213,7 @@ static char *draw(const sgm_search *search, size_t index, size_t trial, size_t a
     return sgm__strdup(values->choices[(size_t)(uniform * (double)count_choices(values))]);
 }
 
+/* Whether no earlier trial has the same texts; `trial` is the last one. */
 static bool is_new(const sgm_search *search, const sgm__trial *trial)
 {
     for (size_t i = 0; i + 1 < search->trial_count; i++) {
@@ -214,7 +235,8 @@ static void clear_values(const sgm_search *search, sgm__trial *trial)
     }
 }
 
-/* Whole numbers may have fewer combinations than trials were asked for; then they are all there are. */
+/* Draws until each combination is new. Where there are fewer combinations than trials were asked for
+ * (whole numbers), the search has as many trials as were found. */
 static sgm_status plan_random(sgm_search *search)
 {
     for (int64_t number = 0; number < search->options.trials; number++) {
@@ -238,6 +260,7 @@ static sgm_status plan_random(sgm_search *search)
     return SGM_OK;
 }
 
+/* Draws only if there are more combinations than trials; otherwise every combination is a trial. */
 sgm_status sgm__search_plan(sgm_search *search)
 {
     const sgm_search_options *o = &search->options;

@@ -1,4 +1,10 @@
-/* Running a search: rung after rung, some trials side by side. */
+/* Runs a search: one rung after the other, each with several trials side by side.
+ *
+ * sgm_search_run claims the environment and the folder, reads the log of an earlier run, and calls
+ * run_rungs. In each rung, `at_once` threads take trials from a list until it is empty (run_jobs);
+ * search_trial.c trains one. At the end of a rung the thread that runs the search alone decides which
+ * trials go on (select_best). Functions between two rungs take no lock for the trials, because no other
+ * thread is at work then. */
 #include "environment/search.h"
 #include "runs/run_folder.h"
 #include "trainer/signals.h"
@@ -11,6 +17,7 @@
 
 /* --- what happens on the way --- */
 
+/* Trials notice the flag at their next progress call. */
 void sgm__search_stop(sgm_search *search)
 {
     atomic_store(&search->stopping, true);
@@ -25,7 +32,8 @@ void sgm__search_fail(sgm_search *search, sgm_status status)
     snprintf(search->message, sizeof search->message, "%s", sgm_last_error());
 }
 
-/* By epochs, which are of like length; by trials where there are none. */
+/* An estimate by the mean time of an epoch so far; by the time of a trial where only iterations are
+ * counted. Negative: unknown. With the lock. */
 static double seconds_left(const sgm_search *search)
 {
     double done = (double)search->epochs_done, left = (double)(search->epochs_wanted - search->epochs_done);
@@ -36,6 +44,7 @@ static double seconds_left(const sgm_search *search)
     return done > 0 && left >= 0 ? (sgm__now() - search->began) * left / done : -1;
 }
 
+/* A progress function that returns false stops the search. */
 void sgm__search_tell(sgm_search *search, sgm_search_event event, const sgm__trial *trial)
 {
     const sgm__trial *best = sgm__search_best(search);
@@ -54,12 +63,14 @@ void sgm__search_tell(sgm_search *search, sgm_search_event event, const sgm__tri
 
 /* --- a rung --- */
 
+/* The trials of a rung that are to be trained, for the threads to take. */
 typedef struct rung_jobs {
     sgm_search *search;
     sgm__trial **trials;
     size_t count, next; /* `next` is guarded by the search's lock */
 } rung_jobs;
 
+/* NULL: none is left, or the search stops. */
 static sgm__trial *next_job(rung_jobs *jobs)
 {
     sgm__trial *trial = NULL;
@@ -70,6 +81,7 @@ static sgm__trial *next_job(rung_jobs *jobs)
     return trial;
 }
 
+/* One thread of a rung. */
 static void *work(void *argument)
 {
     rung_jobs *jobs = argument;
@@ -78,7 +90,8 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Fewer threads than were asked for do the same, later. */
+/* The calling thread is one of the workers. If the system refuses threads, or memory for their list, the
+ * others do all the work, only later. */
 static void run_jobs(rung_jobs *jobs)
 {
     size_t wanted = (size_t)jobs->search->options.at_once, started = 0;
@@ -94,12 +107,14 @@ static void run_jobs(rung_jobs *jobs)
 
 /* --- who goes on --- */
 
+/* A trial for sorting; `search` is there because qsort passes no context. */
 typedef struct climber {
     const sgm_search *search;
     sgm__trial *trial;
     double objective;
 } climber;
 
+/* Better objectives first, then smaller numbers, so that the order is the same on every run. */
 static int compare(const void *left, const void *right)
 {
     const climber *a = left, *b = right;
@@ -114,7 +129,10 @@ static int by_number(const void *left, const void *right)
     return (*a)->shown.number < (*b)->shown.number ? -1 : 1;
 }
 
-/* Of the `count` trials of a rung that has ended those that reach the next one; the others are dropped. */
+/* Keeps those of the first `count` trials that go on to the next rung, in the order of their numbers at
+ * the front of `trials`, and returns how many they are. The others are marked as dropped. A trial that has
+ * an objective at this rung may since have failed in a later one, in the run before a resume; it still
+ * takes its place here, as it did then. */
 static size_t select_best(sgm_search *search, sgm__trial **trials, size_t count, size_t rung)
 {
     size_t good = 0, kept = (size_t)search->rungs[rung + 1].trials;
@@ -124,7 +142,7 @@ static size_t select_best(sgm_search *search, sgm__trial **trials, size_t count,
         return 0;
     }
     for (size_t i = 0; i < count; i++)
-        if (!isnan(trials[i]->objectives[rung])) /* it may have failed in a later one, before a resume */
+        if (!isnan(trials[i]->objectives[rung]))
             list[good++] = (climber){search, trials[i], trials[i]->objectives[rung]};
     qsort(list, good, sizeof *list, compare);
     kept = kept < good ? kept : good;
@@ -139,7 +157,8 @@ static size_t select_best(sgm_search *search, sgm__trial **trials, size_t count,
 
 /* --- all rungs --- */
 
-/* A trial that its own rules have stopped has nothing to go on with: it climbs as it is. */
+/* Whether a trial takes its objective to the next rung without training. A trial that its own rules have
+ * stopped has nothing to go on with, so it competes with the objective that it has. */
 static bool climbs_alone(sgm_search *search, sgm__trial *trial, size_t rung)
 {
     if (!trial->stopped || rung == 0 || trial->shown.rung != (int64_t)rung)
@@ -150,13 +169,16 @@ static bool climbs_alone(sgm_search *search, sgm__trial *trial, size_t rung)
     return true;
 }
 
+/* Whether a trial is to be trained in the current rung: it has not failed, has not finished the rung
+ * before a resume, and was not stopped. */
 static bool is_wanted(sgm_search *search, sgm__trial *trial)
 {
     return trial->shown.state != SGM_TRIAL_FAILED && trial->shown.rung <= (int64_t)search->rung &&
            !climbs_alone(search, trial, search->rung);
 }
 
-/* Whether there was anything left to do. */
+/* Trains the first `count` trials of `trials` as far as they need it; `jobs` is room for as many. Returns
+ * whether there was anything to train. */
 static bool run_rung(sgm_search *search, sgm__trial **trials, size_t count, sgm__trial **jobs)
 {
     rung_jobs own = {.search = search, .trials = jobs};
@@ -177,6 +199,8 @@ static bool goes_on(const sgm_search *search)
     return search->status == SGM_OK && !atomic_load(&search->stopping);
 }
 
+/* `trials` and `jobs` are arrays of trial_count pointers. A rung that a resumed search finds finished is
+ * not reported again. */
 static void run_rungs(sgm_search *search, sgm__trial **trials, sgm__trial **jobs)
 {
     size_t count = search->trial_count;
@@ -199,7 +223,8 @@ static void run_rungs(sgm_search *search, sgm__trial **trials, sgm__trial **jobs
 
 /* --- beginning and end --- */
 
-/* What is left to train; as much as can be known before it is known who climbs. */
+/* Adds up the epochs that are left to train, as far as they are known before it is known which trials go
+ * on: the number of trials in each rung is. */
 static void count_epochs(sgm_search *search)
 {
     for (size_t rung = 0; rung < search->rung_count; rung++) {
@@ -211,6 +236,7 @@ static void count_epochs(sgm_search *search)
     }
 }
 
+/* The failure of the search; else an interruption; else whether any trial has a result. */
 static sgm_status outcome(const sgm_search *search)
 {
     if (search->status != SGM_OK)
@@ -224,6 +250,7 @@ static sgm_status outcome(const sgm_search *search)
     return SGM_OK;
 }
 
+/* With the folder locked. The table is written in any case, since an interrupted search has results too. */
 static sgm_status run_in_folder(sgm_search *search)
 {
     sgm__trial **trials = sgm__calloc(search->trial_count * 2, sizeof *trials);
@@ -245,6 +272,7 @@ static sgm_status run_in_folder(sgm_search *search)
     return status;
 }
 
+/* Locks the folder against another process that would run the same search. */
 static sgm_status run(sgm_search *search)
 {
     int lock = -1;
@@ -256,6 +284,8 @@ static sgm_status run(sgm_search *search)
     return status;
 }
 
+/* Signals are caught for the whole search, so that one that comes between two trials is not lost. Monitors
+ * expect at_once trainers. */
 sgm_status sgm_search_run(sgm_search *search)
 {
     if (search == NULL)

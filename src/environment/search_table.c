@@ -1,4 +1,8 @@
-/* What a search has found: order, table for people, table for programs. */
+/* Ranks the trials of a search, and writes them as a table for people (sgm_search_text) and as results.csv
+ * for programs.
+ *
+ * Both tables have the same order: trials with an objective first, those on higher rungs before others,
+ * then by objective; then trials that have none yet; failed ones last. */
 #include "environment/search.h"
 
 #include <math.h>
@@ -6,6 +10,7 @@
 #include <stdlib.h>
 
 #define TABLE_FILE "results.csv"
+/* Bytes of a cell in the table for people; longer texts end in "...". */
 #define WIDEST_CELL 40
 
 const char *sgm_trial_state_name(sgm_trial_state state)
@@ -21,12 +26,13 @@ bool sgm__search_is_better(const sgm_search *search, double a, double b)
 
 /* --- order --- */
 
+/* A trial for sorting; `search` is there because qsort passes no context. */
 typedef struct ranked {
     const sgm_search *search;
     const sgm__trial *trial;
 } ranked;
 
-/* Failed ones last, those that have begun before those that have not. */
+/* 0: has an objective, 1: has none yet, 2: failed. */
 static int kind_of(const sgm__trial *trial)
 {
     if (trial->shown.state == SGM_TRIAL_FAILED)
@@ -50,6 +56,7 @@ static int compare(const void *left, const void *right)
     return a->number < b->number ? -1 : 1;
 }
 
+/* All trials in the order of the tables; the caller frees the list. NULL: out of memory. */
 static ranked *rank(const sgm_search *search)
 {
     ranked *list = sgm__calloc(search->trial_count + 1, sizeof *list);
@@ -60,6 +67,8 @@ static ranked *rank(const sgm_search *search)
     return list;
 }
 
+/* Only a finished rung counts; the number of a higher rung always beats that of a lower one, since it was
+ * trained for longer. */
 const sgm__trial *sgm__search_best(const sgm_search *search)
 {
     const sgm__trial *best = NULL;
@@ -78,6 +87,8 @@ const sgm__trial *sgm__search_best(const sgm_search *search)
 
 /* --- comma-separated --- */
 
+/* Quotes as in RFC 4180: a cell with a comma, a quote or a line break is put in quotes, quotes within are
+ * doubled. */
 static void append_cell(sgm__text *out, const char *text)
 {
     if (strpbrk(text, ",\"\r\n") == NULL) {
@@ -90,6 +101,7 @@ static void append_cell(sgm__text *out, const char *text)
     sgm__text_append(out, "\"");
 }
 
+/* The objective of a trial without one is an empty cell. */
 static void append_row(sgm__text *out, const sgm__trial *trial)
 {
     const sgm_trial *shown = &trial->shown;
@@ -106,6 +118,7 @@ static void append_row(sgm__text *out, const sgm__trial *trial)
     sgm__text_append(out, "\n");
 }
 
+/* The caller frees the text with sgm_string_free; NULL: out of memory. */
 char *sgm_search_csv(const sgm_search *search)
 {
     sgm__text out = {0};
@@ -125,6 +138,7 @@ char *sgm_search_csv(const sgm_search *search)
     return sgm__text_take(&out);
 }
 
+/* Replaces the file atomically, so that readers never see half of a table. */
 sgm_status sgm__search_write_table(sgm_search *search)
 {
     char *path = sgm__format("%s/" TABLE_FILE, search->options.folder), *text = sgm_search_csv(search);
@@ -138,7 +152,8 @@ sgm_status sgm__search_write_table(sgm_search *search)
 
 /* --- for people --- */
 
-/* Cells of one column as they are shown: long texts are cut. */
+/* Writes one cell into `text` and returns its width in bytes. Columns: trial, objective, the values,
+ * epochs, seconds, state. `trial` NULL: the heading, which is not shortened. */
 static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t column, char *text, size_t size)
 {
     const sgm_trial *shown = trial != NULL ? &trial->shown : NULL;
@@ -170,6 +185,8 @@ static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t col
     return length;
 }
 
+/* One line of the table: the first two columns aligned to the right, the last one without padding, so that
+ * an error can follow. */
 static void append_line(const sgm_search *search, const sgm__trial *trial, const size_t *widths,
                         size_t columns, sgm__text *out)
 {
@@ -188,6 +205,7 @@ static void append_line(const sgm_search *search, const sgm__trial *trial, const
     sgm__text_append(out, "\n");
 }
 
+/* Two passes: widths of all columns, then the lines. Trials that have not begun are only counted. */
 char *sgm_search_text(const sgm_search *search)
 {
     sgm__text out = {0};

@@ -1,5 +1,13 @@
-/* One piece of a trial's training: a trainer that is made, runs from where the trial stands to the end of the
- * rung, and goes. */
+/* Trains one trial from where it stands to the end of the current rung: a "piece" of its training.
+ *
+ * A worker thread of search_run.c calls sgm__search_train. It makes a trainer, has the program set it up,
+ * runs it in the trial's folder with `resume`, reads the objective, records the outcome and drops the
+ * trainer: between two pieces a trial exists only as its folder. So halving goes on from checkpoints in the
+ * same way as a search that was killed.
+ *
+ * The run is always one of all epochs, and an observer (`watch`) stops it at the end of the rung. So
+ * schedules, which depend on the total, do not see rungs. Locks: the observer runs with the trainer's lock
+ * and takes the search's `lock` within it. */
 #include "environment/search.h"
 #include "journal/run_lines.h"
 #include "trainer/trainer.h"
@@ -9,23 +17,27 @@
 #include <stdio.h>
 #include <unistd.h>
 
+/* The reason with which `watch` stops a run; distinguishes the end of a rung from other stops. */
 #define RUNG_REACHED "the end of the rung"
+/* The reason of a stop because the objective is NaN or infinite. */
 #define NOT_FINITE "the objective"
 
+/* One piece of training; lives on the worker's stack while the trainer exists. */
 typedef struct piece {
     sgm_search *search;
     sgm__trial *trial;
     sgm_trainer *trainer;
-    int64_t end;      /* epochs; 0: none */
-    int64_t finished; /* epochs in this piece */
-    bool lost;        /* the objective, with the process that computed it */
-    bool trained;     /* at least an iteration in this piece */
-    bool looked;      /* for the objective, after the first epoch */
-    double objective; /* when the newest epoch ended; NaN: there was none */
+    int64_t end;      /* epochs in all at which the piece ends; 0: no limit by epochs */
+    int64_t finished; /* epochs finished in this piece */
+    bool lost;        /* the checkpoint is at the end of the rung, but its objective is known nowhere */
+    bool trained;     /* at least one iteration was trained in this piece */
+    bool looked;      /* it was checked that the registry has the objective */
+    double objective; /* after the newest epoch of the piece; NaN: none */
 } piece;
 
 /* --- the objective --- */
 
+/* Reads the objective's current number from the trainer's registry. *value is written in every case. */
 static sgm_status read_objective(const piece *p, double *value)
 {
     const char *identifier = p->search->options.objective;
@@ -42,7 +54,7 @@ static sgm_status read_objective(const piece *p, double *value)
     return sgm_fail(SGM_ERROR_TYPE, "'%s' is no number, but a %s", identifier, sgm_kind_name(kind));
 }
 
-/* A mistake that every trial would make. */
+/* No objective: a mistake that every trial would make, so it is the failure of the search. */
 static void fail_without_objective(const piece *p)
 {
     sgm_status status = sgm__fail_within("the objective, looked for after %lld epoch%s of %s",
@@ -52,6 +64,8 @@ static void fail_without_objective(const piece *p)
     pthread_mutex_unlock(&p->search->lock);
 }
 
+/* Once, at the first iteration after an epoch of this piece: at the end of the epoch itself the objective
+ * may not be in the registry yet. */
 static void check_objective(piece *p)
 {
     double value;
@@ -60,6 +74,8 @@ static void check_objective(piece *p)
         fail_without_objective(p);
 }
 
+/* At the end of an epoch. A missing objective is no failure yet, see check_objective; one that is not
+ * finite ends the trial early. */
 static void note_epoch(piece *p, const sgm_training_progress *progress)
 {
     sgm_search *search = p->search;
@@ -77,7 +93,8 @@ static void note_epoch(piece *p, const sgm_training_progress *progress)
     pthread_mutex_unlock(&search->lock);
 }
 
-/* Stops at the end of the rung, though the run is of a whole training: so schedules do not know of rungs. */
+/* The observer of the trial's trainer, on its thread. Returning false ends the run with a checkpoint. A
+ * run that resumes exactly at the end of the rung is stopped at its start. */
 static bool watch(void *user, const sgm_training_progress *progress)
 {
     piece *p = user;
@@ -99,7 +116,7 @@ static bool watch(void *user, const sgm_training_progress *progress)
 
 /* --- beginning --- */
 
-/* Sets in the registry what set_up has not asked for. */
+/* Sets in the registry those values that set_up has not read, parsed as the kind that the entry has. */
 static sgm_status set_values(const piece *p)
 {
     for (size_t i = 0; i < p->search->value_count; i++) {
@@ -120,6 +137,8 @@ static sgm_status set_values(const piece *p)
     return SGM_OK;
 }
 
+/* A value named "seed" is the seed of the trainer, before set_up uses it. Also resets `taken` for this
+ * piece. */
 static sgm_status set_seed(const piece *p)
 {
     for (size_t i = 0; i < p->search->value_count; i++) {
@@ -136,6 +155,8 @@ static sgm_status set_seed(const piece *p)
     return SGM_OK;
 }
 
+/* Makes the trainer and sets it up; with `making` held. If the environment cannot add it (the name is
+ * taken, no memory), that is the search's failure, not the trial's. */
 static sgm_status make(piece *p)
 {
     sgm_search *search = p->search;
@@ -153,8 +174,8 @@ static sgm_status make(piece *p)
     return sgm_trainer_on_progress(p->trainer, watch, p);
 }
 
-/* Under a lock of its own: trainers' locks are taken within, and within those, while they run, the search's.
- */
+/* `making` is a lock of its own, because setting up takes trainers' locks, and trials that run take the
+ * search's `lock` within theirs; holding `lock` here would reverse that order. */
 static sgm_status begin(piece *p)
 {
     sgm_search *search = p->search;
@@ -169,6 +190,7 @@ static sgm_status begin(piece *p)
     return status;
 }
 
+/* Frees the trainer. The piece is the argument of its observer, so this comes before the piece goes. */
 static void end(const piece *p)
 {
     pthread_mutex_lock(&p->search->making);
@@ -179,19 +201,23 @@ static void end(const piece *p)
 
 /* --- end --- */
 
-/* What ended the run before its time was a rule, a command or a hook of the trial's own. */
+/* Whether the run was ended early by a rule, a command or a hook of the trial, rather than by the rung's
+ * end. `reason` receives at most `size` bytes. */
 static bool was_stopped(const piece *p, char *reason, size_t size)
 {
     return sgm__control_stops(&p->trainer->control, reason, size) && strcmp(reason, RUNG_REACHED) != 0;
 }
 
-/* After the last epoch of the piece: hooks have had their say too, but means over an epoch begin anew. */
+/* The objective at the end of the piece. The registry is read again after the run, because hooks at the
+ * end have changed it; but means over an epoch have begun anew by then, in which case the number of the
+ * last epoch counts. A piece without an epoch had its checkpoint at the rung's end already: the number is
+ * in the metrics. */
 static sgm_status final_objective(piece *p)
 {
     double value = NAN;
     sgm_status status = read_objective(p, &value);
     if (p->finished == 0 && sgm__search_last_metric(p->search, p->trial, &value))
-        status = SGM_OK; /* the checkpoint was there, only its line was not */
+        status = SGM_OK;
     else if (p->finished > 0 && !isfinite(value) && isfinite(p->objective))
         value = p->objective;
     if (status != SGM_OK) {
@@ -205,7 +231,8 @@ static sgm_status final_objective(piece *p)
                     p->search->options.objective, (long long)p->trainer->position.epoch);
 }
 
-/* The trainer's name is in front of its messages; here everybody knows it. */
+/* Keeps the newest error as the trial's. The trainer's name in front is cut off, since tables show the
+ * trial's name beside it. */
 static void keep_error(sgm__trial *trial)
 {
     const char *message = sgm_last_error(), *name = strstr(message, trial->name);
@@ -218,6 +245,9 @@ static void keep_error(sgm__trial *trial)
     trial->shown.objective = NAN;
 }
 
+/* With the search's lock: records how the piece has ended, in the trial, in the log and, at most once a
+ * second, in the table. An interrupted trial waits for a resume and stops the search. When the search
+ * itself has failed, the trial's outcome is unknown and nothing is recorded. */
 static void keep(const piece *p, sgm_status status, double seconds)
 {
     sgm_search *search = p->search;
@@ -240,7 +270,7 @@ static void keep(const piece *p, sgm_status status, double seconds)
         trial->shown.objective = trial->objectives[search->rung] = p->objective;
         trial->shown.rung = (int64_t)search->rung + 1;
     }
-    if (status != SGM_ERROR_INTERRUPTED && p->end > trial->shown.epochs) /* nothing comes of these */
+    if (status != SGM_ERROR_INTERRUPTED && p->end > trial->shown.epochs)
         search->epochs_wanted -= p->end - trial->shown.epochs;
     status = sgm__search_log_append(search, trial, state, seconds);
     if (status == SGM_OK && sgm__now() - search->written > 1)
@@ -253,7 +283,8 @@ static void keep(const piece *p, sgm_status status, double seconds)
 
 /* --- all of it --- */
 
-/* A crash may leave the checkpoint of the rung's end, but its objective nowhere. */
+/* A crash between checkpoint and metrics leaves a trial at the end of the rung without an objective:
+ * nothing was trained in this piece, and neither registry nor metrics have the number. */
 static bool has_lost_objective(const piece *p)
 {
     double value;
@@ -261,6 +292,7 @@ static bool has_lost_objective(const piece *p)
            !sgm__search_last_metric(p->search, p->trial, &value);
 }
 
+/* So that the next run of the folder begins anew. */
 static sgm_status remove_checkpoint(const sgm__trial *trial)
 {
     char *path = sgm__format("%s/" SGM__CHECKPOINT_FILE, trial->folder);
@@ -273,6 +305,7 @@ static sgm_status remove_checkpoint(const sgm__trial *trial)
     return status;
 }
 
+/* Runs the trainer in the trial's folder and reads the objective. */
 static sgm_status run(piece *p, const sgm_search_options *o)
 {
     char reason[256] = "";
@@ -284,6 +317,8 @@ static sgm_status run(piece *p, const sgm_search_options *o)
     return p->lost ? remove_checkpoint(p->trial) : final_objective(p);
 }
 
+/* One piece from making the trainer to dropping it. With a lost objective nothing is recorded yet, as the
+ * caller tries again. */
 static sgm_status attempt(piece *p)
 {
     sgm_search *search = p->search;
@@ -300,6 +335,8 @@ static sgm_status attempt(piece *p)
     return status;
 }
 
+/* If the objective is lost, the trial is trained a second time from its beginning, which cannot lose it
+ * again. */
 void sgm__search_train(sgm_search *search, sgm__trial *trial)
 {
     bool again = true;

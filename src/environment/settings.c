@@ -1,4 +1,7 @@
-/* What an environment can be set to: the one place where bounds, defaults and words stand. */
+/* The table of what can be set in sgm_env_options: the one place that has bounds, defaults and descriptions.
+ *
+ * env.c checks options by it, and the command derives the keys of its configuration file from it
+ * (sgm_env_settings). A row names a member of the struct by SGM_MEMBER, which stores offset and size. */
 #include "base/base.h"
 #include <sigma/environment.h>
 
@@ -7,9 +10,11 @@
         .option = {.name = #member, .doc = words, __VA_ARGS__}, SGM_MEMBER(sgm_env_options, member)          \
     }
 
+/* The words for a precision, and in the same order the values of sgm_dtype that they stand for. */
 static const char *const precisions[] = {"float32", "float64", "bfloat16", NULL};
 static const int precision_types[] = {SGM_FLOAT32, SGM_FLOAT64, SGM_BFLOAT16};
 
+/* The maximum of the seed keeps it within a signed 64-bit integer, as the registry and JSON have them. */
 static const sgm_setting rows[] = {
     ENVIRONMENT(seed, "of all that is random", .kind = SGM_KIND_INTEGER, .maximum = 9e18),
     ENVIRONMENT(handler, "who computes, of those that 'sigma info' shows", .kind = SGM_KIND_TEXT,
