@@ -29,8 +29,6 @@ typedef struct sgm__runner {
     sgm_run_options options;
     char *folder; /* its run folder, which `options.folder` points to; NULL: none */
     pthread_t thread;
-    /* From here to `branches`, members are guarded by sgm__env_lock. The first failure, and its message,
-     * which is written once, together with the status. */
     sgm_status status;
     char message[800];
 } sgm__runner;
@@ -74,8 +72,10 @@ struct sgm_env {
     sgm__shutdown *shutdowns;
     size_t shutdown_count, shutdown_capacity;
     int64_t number; /* of names given so far, see sgm__env_number */
+    /* From here to `branches`, members are guarded by sgm__env_lock. The first failure, and its message,
+     * which is written once, together with the status. */
     sgm_status status;
-    char message[800]; /* written once, with the status */
+    char message[800];
     /* In sgm_run, in a run in the background or in a search: the program can add neither trainers nor
      * monitors. */
     bool running;

@@ -186,7 +186,6 @@ sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_t
         return status;
     }
     if (model->trainer != NULL && options.optimiser != NULL) {
-        /* Nothing was changed, so the environment goes on. */
         sgm_optimiser_free(options.optimiser);
         return sgm_fail(SGM_ERROR_STATE,
                         "only the first training of a model may give an optimiser; leave it out");

@@ -1,13 +1,18 @@
-/* A server of pages, answers in JSON, and events for one person's browser. It knows nothing of training.
+/* An HTTP server for pages, answers in JSON, and events, meant for one person's browser. It knows nothing of
+ * training.
  *
- * One thread holds all connections (libmicrohttpd) and never waits for anything else: neither for a function
- * of a route nor for a browser. Functions run on two other threads, one after the other on each: rows that
- * are `quick` on one, those that may wait for a trainer on the other.
+ * A program of the library (web/web.c, serve/serve.c, runs/runs.c) starts one server with a table of routes;
+ * a route's function fills an answer. Everything else is done here: who may ask (guard.c), how long anything
+ * may take (connections.c), the files of the page (assets.c), events to browsers (events.c).
  *
- * Who may ask: programs that send "Authorization: Bearer TOKEN", and the page in a browser that opened the
- * address with the token. It got a cookie, and the page token, as "?page-token=" of its address, which it
- * sends as X-Sigma-Token with each request; the files of the page need the cookie only. Hosts and origins
- * that are not this server's own get nothing (guard.c). Internal. */
+ * Threads: one thread, the loop, holds all connections (libmicrohttpd) and never waits, neither for a
+ * function of a route nor for a browser. Functions run on two other threads, called lanes, one after the
+ * other on each: routes that are `quick` on one lane, those that may wait for a trainer on the other.
+ *
+ * Who may ask: programs that send "Authorization: Bearer TOKEN", and the page in a browser that has opened
+ * the address with the token. That browser has got a cookie, and the page token, as "?page-token=" in its
+ * address; the page sends the latter as X-Sigma-Token with each request. The files of the page need the
+ * cookie only. Internal. */
 #ifndef SGM_MONITORS_HTTP_HTTP_H
 #define SGM_MONITORS_HTTP_HTTP_H
 
@@ -17,83 +22,93 @@
 
 typedef struct sgm__http sgm__http;
 
+/* A request as the function of a route sees it; valid until the function returns. */
 typedef struct sgm__http_request {
     const char *method; /* "GET" or "POST" */
-    const char *path; /* behind a route's path that ends in '/', else ""; UTF-8, decoded, may hold slashes */
-    const char *body; /* ends in an extra 0 byte; "" without one */
+    /* For a route whose path ends in '/': what follows that path, decoded UTF-8, possibly with slashes;
+     * else "". */
+    const char *path;
+    const char *body; /* followed by a 0 byte; "" if there is none, and with `in_file` */
     size_t length;    /* of the body */
-    int file; /* a route with `in_file`: the body, from its beginning, closed by the server; else -1 */
-    const atomic_bool *ending; /* the server is to stop: who waits gives up */
-    double asked;              /* when all of it had come: sgm__now's */
+    /* For a route with `in_file`: an open file with the body, at its beginning; the server closes it. Else
+     * -1. */
+    int file;
+    const atomic_bool *ending; /* the server stops: a function that waits must give up */
+    double asked;              /* sgm__now() when the request had come completely */
 } sgm__http_request;
-/* Nobody waits for the answer any more: the other side has closed its connection. On a lane's thread. */
+/* Whether the other side has closed its connection, so that nobody waits for the answer. On a lane's
+ * thread. */
 bool sgm__http_has_left(const sgm__http_request *request);
-/* The nth value of that name in the query, decoded (UTF-8); NULL: there are not so many. */
+/* Decoded value number `nth` (from 0) of that name in the query; NULL: there are not so many. */
 const char *sgm__http_query(const sgm__http_request *request, const char *name, size_t nth);
-/* The body as a JSON object; the caller releases it. NULL: it is none. */
+/* The body as a JSON object, which the caller releases. NULL, with an error: it is none. */
 json_t *sgm__http_object(const sgm__http_request *request);
 
-/* What a function fills; all zero: {}. */
+/* What a route's function fills in. All zero is the answer {} with code 200. The server frees and closes
+ * what is in here, also when the function fails. */
 typedef struct sgm__http_answer {
-    int code;            /* 0: 200 */
-    const char *type;    /* a string that stays; NULL: application/json */
+    int code;            /* of HTTP; 0: 200 */
+    const char *type;    /* media type, a text that stays; NULL: application/json */
     char *body;          /* from sgm__alloc and its like; taken */
     size_t length;       /* of the body, or of the file */
-    bool is_file;        /* then the bytes are those of a file, from its beginning: */
-    int descriptor;      /* taken, closed when they are sent */
-    char file_name[128]; /* not "": the browser saves it under this name */
+    bool is_file;        /* the answer is the first `length` bytes of `descriptor` */
+    int descriptor;      /* closed by the server when the bytes are sent */
+    char file_name[128]; /* not "": the browser saves the answer under this name */
 } sgm__http_answer;
-/* Takes `json` over, also when it fails; NULL: as much as no memory. */
+/* Makes `json` the body. Takes the reference, also on failure. NULL counts as a lack of memory. */
 sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json);
 
-/* A failure is answered as {"error": sgm_last_error()} with the code that fits its status (400, 404, 409
- * ...); what `answer` holds then is freed. */
+/* The function of a route. After a failure the server answers {"error": sgm_last_error()} with the code
+ * that belongs to the status (400, 404, 409 ...) and ignores what `answer` holds. */
 typedef sgm_status (*sgm__http_function)(void *user, const sgm__http_request *request,
                                          sgm__http_answer *answer);
 typedef struct sgm__http_route {
     const char *method; /* "GET", "POST" */
-    const char *path; /* "/api/series": exactly that; "/api/checkpoint/": all below it. The longest that fits
-                         is taken. */
+    /* "/api/series": exactly this path; "/api/checkpoint/", with a slash at the end: every path below it. Of
+     * several routes that fit, the longest counts. */
+    const char *path;
     sgm__http_function act;
-    size_t longest_body; /* of a POST; 0: 64 kB */
-    const char *type;    /* of a POST's body; NULL: application/json */
+    size_t longest_body; /* limit of a POST's body in bytes; 0: 64 kB */
+    const char *type;    /* required of a POST's body; NULL: application/json */
     bool in_file;        /* the body is request->file, not in memory */
-    bool quick;          /* never waits, for a trainer above all */
+    bool quick;          /* the function never waits, above all not for a trainer */
 } sgm__http_route;
 
 typedef struct sgm__http_options {
     const char *address;           /* NULL: 127.0.0.1; others than loopback only with behind_proxy */
-    int port;                      /* 0: the first free one from 8080 to 8099, or any */
-    const char *token;             /* at least 16 of A-Z a-z 0-9 - _; NULL: a random one */
+    int port;                      /* 0: the first free port from 8080 to 8099, or any */
+    const char *token;             /* at least 16 of A-Z a-z 0-9 - _; NULL: a random token */
     bool behind_proxy;             /* browsers come through a proxy that speaks TLS with them ... */
     const char *public_host;       /* ... and know it under this name, "example.org" or "example.org:8443" */
     const char *page;              /* the file of web/ that "/" shows; NULL: "index.html" */
-    const sgm__http_route *routes; /* stay while the server runs */
+    const sgm__http_route *routes; /* remain valid while the server runs */
     size_t route_count;
-    void *user; /* for the routes */
-    /* Before and after each function of a route, on its thread; NULL: nothing. */
+    void *user; /* first argument of routes' functions */
+    /* Called before and after each function of a route, on its thread; NULL: nothing is called. */
     void (*enter)(const sgm__http_request *request);
     void (*leave)(void);
-    double hurry; /* tests: limits of time are that many times shorter; 0: 1 */
+    double hurry; /* for tests: all time limits are divided by this; 0: 1 */
 } sgm__http_options;
-/* Whether token, address and public host may be so; nothing is started. */
+/* Checks token, address and public host without starting anything. */
 sgm_status sgm__http_check(const sgm__http_options *options);
-/* NULL: an error says why. */
+/* NULL: failed, with an error. */
 sgm__http *sgm__http_start(const sgm__http_options *options);
 /* "http://127.0.0.1:8080/?token=...": opens the page by one click. */
 const char *sgm__http_url(const sgm__http *server);
 int sgm__http_port(const sgm__http *server);
 
-/* To every page that listens at /api/events; any thread; never waits for a browser. A page whose queue is
- * full loses the event, and is told later how many it lost (an event "dropped"). Both texts are copied. */
+/* Sends an event to every page that listens at /api/events; both texts are copied. Any thread; never waits
+ * for a browser. A page whose queue is full loses the event, and later gets an event "dropped" with the
+ * number of lost ones. */
 void sgm__http_push(sgm__http *server, const char *event, const char *json);
+/* How many pages listen for events now. */
 size_t sgm__http_listeners(const sgm__http *server);
-/* Counted since the start, over all pages. */
+/* How many events were lost since the start, over all pages. */
 uint64_t sgm__http_dropped(const sgm__http *server);
 
-/* Lets go of all browsers after a quarter of a second, in which they may read what is still in their queues.
- * True: no function of a route runs any more. False: one did not come back within five seconds; it goes on,
- * so `user` must stay. The server is gone in either case. NULL: true. */
+/* Stops the server. Browsers get a quarter of a second to read what is in their queues. True: no function
+ * of a route runs any more. False: one has not returned within five seconds and goes on running, so `user`
+ * must stay valid for ever. The server is gone in either case. NULL: true. */
 bool sgm__http_stop(sgm__http *server);
 
 #endif

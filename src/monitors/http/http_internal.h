@@ -1,8 +1,9 @@
 /* What the files of the server share. Internal to this folder.
  *
- * Whatever libmicrohttpd is told, the loop's thread tells it. Other threads only put events into queues and
- * answers into a list, under `lock`, which nobody holds for longer than some pointers take, and wake the
- * loop. */
+ * Threads: while the server runs, only the loop's thread calls libmicrohttpd. Other threads put
+ * events into queues and answers into a list, under `lock`, and wake the loop through an eventfd; `lock`
+ * is never held for longer than it takes to move some pointers. Where a member says "loop only", no lock
+ * guards it. */
 #ifndef SGM_MONITORS_HTTP_INTERNAL_H
 #define SGM_MONITORS_HTTP_INTERNAL_H
 
@@ -11,29 +12,34 @@
 #include <microhttpd.h>
 #include <netinet/in.h>
 
-#define SGM__HTTP_TOKEN_BYTES 16 /* of a random token; twice as many letters */
+#define SGM__HTTP_TOKEN_BYTES 16 /* of a random token; its text has twice as many characters */
+/* Limits of memory: pages that listen at once, events that wait for one page, and their bytes (which also
+ * limit a single event), connections, client addresses whose rates are known, parameters of a query. */
 #define SGM__HTTP_LISTENERS 16
-#define SGM__HTTP_QUEUE 256           /* events that wait for one browser */
-#define SGM__HTTP_QUEUE_BYTES 1048576 /* of those, and of one event */
+#define SGM__HTTP_QUEUE 256
+#define SGM__HTTP_QUEUE_BYTES 1048576
 #define SGM__HTTP_CONNECTIONS 64
-#define SGM__HTTP_ADDRESSES 32  /* whose rates are known */
-#define SGM__HTTP_PARAMETERS 64 /* of a query */
+#define SGM__HTTP_ADDRESSES 32
+#define SGM__HTTP_PARAMETERS 64
 #define SGM__HTTP_USUAL_BODY 65536
-#define SGM__HTTP_LONGEST_TARGET 4096 /* path and query */
+/* Bytes of path and query. */
+#define SGM__HTTP_LONGEST_TARGET 4096
 #define SGM__HTTP_COOKIE_SIZE 24
 
 /* --- connections (connections.c): loop only --- */
-/* In the order in which connections go when others want to come; of one phase the oldest goes first. */
+/* What a connection is doing. When all places are taken and another client wants one, the connection with
+ * the smallest phase is closed; of several, the one that has been in its phase for longest. */
 typedef enum sgm__http_phase {
     SGM__HTTP_FREE,
-    SGM__HTTP_REFUSED,  /* its request was refused: the body may still come, the answer may not be read yet */
-    SGM__HTTP_OPENING,  /* the headers of its request are not all there */
+    /* A request was refused; its body may still come, and the answer may not be read yet. */
+    SGM__HTTP_REFUSED,
+    SGM__HTTP_OPENING,  /* the headers of a request have not come completely */
     SGM__HTTP_IDLE,     /* between two requests, of which the first was allowed */
     SGM__HTTP_VISITING, /* busy with a file for a browser that has shown the cookie only */
-    SGM__HTTP_BUSY      /* with a request of an owner: stays */
+    SGM__HTTP_BUSY      /* busy with a request of an owner; is never closed for others */
 } sgm__http_phase;
 
-/* What a request proves. */
+/* What the sender of a request has proved; see guard.c. */
 typedef enum sgm__http_standing {
     SGM__HTTP_STRANGER, /* nothing */
     SGM__HTTP_VISITOR,  /* the cookie, which opens the files of the page and nothing else */
@@ -41,20 +47,23 @@ typedef enum sgm__http_standing {
     SGM__HTTP_STANDINGS
 } sgm__http_standing;
 typedef struct sgm__http_exchange sgm__http_exchange;
+/* One of the places for connections; loop only. */
 typedef struct sgm__http_connection {
     sgm__http_phase phase;
     int descriptor;
-    sgm__http_exchange *exchange; /* the request that it is busy with */
-    double deadline;              /* when it is cut off; 0: never */
-    double since;                 /* when this phase began */
-    size_t address;               /* in `rates` */
+    sgm__http_exchange *exchange; /* the current request; NULL: none */
+    double deadline;              /* sgm__now() when the connection is cut; 0: never */
+    double since;                 /* sgm__now() when this phase began */
+    size_t address;               /* index into `rates` */
 } sgm__http_connection;
 
+/* How many requests one address may still send: a token bucket for each standing. Requests that are
+ * refused count as those of a stranger. */
 typedef struct sgm__http_rate {
-    unsigned char address[16];
-    double left[SGM__HTTP_STANDINGS]; /* requests that may come at once, of those that were allowed by their
-                                         standing; those that were refused count as of a stranger */
-    double time;                      /* when that was so; 0: unused */
+    unsigned char address[16]; /* IPv6, or IPv4 in the first 4 bytes */
+    /* Requests that may come at once, as of `time`. */
+    double left[SGM__HTTP_STANDINGS];
+    double time; /* sgm__now() at the newest request; 0: unused */
 } sgm__http_rate;
 
 /* --- requests (request.c) --- */
@@ -62,135 +71,160 @@ typedef struct sgm__http_parameter {
     const char *name, *value;
 } sgm__http_parameter;
 
+/* How far a request has come. */
 typedef enum sgm__http_stage {
-    SGM__HTTP_HEADERS, /* are not all there yet */
+    SGM__HTTP_HEADERS, /* the headers have not come completely */
     SGM__HTTP_BODY,
     SGM__HTTP_WAITING, /* in a lane's queue */
     SGM__HTTP_RUNNING, /* on a lane's thread */
-    SGM__HTTP_DONE
+    SGM__HTTP_DONE     /* the function has returned, its answer is to be sent */
 } sgm__http_stage;
 
 typedef struct sgm__http_listener sgm__http_listener;
+/* A request and its answer. Belongs to the loop, except in the stages WAITING and RUNNING, in which a lane
+ * has it and the connection is suspended. */
 struct sgm__http_exchange {
-    sgm__http_request request; /* first: sgm__http_query gets the others from it */
+    /* The first member: functions of routes are given a pointer to it. */
+    sgm__http_request request;
     sgm__http *server;
     struct MHD_Connection *connection;
     sgm__http_connection *place;
-    int descriptor;        /* of the connection, once a lane has it */
-    sgm__http_stage stage; /* under the server's lock from WAITING to DONE */
-    bool suspended;        /* loop only: waits for a lane */
-    bool abandoned;        /* under the lock: its connection is gone, the lane frees it */
-    char *target;          /* decoded in place */
-    const char *path;      /* the whole, in target */
+    int descriptor;        /* of the connection, for the lane: `place` is the loop's */
+    sgm__http_stage stage; /* under the lock from WAITING to DONE */
+    bool suspended;        /* loop only: the connection waits for a lane */
+    bool abandoned;        /* under the lock: the connection is gone, the lane frees the exchange */
+    char *target;          /* path and query, decoded in place; `path` and the parameters point into it */
+    /* The whole path. */
+    const char *path;
     sgm__http_parameter parameters[SGM__HTTP_PARAMETERS];
     size_t parameter_count;
     const sgm__http_route *route;
-    char cookie[SGM__HTTP_COOKIE_SIZE]; /* its name: cookies do not tell ports apart, several servers must */
+    /* The cookie's name for this request, see name_cookie in guard.c. */
+    char cookie[SGM__HTTP_COOKIE_SIZE];
     sgm__http_standing standing;
-    int refusal; /* HTTP code, 0: none */
-    char why[256];
-    bool allow_retry; /* of a refusal: see sgm__http_guard */
-    bool unread;      /* the body: of a request that is refused */
+    int refusal;      /* HTTP code with which the request is refused; 0: it is not */
+    char why[256];    /* text of the refusal */
+    bool allow_retry; /* the refusal's page asks again, see error_page in respond.c */
+    bool unread;      /* the body of a refused request is too long to be read to its end */
     sgm__text body;
     sgm__http_answer answer;
     sgm_status status;
-    char *error;
+    char *error; /* message of a function that has failed */
     sgm__http_listener *listener;
-    sgm__http_exchange *next;
+    sgm__http_exchange *next; /* in a lane's queue or in the list `done` */
 };
 
+/* A thread that runs functions of routes, and the queue of requests for it; all under the lock. */
 typedef struct sgm__http_lane {
     sgm__http *server;
     pthread_t thread;
     pthread_cond_t more;
     sgm__http_exchange *first, *last;
-    bool made;   /* the thread, which is to be joined */
-    bool acting; /* under the lock: a function runs on it */
+    bool made;   /* the thread exists and is to be joined */
+    bool acting; /* a function is running */
 } sgm__http_lane;
 
 /* --- events (events.c) --- */
+/* The text of an event, shared by the queues of all listeners. */
 typedef struct sgm__http_event {
     atomic_size_t references;
     size_t length;
     char bytes[];
 } sgm__http_event;
+/* A browser that listens for events. The first members are under the lock: a ring of events that wait. */
 struct sgm__http_listener {
-    /* under the lock */
-    bool used;
+    bool used; /* the place is taken */
     sgm__http_event *queue[SGM__HTTP_QUEUE];
+    /* Index of the oldest event, number of events, sum of their lengths. */
     size_t first, count, bytes;
-    uint64_t dropped; /* since it was told last */
-    /* loop only */
+    uint64_t dropped; /* lost events of which the browser was not told yet */
+    /* From here on loop only. */
     sgm__http *server;
     struct MHD_Connection *connection;
-    sgm__http_event *current;
-    size_t sent; /* of `current` */
+    sgm__http_event *current; /* the event that is being sent */
+    size_t sent;              /* bytes of `current` that were handed to libmicrohttpd */
+    /* The connection waits for events; the first text was sent; a heartbeat is due. */
     bool suspended, greeted, beat;
-    double active;
+    double active; /* sgm__now() when something was last sent */
 };
 
+/* The server. `options` to `epoll` do not change after the start. */
 struct sgm__http {
     sgm__http_options options;
     char token[129];
-    char cookie_token[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the cookie's value, and ... */
-    char page_token[2 * SGM__HTTP_TOKEN_BYTES + 1];   /* ... the other half: see guard.c */
+    char cookie_token[2 * SGM__HTTP_TOKEN_BYTES + 1]; /* the cookie's value */
+    /* The other half of a browser's proof, see guard.c. */
+    char page_token[2 * SGM__HTTP_TOKEN_BYTES + 1];
     char *url, *public_host;
-    const sgm__asset *page;
+    const sgm__asset *page; /* what "/" shows */
+    /* The port, and descriptors: listening socket, eventfd that wakes the loop, libmicrohttpd's epoll. */
     int port, listener, wake, epoll;
     struct MHD_Daemon *daemon;
     pthread_t thread;
-    atomic_bool ending;
+    atomic_bool ending; /* the server is to stop */
     atomic_size_t listeners;
     atomic_uint_least64_t dropped;
-    atomic_size_t users; /* who holds this struct: the owner and each lane */
+    atomic_size_t users; /* references to this struct: the owner's and each lane's */
     sgm__http_connection connections[SGM__HTTP_CONNECTIONS];
     sgm__http_rate rates[SGM__HTTP_ADDRESSES];
-    size_t adding; /* the place in `connections` that a new connection gets */
+    /* Index in `connections` of the connection that is being added to libmicrohttpd. */
+    size_t adding;
 
     pthread_mutex_t lock;
-    pthread_cond_t left; /* a function has come back */
-    sgm__http_lane lanes[2];
-    sgm__http_exchange *done; /* to be answered */
+    pthread_cond_t left;      /* a function of a route has returned */
+    sgm__http_lane lanes[2];  /* for quick functions, for all others */
+    sgm__http_exchange *done; /* answered requests on their way back to the loop */
     sgm__http_listener listener_places[SGM__HTTP_LISTENERS];
 };
 
+/* Makes the loop look for answers and events; any thread. */
 void sgm__http_wake(sgm__http *server);
-void sgm__http_release(sgm__http *server); /* one of its users goes */
+/* Drops one reference to the server; the last one frees it. */
+void sgm__http_release(sgm__http *server);
 
-/* guard.c */
-sgm_status sgm__http_random_token(char *text); /* 2 * SGM__HTTP_TOKEN_BYTES letters and a 0 */
-/* Sets the exchange's standing, and its refusal if whoever asks may not. */
+/* --- guard.c --- */
+/* Fills `text` with 2 * SGM__HTTP_TOKEN_BYTES hexadecimal characters and a 0. */
+sgm_status sgm__http_random_token(char *text);
+/* Sets the standing of a request, and a refusal if the sender may not ask this. */
 void sgm__http_guard(sgm__http_exchange *exchange);
-/* The page token stands in the address, as it does right after the welcome. */
+/* Whether the right page token stands in the address, where the welcome has put it. */
 bool sgm__http_has_page_token(const sgm__http_exchange *exchange);
 
-/* headers.c */
-bool sgm__http_header(const sgm__http_exchange *exchange, const char *name,
-                      const char **value); /* false: twice */
-bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name,
-                           const char **value); /* the last of that name; false: there is none */
+/* --- headers.c --- */
+/* The value of a header, NULL if there is none. False: the header is there more than once. */
+bool sgm__http_header(const sgm__http_exchange *exchange, const char *name, const char **value);
+/* The value of the last header of that name; false: there is none. */
+bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name, const char **value);
 
-/* forwarded.c: what a proxy says; false without one that is believed, and without a word of it */
+/* --- forwarded.c --- */
+/* What a trusted proxy says of a request. All return false without such a proxy, and if its
+ * header is missing. Here: the host that the browser asked for. */
 bool sgm__http_forwarded_host(const sgm__http_exchange *exchange, char *host, size_t room);
-bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange); /* the browser came without TLS */
+/* The browser has come without TLS. */
+bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange);
 /* The client's address, as in sgm__http_rate. */
 bool sgm__http_forwarded_for(const sgm__http_exchange *exchange, unsigned char key[16]);
 
-/* connections.c */
+/* --- connections.c --- */
+/* Accepts all clients that wait at the listening socket. */
 void sgm__http_accept(sgm__http *server);
+/* Closes connections whose deadline has passed. */
 void sgm__http_cut_late(sgm__http *server);
 void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void **place,
                              enum MHD_ConnectionNotificationCode code);
+/* Enters a phase that may last so many seconds; 0: without a limit. */
 void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
-                         double seconds); /* 0: without an end */
-/* What a connection is in while it is busy with that request. */
+                         double seconds);
+/* The phase of a connection while it is busy with this request. */
 sgm__http_phase sgm__http_busy_phase(const sgm__http_exchange *exchange);
-/* The place of an address in `rates`. */
+/* The index of an address in `rates`, which is added if it is new. */
 size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16]);
-/* False: this address has asked too often. */
+/* Counts a request; false: this address has asked too often. */
 bool sgm__http_rate_allows(sgm__http *server, size_t address, sgm__http_standing standing);
 
-/* request.c, respond.c, target.c */
+/* --- request.c, respond.c, target.c --- */
+/* Callbacks of libmicrohttpd: the first line has come; headers or body have come, or a suspended
+ * connection goes on; a request is over. */
 void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection *connection);
 enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connection, const char *url,
                                      const char *method, const char *version, const char *data, size_t *size,
@@ -198,39 +232,43 @@ enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connecti
 void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void **state,
                             enum MHD_RequestTerminationCode code);
 void sgm__http_exchange_free(sgm__http_exchange *exchange);
-/* Cuts and decodes exchange->target; refuses what is no plain path. */
+/* Splits and decodes exchange->target; refuses everything that is no plain path. */
 void sgm__http_target_read(sgm__http_exchange *exchange);
-/* The refusal of an exchange, which stays as it was if there was one. */
+/* Refuses a request with an HTTP code and a text. The first refusal stays. */
 void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format, ...) SGM_PRINTF(3, 4);
 enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm__asset *asset);
 enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange);
-/* The cookie, and on to "/" with the page token. */
+/* Sets the cookie and redirects to "/" with the page token. */
 enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange);
-/* On to "/". */
+/* Redirects to "/". */
 enum MHD_Result sgm__http_respond_elsewhere(sgm__http_exchange *exchange);
 enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct MHD_Response *response);
 
-/* body.c: a refusal if the body cannot be kept */
+/* --- body.c --- */
+/* Each refuses the request if the body cannot be kept. */
 void sgm__http_body_open(sgm__http_exchange *exchange, size_t length);
 void sgm__http_body_append(sgm__http_exchange *exchange, const char *bytes, size_t length);
 void sgm__http_body_finish(sgm__http_exchange *exchange);
 void sgm__http_body_free(sgm__http_exchange *exchange);
 
-/* lanes.c */
+/* --- lanes.c --- */
 sgm_status sgm__http_lanes_start(sgm__http *server);
 void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange);
-/* Loop: what was done goes on its way. */
+/* Loop: resumes the connections whose functions have returned. */
 void sgm__http_lanes_deliver(sgm__http *server);
 bool sgm__http_lanes_stop(sgm__http *server);
-/* Loop, at the end: those that wait are answered with 503. */
+/* Loop, at the end: requests that still wait for a lane are answered with 503. */
 void sgm__http_lanes_clear(sgm__http *server);
 
-/* events.c */
+/* --- events.c --- */
+/* Begins the stream of events to a browser. */
 enum MHD_Result sgm__http_events_open(sgm__http_exchange *exchange);
 void sgm__http_events_close(sgm__http_listener *listener);
+/* Loop: resumes listeners that have events, are due a heartbeat, or (`all`) every one. */
 void sgm__http_events_deliver(sgm__http *server, bool all);
-bool sgm__http_events_wait(sgm__http *server); /* some queue still holds events */
+/* Whether any queue still holds events. */
+bool sgm__http_events_wait(sgm__http *server);
 
 #endif
