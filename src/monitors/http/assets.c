@@ -1,12 +1,19 @@
-/* Files inside of the library: the assembler includes them, so that a megabyte costs the build nothing. */
+/* Puts files into the library and finds them by path.
+ *
+ * The assembler includes the files (.incbin), so that a megabyte of them costs the compiler nothing.
+ * web_assets.h is written by CMake and has one line SGM__ASSET(number, path in the server, path of the
+ * file) for each file; it is included twice, with two meanings of that macro. Types and ETags are computed
+ * once, at the first use. */
 #include "monitors/http/assets.h"
 
 #include <nettle/sha2.h>
 #include <stdio.h>
 
+/* Bytes of SHA-256 in an ETag: enough that two versions of a file never have the same. */
 #define TAG_BYTES 16
 
-/* web_assets.h is written by CMake: SGM__ASSET(number, path in the server, path of the file) for each. */
+/* First meaning: the bytes of the file between two symbols, which are hidden so that they do not leave the
+ * shared library. The 0 byte behind keeps the symbol of the end inside the section. */
 #define SGM__ASSET(number, path, file)                                                                       \
     __asm__(".pushsection .rodata\n"                                                                         \
             ".hidden sgm__asset_" #number "\n"                                                               \
@@ -22,6 +29,7 @@
 #pragma GCC visibility pop
 #undef SGM__ASSET
 
+/* Second meaning: a row of the table of files. */
 static const struct {
     const char *path, *bytes, *end;
 } files[] = {
@@ -34,6 +42,7 @@ static const struct {
 static sgm__asset assets[FILE_COUNT];
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* The media type by the file's ending. With "nosniff" (respond.c) browsers rely on it. */
 static const char *type_of(const char *path)
 {
     static const struct {
@@ -56,6 +65,7 @@ static const char *type_of(const char *path)
     return "text/plain; charset=utf-8";
 }
 
+/* Fills `assets` from `files`. */
 static void describe(void)
 {
     for (size_t i = 0; i < FILE_COUNT; i++) {

@@ -1,17 +1,19 @@
-/* The files of web/ and of dygraphs, which the build puts into the library. Internal. */
+/* The files of web/ and of dygraphs, which the build puts into the library, so that an installed program
+ * needs no files beside it. Internal. */
 #ifndef SGM_MONITORS_HTTP_ASSETS_H
 #define SGM_MONITORS_HTTP_ASSETS_H
 
 #include "base/base.h"
 
+/* One file; all of it is constant for the life of the process. */
 typedef struct sgm__asset {
-    const char *path; /* "/main.js" */
+    const char *path; /* in the server: "/main.js" */
     const char *bytes;
     size_t length;
-    const char *type; /* of its content */
-    char tag[36];     /* a strong ETag, with its quotes */
+    const char *type; /* media type */
+    char tag[36];     /* strong ETag, with its quotes */
 } sgm__asset;
-/* NULL: there is none. */
+/* NULL: there is no such file. */
 const sgm__asset *sgm__asset_find(const char *path);
 const sgm__asset *sgm__assets(size_t *count);
 

@@ -1,5 +1,9 @@
-/* The body of a request: in memory or, for routes that ask for it, in a file without a name, since an upload
- * may be larger than the memory that is free. */
+/* The body of a request: in memory or, for routes with `in_file`, in an unnamed temporary file, since an
+ * upload may be larger than free memory.
+ *
+ * request.c calls sgm__http_body_open when the headers are accepted, sgm__http_body_append for each part,
+ * and sgm__http_body_finish at the end, all on the loop's thread. So a slow disk delays events and other
+ * answers, but no training. The limits of length are checked in request.c. */
 #include "monitors/http/http_internal.h"
 
 #include <errno.h>
@@ -7,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* The file has no name once it is open: it goes when its descriptor is closed. */
+/* The file is unlinked at once: it disappears when its descriptor is closed, also after a crash. */
 static int make_file_in(const char *folder)
 {
     char *path = sgm__format("%s/sigma-upload-XXXXXX", folder);
@@ -18,7 +22,7 @@ static int make_file_in(const char *folder)
     return file;
 }
 
-/* On many systems /tmp is memory, which /var/tmp never is. */
+/* TMPDIR if it is set. /var/tmp comes before /tmp, which is memory on many systems. */
 static int make_file(void)
 {
     const char *own = getenv("TMPDIR");
@@ -35,8 +39,8 @@ static void refuse_storage(sgm__http_exchange *exchange)
                      sgm__errno_text(errno));
 }
 
-/* The space is taken at once: a full disk is told before the bytes are sent. File systems that cannot do so
- * tell it when they are written. */
+/* Reserves the space, so that a full disk is reported before the client sends the body. File systems that
+ * cannot reserve report a full disk while the body is written. */
 void sgm__http_body_open(sgm__http_exchange *exchange, size_t length)
 {
     if (exchange->route == NULL || !exchange->route->in_file)
@@ -67,7 +71,7 @@ void sgm__http_body_append(sgm__http_exchange *exchange, const char *bytes, size
     }
 }
 
-/* All of it has come. */
+/* The body is complete: rewinds the file, or hands the text to the request. The text stays the exchange's. */
 void sgm__http_body_finish(sgm__http_exchange *exchange)
 {
     if (exchange->body.failed)

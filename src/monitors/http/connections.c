@@ -1,4 +1,9 @@
-/* Connections: how many there are, how long each may take for what it does, how often an address may ask. */
+/* Connections: how many there may be, how long each may take, and how often an address may ask.
+ *
+ * All of it is on the loop's thread. There are SGM__HTTP_CONNECTIONS places; a client that finds none free
+ * displaces the least worthy connection (sgm__http_phase gives the order), so that a stranger with many
+ * connections cannot lock the owner out. Deadlines are enforced here, because libmicrohttpd's own limit
+ * counts silence only and is evaded by sending a byte now and then. */
 #include "monitors/http/http_internal.h"
 
 #include <errno.h>
@@ -7,15 +12,18 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define FIRST_SECONDS 10.0 /* from the connection to the request's first line */
+/* Seconds from a connection to the first line of its request. */
+#define FIRST_SECONDS 10.0
 
-/* Requests of an address. What a stranger sends, or somebody with no more than the cookie, takes nothing from
- * the owner. */
+/* Token buckets: requests a second in the long run, and how many may come at once. They are separate for
+ * each standing, so that requests of strangers and visitors take nothing from the owner, who may have the
+ * same address. */
 static const struct {
-    double rate, burst; /* so many a second, and so many at once */
+    double rate, burst;
 } limits[SGM__HTTP_STANDINGS] = {
     [SGM__HTTP_STRANGER] = {20, 200}, [SGM__HTTP_VISITOR] = {200, 1000}, [SGM__HTTP_OWNER] = {200, 1000}};
 
+/* `since` changes only with the phase: a connection that repeats a phase stays as old as it is. */
 void sgm__http_phase_set(const sgm__http *server, sgm__http_connection *place, sgm__http_phase phase,
                          double seconds)
 {
@@ -35,7 +43,8 @@ sgm__http_phase sgm__http_busy_phase(const sgm__http_exchange *exchange)
 
 /* --- rates --- */
 
-/* The one that has been silent for longest goes. */
+/* A new address takes the entry of the one that has been silent for longest, with full buckets. An index
+ * remains valid, but may later belong to another address. */
 size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16])
 {
     size_t oldest = 0;
@@ -54,6 +63,7 @@ size_t sgm__http_rate_of(sgm__http *server, const unsigned char address[16])
     return oldest;
 }
 
+/* Fills the buckets by the time passed and takes one request from that of `standing`. */
 bool sgm__http_rate_allows(sgm__http *server, size_t address, sgm__http_standing standing)
 {
     sgm__http_rate *rate = &server->rates[address];
@@ -69,8 +79,8 @@ bool sgm__http_rate_allows(sgm__http *server, size_t address, sgm__http_standing
 
 /* --- new ones --- */
 
-/* One that is free, or the one that goes first: as many connections as there are places must not lock the
- * owner out, whatever they do without the token. */
+/* A free place, or that of the connection which goes first. Closing that takes a round of libmicrohttpd,
+ * which reports the end and thereby frees the place. NULL: all places belong to the owner's busy requests. */
 static sgm__http_connection *find_place(sgm__http *server)
 {
     sgm__http_connection *first = NULL;
@@ -89,6 +99,7 @@ static sgm__http_connection *find_place(sgm__http *server)
     return first->phase == SGM__HTTP_FREE ? first : NULL;
 }
 
+/* Answers and closes without libmicrohttpd, and without waiting for the client. */
 static void refuse(int descriptor)
 {
     static const char text[] = "HTTP/1.1 503 Service Unavailable\r\nConnection: close\r\nRetry-After: 1\r\n"
@@ -99,6 +110,8 @@ static void refuse(int descriptor)
     close(descriptor);
 }
 
+/* Accepts at most as many clients as there are places, then the loop goes on with other work. MHD_run
+ * after each, so that libmicrohttpd knows the connection before another one may displace it. */
 void sgm__http_accept(sgm__http *server)
 {
     for (int i = 0; i < SGM__HTTP_CONNECTIONS; i++) {
@@ -107,7 +120,8 @@ void sgm__http_accept(sgm__http *server)
         int descriptor =
             accept4(server->listener, (struct sockaddr *)&address, &length, SOCK_CLOEXEC | SOCK_NONBLOCK);
         if (descriptor < 0) {
-            /* Without a descriptor to spare the client stays in the queue: poll would come back at once. */
+            /* Without a free descriptor the client stays in the queue, and poll would return at once,
+             * again and again. */
             if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS)
                 usleep(50000);
             return;
@@ -133,6 +147,9 @@ void sgm__http_accept(sgm__http *server)
     }
 }
 
+/* Callback of libmicrohttpd at the beginning and end of a connection. The place is the connection's
+ * context; it is known by `adding`, because the callback runs within MHD_add_connection or the next
+ * MHD_run. */
 void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void **place,
                              enum MHD_ConnectionNotificationCode code)
 {
@@ -144,7 +161,8 @@ void sgm__http_on_connection(void *user, struct MHD_Connection *connection, void
         ((sgm__http_connection *)*place)->phase = SGM__HTTP_FREE;
 }
 
-/* Whoever sends or reads byte by byte, just often enough not to count as silent. */
+/* Shuts down connections whose deadline has passed, such as clients that send or read byte by byte.
+ * shutdown, not close: libmicrohttpd owns the descriptor and sees the end. */
 void sgm__http_cut_late(sgm__http *server)
 {
     double now = sgm__now();

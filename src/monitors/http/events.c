@@ -1,20 +1,31 @@
-/* Server-sent events (WHATWG HTML, section 9.2): a bounded queue for each browser, which the loop empties as
- * fast as the browser reads. Who pushes touches the queues' pointers only. */
+/* Server-sent events (WHATWG HTML, section 9.2): streams of events to the browsers that have asked for
+ * /api/events.
+ *
+ * Each listening browser has a bounded ring of events. sgm__http_push, on any thread, makes an event once
+ * and puts pointers to it into all rings, under the lock; it never waits. The loop writes from the rings
+ * as fast as each browser reads (read_events, called by libmicrohttpd). A listener whose ring is empty has
+ * its connection suspended, until sgm__http_events_deliver resumes it. Events are counted references,
+ * since several rings share one. */
 #include "monitors/http/http_internal.h"
 
 #include <stdio.h>
 
+/* Bytes that libmicrohttpd asks for at once. */
 #define BLOCK 16384
+/* Seconds without an event after which an empty comment is sent: only by writing can the server find out
+ * that a browser has gone. */
 #define HEARTBEAT                                                                                            \
     10.0 /* seconds without an event: by writing alone it is found out that a browser has gone */
 
+/* Drops a reference; NULL is allowed. */
 static void release(sgm__http_event *event)
 {
     if (event != NULL && atomic_fetch_sub(&event->references, 1) == 1)
         sgm__free(event);
 }
 
-/* "event: NAME", "data: LINE" for each line, an empty line. */
+/* The text of an event: "event: NAME", "data: LINE" for each line of `json`, an empty line. The caller has
+ * one reference. NULL: out of memory. */
 static sgm__http_event *make_event(const char *name, const char *json)
 {
     sgm__text text = {0};
@@ -40,7 +51,8 @@ static sgm__http_event *make_event(const char *name, const char *json)
 
 /* --- any thread --- */
 
-/* Under the lock. */
+/* With the lock. False: there is no room, or there is no event for want of memory; the listener counts it
+ * as lost. */
 static bool enqueue(sgm__http_listener *listener, sgm__http_event *event)
 {
     if (event == NULL || listener->count == SGM__HTTP_QUEUE ||
@@ -54,6 +66,7 @@ static bool enqueue(sgm__http_listener *listener, sgm__http_event *event)
     return true;
 }
 
+/* Without listeners this costs one comparison. */
 void sgm__http_push(sgm__http *server, const char *event, const char *json)
 {
     if (server == NULL || atomic_load(&server->listeners) == 0)
@@ -83,6 +96,7 @@ uint64_t sgm__http_dropped(const sgm__http *server)
 
 /* --- the loop --- */
 
+/* The event that says how many events were lost. */
 static sgm__http_event *notice_of(uint64_t dropped)
 {
     char json[64];
@@ -90,7 +104,8 @@ static sgm__http_event *notice_of(uint64_t dropped)
     return make_event("dropped", json);
 }
 
-/* What comes next, or NULL. What was lost is told before what came after. */
+/* The next event to send, or NULL. The notice of losses is sent once the ring is empty, so newer events that
+ * found room again may come before it. */
 static sgm__http_event *take_next(sgm__http_listener *listener)
 {
     sgm__http_event *event = NULL;
@@ -109,6 +124,7 @@ static sgm__http_event *take_next(sgm__http_listener *listener)
     return dropped > 0 ? notice_of(dropped) : event;
 }
 
+/* Copies as much of the current event as there is room for; returns how many bytes. */
 static size_t copy_part(sgm__http_listener *listener, char *to, size_t room)
 {
     size_t left = listener->current->length - listener->sent, part = left < room ? left : room;
@@ -121,6 +137,9 @@ static size_t copy_part(sgm__http_listener *listener, char *to, size_t room)
     return part;
 }
 
+/* Callback of libmicrohttpd that fills a block. The first block begins with the time after which the
+ * browser connects again (1 s). If there is nothing to send, the connection is suspended here, and 0 is
+ * returned, which is allowed because of that. */
 static ssize_t read_events(void *user, uint64_t position, char *to, size_t room)
 {
     static const char greeting[] = "retry: 1000\n\n", beat[] = ":\n\n";
@@ -161,6 +180,8 @@ static sgm__http_listener *find_place(sgm__http *server)
     return NULL;
 }
 
+/* Begins a stream. The listener's place is written with the lock, because sgm__http_push looks at all
+ * places. */
 enum MHD_Result sgm__http_events_open(sgm__http_exchange *exchange)
 {
     sgm__http *server = exchange->server;
@@ -184,6 +205,7 @@ enum MHD_Result sgm__http_events_open(sgm__http_exchange *exchange)
     return sgm__http_respond(exchange, MHD_HTTP_OK, response);
 }
 
+/* The connection has gone: releases all events of the listener. */
 void sgm__http_events_close(sgm__http_listener *listener)
 {
     sgm__http *server = listener->server;
@@ -198,6 +220,7 @@ void sgm__http_events_close(sgm__http_listener *listener)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* The lock is taken for each listener anew, so that sgm__http_push never waits for more than one. */
 void sgm__http_events_deliver(sgm__http *server, bool all)
 {
     double now = sgm__now();

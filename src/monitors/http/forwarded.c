@@ -1,14 +1,17 @@
-/* What a proxy says of a request that it passes on: who asks, under which name, and by which way.
+/* What a reverse proxy says of a request that it passes on: the client's address, the host that was asked
+ * for, and whether the client used TLS.
  *
- * Only a proxy that the program knows to be there (behind_proxy) is believed, and of a list only its end:
- * what stands before may be the client's own words. */
+ * Used by guard.c. A proxy is believed only if the program has said that there is one (behind_proxy). Each
+ * header is a list to which every proxy appends; only the last entry is believed, since those before may
+ * be the client's own words. De facto standard headers X-Forwarded-*. */
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
 #include <stdio.h>
 #include <strings.h>
 
-/* The last one of a header's list, without spaces; false: there is no such header, or it is too long. */
+/* Copies the last entry of a header's list, without spaces, into `last`. False: no trusted proxy, no such
+ * header, or an entry that is empty or does not fit. */
 static bool last_of(const sgm__http_exchange *exchange, const char *name, char *last, size_t room)
 {
     const char *list;
@@ -37,7 +40,8 @@ bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange)
     return last_of(exchange, "X-Forwarded-Proto", scheme, sizeof scheme) && strcasecmp(scheme, "https") != 0;
 }
 
-/* "192.0.2.1", "192.0.2.1:4711", "2001:db8::1", "[2001:db8::1]:4711" */
+/* Parses "192.0.2.1", "192.0.2.1:4711", "2001:db8::1" or "[2001:db8::1]:4711" into the 16 bytes that
+ * sgm__http_rate uses: IPv4 in the first four, the rest 0. Changes the text. */
 static bool read_address(char *text, unsigned char key[16])
 {
     memset(key, 0, 16);

@@ -1,17 +1,18 @@
-/* Who may ask for what.
+/* Decides who may ask for what, from the headers of a request alone.
  *
- * - Host: a name of this machine's loopback, or the public one, which a proxy may say in another header. A
- * page from elsewhere whose name was pointed at 127.0.0.1 (DNS rebinding) sends its own.
- * - Origin, and Sec-Fetch-Site, which browsers send and pages cannot forge: this server's own.
- * - The token: as a bearer, from programs, or in the address that a browser opens first. What the browser
- * gets for it are two random values, which only open something together:
- *   - the cookie, which no script reads. Browsers send it to every port of the host that they visit, so
- * another program of this machine may come to know it. By itself it opens the files of the page, which are
- * the same for everybody.
- *   - the page token, which the page keeps in the storage of its origin, port included, and sends in a header
- *     with each request for data: no other port is told it, and no form, image or link can send it.
- *   Both are new with each start, so whoever has the port afterwards learns nothing that is of use.
- * The manual's "Who may look" says what this is to keep out. */
+ * - Host must be a name of this machine's loopback, or the public host, which a proxy may give in another
+ *   header. A page from elsewhere whose name was made to point to 127.0.0.1 (DNS rebinding) sends its own
+ * name.
+ * - Origin and Sec-Fetch-Site, which browsers send and pages cannot forge, must be those of this server.
+ * - The token comes as a bearer token, from programs, or in the address that a browser opens first. The
+ * browser gets two random values for it, which only together open anything but the page's files:
+ *   - the cookie, which no script can read. Browsers send it to every port of the host that they visit, so
+ *     another program of this machine may learn it. By itself it opens the files of the page, which are the
+ *     same for everybody.
+ *   - the page token, which the page keeps in the storage of its origin (port included) and sends in a header
+ *     with each request for data. No other port receives it, and no form, image or link can send it.
+ *   Both are new with each start, so a program that has the port afterwards learns nothing of use.
+ * request.c calls sgm__http_guard. The manual's "Who may look" describes the attacks that this is against. */
 #include "monitors/http/http_internal.h"
 
 #include <arpa/inet.h>
@@ -21,6 +22,8 @@
 #include <strings.h>
 #include <sys/random.h>
 
+/* getrandom with flags 0 waits at boot until the system's generator is seeded, so a token is never
+ * guessable. */
 sgm_status sgm__http_random_token(char *text)
 {
     unsigned char bytes[SGM__HTTP_TOKEN_BYTES];
@@ -38,7 +41,8 @@ sgm_status sgm__http_random_token(char *text)
 
 /* --- host and origin --- */
 
-/* Cuts ":8080" off, which may be missing, and gives its digits; false: what is there is no port. */
+/* Splits "NAME:8080" or "[::1]:8080" into name and port; *port is "" if there is none. False: the name is
+ * empty or too long, or what follows the colon is no port. `room` is the size of `name`. */
 static bool split_host(const char *host, char *name, size_t room, const char **port)
 {
     const char *end = host[0] == '[' ? strchr(host, ']') : NULL;
@@ -53,7 +57,7 @@ static bool split_host(const char *host, char *name, size_t room, const char **p
     return colon == NULL || (digits > 0 && digits <= 5 && (*port)[digits] == '\0');
 }
 
-/* Any port: behind a tunnel (ssh -L) it is another than the server's. */
+/* Any port is accepted: behind a tunnel (ssh -L) it differs from the server's. */
 static bool is_loopback_host(const char *host)
 {
     char name[64];
@@ -65,8 +69,8 @@ static bool is_loopback_host(const char *host)
            (inet_pton(AF_INET, name, &address) == 1 && ntohl(address.s_addr) >> 24 == 127);
 }
 
-/* By the port that the browser knows: through tunnels several servers with the same port may be several ports
- * of its own machine. */
+/* Cookies do not distinguish ports, so the name has the port that the browser uses: through tunnels,
+ * several servers with the same port may be different ports of the browser's own machine. */
 static void name_cookie(sgm__http_exchange *exchange, const char *host)
 {
     char name[256];
@@ -75,6 +79,10 @@ static void name_cookie(sgm__http_exchange *exchange, const char *host)
     snprintf(exchange->cookie, sizeof exchange->cookie, *port != '\0' ? "sigma-%.5s" : "sigma", port);
 }
 
+/* Checks Host, X-Forwarded-Proto, Origin and Sec-Fetch-Site, in this order; the first refusal stays. A
+ * browser sends the last two by itself, and a page cannot forge them. Other sites may link to the page
+ * ("/", by navigation), as an address in a chat does, but not reach what is behind it. A request from a
+ * foreign page comes without the cookie (SameSite=Strict), hence allow_retry. */
 static void check_host(sgm__http_exchange *exchange)
 {
     const char *host, *origin, *site, *mode;
@@ -99,7 +107,6 @@ static void check_host(sgm__http_exchange *exchange)
         (origin != NULL &&
          (strncasecmp(origin, scheme, length) != 0 || strcasecmp(origin + length, host) != 0)))
         sgm__http_refuse(exchange, MHD_HTTP_FORBIDDEN, "pages of other servers (Origin) get nothing here");
-    /* Others may link to the page, as an address in a chat does, but not reach what is behind it. */
     sgm__http_header(exchange, "Sec-Fetch-Site", &site);
     sgm__http_header(exchange, "Sec-Fetch-Mode", &mode);
     bool is_foreign = site != NULL && strcmp(site, "same-origin") != 0 && strcmp(site, "none") != 0;
@@ -112,14 +119,15 @@ static void check_host(sgm__http_exchange *exchange)
 
 /* --- tokens --- */
 
-/* Takes as long for a wrong token as for a right one; its length is no secret. */
+/* Compares in constant time for a given length, so that answers do not reveal how much of a token is
+ * right; the length is no secret. */
 static bool is_same(const char *given, const char *right)
 {
     size_t length = strlen(right);
     return given != NULL && strlen(given) == length && memeql_sec(given, right, length) != 0;
 }
 
-/* A name and a value, of that length. */
+/* Whether the first `length` bytes of `cookie` are our name, '=' and our value. */
 static bool is_right_cookie(const sgm__http_exchange *exchange, const char *cookie, size_t length)
 {
     const char *right = exchange->server->cookie_token;
@@ -128,14 +136,16 @@ static bool is_right_cookie(const sgm__http_exchange *exchange, const char *cook
            cookie[name_length] == '=' && memeql_sec(cookie + name_length + 1, right, value_length) != 0;
 }
 
+/* The argument of look_at_cookies. */
 typedef struct cookie_search {
     const sgm__http_exchange *exchange;
     bool right;
 } cookie_search;
 
-/* Servers of other ports set cookies, too, with any value: a quote that one of them leaves open, which would
- * end libmicrohttpd's reading, is a character as any other here (RFC 6265, section 5.2). Some may have the
- * name of ours: any that is right will do. */
+/* Callback for each header. Cookies are parsed here, not by libmicrohttpd: servers at other ports of the
+ * host can set cookies with any value, and a quote that one of them leaves open would end libmicrohttpd's
+ * parsing, while it is an ordinary character by RFC 6265, section 5.2. Others may also have set a cookie
+ * of our name, so one right cookie among several is enough. */
 static enum MHD_Result look_at_cookies(void *user, enum MHD_ValueKind kind, const char *name,
                                        const char *value)
 {
@@ -166,6 +176,7 @@ static bool has_bearer(const sgm__http_exchange *exchange)
            strncasecmp(value, "Bearer ", 7) == 0 && is_same(value + 7, exchange->server->token);
 }
 
+/* Whether the value of Content-Type is this type, with or without parameters. */
 static bool is_media_type(const char *value, const char *type)
 {
     size_t length = strlen(type);
@@ -183,6 +194,7 @@ bool sgm__http_has_page_token(const sgm__http_exchange *exchange)
     return is_same(sgm__http_query(&exchange->request, "page-token", 0), exchange->server->page_token);
 }
 
+/* What the request proves. A browser that has only the cookie is a visitor. */
 static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
 {
     const char *value;
@@ -195,6 +207,7 @@ static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
     return is_page ? SGM__HTTP_OWNER : SGM__HTTP_VISITOR;
 }
 
+/* Whether a visitor may have it: the page and its files, which are the same for everybody. */
 static bool is_file_of_page(const sgm__http_exchange *exchange)
 {
     return exchange->route == NULL &&
@@ -213,6 +226,8 @@ static void check_standing(sgm__http_exchange *exchange)
             "printed");
 }
 
+/* A POST must declare its media type: the types that a form can send are not among them, so a form of
+ * another site is refused even if everything else were right. */
 static void check_type(sgm__http_exchange *exchange)
 {
     const char *value;
@@ -222,7 +237,8 @@ static void check_type(sgm__http_exchange *exchange)
         sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
 }
 
-/* For who wonders why, or who it was; a stranger's words are not repeated. */
+/* The log says whom the server refused and why, for users who wonder. Nothing that a stranger has sent
+ * goes into the log. */
 static void log_refusal(const sgm__http_exchange *exchange, const unsigned char client[16])
 {
     static const unsigned char none[12];
@@ -232,6 +248,9 @@ static void log_refusal(const sgm__http_exchange *exchange, const unsigned char 
     sgm__log(SGM_LOG_DEBUG, "http", "%s: %d, %s", text, exchange->refusal, exchange->why);
 }
 
+/* Order: host and origin, standing, type of a POST, rate. The rate is checked last and counts refused
+ * requests as a stranger's, so that guessing does not use up the owner's requests. Behind a proxy the rate
+ * is that of the client which the proxy names. */
 void sgm__http_guard(sgm__http_exchange *exchange)
 {
     sgm__http *server = exchange->server;

@@ -1,4 +1,12 @@
-/* Start, loop and stop of the server. */
+/* Starts the server, runs its loop, and stops it.
+ *
+ * sgm__http_start checks the options, takes a port, starts libmicrohttpd without a thread or listening socket
+ * of its own, the lanes (lanes.c) and the loop. The loop is the only thread that handles connections: it
+ * polls, accepts clients (connections.c), hands on answers of lanes and events, and lets libmicrohttpd read
+ * and write. Requests themselves are in request.c.
+ *
+ * Lifetime: the struct is counted (`users`), because a lane whose function does not return outlives the
+ * server. */
 #include "base/clock.h"
 #include "monitors/http/http_internal.h"
 
@@ -13,15 +21,21 @@
 
 #define FIRST_PORT 8080
 #define LAST_PORT 8099
-/* Of libmicrohttpd for each connection, where the headers must fit: browsers send all cookies of a host,
- * those of its other ports too, up to 180 of 4 kB each, and libmicrohttpd copies them once more. What a first
- * request does not use takes no memory; a connection that stays for a second one takes all of it. */
+/* Bytes that libmicrohttpd may use for each connection, in which the headers must fit: browsers send all
+ * cookies of a host, also those of its other ports, up to 180 of 4 kB each, and libmicrohttpd copies them
+ * once more. What a first request does not use takes no memory; a connection that stays for a second
+ * request takes all of it. */
 #define CONNECTION_MEMORY ((size_t)2 << 20)
-#define MEMORY_STEP 32768    /* bytes that are read at once, also of bodies */
-#define SILENCE_SECONDS 30.0 /* of a connection that takes or sends nothing */
-#define TICK 1000            /* milliseconds */
-#define FAREWELL 0.25        /* seconds in which browsers may read the rest */
-#define LAST_ROUNDS 4        /* until those that read have the last bytes of their answers */
+/* Bytes that are read at once, also of bodies. */
+#define MEMORY_STEP 32768
+/* Seconds without a byte in either direction after which libmicrohttpd closes a connection. */
+#define SILENCE_SECONDS 30.0
+/* Milliseconds after which the loop looks for late connections and heartbeats, if nothing else wakes it. */
+#define TICK 1000
+/* At the end: seconds in which browsers may read queued events, and then rounds of writing for the last
+ * bytes of answers. */
+#define FAREWELL 0.25
+#define LAST_ROUNDS 4
 #define SHORTEST_TOKEN 16
 #define LONGEST_TOKEN 128
 
@@ -32,6 +46,7 @@ void sgm__http_wake(sgm__http *server)
 
 /* --- the loop --- */
 
+/* Milliseconds to poll: libmicrohttpd's own wish, at most a tick. */
 static int timeout_of(sgm__http *server)
 {
     MHD_UNSIGNED_LONG_LONG wait;
@@ -39,6 +54,7 @@ static int timeout_of(sgm__http *server)
     return MHD_get_timeout(server->daemon, &wait) == MHD_YES && wait < (unsigned)tick ? (int)wait : tick;
 }
 
+/* Sleeps until another thread wakes the loop, a connection is ready, or a client wants to connect. */
 static void wait_for_something(sgm__http *server)
 {
     struct pollfd waits[] = {{.fd = server->wake, .events = POLLIN},
@@ -53,6 +69,8 @@ static void wait_for_something(sgm__http *server)
     }
 }
 
+/* The loop's thread. When the server ends, it goes on for a moment while queues still hold events; then
+ * requests that wait are refused, streams of events end, and a few rounds write what is left. */
 static void *run_loop(void *user)
 {
     sgm__http *server = user;
@@ -96,6 +114,8 @@ static sgm_status check_token(const char *token)
     return good ? SGM_OK : fail_token();
 }
 
+/* The public host is required with behind_proxy and forbidden without. Only characters of host names and
+ * ports may be in it, as it becomes part of the printed address. */
 static sgm_status check_public_host(const sgm__http_options *options)
 {
     const char *host = options->public_host;
@@ -111,6 +131,8 @@ static sgm_status check_public_host(const sgm__http_options *options)
     return SGM_OK;
 }
 
+/* Draws the cookie's value and the page token at each start, so that nobody can use those of an earlier
+ * server at the same port. */
 static sgm_status set_names(sgm__http *server)
 {
     const sgm__http_options *options = &server->options;
@@ -124,7 +146,8 @@ static sgm_status set_names(sgm__http *server)
     return server->public_host != NULL || options->public_host == NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Over an address that others reach, tokens must not travel as they are: TLS is the proxy's work. */
+/* Parses the address to listen at. Anything but loopback needs a proxy that speaks TLS, because tokens
+ * must not travel unencrypted. */
 static sgm_status read_address(const sgm__http_options *options, struct sockaddr_storage *address,
                                socklen_t *length)
 {
@@ -167,6 +190,8 @@ sgm_status sgm__http_check(const sgm__http_options *options)
 
 /* --- the port --- */
 
+/* A listening socket, or -1 with errno. A long backlog (SOMAXCONN), so that a browser that opens many
+ * connections at once need not retry a second later. */
 static int bind_to(struct sockaddr_storage *address, socklen_t length, int port)
 {
     int descriptor = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
@@ -174,8 +199,7 @@ static int bind_to(struct sockaddr_storage *address, socklen_t length, int port)
     if (descriptor < 0)
         return -1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));
-    if (bind(descriptor, (struct sockaddr *)address, length) == 0 &&
-        listen(descriptor, SOMAXCONN) == 0) /* who comes in a crowd need not try again a second later */
+    if (bind(descriptor, (struct sockaddr *)address, length) == 0 && listen(descriptor, SOMAXCONN) == 0)
         return descriptor;
     int error = errno;
     close(descriptor);
@@ -193,6 +217,8 @@ static sgm_status fail_port(int port)
     return sgm_fail(SGM_ERROR_STATE, "port %d cannot be listened at: %s", port, sgm__errno_text(errno));
 }
 
+/* Takes the port that was asked for, or else the first free one of the usual range, or else any. Then
+ * builds the address that is printed, with the token in it. */
 static sgm_status listen_somewhere(sgm__http *server)
 {
     struct sockaddr_storage address;
@@ -228,19 +254,22 @@ static sgm_status listen_somewhere(sgm__http *server)
 
 /* --- start and stop --- */
 
+/* Messages of libmicrohttpd go to the log: most are about clients that break off. */
 static void on_trouble(void *user, const char *format, va_list arguments)
 {
     (void)user;
     sgm__vlog(SGM_LOG_DEBUG, "http", format, arguments);
 }
 
-/* What is encoded in a target is decoded by us, in one place. */
+/* Keeps libmicrohttpd from decoding percent sequences: target.c does that, strictly and in one place. */
 static size_t leave_encoded(void *user, struct MHD_Connection *connection, char *text)
 {
     (void)user, (void)connection;
     return strlen(text);
 }
 
+/* libmicrohttpd with neither a thread (the loop calls MHD_run) nor a listening socket (connections.c
+ * accepts). Suspending connections is what lets a request wait for a lane. */
 static sgm_status start_daemon(sgm__http *server)
 {
     unsigned flags = MHD_USE_EPOLL | MHD_USE_NO_LISTEN_SOCKET | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
@@ -262,7 +291,7 @@ static sgm_status start_daemon(sgm__http *server)
     return SGM_OK;
 }
 
-/* Signals, that of a closed pipe too, are for the program's own threads. */
+/* All signals are blocked in the thread, SIGPIPE too: the program's own threads receive them. */
 static sgm_status start_loop(sgm__http *server)
 {
     sigset_t all, before;
@@ -290,6 +319,7 @@ void sgm__http_release(sgm__http *server)
     sgm__free(server);
 }
 
+/* The page must be among the files that the build has put into the library. */
 static sgm_status find_page(sgm__http *server)
 {
     char path[128];
@@ -301,6 +331,7 @@ static sgm_status find_page(sgm__http *server)
                : sgm_fail(SGM_ERROR_NOT_FOUND, "there is no page '%.100s' in this build", name);
 }
 
+/* The steps of a start; after a failure the caller takes down what exists. */
 static sgm_status start(sgm__http *server)
 {
     SGM_TRY(sgm__http_check(&server->options));
@@ -315,7 +346,7 @@ static sgm_status start(sgm__http *server)
     return start_loop(server);
 }
 
-/* What is there of a server whose loop has ended, or never began. */
+/* Frees a server whose loop has ended, or never began. Returns whether all lanes have ended. */
 static bool take_down(sgm__http *server)
 {
     atomic_store(&server->ending, true);
@@ -358,6 +389,7 @@ int sgm__http_port(const sgm__http *server)
     return server->port;
 }
 
+/* `ending` is set with the lock, so that no lane misses it between its test and its wait. */
 bool sgm__http_stop(sgm__http *server)
 {
     if (server == NULL)

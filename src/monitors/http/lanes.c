@@ -1,12 +1,20 @@
-/* The threads on which functions of routes run. */
+/* The two threads ("lanes") on which functions of routes run.
+ *
+ * The loop gives a request to the lane of its route (sgm__http_lanes_take); the lane's thread runs the
+ * function and puts the exchange into the list `done`; the loop resumes the connection
+ * (sgm__http_lanes_deliver), whereupon libmicrohttpd asks for the answer. All queues and stages are
+ * guarded by the server's lock, which is not held while a function runs. Quick functions have a lane of
+ * their own, so that a function that waits for a trainer does not delay them. */
 #include "base/clock.h"
 #include "monitors/http/http_internal.h"
 
 #include <poll.h>
 #include <signal.h>
 
-#define PATIENCE 5.0 /* seconds for a function to come back when the server stops */
+/* Seconds that a stopping server waits for a running function; after that its thread is left to itself. */
+#define PATIENCE 5.0
 
+/* With the lock. Waits for a request and marks it as running; NULL: the server ends. */
 static sgm__http_exchange *take_next(sgm__http_lane *lane)
 {
     sgm__http *server = lane->server;
@@ -24,7 +32,7 @@ static sgm__http_exchange *take_next(sgm__http_lane *lane)
     return exchange;
 }
 
-/* Both ways are closed, or the other side sends no more: it was to be here for the answer. */
+/* A client that has closed its sending direction counts as gone too: it was to be there for the answer. */
 bool sgm__http_has_left(const sgm__http_request *request)
 {
     const sgm__http_exchange *exchange = (const sgm__http_exchange *)request;
@@ -32,6 +40,7 @@ bool sgm__http_has_left(const sgm__http_request *request)
     return poll(&look, 1, 0) > 0 && (look.revents & (POLLHUP | POLLRDHUP | POLLERR)) != 0;
 }
 
+/* Runs the function, without the lock. The message of a failure is copied, as it belongs to this thread. */
 static void act(sgm__http_exchange *exchange)
 {
     const sgm__http_options *options = &exchange->server->options;
@@ -45,6 +54,8 @@ static void act(sgm__http_exchange *exchange)
         options->leave();
 }
 
+/* A lane's thread. If the connection has gone meanwhile, nobody waits for the exchange and it is freed
+ * here. */
 static void *run_lane(void *user)
 {
     sgm__http_lane *lane = user;
@@ -71,7 +82,8 @@ static void *run_lane(void *user)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
+/* Each lane holds a reference to the server. All signals are blocked in its thread, since they are for the
+ * program's own threads. */
 sgm_status sgm__http_lanes_start(sgm__http *server)
 {
     for (size_t i = 0; i < 2; i++) {
@@ -93,6 +105,8 @@ sgm_status sgm__http_lanes_start(sgm__http *server)
     return SGM_OK;
 }
 
+/* Loop: appends to the queue. The descriptor is copied because the lane must not touch the connection's
+ * place. */
 void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange)
 {
     sgm__http_lane *lane = &server->lanes[exchange->route->quick ? 0 : 1];
@@ -109,6 +123,8 @@ void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange)
     pthread_mutex_unlock(&server->lock);
 }
 
+/* The list is taken over as a whole; each connection is resumed on the loop's thread, as libmicrohttpd
+ * requires. */
 void sgm__http_lanes_deliver(sgm__http *server)
 {
     pthread_mutex_lock(&server->lock);
@@ -123,7 +139,9 @@ void sgm__http_lanes_deliver(sgm__http *server)
     }
 }
 
-/* A function that runs keeps its exchange, which is abandoned when the connection goes. */
+/* Takes waiting requests back and resumes all suspended connections, so that libmicrohttpd can answer and
+ * close them. The stage BODY makes sgm__http_on_request refuse them. A function that is running keeps its
+ * exchange. */
 void sgm__http_lanes_clear(sgm__http *server)
 {
     pthread_mutex_lock(&server->lock);
@@ -143,7 +161,8 @@ void sgm__http_lanes_clear(sgm__http *server)
     }
 }
 
-/* Only a function can keep a lane from ending: that of one which is idle is waited for without a limit. */
+/* Waits for running functions, with a limit. A lane without a running function ends at once and is joined;
+ * one with a function is detached and frees its part when the function returns. True: none is left. */
 bool sgm__http_lanes_stop(sgm__http *server)
 {
     struct timespec until = sgm__time_in(PATIENCE / server->options.hurry);

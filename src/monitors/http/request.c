@@ -1,15 +1,24 @@
-/* A request from its first line to its answer. */
+/* A request from its first line to the start of its answer.
+ *
+ * libmicrohttpd calls the three functions sgm__http_on_target, sgm__http_on_request (several times) and
+ * sgm__http_on_completed, always on the loop's thread. Everything that can be judged from the headers is
+ * judged before the body is read (`inspect`). Then the request is refused (respond.c), answered with a
+ * file, turned into a stream of events (events.c), or given to a lane (lanes.c), during which its
+ * connection is suspended. */
 #include "monitors/http/http_internal.h"
 
 #include <strings.h>
 #include <unistd.h>
 
+/* Time limits: for the headers of a request; for a body, a second more for each BODY_RATE bytes of it;
+ * between two requests. */
 #define HEADER_SECONDS 10.0
-#define BODY_SECONDS 10.0 /* and a second more for each: */
-#define BODY_RATE 65536.0 /* bytes */
+#define BODY_SECONDS 10.0
+#define BODY_RATE 65536.0
 #define IDLE_SECONDS 30.0
 
-/* The first line is there. */
+/* The first line has come: makes the exchange, which libmicrohttpd keeps as the state of the request.
+ * NULL: no memory; sgm__http_on_request then closes the connection. */
 void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection *connection)
 {
     sgm__http *server = user;
@@ -31,6 +40,7 @@ void *sgm__http_on_target(void *user, const char *target, struct MHD_Connection 
     return exchange;
 }
 
+/* The answer's file is open only if the answer was never given to libmicrohttpd. */
 void sgm__http_exchange_free(sgm__http_exchange *exchange)
 {
     sgm__free(exchange->target);
@@ -42,7 +52,9 @@ void sgm__http_exchange_free(sgm__http_exchange *exchange)
     sgm__free(exchange);
 }
 
-/* A function that still runs has the exchange; what is done, but not delivered, is taken from the list. */
+/* The request is over, answered or broken off. If a function is still running, its lane has the exchange
+ * and frees it (`abandoned`); otherwise it is taken out of the list of answers, if it is there, and freed
+ * here. */
 void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void **state,
                             enum MHD_RequestTerminationCode code)
 {
@@ -73,8 +85,9 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
 
 /* --- headers --- */
 
-/* The row with the longest path that fits, and the method. The refusal there would be, which is for those who
- * may know what there is. */
+/* Finds the route with the longest fitting path and the right method. Returns 0 for a route or a file,
+ * otherwise the code of the refusal that an owner gets: whoever may not ask must not learn which paths
+ * exist. */
 static int find_route(sgm__http_exchange *exchange)
 {
     const sgm__http_options *options = &exchange->server->options;
@@ -87,6 +100,7 @@ static int find_route(sgm__http_exchange *exchange)
         if (strncmp(path, route->path, length) != 0 || length < longest ||
             is_prefix == (path[length] == '\0'))
             continue;
+        /* A longer path hides routes of shorter paths, whatever their methods are. */
         if (length > longest)
             exchange->route = NULL;
         longest = length;
@@ -104,7 +118,8 @@ static int find_route(sgm__http_exchange *exchange)
     return longest > 0 || is_file ? MHD_HTTP_METHOD_NOT_ALLOWED : MHD_HTTP_NOT_FOUND;
 }
 
-/* One length of a body, which is known before. */
+/* The length must be known in advance, and be given once: neither chunked bodies nor two lengths, which a
+ * proxy and this server might read differently (request smuggling). *length is the number of bytes. */
 static void check_body(sgm__http_exchange *exchange, bool is_post, double *length)
 {
     const char *text, *coding;
@@ -123,12 +138,14 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
     else if ((uint64_t)bytes > maximum)
         sgm__http_refuse(exchange, MHD_HTTP_CONTENT_TOO_LARGE, "the body has at most %zu bytes here",
                          maximum);
-    /* A short body is read all the same: a connection that is closed before it may lose the answer. */
+    /* A refused request with a short body is read to its end all the same: closing a connection with
+     * unread bytes resets it, and the client may lose the answer. */
     exchange->unread = coding != NULL || !once || !is_number || bytes > SGM__HTTP_USUAL_BODY;
     *length = (double)bytes;
 }
 
-/* All that can be judged before the body is there. */
+/* Judges a request by its headers, in the order: target, route, guard, body. The guard comes before the
+ * refusals of the route, since these tell which paths exist. */
 static void inspect(sgm__http_exchange *exchange, const char *method)
 {
     bool is_post = strcmp(method, "POST") == 0;
@@ -156,7 +173,8 @@ static void inspect(sgm__http_exchange *exchange, const char *method)
 
 /* --- the whole of it --- */
 
-/* "/": what is in the address is right, or is not left there. */
+/* Answers "/". A right token in the address leads to the welcome, which removes it from there; wrong
+ * tokens are removed by a redirection. */
 static enum MHD_Result respond_root(sgm__http_exchange *exchange)
 {
     if (sgm__http_query(&exchange->request, "token", 0) != NULL)
@@ -167,6 +185,8 @@ static enum MHD_Result respond_root(sgm__http_exchange *exchange)
     return is_wrong ? sgm__http_respond_elsewhere(exchange) : sgm__http_respond_page(exchange);
 }
 
+/* Sends a complete and allowed request on its way. A route's connection is suspended before a lane gets
+ * the request, and has no deadline while the function runs. */
 static enum MHD_Result dispatch(sgm__http_exchange *exchange)
 {
     const char *path = exchange->path;
@@ -184,6 +204,7 @@ static enum MHD_Result dispatch(sgm__http_exchange *exchange)
     return respond_root(exchange);
 }
 
+/* Reads the stage with the lock: a lane writes it. */
 static sgm__http_stage stage_of(sgm__http_exchange *exchange)
 {
     pthread_mutex_lock(&exchange->server->lock);
@@ -192,8 +213,9 @@ static sgm__http_stage stage_of(sgm__http_exchange *exchange)
     return stage;
 }
 
-/* libmicrohttpd calls this when the headers are there, for each part of the body, at its end, and whenever a
- * connection that was suspended goes on. */
+/* libmicrohttpd calls this when the headers have come, for each part of the body, at its end, and whenever
+ * a suspended connection goes on. The default case is a request that waited for a lane when the server
+ * stopped. */
 enum MHD_Result sgm__http_on_request(void *user, struct MHD_Connection *connection, const char *url,
                                      const char *method, const char *version, const char *data, size_t *size,
                                      void **state)

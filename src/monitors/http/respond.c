@@ -1,4 +1,8 @@
-/* Answers, with the headers that each of them has. */
+/* Builds the answers of the server, each with its headers.
+ *
+ * All go through sgm__http_respond, which adds the headers of security that every answer has, and starts
+ * the time limit for reading the answer. The rest differs in the body: refusals, what functions of routes
+ * gave, files of the page, redirections. Called on the loop's thread by request.c and events.c. */
 #include "monitors/http/http_internal.h"
 #include "text/json_text.h"
 
@@ -6,8 +10,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#define ANSWER_SECONDS 30.0 /* to read it, and a second more for each: */
-#define ANSWER_RATE 65536.0 /* bytes */
+/* Time limit to read an answer: so many seconds, and one more for each ANSWER_RATE bytes. */
+#define ANSWER_SECONDS 30.0
+#define ANSWER_RATE 65536.0
 #define PAGE_TOKEN_QUERY "?page-token="
 
 static const struct {
@@ -33,6 +38,7 @@ void sgm__http_refuse(sgm__http_exchange *exchange, int code, const char *format
     va_end(arguments);
 }
 
+/* The HTTP code that belongs to a status; 500 for all others. */
 static int code_of(sgm_status status)
 {
     static const struct {
@@ -51,7 +57,8 @@ static int code_of(sgm_status status)
     return MHD_HTTP_INTERNAL_SERVER_ERROR;
 }
 
-/* Takes the response. */
+/* Takes the response; NULL, for want of memory, closes the connection. Nothing is cached unless a response
+ * says otherwise. A stream of events has no time limit. */
 enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct MHD_Response *response)
 {
     if (response == NULL)
@@ -67,7 +74,7 @@ enum MHD_Result sgm__http_respond(sgm__http_exchange *exchange, int code, struct
     return result;
 }
 
-/* Takes `body`, which may be NULL for want of memory. */
+/* A response that owns `body`, which is freed with it. NULL stays NULL. */
 static struct MHD_Response *own_bytes(char *body, size_t length, const char *type)
 {
     struct MHD_Response *response =
@@ -82,19 +89,21 @@ static struct MHD_Response *own_bytes(char *body, size_t length, const char *typ
 
 /* --- refusals and errors --- */
 
+/* {"error": why}. A text that is no UTF-8, for example because it was cut, cannot be JSON. */
 static struct MHD_Response *error_response(const char *why)
 {
     json_t *error = json_pack("{s:s}", "error", why);
     sgm__http_answer answer = {0};
-    if (error == NULL) /* no UTF-8, such as a message that was cut */
+    if (error == NULL)
         error = json_pack("{s:s}", "error", "the reason cannot be told: it is no text");
     if (sgm__http_answer_json(&answer, error) != SGM_OK)
         return NULL;
     return own_bytes(answer.body, answer.length, "application/json");
 }
 
-/* For a person who opened the page. A browser that followed a link from elsewhere did not send its cookie,
- * which it does once it asks again from here. */
+/* The refusal of the page itself, for a person. A browser that has followed a link from another site does
+ * not send the cookie (SameSite=Strict). With allow_retry the page loads itself again, and that request,
+ * coming from here, has the cookie. */
 static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
 {
     char again[160] = "";
@@ -108,8 +117,8 @@ static struct MHD_Response *error_page(const sgm__http_exchange *exchange)
     return own_bytes(text, text != NULL ? strlen(text) : 0, "text/html; charset=utf-8");
 }
 
-/* Who is not the owner goes on with another connection: one that stays takes all of CONNECTION_MEMORY, which
- * libmicrohttpd clears between two requests. */
+/* A client that is not the owner must open another connection for its next request: a connection that
+ * stays takes all of CONNECTION_MEMORY (http.c), which libmicrohttpd clears between two requests. */
 enum MHD_Result sgm__http_respond_refusal(sgm__http_exchange *exchange)
 {
     int code = exchange->refusal;
@@ -148,7 +157,8 @@ sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json)
     return SGM_OK;
 }
 
-/* A name as a token of a header: what could end it, or is no ASCII, becomes '_'. */
+/* Makes the browser save the answer under this name. Characters that could end the quoted text, and
+ * everything but printable ASCII, become '_'. */
 static void name_file(struct MHD_Response *response, const char *name)
 {
     char value[192];
@@ -159,6 +169,8 @@ static void name_file(struct MHD_Response *response, const char *name)
     MHD_add_response_header(response, MHD_HTTP_HEADER_CONTENT_DISPOSITION, value);
 }
 
+/* The response to what a function gave. It takes over the body or the descriptor and marks that in the
+ * answer, so that sgm__http_exchange_free does not free it again. */
 static struct MHD_Response *answer_response(sgm__http_answer *answer)
 {
     struct MHD_Response *response;
@@ -176,6 +188,7 @@ static struct MHD_Response *answer_response(sgm__http_answer *answer)
     return response;
 }
 
+/* Answers a request whose function has returned. Large answers get more time. */
 enum MHD_Result sgm__http_respond_answer(sgm__http_exchange *exchange)
 {
     sgm__http_answer *answer = &exchange->answer;
@@ -204,6 +217,8 @@ static struct MHD_Response *own_static(const char *bytes, size_t length)
     return MHD_create_response_from_buffer(length, (void *)(uintptr_t)bytes, MHD_RESPMEM_PERSISTENT);
 }
 
+/* A file of the page. "no-cache" makes the browser ask each time, and an unchanged file costs a 304
+ * without a body: after an update no browser runs a mixture of old and new files. */
 enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm__asset *asset)
 {
     const char *known;
@@ -218,6 +233,7 @@ enum MHD_Result sgm__http_respond_asset(sgm__http_exchange *exchange, const sgm_
     return sgm__http_respond(exchange, is_known ? MHD_HTTP_NOT_MODIFIED : MHD_HTTP_OK, response);
 }
 
+/* The page itself, which is not cached at all: its address may have had a token in it. */
 enum MHD_Result sgm__http_respond_page(sgm__http_exchange *exchange)
 {
     const sgm__asset *page = exchange->server->page;
@@ -241,8 +257,9 @@ enum MHD_Result sgm__http_respond_elsewhere(sgm__http_exchange *exchange)
     return sgm__http_respond(exchange, MHD_HTTP_SEE_OTHER, redirection("/"));
 }
 
-/* The token leaves the address bar. What takes its place there, until the page has put it away, is the page
- * token, which opens nothing without the cookie. */
+/* Answers the address with the token: sets the cookie and redirects, so that the token leaves the address
+ * bar and the history. The page token takes its place until the page has stored it; it opens nothing
+ * without the cookie. Secure behind a proxy, since browsers use https there. */
 enum MHD_Result sgm__http_respond_welcome(sgm__http_exchange *exchange)
 {
     const sgm__http *server = exchange->server;

@@ -1,8 +1,12 @@
-/* What a request asks for: a path and a query, decoded strictly. A path names nothing in a file system; all
- * the same what looks like a way out of it is refused here, for all routes. */
+/* Parses what a request asks for: a path and a query, decoded strictly.
+ *
+ * Paths of this server name routes and assets, never files of a file system. Even so, anything that looks
+ * like an escape from a folder is refused here, for all routes at once, so that no function of a route has
+ * to think of it. Decoding happens once: what is decoded is not decoded again by anybody. */
 #include "monitors/http/http_internal.h"
 #include "text/json_text.h"
 
+/* The value of a hexadecimal digit; -1: it is none. */
 static int hex(char c)
 {
     if (c >= '0' && c <= '9')
@@ -11,7 +15,7 @@ static int hex(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Text of one line. */
+/* Valid UTF-8 without control characters. */
 static bool is_text(const char *text)
 {
     for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
@@ -23,7 +27,8 @@ static bool is_text(const char *text)
     return true;
 }
 
-/* In place; false: not so encoded, or not a text. */
+/* Decodes percent sequences in place, in a query also '+' as a space. False: a broken sequence, a 0 byte,
+ * or a result that is not text. */
 static bool decode(char *text, bool is_query)
 {
     char *to = text;
@@ -44,7 +49,7 @@ static bool decode(char *text, bool is_query)
     return is_text(text);
 }
 
-/* No empty segment, none that begins with a dot, no backslash. */
+/* A path without empty segments, segments that begin with a dot, or backslashes. */
 static bool is_plain_path(const char *path)
 {
     if (path[0] != '/')
@@ -55,6 +60,8 @@ static bool is_plain_path(const char *path)
     return true;
 }
 
+/* Splits "A=1&B=2" in place into the exchange's parameters. Splitting comes before decoding, so an encoded
+ * '&' or '=' is part of its value. */
 static bool read_query(sgm__http_exchange *exchange, char *query)
 {
     char *rest = query;
