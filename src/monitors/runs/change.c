@@ -1,4 +1,9 @@
-/* What a person does to runs: all by names that the newest scan found, never through a link. */
+/* What a person does to runs on the page: rename, delete, hide.
+ *
+ * Renaming and deleting first "take" the run: it must be in the newest scan, must not be running, and must
+ * hold no other runs; its lock is held until the change is done, so that no run begins in it meanwhile.
+ * Files are reached only by descriptors of folders, opened without following links, so that nothing
+ * outside the folder of runs can be touched. */
 #include "monitors/runs/runs_internal.h"
 
 #include <errno.h>
@@ -8,6 +13,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+/* Bytes of a name; levels of folders; bytes of the file of hidden names. */
 #define LONGEST_NAME 200
 #define DEEPEST 32
 #define MAXIMUM_HIDDEN ((size_t)4 << 20)
@@ -28,9 +34,10 @@ int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **
 
 /* --- a run that nobody else has --- */
 
+/* A run that this process has locked. */
 typedef struct taken {
-    int parent, folder; /* folder: locked */
-    const char *leaf;   /* part of the name */
+    int parent, folder; /* descriptors; the lock is that of `folder` */
+    const char *leaf;   /* the run's name in `parent`, part of the whole name */
 } taken;
 
 static void let_go(taken *own)
@@ -41,6 +48,7 @@ static void let_go(taken *own)
         close(own->parent);
 }
 
+/* Refuses a run whose folder holds other runs of the list. */
 static sgm_status check_alone(const sgm__runs *runs, const char *name)
 {
     size_t length = strlen(name), inner = 0;
@@ -52,7 +60,7 @@ static sgm_status check_alone(const sgm__runs *runs, const char *name)
     return SGM_OK;
 }
 
-/* Also of those so far down that they are in no list. */
+/* Whether there is a run anywhere below, also deeper than the list goes. */
 static bool holds_runs(int folder, int depth)
 {
     DIR *entries = sgm__runs_entries(folder);
@@ -71,6 +79,8 @@ static bool holds_runs(int folder, int depth)
     return found;
 }
 
+/* Tries the lock that a run holds. Other errors than "held" mean a file system without locks; the control
+ * socket is then the only sign. */
 static sgm_status lock(taken *own, const char *name)
 {
     own->folder = sgm__runs_open_folder(own->parent, own->leaf);
@@ -84,6 +94,7 @@ static sgm_status lock(taken *own, const char *name)
     return SGM_OK;
 }
 
+/* On failure too, let_go must follow. */
 static sgm_status take(sgm__runs *runs, const char *name, taken *own)
 {
     *own = (taken){-1, -1, NULL};
@@ -97,6 +108,7 @@ static sgm_status take(sgm__runs *runs, const char *name, taken *own)
 
 /* --- names --- */
 
+/* A new name: one component of a path, not hidden, without control characters. */
 static sgm_status check_name(const char *name)
 {
     size_t length = strlen(name);
@@ -110,7 +122,8 @@ static sgm_status check_name(const char *name)
                            name, LONGEST_NAME);
 }
 
-/* Under its new name it is as hidden as before. */
+/* A hidden run stays hidden under its new name. `leaf` points into `name`: what is before it is the outer
+ * folder. */
 static sgm_status move_hidden(sgm__runs *runs, const char *name, const char *leaf, const char *to)
 {
     if (json_object_get(runs->hidden, name) == NULL)
@@ -121,6 +134,7 @@ static sgm_status move_hidden(sgm__runs *runs, const char *name, const char *lea
     return status;
 }
 
+/* RENAME_NOREPLACE: an existing folder is never replaced, not even by one that appeared in this moment. */
 sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
 {
     taken own;
@@ -138,11 +152,13 @@ sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to)
 
 static sgm_status empty_folder(int folder, dev_t device, int depth);
 
+/* Removes one entry, a folder with its contents. Another file system below (a mount) and folders that are
+ * nested too deeply are refused. Links are removed, not followed. */
 static sgm_status remove_entry(int folder, const char *name, dev_t device, int depth)
 {
     struct stat info;
     if (fstatat(folder, name, &info, AT_SYMLINK_NOFOLLOW) != 0)
-        return SGM_OK; /* it has gone by itself */
+        return SGM_OK;
     bool is_folder = S_ISDIR(info.st_mode);
     if (is_folder) {
         int inner = sgm__runs_open_folder(folder, name);
@@ -161,6 +177,7 @@ static sgm_status remove_entry(int folder, const char *name, dev_t device, int d
     return SGM_OK;
 }
 
+/* Removes all entries; stops at the first failure. */
 static sgm_status empty_folder(int folder, dev_t device, int depth)
 {
     DIR *entries = sgm__runs_entries(folder);
@@ -175,6 +192,7 @@ static sgm_status empty_folder(int folder, dev_t device, int depth)
     return status;
 }
 
+/* The confirmation must repeat the name, so that a wrong click deletes nothing. */
 sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confirmation)
 {
     taken own;
@@ -194,6 +212,7 @@ sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confi
 
 /* --- hiding --- */
 
+/* A file that is missing or broken hides nothing. */
 json_t *sgm__runs_read_hidden(int folder)
 {
     char *text = NULL;
@@ -210,7 +229,7 @@ json_t *sgm__runs_read_hidden(int folder)
     return hidden;
 }
 
-/* Those that are no longer there are forgotten. */
+/* Replaces the file atomically. */
 static sgm_status write_hidden(const sgm__runs *runs)
 {
     json_t *list = json_array(), *value;
@@ -230,6 +249,7 @@ static sgm_status write_hidden(const sgm__runs *runs)
     return status;
 }
 
+/* Names of runs that are gone are dropped on the way, so that the file does not grow. */
 sgm_status sgm__runs_hide(sgm__runs *runs, const char *name, bool hidden)
 {
     void *next;

@@ -1,4 +1,9 @@
-/* What the log of a run says of its beginning and end. */
+/* Finds out from a run's log.txt when it began, how it ended, and why.
+ *
+ * A run's state is not kept anywhere else: a run that is killed writes nothing more. So the last line
+ * about a beginning or an end decides: "training begins" without an end means that the run has failed.
+ * Only the end of the log is read. Logs have the lines of all trainers of the process, so the lines of
+ * this run's trainer must be told apart. */
 #include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
 
@@ -6,11 +11,14 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Bytes from the end of the log that are searched first. */
 #define USUAL_END ((size_t)64 << 10)
-#define LONGEST_END ((size_t)16 << 20) /* if there is neither a beginning nor an end in that */
+/* Bytes that are searched if the usual end has no line about a beginning or an end. */
+#define LONGEST_END ((size_t)16 << 20)
 #define BEGINS ": training begins after "
 
-/* The time that a line begins with, or -1. */
+/* The time at the beginning of a line, local time as the log writes it, as seconds since 1970; -1: there
+ * is none. */
 static double time_of(const char *line)
 {
     struct tm parts = {.tm_isdst = -1};
@@ -24,13 +32,14 @@ static double time_of(const char *line)
 
 /* --- whose lines --- */
 
-/* A part of the log. */
+/* A part of the log's text; `start` NULL: none. */
 typedef struct piece {
     const char *start;
     size_t length;
 } piece;
 
-/* The trainer that a line tells of: what is between the fourth space and the mark. */
+/* The name of the trainer in the line that has `mark` (": training ..."): it lies between the line's
+ * fourth space and the mark. */
 static piece trainer_of(const char *text, const char *mark)
 {
     const char *line = memrchr(text, '\n', (size_t)(mark - text));
@@ -45,7 +54,8 @@ static bool is_same(piece a, piece b)
     return a.length == b.length && memcmp(a.start, b.start, a.length) == 0;
 }
 
-/* A trainer of several has a folder of its name, a branch one that ends in it. */
+/* Whether a folder is that of the trainer: a run of several trainers has a folder of each name, and a
+ * branch has one that ends in "-NAME". */
 static bool is_named_after(const char *folder, piece trainer)
 {
     size_t length = strlen(folder);
@@ -54,8 +64,8 @@ static bool is_named_after(const char *folder, piece trainer)
            memcmp(end, trainer.start, trainer.length) == 0 && (end == folder || end[-1] == '-');
 }
 
-/* All trainers of a process are in the logs of all. Whose this one is: that the folder is named after, else
- * the first that begins; without a name: all lines count. */
+/* Which trainer's lines count: the one that the folder is named after, or else the first that begins.
+ * `start` NULL, if none begins in this text: all lines count. */
 static piece owner_of(const sgm__run *run, const char *text, size_t length)
 {
     const char *slash = strrchr(run->name, '/'), *folder = slash != NULL ? slash + 1 : run->name;
@@ -78,7 +88,8 @@ static bool has(const char *line, size_t length, const char *part)
     return memmem(line, length, part, strlen(part)) != NULL;
 }
 
-/* By the last line that tells of a beginning or an end; false: there is none. */
+/* Sets `ended` and `reason` by the last line of the owner that tells of a beginning or an end. Returns
+ * false if there is none. */
 static bool judge(sgm__run *run, const char *text, size_t length)
 {
     static const struct {
@@ -111,6 +122,7 @@ static bool judge(sgm__run *run, const char *text, size_t length)
     return true;
 }
 
+/* Judges by the last `limit` bytes. */
 static bool judge_end(sgm__run *run, int file, off_t size, size_t limit)
 {
     char *text = NULL;
@@ -120,6 +132,7 @@ static bool judge_end(sgm__run *run, int file, off_t size, size_t limit)
     return told;
 }
 
+/* Without a log, the run counts as finished, and began when its folder was last changed. */
 bool sgm__run_read_log(sgm__run *run, int folder)
 {
     struct stat info = {0}, own;

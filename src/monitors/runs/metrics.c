@@ -1,4 +1,9 @@
-/* The metrics of a run, as far as they have been written; lines that are none are counted and left out. */
+/* Reads the metrics, changes and log lines of a run, as far as they have been written.
+ *
+ * sgm__run_read_metrics follows metrics.jsonl as it grows: it remembers the offset up to which complete
+ * lines were read (run->read) and keeps only the newest value and the extremes of each metric.
+ * sgm__run_columns reads the whole file for one answer. Lines that are no JSON object are counted and left
+ * out, since a run may be writing one, or a crash may have cut one. */
 #include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
 
@@ -6,12 +11,15 @@
 #include <math.h>
 #include <unistd.h>
 
+/* Limits in bytes: of metrics read in one scan, of metrics for all curves, of changes, and of log lines
+ * for one answer; rows of curves. */
 #define MAXIMUM_AT_ONCE ((size_t)64 << 20)
 #define MAXIMUM_METRICS ((size_t)1 << 30)
 #define MAXIMUM_CHANGES ((size_t)4 << 20)
 #define MAXIMUM_ROWS 20000
 #define MAXIMUM_LOG ((size_t)96 << 10)
 
+/* The mark is updated in any case, so a change is noticed once. */
 bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
 {
     bool same = mark->inode == info->st_ino && mark->size == info->st_size &&
@@ -21,6 +29,7 @@ bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info)
     return same;
 }
 
+/* Keeps the maximum (sign 1) or the minimum (sign -1) of one metric. */
 static void bound(json_t *bounds, const char *key, json_t *value, int sign)
 {
     const json_t *known = json_object_get(bounds, key);
@@ -28,6 +37,7 @@ static void bound(json_t *bounds, const char *key, json_t *value, int sign)
         json_object_set(bounds, key, value);
 }
 
+/* Takes the numbers of one line. Metrics beyond the limit are ignored. */
 static void take_line(sgm__run *run, const char *line, size_t length)
 {
     json_t *values = json_loadb(line, length, 0, NULL), *value;
@@ -48,6 +58,7 @@ static void take_line(sgm__run *run, const char *line, size_t length)
     json_decref(values);
 }
 
+/* Forgets everything: the file is another one. */
 static void begin_anew(sgm__run *run)
 {
     run->read = 0;
@@ -57,7 +68,8 @@ static void begin_anew(sgm__run *run)
     json_object_clear(run->maximum);
 }
 
-/* Up to the last line's end. */
+/* Takes the complete lines of `text`. `is_all`: the text reaches to the end of the file. If not, a text
+ * without a line end would be read again for ever, so it is skipped as one bad line. */
 static void take_lines(sgm__run *run, const char *text, size_t length, bool is_all)
 {
     size_t start = 0;
@@ -74,8 +86,9 @@ static void take_lines(sgm__run *run, const char *text, size_t length, bool is_a
     run->read += (off_t)start;
 }
 
-/* Whether the file is not the one that `before` was, with more lines. Without a time, only a part of that has
- * been read. */
+/* Whether the file has been replaced or rewritten rather than continued: another inode, a smaller size, or
+ * the same size with another time. `before` has time 0 if the file was read in part only; then an equal
+ * size says nothing. */
 static bool is_another(const sgm__run_mark *before, const struct stat *info)
 {
     bool was_read = before->changed.tv_sec != 0 || before->changed.tv_nsec != 0;
@@ -83,6 +96,8 @@ static bool is_another(const sgm__run_mark *before, const struct stat *info)
            (was_read && info->st_size == before->size);
 }
 
+/* A portion at most is read in one scan, so that a page does not wait for a huge file; the mark's time is
+ * then set to 0, so that the next scan goes on. */
 bool sgm__run_read_metrics(sgm__run *run, int folder)
 {
     struct stat info;
@@ -115,6 +130,7 @@ bool sgm__run_read_metrics(sgm__run *run, int folder)
 
 /* --- all of a run --- */
 
+/* A column for a metric that appears in a later row: null in all rows before. */
 static json_t *new_column(size_t rows)
 {
     json_t *column = json_array();
@@ -123,7 +139,8 @@ static json_t *new_column(size_t rows)
     return column;
 }
 
-/* A line becomes the row `rows`, if it is one. */
+/* Adds the numbers of a line as row number `rows` to the columns; columns without a number in this line
+ * get null. False, and no row: the line is no JSON object. */
 static bool add_row(json_t *columns, size_t rows, const char *line, size_t length)
 {
     json_t *values = json_loadb(line, length, 0, NULL), *value, *column;
@@ -146,6 +163,7 @@ static bool add_row(json_t *columns, size_t rows, const char *line, size_t lengt
     return good;
 }
 
+/* Takes every stride-th line, and the last one always. */
 sgm_status sgm__run_columns(int folder, json_t **columns)
 {
     char *text;
@@ -168,6 +186,7 @@ sgm_status sgm__run_columns(int folder, json_t **columns)
     return *columns != NULL ? SGM_OK : sgm__fail_memory(64);
 }
 
+/* Only the end of the file is read, so the first line may be incomplete; it is then no JSON and left out. */
 sgm_status sgm__run_changes(int folder, json_t **changes)
 {
     char *text;
@@ -189,6 +208,7 @@ sgm_status sgm__run_changes(int folder, json_t **changes)
     return *changes != NULL ? SGM_OK : sgm__fail_memory(64);
 }
 
+/* A line as JSON; if it is no UTF-8, every byte that is not ASCII becomes '?'. */
 static json_t *text_of(char *line, size_t length)
 {
     json_t *text = json_stringn(line, length);

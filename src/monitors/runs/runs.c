@@ -1,4 +1,8 @@
-/* The page over a folder of runs: its routes, beginning and end. */
+/* The routes of the page over a folder of runs, its start and its end.
+ *
+ * Each request scans the folder first (scan.c), which is cheap when nothing has changed; there is no
+ * thread that watches it. A page sends the revision that it knows, and gets the list only if there is a
+ * newer one. All routes run on one thread of the server. */
 #include "monitors/runs/runs_internal.h"
 
 #include <errno.h>
@@ -14,12 +18,15 @@ static const char *state_name(sgm__run_state state)
     return names[state];
 }
 
+/* null for NULL and for text that is no UTF-8. */
 static void set_text(json_t *object, const char *key, const char *text)
 {
     json_t *value = text != NULL ? json_string(text) : NULL; /* NULL: no UTF-8 either */
     json_object_set_new(object, key, value != NULL ? value : json_null());
 }
 
+/* A run as JSON, without its curves. Numbers of the newest line of metrics appear as "epochs", "iteration"
+ * and "seconds". */
 static json_t *describe(const sgm__runs *runs, const sgm__run *run)
 {
     json_t *object =
@@ -41,6 +48,7 @@ static json_t *describe(const sgm__runs *runs, const sgm__run *run)
     return object;
 }
 
+/* GET /api/runs?after=REVISION: {"revision", "same": true}, or the whole list. */
 static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__runs *runs = user;
@@ -59,7 +67,8 @@ static sgm_status list_runs(void *user, const sgm__http_request *request, sgm__h
                                            runs->path, "left_out", (json_int_t)runs->left_out, "runs", list));
 }
 
-/* The folder of the run that the address names. -1: an error says why. */
+/* Opens the folder of the run that the request's path names; the caller closes it. *run is valid until the
+ * next scan. -1: failed, with an error. */
 static int open_run(sgm__runs *runs, const sgm__http_request *request, const sgm__run **run)
 {
     const char *leaf;
@@ -79,6 +88,7 @@ static int open_run(sgm__runs *runs, const sgm__http_request *request, const sgm
     return folder;
 }
 
+/* GET /api/run/NAME: the run with all of its metrics and changes. */
 static sgm_status show_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__runs *runs = user;
@@ -101,7 +111,8 @@ static sgm_status show_run(void *user, const sgm__http_request *request, sgm__ht
     return sgm__http_answer_json(answer, object);
 }
 
-/* {"lines": [...], "cut": bool}: the newest of its log; cut: there are older ones. */
+/* GET /api/run-log/NAME: {"lines": [...], "cut": bool} with the newest lines of its log; cut: there are
+ * older ones. */
 static sgm_status show_log(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__run *run;
@@ -124,7 +135,7 @@ static sgm_status answer_done(sgm_status status, sgm__http_answer *answer)
     return sgm__http_answer_json(answer, json_pack("{s:b}", "ok", true));
 }
 
-/* Texts of the body; both stay with it. */
+/* The texts "name" and `second` of the body, borrowed from it. A body that is NULL has none. */
 static sgm_status two_texts(const json_t *body, const char *second, const char **texts)
 {
     texts[0] = json_string_value(json_object_get(body, "name"));
@@ -134,6 +145,7 @@ static sgm_status two_texts(const json_t *body, const char *second, const char *
     return sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object with the texts 'name' and '%s'", second);
 }
 
+/* A request with two texts, handed to `act`. */
 static sgm_status act_with_two(sgm__runs *runs, const sgm__http_request *request, sgm__http_answer *answer,
                                const char *second, sgm_status (*act)(sgm__runs *, const char *, const char *))
 {
@@ -181,6 +193,7 @@ static const sgm__http_route routes[] = {
 
 /* --- beginning and end --- */
 
+/* Also of a page that could not be started completely. */
 static void release(sgm__runs *runs)
 {
     for (size_t i = 0; i < runs->count; i++)
@@ -229,6 +242,7 @@ const char *sgm__runs_url(const sgm__runs *runs)
     return sgm__http_url(runs->http);
 }
 
+/* If a function does not return in time, its thread still uses `runs`, which then stays allocated. */
 void sgm__runs_stop(sgm__runs *runs)
 {
     if (runs != NULL && sgm__http_stop(runs->http)) /* else somebody is still in there */

@@ -1,5 +1,7 @@
-/* A page over a folder of runs: those that run, and those that are over. Nothing but their files is asked, so
- * the programs that made them may be gone. Internal. */
+/* A page over a folder of runs, running and finished ones, for the command `sigma monitor` (cli/monitor.c).
+ *
+ * Only the files of runs are read, so the programs that made them may be gone or be on another machine.
+ * The page of a single running process is web/web.c instead. Uses the server of monitors/http/. Internal. */
 #ifndef SGM_MONITORS_RUNS_RUNS_H
 #define SGM_MONITORS_RUNS_RUNS_H
 
@@ -9,16 +11,19 @@
 typedef struct sgm__runs sgm__runs;
 
 typedef struct sgm__runs_options {
-    const char *folder; /* whose sub-folders, and theirs, are looked at */
-    /* What a config.yaml says as one flat object, {"optimiser.type": "adam", ...}; NULL: an error says what
-     * is wrong with it. Called by the server's thread. NULL: configurations are not shown. */
+    const char *folder; /* runs are its sub-folders, and the sub-folders of these */
+    /* Turns the text of a config.yaml into one flat object, {"optimiser.type": "adam", ...}; NULL, with an
+     * error, if the text is wrong. Called on the server's thread. The pointer may be NULL: configurations
+     * are not shown then. */
     json_t *(*configuration)(const char *text, size_t length);
-    int port;          /* 0: the first free one from 8080 on */
-    const char *token; /* NULL: a random one */
+    int port;          /* 0: the first free port from 8080 on */
+    const char *token; /* NULL: a random token */
 } sgm__runs_options;
-/* NULL: an error says why. */
+/* NULL: failed, with an error. */
 sgm__runs *sgm__runs_start(const sgm__runs_options *options);
-const char *sgm__runs_url(const sgm__runs *runs); /* opens the page by one click */
-void sgm__runs_stop(sgm__runs *runs);             /* NULL: nothing to do */
+/* The address that opens the page; it contains the token. */
+const char *sgm__runs_url(const sgm__runs *runs);
+/* NULL is allowed. */
+void sgm__runs_stop(sgm__runs *runs);
 
 #endif

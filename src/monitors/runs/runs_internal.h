@@ -1,4 +1,9 @@
-/* What the parts of the page over a folder of runs share. One thread of the server is in here at a time. */
+/* What the parts of the page over a folder of runs share.
+ *
+ * runs.c has the routes; scan.c finds runs and notices changed files; metrics.c and log.c read a run's
+ * files; change.c renames, deletes and hides. All routes are slow ones, which one thread of the server
+ * runs one after the other, so nothing here is locked. Files are opened relative to open folders and never
+ * through links, because the folder may hold anything. Internal. */
 #ifndef SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 #define SGM_MONITORS_RUNS_RUNS_INTERNAL_H
 
@@ -8,11 +13,13 @@
 #include <dirent.h>
 #include <sys/stat.h>
 
+/* Limits of what is kept: runs, and metrics of one run. */
 #define SGM__RUNS_MAXIMUM 20000
-#define SGM__RUNS_MAXIMUM_METRICS 256 /* of a run */
+#define SGM__RUNS_MAXIMUM_METRICS 256
+/* In the folder of all runs: the names of those that a person has hidden. */
 #define SGM__RUNS_HIDDEN_FILE ".sigma-runs.json"
 
-/* By which a file that has changed is known. */
+/* What of a file's state is compared to notice a change. All zero: there was no file. */
 typedef struct sgm__run_mark {
     ino_t inode;
     off_t size;
@@ -26,75 +33,95 @@ typedef enum sgm__run_state {
     SGM__RUN_RUNNING
 } sgm__run_state;
 
+/* One run: what its files have said so far. A run is identified by name, device and inode, so that a
+ * folder that was replaced counts as another run. */
 typedef struct sgm__run {
-    char *name; /* "digits", or "letters/digits" of a folder in a folder */
+    char *name; /* "digits", or "letters/digits" for a folder in a folder */
     ino_t inode;
     dev_t device;
-    bool seen;                   /* by the newest scan */
-    sgm__run_state state, ended; /* ended: as its log says */
-    char *reason;                /* why it failed or was stopped; or NULL */
-    double started;              /* seconds since 1970 */
+    bool seen; /* the current scan has found it */
+    /* What the run does now; how it ended as its log says, which counts unless it is running. */
+    sgm__run_state state, ended;
+    char *reason;   /* why it failed or was stopped; NULL: no reason */
+    double started; /* seconds since 1970 */
+    /* Of each file, its state when it was last read. */
     sgm__run_mark version_mark, metrics_mark, configuration_mark, log_mark;
-    char *version_error; /* its files are of another version, so nothing of them is read; or NULL */
-    off_t read;          /* of its metrics, to the end of a line */
-    int64_t lines, bad;
-    json_t *newest, *minimum, *maximum; /* numbers by name */
-    json_t *configuration;              /* NULL: there is none */
-    char *configuration_error;          /* or NULL */
+    /* Its files have another version, so that none of them is read; NULL: they have this one. */
+    char *version_error;
+    off_t read;         /* offset in metrics.jsonl up to which lines were read */
+    int64_t lines, bad; /* lines read, and lines that are no JSON object */
+    /* Numbers by the names of metrics: in the newest line that has them, and their extremes. */
+    json_t *newest, *minimum, *maximum;
+    json_t *configuration;     /* flat object of config.yaml; NULL: none */
+    char *configuration_error; /* NULL: none */
 } sgm__run;
 
+/* The page's state. */
 struct sgm__runs {
     char *path;
-    int folder;
+    int folder; /* descriptor of `path` */
     json_t *(*configuration)(const char *text, size_t length);
-    sgm__run **runs; /* by name */
+    sgm__run **runs; /* sorted by name between scans */
     size_t count, capacity;
-    json_t *hidden; /* {NAME: true} */
+    json_t *hidden; /* {NAME: true} for hidden runs */
+    /* Grows with each visible change, so that pages ask for news only; runs beyond the limit. */
     int64_t revision, left_out;
-    bool changed; /* by the scan that goes on */
+    bool changed; /* the current scan has found a change */
     sgm__http *http;
 };
 
 /* --- scan.c: which runs there are, and what their files say now --- */
+/* Brings the list of runs, and what is known of each, up to date (scan.c). */
 sgm_status sgm__runs_scan(sgm__runs *runs);
-/* NULL: there is none, which is an error. */
+/* NULL, with an error: there is no such run. */
 sgm__run *sgm__runs_find(const sgm__runs *runs, const char *name);
-/* A folder or regular file; links are not followed. -1: there is none. */
+/* Opens a folder, or a regular file with its state, in an open folder; links are not followed. -1: there is
+ * none. */
 int sgm__runs_open_folder(int folder, const char *name);
 int sgm__runs_open_file(int folder, const char *name, struct stat *info);
-/* What is in an open folder, from its beginning; NULL: errno says why. */
+/* The entries of an open folder, from its beginning, whatever was read before; NULL with errno. The
+ * descriptor stays the caller's. */
 DIR *sgm__runs_entries(int folder);
-/* The last `limit` bytes of a file of a run, with a 0 byte behind; NULL without an error: there is none. */
+/* Reads the last `limit` bytes of a file, with a 0 byte behind them; free with sgm__free. *text is NULL,
+ * without an error, if there is no such file. */
 sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **text, size_t *length);
-/* The same of an open file of this size; *length: 0 before. */
+/* The same of an open file that has `size` bytes; *length must be 0 before. */
 sgm_status sgm__runs_read_end(int file, off_t size, size_t limit, char **text, size_t *length);
-bool sgm__runs_is_run(int folder);                                     /* it has a file that only runs have */
-bool sgm__runs_answers(int folder);                                    /* its control socket */
-void sgm__runs_set_text(char **text, const char *with, size_t length); /* NULL: to nothing */
+/* Whether a folder has a file that only runs have. */
+bool sgm__runs_is_run(int folder);
+/* Whether a process listens at the folder's control socket. */
+bool sgm__runs_answers(int folder);
+/* Replaces *text by a copy of `with`; NULL: by nothing. */
+void sgm__runs_set_text(char **text, const char *with, size_t length);
 void sgm__run_free(sgm__run *run);
 
 /* --- metrics.c --- */
-/* Whether the file is as it was; takes over what it is now. */
+/* Whether the file is unchanged since the mark; then sets the mark to the state in `info`. */
 bool sgm__run_is_same(sgm__run_mark *mark, const struct stat *info);
-/* What is new in metrics.jsonl. True: something was. */
+/* Reads what is new in metrics.jsonl; true: something was. */
 bool sgm__run_read_metrics(sgm__run *run, int folder);
-/* {"epoch": [..], "loss": [..]}: each line, null where it says nothing; no more than some 20,000. */
+/* All metrics as {"epoch": [..], "loss": [..]}: an entry for each line, null where the line has no such
+ * number. Long files are thinned to about 20,000 lines. */
 sgm_status sgm__run_columns(int folder, json_t **columns);
-/* The newest lines of changes.jsonl. */
+/* The newest lines of changes.jsonl, as a list of objects. */
 sgm_status sgm__run_changes(int folder, json_t **changes);
-/* The newest lines of log.txt, oldest first; those that are no UTF-8 with '?' for what is none. */
+/* The newest lines of log.txt, oldest first, as texts; *cut: there are older ones. */
 sgm_status sgm__run_log(int folder, json_t **lines, bool *cut);
 
 /* --- log.c --- */
-/* When the run began, how it ended, and why. True: the log is another one than it was. */
+/* Finds out when the run began, how it ended and why. True: the log has changed. */
 bool sgm__run_read_log(sgm__run *run, int folder);
 
 /* --- change.c --- */
+/* Each scans first. Deleting needs the name a second time as confirmation. A run that is running can be
+ * neither renamed nor deleted. */
 sgm_status sgm__runs_rename(sgm__runs *runs, const char *name, const char *to);
 sgm_status sgm__runs_delete(sgm__runs *runs, const char *name, const char *confirmation);
 sgm_status sgm__runs_hide(sgm__runs *runs, const char *name, bool hidden);
-/* A folder that holds the run, and the run's name in it. -1: an error says why. */
+/* A descriptor of the folder that holds the run, which the caller closes; *leaf is the run's name in that
+ * folder. -1, with an error: it is gone. */
 int sgm__runs_open_parent(const sgm__runs *runs, const char *name, const char **leaf);
-json_t *sgm__runs_read_hidden(int folder); /* never NULL but for want of memory */
+/* A new object {NAME: true}; NULL only without memory. */
+json_t *sgm__runs_read_hidden(int folder);
 
 #endif

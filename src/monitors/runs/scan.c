@@ -1,4 +1,12 @@
-/* Looks through the folder: cheap for a run whose files are as they were. */
+/* Finds the runs in a folder, and reads again only those files that have changed.
+ *
+ * A scan lists the folder and the folders in it (two levels), keeps the runs that it knows, adds new ones and
+ * drops those that are gone. Of each run every file is compared with its mark (inode, size, time of change),
+ * so that a scan of unchanged runs costs a few system calls each. A run is running if the folder's lock is
+ * held, as /proc/locks says, or if its control socket answers.
+ *
+ * During a scan, runs->runs is sorted by name up to scan.known, and new runs are behind; drop_unseen sorts
+ * it again. */
 #include "journal/run_lines.h"
 #include "monitors/runs/runs_internal.h"
 #include "runs/files_version.h"
@@ -13,9 +21,10 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Limits in bytes of the files that are read here, and of the list of locks. */
 #define MAXIMUM_CONFIGURATION ((size_t)1 << 20)
 #define MAXIMUM_VERSION ((size_t)1 << 16)
-#define MAXIMUM_LOCKS ((size_t)4 << 20) /* bytes */
+#define MAXIMUM_LOCKS ((size_t)4 << 20)
 
 /* --- files --- */
 
@@ -24,6 +33,8 @@ int sgm__runs_open_folder(int folder, const char *name)
     return openat(folder, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
 }
 
+/* O_NONBLOCK: opening a FIFO that somebody has put there must not block. Everything but regular files is
+ * refused. */
 int sgm__runs_open_file(int folder, const char *name, struct stat *info)
 {
     int file = openat(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
@@ -33,6 +44,7 @@ int sgm__runs_open_file(int folder, const char *name, struct stat *info)
     return -1;
 }
 
+/* Opens "." anew, because fdopendir takes over its descriptor and readdir moves the offset. */
 DIR *sgm__runs_entries(int folder)
 {
     int own = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -42,6 +54,7 @@ DIR *sgm__runs_entries(int folder)
     return entries;
 }
 
+/* *length may be less than wanted if the file has become shorter meanwhile. */
 sgm_status sgm__runs_read_end(int file, off_t size, size_t limit, char **text, size_t *length)
 {
     size_t wanted = (size_t)size < limit ? (size_t)size : limit;
@@ -71,6 +84,7 @@ sgm_status sgm__runs_read(int folder, const char *name, size_t limit, char **tex
 
 /* --- which of them run --- */
 
+/* A file as /proc/locks names it. */
 typedef struct lock_place {
     unsigned major, minor;
     unsigned long inode;
@@ -81,7 +95,9 @@ typedef struct lock_list {
     size_t count, capacity;
 } lock_list;
 
-/* Locks that are held, without trying any: a run that begins at that moment must get its own. */
+/* All flock locks that are held on this machine. /proc/locks is read rather than each lock tried, because
+ * trying takes the lock for a moment, in which a run that begins would find its folder in use. Without
+ * memory the list is incomplete. */
 static lock_list held_locks(void)
 {
     lock_list list = {0};
@@ -110,6 +126,8 @@ static bool is_held(const lock_list *list, const struct stat *folder)
     return false;
 }
 
+/* Connects by way of /proc/self/fd, as a socket's address has room for 107 bytes only, and a run's path
+ * may be longer. EAGAIN: somebody listens, but the queue is full. */
 bool sgm__runs_answers(int folder)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -133,7 +151,8 @@ void sgm__runs_set_text(char **text, const char *with, size_t length)
     *text = with != NULL ? sgm__strndup(with, length) : NULL;
 }
 
-/* Folders that say none are read: other programs may write metrics, too. */
+/* Checks run.json. A folder without it is read as it is: other programs may write metrics too. A wrong
+ * version keeps all other files from being read. */
 static void read_version(sgm__runs *runs, sgm__run *run, int folder)
 {
     struct stat info = {0};
@@ -155,6 +174,7 @@ static void read_version(sgm__runs *runs, sgm__run *run, int folder)
         close(file);
 }
 
+/* Reads config.yaml, if it has changed, through the function of the caller. An error is kept for the page. */
 static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
 {
     struct stat info = {0};
@@ -182,6 +202,8 @@ static void read_configuration(sgm__runs *runs, sgm__run *run, int folder)
         close(file);
 }
 
+/* Reads what has changed of one run. A lock or socket decides over the log, since the log of a killed run
+ * has no end. */
 static void look_at(sgm__runs *runs, sgm__run *run, int folder, bool is_running)
 {
     read_version(runs, run, folder);
@@ -212,6 +234,7 @@ void sgm__run_free(sgm__run *run)
     sgm__free(run);
 }
 
+/* started -1: not known. */
 static sgm__run *create_run(const char *name, const struct stat *info)
 {
     sgm__run *run = sgm__calloc(1, sizeof *run);
@@ -240,6 +263,7 @@ static int compare_with_name(const void *name, const void *run)
     return strcmp(name, (*(sgm__run *const *)run)->name);
 }
 
+/* Among the first `count` runs, which are sorted. */
 static sgm__run *find(const sgm__runs *runs, size_t count, const char *name)
 {
     sgm__run **found =
@@ -255,12 +279,14 @@ sgm__run *sgm__runs_find(const sgm__runs *runs, const char *name)
     return run;
 }
 
+/* One scan. */
 typedef struct scan {
     sgm__runs *runs;
-    size_t known; /* that were there before, by name */
+    size_t known; /* runs that were there before, sorted by name */
     lock_list locks;
 } scan;
 
+/* log.txt and run.json are no sign of a run on their own. */
 bool sgm__runs_is_run(int folder)
 {
     static const char *const traces[] = {SGM__METRICS_FILE, SGM__CHECKPOINT_FILE, "config.yaml",
@@ -272,6 +298,8 @@ bool sgm__runs_is_run(int folder)
     return false;
 }
 
+/* A run was found: takes the known one of that name, if it is the same folder, or adds a new one. A known
+ * run of the name that is another folder is not marked as seen, and goes at the end of the scan. */
 static sgm_status note_run(scan *s, const char *name, int folder)
 {
     sgm__runs *runs = s->runs;
@@ -297,6 +325,7 @@ static sgm_status note_run(scan *s, const char *name, int folder)
     return SGM_OK;
 }
 
+/* Names that are no UTF-8 cannot be shown or asked for. */
 static bool is_text(const char *name)
 {
     json_t *text = json_string(name); /* NULL: no UTF-8 */
@@ -306,6 +335,7 @@ static bool is_text(const char *name)
 
 static sgm_status scan_folder(scan *s, int folder, const char *within);
 
+/* An entry that is a folder. A run may itself hold runs (trainers side by side), but only one level down. */
 static sgm_status scan_entry(scan *s, int folder, const char *within, const char *entry)
 {
     char *name = *within != '\0' ? sgm__format("%s/%s", within, entry) : sgm__strdup(entry);
@@ -321,6 +351,8 @@ static sgm_status scan_entry(scan *s, int folder, const char *within, const char
     return status;
 }
 
+/* `within` is the name of the outer folder, "" at the top. Some file systems do not tell the type of an
+ * entry (DT_UNKNOWN); opening it as a folder decides. */
 static sgm_status scan_folder(scan *s, int folder, const char *within)
 {
     DIR *entries = sgm__runs_entries(folder);
@@ -338,6 +370,7 @@ static sgm_status scan_folder(scan *s, int folder, const char *within)
     return status;
 }
 
+/* Removes the runs that are gone and sorts the others. */
 static void drop_unseen(sgm__runs *runs)
 {
     size_t kept = 0;
@@ -355,6 +388,7 @@ static void drop_unseen(sgm__runs *runs)
         qsort(runs->runs, kept, sizeof *runs->runs, compare_runs);
 }
 
+/* After a failure runs that were not reached are dropped, and come back with the next scan. */
 sgm_status sgm__runs_scan(sgm__runs *runs)
 {
     scan s = {.runs = runs, .known = runs->count, .locks = held_locks()};

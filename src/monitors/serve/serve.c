@@ -1,4 +1,10 @@
-/* GET /api/model, POST /api/predict, and the page that says how to ask. */
+/* GET /api/model, POST /api/predict, and the page serve.html that says how to ask.
+ *
+ * A question goes: JSON of the body -> numbers of all examples (read_examples, read_lengths) -> prediction
+ * (infer/signature.c) -> JSON (write_answer). Both routes run on lanes of the server
+ * (monitors/http/lanes.c): `predict` on one thread, `tell` on the other, which only copies a text that was
+ * made at the start. So nothing here needs a lock: after the start, sgm__serve is read only. Output of
+ * numbers is written directly as text, not through jansson, since an answer may have millions of them. */
 #include "monitors/serve/serve.h"
 #include "control/control_answer.h"
 #include "infer/signature.h"
@@ -8,24 +14,27 @@
 #include <math.h>
 #include <stdlib.h>
 
-#define LONGEST_BODY ((size_t)4 << 20) /* of JSON */
+/* Limit of a question's JSON in bytes. */
+#define LONGEST_BODY ((size_t)4 << 20)
 
+/* All that a question needs; constant after the start. */
 struct sgm__serve {
     sgm_trainer *trainer;
-    char **classes; /* NULL behind the last; or NULL */
+    char **classes; /* NULL behind the last; NULL: no names */
     bool scales;
     double minimum, maximum;
     sgm_network *network;
     sgm__signature signature;
-    int64_t elements; /* of an example of the input */
-    bool wide;        /* outputs are float64 */
-    char *about_text; /* JSON */
+    int64_t elements; /* numbers of one example of the input */
+    bool wide;        /* outputs are float64 and are written with all of their digits */
+    char *about_text; /* the answer to /api/model, from jansson */
     size_t about_length;
     sgm__http *http;
 };
 
 /* --- what the network is --- */
 
+/* [28, 28] */
 static json_t *shape_json(const sgm_shape *shape)
 {
     json_t *list = json_array();
@@ -34,6 +43,7 @@ static json_t *shape_json(const sgm_shape *shape)
     return list;
 }
 
+/* Numbers in the parameters of one layer, whose names begin with "LAYER."; of all layers with "". */
 static int64_t parameters_of(const sgm_recording *recording, const char *layer)
 {
     int64_t elements = 0;
@@ -67,6 +77,7 @@ static json_t *classes_json(const sgm__serve *serve)
     return classes;
 }
 
+/* Makes about_text, the answer to /api/model. A part that is NULL, for want of memory, makes `about` NULL. */
 static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
                            const sgm_recording *recording)
 {
@@ -92,6 +103,7 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
 
 /* --- questions --- */
 
+/* An error that says which shape an example must have; `what` names the mistake. */
 static sgm_status wrong_shape(const sgm__serve *serve, int64_t example, const char *what)
 {
     char shape[128];
@@ -102,7 +114,8 @@ static sgm_status wrong_shape(const sgm__serve *serve, int64_t example, const ch
         (long long)serve->elements, what);
 }
 
-/* The numbers of lists in lists, in order. False: *bad says what is wrong. */
+/* Reads the numbers of nested lists in order into *to, which it advances. The lists must have exactly the
+ * lengths of `shape` from `axis` on. False: *bad says what is wrong. */
 static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axis, double **to,
                         const char **bad)
 {
@@ -121,6 +134,8 @@ static bool read_nested(const json_t *value, const sgm_shape *shape, int32_t axi
     return true;
 }
 
+/* Reads one example, as lists nested like its shape or as one flat list. A number that is no finite
+ * float32 is refused: it would spread over all results. The range is scaled in double precision. */
 static sgm_status read_example(const sgm__serve *serve, const json_t *value, int64_t number, double *to)
 {
     sgm_shape flat = sgm_shape_of(serve->elements);
@@ -140,7 +155,7 @@ static sgm_status read_example(const sgm__serve *serve, const json_t *value, int
     return SGM_OK;
 }
 
-/* As many examples as a program is compiled for; those too many are as the first. */
+/* The next power of two: the number of examples that a program is compiled for. */
 static int64_t rounded(int64_t examples)
 {
     int64_t room = 1;
@@ -149,7 +164,8 @@ static int64_t rounded(int64_t examples)
     return room;
 }
 
-/* A tensor of all examples, which are *count. */
+/* Makes the input tensor (rounded(*count), ...). Rows beyond the *count examples of the question repeat
+ * the first one, so that they cost nothing but time and cause no infinities. */
 static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm_tensor **inputs,
                                 int64_t *count)
 {
@@ -181,7 +197,8 @@ static sgm_status read_examples(const sgm__serve *serve, const json_t *body, sgm
     return status;
 }
 
-/* How many steps of each example count; NULL: all. Those too many are as the first. */
+/* Reads how many steps of each example count, as rounded(count) numbers that the caller frees; NULL: all
+ * steps of all examples. Examples beyond the question have the length of the first. */
 static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int64_t count, double **lengths)
 {
     const json_t *list = json_object_get(body, "lengths");
@@ -213,15 +230,17 @@ static sgm_status read_lengths(const sgm__serve *serve, const json_t *body, int6
 
 /* --- predictions --- */
 
-/* What was asked and what came, of examples that are more than those that were asked about. */
+/* A question's results on their way to JSON. `numbers` has rounded(examples) rows, of which the first
+ * `examples` were asked for. */
 typedef struct predictions {
     const sgm__serve *serve;
     const double *numbers, *lengths;
-    const sgm_tensor *labels; /* NULL: no ctc */
+    const sgm_tensor *labels; /* (count, steps), of a network with the cost ctc; else NULL */
     int64_t examples;
 } predictions;
 
-/* Lists in lists, of the shape's axes from `axis` on. Written at once: outputs have millions of numbers. */
+/* Writes the numbers of a shape from `axis` on as nested lists, advancing *numbers. A float32 is written
+ * with as many digits as it needs to be read back, not as the double that it was widened to. */
 static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_shape *shape, int32_t axis,
                           const double **numbers)
 {
@@ -243,7 +262,7 @@ static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_sh
     sgm__text_append_bytes(text, "]", 1);
 }
 
-/* The number of the largest; of a single one, whether it is above a half. -1: there are no numbers. */
+/* The index of the largest share; with a single output, whether it is at least a half. -1: a share is NaN. */
 static int64_t class_of(const double *shares, int64_t count)
 {
     int64_t best = 0;
@@ -255,6 +274,7 @@ static int64_t class_of(const double *shares, int64_t count)
     return count == 1 ? shares[0] >= 0.5 : best;
 }
 
+/* A class as its number or (`named`) its name; null for none, and for a class without a name. */
 static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
 {
     size_t known = 0;
@@ -267,7 +287,8 @@ static json_t *class_json(const sgm__serve *serve, int64_t class, bool named)
     return (size_t) class < known ? sgm__answer_text(serve->classes[class]) : json_null();
 }
 
-/* Classes of each example: a number (or name), for sequences a list of them, of the steps that count. */
+/* Classes of each example: one of them, or for sequences a list, over the steps that count. The output of
+ * an example is (..., shares): the last dimension has the shares of the classes. */
 static json_t *classes_of(const predictions *a, bool named)
 {
     const sgm_shape *output = &a->serve->signature.output;
@@ -286,7 +307,7 @@ static json_t *classes_of(const predictions *a, bool named)
     return list;
 }
 
-/* What the steps of each example say. */
+/* The labels that ctc reads out of the steps of each example; a row ends at the first negative label. */
 static json_t *labels_of(const predictions *a, bool named)
 {
     int64_t maximum = sgm_tensor_shape(a->labels)->dims[1];
@@ -301,6 +322,7 @@ static json_t *labels_of(const predictions *a, bool named)
     return list;
 }
 
+/* Takes `value`; NULL makes the text fail. */
 static void append_member(sgm__text *text, const char *name, json_t *value)
 {
     sgm__text_append(text, ",\"%s\":", name);
@@ -311,6 +333,7 @@ static void append_member(sgm__text *text, const char *name, json_t *value)
     json_decref(value);
 }
 
+/* {"output": ..., "class" or "labels": ..., "label": names of these}. */
 static void append_answer(sgm__text *text, const predictions *a)
 {
     const sgm__serve *serve = a->serve;
@@ -339,6 +362,7 @@ static sgm_status write_answer(const predictions *a, sgm__http_answer *answer)
     return answer->body != NULL ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "out of memory for an answer");
 }
 
+/* Predicts and writes the answer. Outputs are read as doubles whatever their type is. */
 static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double *lengths, int64_t examples,
                       sgm__http_answer *answer)
 {
@@ -360,6 +384,7 @@ static sgm_status ask(const sgm__serve *serve, sgm_tensor *inputs, const double 
     return status;
 }
 
+/* POST /api/predict, on the lane of slow functions. */
 static sgm_status predict(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__serve *serve = user;
@@ -386,6 +411,7 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     return status;
 }
 
+/* GET /api/model, on the lane of quick functions. */
 static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     (void)request;
@@ -413,6 +439,7 @@ static void release(sgm__serve *serve)
     sgm__free(serve);
 }
 
+/* On failure `release` frees what was copied so far. */
 static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
 {
     size_t count = 0;
@@ -427,7 +454,7 @@ static sgm_status copy_classes(sgm__serve *serve, const char *const *classes)
     return serve->classes != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* One example of zeros: the network is compiled, and what it predicts has the shape that is told. */
+/* Predicts for one example of zeros: compiles the program, and shows that the network can answer. */
 static sgm_status try_once(const sgm__serve *serve)
 {
     sgm_shape batch = {.rank = serve->signature.example.rank + 1, .dims = {1}};
@@ -442,6 +469,8 @@ static sgm_status try_once(const sgm__serve *serve)
     return status;
 }
 
+/* Records the network for one example, with its costs, since these say whether it classifies. What the
+ * answers need is taken from the recording; the graph is dropped. */
 static sgm_status look_at_network(sgm__serve *serve, const sgm__serve_options *options)
 {
     sgm_recording_options recording_options = {.struct_size = sizeof recording_options,
@@ -483,6 +512,7 @@ static sgm_status begin(sgm__serve *serve, const sgm__serve_options *options)
     return serve->http != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* `release` is enough after a failure: the server is the last thing that is started. */
 sgm__serve *sgm__serve_start(const sgm__serve_options *options)
 {
     sgm__serve *serve = sgm__calloc(1, sizeof *serve);
@@ -513,6 +543,7 @@ int64_t sgm__serve_elements(const sgm__serve *serve)
     return serve->elements;
 }
 
+/* If a prediction does not return in time, its thread still uses `serve`, which then stays allocated. */
 void sgm__serve_stop(sgm__serve *serve)
 {
     if (serve != NULL && sgm__http_stop(serve->http)) /* else somebody is still in there */

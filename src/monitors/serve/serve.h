@@ -1,35 +1,42 @@
-/* A trained network that answers over HTTP: by the monitor's server, so with its rules of safety.
+/* Serves the predictions of a trained network over HTTP, for the command `sigma serve` (cli/serve.c).
  *
- * Questions are answered one after the other, by one thread, with all threads of the trainer's handler; what
- * the network is, is told beside that. Programs are compiled for 1, 2, 4, ... examples, so however many come
- * at once, there are few. Internal. */
+ * Uses the server of monitors/http/, with its rules of access. Questions (POST /api/predict) are answered
+ * one after the other, on one thread, with all threads of the trainer's handler; the description of the
+ * network (GET /api/model) is answered beside that. A program is compiled for 1, 2, 4, ... examples, and
+ * questions are filled up to the next of these, so there are few programs whatever sizes come. Internal. */
 #ifndef SGM_MONITORS_SERVE_SERVE_H
 #define SGM_MONITORS_SERVE_SERVE_H
 
 #include "base/base.h"
 #include <sigma/training.h>
 
-#define SGM__SERVE_MAXIMUM_EXAMPLES 512 /* of one question */
+#define SGM__SERVE_MAXIMUM_EXAMPLES 512 /* in one question */
 
 typedef struct sgm__serve sgm__serve;
 
+/* What is served, and how. Texts and names are copied; the trainer stays the caller's. */
 typedef struct sgm__serve_options {
-    sgm_trainer *trainer; /* stays; nobody trains it meanwhile */
+    sgm_trainer *trainer; /* must exist, and must not be trained, until sgm__serve_stop */
     const char *network;  /* its notation */
-    sgm_dtype precision;  /* that it is computed in, to be told */
-    /* Names of the classes, NULL behind the last; NULL: numbers alone. Copied. */
+    sgm_dtype precision;  /* of the trainer's environment, for the description */
+    /* Names of the classes, NULL behind the last; NULL: answers have numbers only. */
     const char *const *classes;
-    bool scales;             /* inputs from this range to 0 to 1, as the run's own were */
-    double minimum, maximum; /* of it */
-    int port;                /* 0: the first free one from 8080 on */
-    const char *token;       /* NULL: a random one */
-    double hurry;            /* tests, as in sgm__http_options */
+    /* Inputs are mapped from minimum..maximum to 0..1 before they reach the network, as in its training. */
+    bool scales;
+    double minimum, maximum;
+    int port;          /* 0: the first free one from 8080 on */
+    const char *token; /* NULL: a random one */
+    double hurry;      /* for tests, as in sgm__http_options */
 } sgm__serve_options;
-/* Asks the network once, so that one that cannot answer is found now. NULL: an error says why. */
+/* Predicts once, so that a network that cannot answer is reported at the start. NULL: failed, with an
+ * error. */
 sgm__serve *sgm__serve_start(const sgm__serve_options *options);
-const char *sgm__serve_url(const sgm__serve *serve); /* opens a page by one click */
+/* The address of a page that explains how to ask; it contains the token. */
+const char *sgm__serve_url(const sgm__serve *serve);
 int sgm__serve_port(const sgm__serve *serve);
-int64_t sgm__serve_elements(const sgm__serve *serve); /* of an example of the input */
-void sgm__serve_stop(sgm__serve *serve);              /* NULL: nothing to do */
+/* How many numbers one example of the input has. */
+int64_t sgm__serve_elements(const sgm__serve *serve);
+/* NULL is allowed. */
+void sgm__serve_stop(sgm__serve *serve);
 
 #endif
