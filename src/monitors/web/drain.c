@@ -1,13 +1,19 @@
-/* From what was sampled to series: on the monitor's thread, which takes the buffer and leaves another one. */
+/* Moves samples into series, on the monitor's thread.
+ *
+ * sgm__web_drain swaps the recording's buffer with an empty one under the `sampling` lock, which takes no
+ * longer than exchanging pointers, then appends the values to their series under `store`, without holding
+ * up the training. live.c calls it, and then sgm__web_sort_drained to push the same points to pages. */
 #include "monitors/web/web_internal.h"
 
-/* A training that has gone back forgets also what it has not told anew. */
+/* The training has gone back: every series forgets what is behind, also those that have no new value yet. */
 static void cut_all(sgm__web_recording *recording, int64_t iteration)
 {
     for (size_t i = 0; i < recording->drained_items; i++)
         sgm__series_cut(recording->item_copies[i]->series, iteration);
 }
 
+/* With the store lock. A sample before the newest stored one means a step back; recording->cut is the
+ * earliest iteration that this drain went back to. */
 static sgm_status store_sample(sgm__web_recording *recording, const sgm__web_sample *sample)
 {
     int64_t iteration = sample->moment.iteration;
@@ -24,7 +30,8 @@ static sgm_status store_sample(sgm__web_recording *recording, const sgm__web_sam
     return SGM_OK;
 }
 
-/* The ticker's own list of items, as the other one grows. */
+/* With the sampling lock. The array of items may be reallocated by other threads, so the ticker has one of
+ * its own; the items themselves never move. */
 static sgm_status copy_items(sgm__web_recording *recording)
 {
     SGM_TRY(sgm__reserve(&recording->item_copies, &recording->item_copy_capacity, recording->item_count,
@@ -34,6 +41,8 @@ static sgm_status copy_items(sgm__web_recording *recording)
     return SGM_OK;
 }
 
+/* The buffers change roles, so that neither is allocated again. Without memory for the copy of items the
+ * samples are lost, as nothing could refer to them. */
 void sgm__web_drain(sgm__web_recording *recording)
 {
     pthread_mutex_lock(&recording->sampling);
@@ -46,7 +55,7 @@ void sgm__web_drain(sgm__web_recording *recording)
     pthread_mutex_unlock(&recording->sampling);
     recording->cut = INT64_MAX;
     if (status != SGM_OK)
-        recording->drained.count = recording->drained.value_count = 0; /* of items that have no copy */
+        recording->drained.count = recording->drained.value_count = 0;
     if (recording->drained.count == 0)
         return;
     pthread_mutex_lock(&recording->store);
@@ -55,7 +64,7 @@ void sgm__web_drain(sgm__web_recording *recording)
     pthread_mutex_unlock(&recording->store);
 }
 
-/* After the newest sample that went back. */
+/* The index of the first sample after the last step back: earlier ones are void. */
 static size_t first_after_cut(const sgm__web_samples *samples)
 {
     size_t first = 0;
@@ -65,6 +74,8 @@ static size_t first_after_cut(const sgm__web_samples *samples)
     return first;
 }
 
+/* A counting sort by item: counts, prefix sums, then each point goes to the place of its item. `starts` is
+ * shifted by one place during the last pass, so that at the end starts[i] is the beginning of item i. */
 bool sgm__web_sort_drained(sgm__web_recording *recording)
 {
     const sgm__web_samples *drained = &recording->drained;
@@ -76,7 +87,7 @@ bool sgm__web_sort_drained(sgm__web_recording *recording)
             SGM_OK)
         return false;
     size_t first_sample = first_after_cut(drained), first = drained->samples[first_sample].first;
-    size_t *starts = recording->starts; /* until the end, one place further: each is moved as it fills */
+    size_t *starts = recording->starts;
     memset(starts, 0, (items + 2) * sizeof *starts);
     for (size_t i = first; i < drained->value_count; i++)
         starts[drained->values[i].item->index + 2]++;

@@ -1,11 +1,17 @@
-/* Answers and events as JSON. */
+/* Writes JSON for answers and events as text, without building trees of jansson.
+ *
+ * Curves are thousands of numbers, and printf takes most of the time of writing them; hence a formatter of
+ * its own for the usual range. Numbers of curves have nine significant digits, single numbers
+ * (sgm__web_append_member) all of theirs. Also reads texts from bodies of requests. */
 #include "monitors/web/web_internal.h"
 #include "text/json_text.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* Up to nine digits of a number from 1e-4 to 1e9, many times as fast as printf. */
+/* Writes up to nine significant digits of a number from 1e-4 to 1e9 in fixed notation, without trailing
+ * zeros, many times as fast as printf. The number is scaled to an integer of nine digits, whose parts
+ * before and after the point are then written. `to` has room for 64 characters; returns the length. */
 static size_t write_plain(char *to, double value)
 {
     static const double powers[] = {1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13};
@@ -29,7 +35,8 @@ static size_t write_plain(char *to, double value)
     return length;
 }
 
-/* Nine digits; with a dot, whatever the program's locale has. */
+/* Nine significant digits by printf. Whatever the locale puts for the decimal point, which may be several
+ * bytes, becomes a single dot. */
 static size_t write_any(char *to, size_t room, double value)
 {
     char digits[64];
@@ -43,6 +50,7 @@ static size_t write_any(char *to, size_t room, double value)
     return length;
 }
 
+/* Integers are written whole; JSON has no infinities and no NaN, which become null. */
 void sgm__web_append_number(sgm__text *text, double value)
 {
     char digits[64];
@@ -58,13 +66,14 @@ void sgm__web_append_number(sgm__text *text, double value)
         sgm__text_append_bytes(text, digits, write_any(digits, sizeof digits, value));
 }
 
+/* Text that is no UTF-8 becomes "?". */
 void sgm__web_append_text(sgm__text *text, const char *value)
 {
     json_t *made = json_string(value);
     if (made != NULL)
         sgm__json_append(text, made);
     else
-        sgm__text_append(text, "\"?\""); /* no UTF-8 */
+        sgm__text_append(text, "\"?\"");
     json_decref(made);
 }
 

@@ -1,4 +1,9 @@
-/* GET /api/session: what is trained here, and where each trainer stands. */
+/* GET /api/session: what the environment is, and where each trainer stands; POST /api/finish: a person has
+ * finished watching.
+ *
+ * The state of a trainer is written here for the session and for the event "progress" (live.c), in the
+ * same form. It consists of the status, which sampler.c keeps, and the standing, which web.c asks for.
+ * JSON is written as text, since the event goes out up to ten times a second for each trainer. */
 #include "monitors/web/web_internal.h"
 #include "text/json_text.h"
 
@@ -15,6 +20,8 @@ sgm__web_moment sgm__web_now(sgm__web_trainer *watched)
     return moment;
 }
 
+/* The members that come from the progress. The time left and the reason of a stop mean something only in
+ * certain states, otherwise they are null. */
 static void append_status(sgm__text *text, const sgm__web_status *status, sgm_trainer_state state)
 {
     const sgm_training_progress *progress = &status->progress;
@@ -42,6 +49,7 @@ static void append_status(sgm__text *text, const sgm__web_status *status, sgm_tr
         sgm__text_append(text, "null");
 }
 
+/* The notation is copied because the next run may replace it. */
 sgm__web_status sgm__web_copy_status(sgm__web_recording *recording)
 {
     pthread_mutex_lock(&recording->sampling);
@@ -78,6 +86,7 @@ static void append_trainer(sgm__text *text, sgm__web_trainer *watched)
 
 /* --- the session --- */
 
+/* For sgm__web_each: one trainer, with a comma unless it is the first. */
 static bool append_listed(void *user, sgm__web_trainer *watched)
 {
     sgm__text *text = user;
@@ -87,6 +96,7 @@ static bool append_listed(void *user, sgm__web_trainer *watched)
     return true;
 }
 
+/* No lock is held over the whole answer: trainers that come meanwhile are in it or not. */
 sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web *web = user;
@@ -109,6 +119,7 @@ sgm_status sgm__web_get_session(void *user, const sgm__http_request *request, sg
     return sgm__web_answer(answer, &text);
 }
 
+/* Ends the wait of web.c (wait_for_people). */
 sgm_status sgm__web_end_waiting(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     (void)request, (void)answer;

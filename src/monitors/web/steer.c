@@ -1,9 +1,15 @@
-/* Steering: commands to trainers, and the record of what was changed. */
+/* The part `steer`: commands to trainers, and the record of changes.
+ *
+ * A command from a page goes the same way as one from the control socket (control/control.h), so that both
+ * check, record and log alike. Changes of values, whoever makes them, are pushed to pages as they happen,
+ * by a listener to the trainer's journal (journal/change_record.h). The routes of tree.c, checkpoints.c
+ * and branch.c are in the table here. */
 #include "monitors/web/steer.h"
 #include "control/control.h"
 #include "journal/change_record.h"
 
-#define LONGEST_COMMAND ((size_t)16 << 20) /* a tensor as a list is long */
+/* Limits of bodies in bytes: a command may hold a tensor as a list; a checkpoint is kept in a file. */
+#define LONGEST_COMMAND ((size_t)16 << 20)
 #define LONGEST_CHECKPOINT ((size_t)1 << 30)
 
 /* --- commands --- */
@@ -16,7 +22,8 @@ sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *
     return sgm__control_obey(&call, command, answer);
 }
 
-/* {"trainer", "command", ...}; without a trainer: the only one. */
+/* POST /api/command {"trainer", "command", ...}; without "trainer": the only one. The rest of the body is
+ * the command. */
 static sgm_status do_command(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -39,13 +46,14 @@ static sgm_status do_command(void *web, const sgm__http_request *request, sgm__h
 
 /* --- changes --- */
 
-/* Of a trainer; kept when it goes. */
+/* What is kept of one trainer. Its changes live in the trainer; they are copied when it goes. */
 typedef struct steering {
     sgm__web *web;
     pthread_mutex_t lock;
-    json_t *kept; /* changes, once it is gone; NULL: it is there */
+    json_t *kept; /* changes of a trainer that has gone; NULL: it exists */
 } steering;
 
+/* A deep copy, since JSON values must not be shared between threads. */
 static json_t *kept_changes(steering *own)
 {
     pthread_mutex_lock(&own->lock);
@@ -54,6 +62,7 @@ static json_t *kept_changes(steering *own)
     return list;
 }
 
+/* GET /api/changes: from the trainer, or what is kept of it. */
 static sgm_status get_changes(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const char *name = sgm__http_query(request, "trainer", 0);
@@ -69,7 +78,7 @@ static sgm_status get_changes(void *web, const sgm__http_request *request, sgm__
     return sgm__http_answer_json(answer, json_pack("{s:o}", "changes", list));
 }
 
-/* The trainer's thread, or the one that sets: with locks, so it only passes it on. */
+/* The listener. It is called with the trainer's lock, so it only puts the change into the queues of pages. */
 static void tell_change(void *user, const json_t *change)
 {
     const steering *own = user;
@@ -78,6 +87,7 @@ static void tell_change(void *user, const json_t *change)
 
 /* --- the part --- */
 
+/* A trainer under the name of one that has gone replaces that one's changes. */
 static sgm_status attach(sgm__web_trainer *watched, void **state)
 {
     steering *own = *state;
@@ -96,6 +106,7 @@ static sgm_status attach(sgm__web_trainer *watched, void **state)
     return sgm__changes_listen(watched->trainer, tell_change, own);
 }
 
+/* Keeps the changes; none of them can be undone any more. */
 static void detach(sgm__web_trainer *watched, void *state)
 {
     steering *own = state;

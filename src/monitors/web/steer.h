@@ -1,13 +1,18 @@
-/* What the files of the steering share. Internal to them. */
+/* What the files of the part `steer` share: commands, tree of values, checkpoints, branches.
+ *
+ * steer.c has the table of the part with all routes; tree.c, checkpoints.c and branch.c have the functions
+ * of some of them. Internal to these files. */
 #ifndef SGM_MONITORS_WEB_STEER_H
 #define SGM_MONITORS_WEB_STEER_H
 
 #include "monitors/web/web.h"
 
-#define SGM__WEB_WHO "monitor" /* in the log, and in the record of changes */
+/* Author of changes from a page, in the log and in the journal of changes. */
+#define SGM__WEB_WHO "monitor"
 
 /* --- steer.c --- */
-/* A command of control/control.h to a trainer; `request` and `answer` stay the caller's. */
+/* Carries out a command of control/control.h on a borrowed trainer. `command` and `answer` stay the
+ * caller's. */
 sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
                             json_t *answer);
 

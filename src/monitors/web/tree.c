@@ -1,7 +1,9 @@
-/* What a trainer has: identifiers with kind, value, bounds and meaning. */
+/* GET /api/tree: what a trainer has in its registry, with kind, value, bounds and description of each
+ * entry. It is the command "list" of the control socket; steer.c has the route. */
 #include "monitors/web/steer.h"
 
-/* Values are not waited for one by one: all are read in between two iterations. */
+/* All values are read at one moment between two iterations, with the trainer's lock taken once, rather
+ * than each on its own. */
 sgm_status sgm__web_get_tree(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const char *identifier = sgm__http_query(request, "identifier", 0);

@@ -1,14 +1,19 @@
-/* The web monitor's inside: what its parts (live, steer, inspect, play) share. Internal.
+/* What the parts of the web monitor (live, process, steer, inspect, play, metrics) share.
  *
- * A part is a table: routes, which get the sgm__web as their user, and functions that are called as trainers
- * come and go. It adds its name to SGM__WEB_PARTS, and has nothing else to tell. Threads:
+ * The web monitor shows trainings in a browser. web.c keeps the trainers and calls the parts; a part is a
+ * table (sgm__web_part) of routes, which get the sgm__web as their user, and of functions that are called as
+ * trainers come and go. A new part adds its name to SGM__WEB_PARTS and needs no other registration. Threads:
  *
- * - routes: the server's two workers, of which one runs those that are `quick`, and the other those that may
- *   wait for a trainer, which they have borrowed.
- * - progress: the trainer's thread, in between two iterations. Quick, and waits for nobody.
- * - tick: the monitor's thread, ten times a second. Waits for nobody.
- * - create, attach, detach, free: whoever sets the environment up; no route of that trainer is running then.
- */
+ * - routes: the server's two lanes (monitors/http/lanes.c). One runs routes that are `quick`; the other runs
+ * those that may wait for a trainer, which they have borrowed.
+ *
+ * - progress: a trainer's thread, between two iterations; must be quick and must wait for nothing.
+ *
+ * - tick: the monitor's thread, ten times a second; must wait for no trainer.
+ *
+ * - create, attach, detach, free: the thread that sets the environment up. No route uses that trainer then.
+ *
+ * Internal. */
 #ifndef SGM_MONITORS_WEB_WEB_H
 #define SGM_MONITORS_WEB_WEB_H
 
@@ -17,7 +22,7 @@
 
 typedef struct sgm__web sgm__web;
 
-/* Each defines const sgm__web_part sgm__web_NAME. */
+/* The parts; each defines const sgm__web_part sgm__web_NAME and has the number SGM__WEB_NAME. */
 #define SGM__WEB_PARTS(X) X(live) X(process) X(steer) X(inspect) X(play) X(metrics)
 enum {
 #define SGM__WEB_PART_NUMBER(name) SGM__WEB_##name,
@@ -26,37 +31,43 @@ enum {
         SGM__WEB_PART_COUNT
 };
 
-/* Where a training stands. */
+/* A position in a training. */
 typedef struct sgm__web_moment {
     int64_t iteration;
-    double epoch;   /* with the part of it that is done */
-    double seconds; /* of training, pauses and other runs' too */
+    double epoch;   /* with a fraction: 2.5 is the middle of the third epoch */
+    double seconds; /* time of training in all runs, without pauses */
 } sgm__web_moment;
 
-/* One that is watched, or was: entries stay as long as the monitor, and a trainer that comes under the name
- * of one that has gone takes its place. */
+/* A trainer that is watched, or was. Entries are never removed while the monitor lives, so that curves
+ * remain visible; a trainer that comes under the name of one that has gone takes over its entry. */
 typedef struct sgm__web_trainer {
     sgm__web *web;
     char *name;
     bool unscheduled;
-    sgm_trainer *trainer;              /* NULL: it is gone; borrow it, and it stays until you return it */
-    void *states[SGM__WEB_PART_COUNT]; /* of the parts: states[SGM__WEB_steer] */
-    int borrowed;
+    /* NULL: gone. A route must borrow the entry before it uses the trainer, which stays until it is given
+     * back. */
+    sgm_trainer *trainer;
+    /* What each part keeps of it, for example states[SGM__WEB_steer]. */
+    void *states[SGM__WEB_PART_COUNT];
+    int borrowed; /* how often; guarded by the monitor's lock */
+    /* The trainer is being attached or detached, and cannot be borrowed; guarded by the same. */
     bool leaving;
 } sgm__web_trainer;
 
+/* A part of the monitor. Functions may be NULL. */
 typedef struct sgm__web_part {
     const sgm__http_route *routes;
     size_t route_count;
-    /* What the part needs, *state for sgm__web_state; any may be NULL. */
+    /* Once per monitor: sets *state, which sgm__web_state returns, to what the part needs. free frees it. */
     sgm_status (*create)(sgm__web *web, void **state);
     void (*free)(void *state);
-    /* A trainer has come (*state: what was left in states[] by the one of that name before, or NULL), goes;
-     * the state stays and is freed with the monitor. */
+    /* A trainer comes or goes. In `attach`, *state is what the former trainer of that name has left, or
+     * NULL. The state outlives the trainer; free_trainer frees it with the monitor. */
     sgm_status (*attach)(sgm__web_trainer *watched, void **state);
     void (*detach)(sgm__web_trainer *watched, void *state);
     void (*free_trainer)(void *state);
-    /* Told of starts, pauses, moves, epochs, ends, and of those iterations that are sampled. */
+    /* Called for starts, pauses, moves, epochs, ends, and for those iterations that are sampled
+     * (sampler.c). */
     void (*progress)(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
     void (*tick)(sgm__web *web, void *state);
 } sgm__web_part;
@@ -69,35 +80,39 @@ SGM__WEB_PARTS(SGM__WEB_PART_DECLARED)
 const sgm__monitor_host *sgm__web_host(const sgm__web *web);
 void *sgm__web_state(const sgm__web *web, int part);
 
-/* The trainer of this name (NULL: the only one), which is there until it is given back. Errors: there is no
- * such trainer, it is gone, or it is not said which of several. */
+/* Borrows the trainer of this name (NULL: the only one that runs with its environment), which then exists
+ * until it is given back. Fails if there is no such trainer, if it is gone, or if several exist and none
+ * was named. */
 sgm_status sgm__web_borrow(sgm__web *web, const char *name, sgm__web_trainer **watched);
 void sgm__web_give_back(sgm__web_trainer *watched);
-/* Also one that is gone: for what is remembered. */
+/* Finds the entry of a trainer, also of one that is gone: for what is remembered of it. */
 sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **watched);
-/* What it is doing; of one that has gone, that it idles. */
+/* What a trainer is doing; one that has gone is idle. */
 typedef struct sgm__web_standing {
     sgm_trainer_state state;
     bool unscheduled, gone;
-    bool undoable;  /* there is a change of a person that can be taken back */
-    char held[256]; /* what holds it up: which rank is silent, or which hook has paused it; "": nothing known
-                     */
+    bool undoable; /* a person's change exists that can be undone */
+    /* Why it does not proceed: which rank is silent, or which hook has paused it; "": no known reason. */
+    char held[256];
 } sgm__web_standing;
 sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched);
-/* Calls `each` for all, oldest first, with none borrowed; false ends it. */
+/* Calls `each` for all entries, oldest first; none is borrowed and no lock is held during a call. `each`
+ * ends the loop by returning false. */
 void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user);
 
-/* A text of a request's body (sgm__http_object); `wanted`: without it the request fails, else it is NULL. */
+/* The text of a member of a request's body, borrowed from it. If the member is missing, *text is NULL, and
+ * the function fails if it is `wanted`. */
 sgm_status sgm__web_text(const json_t *body, const char *name, bool wanted, const char **text);
 
 /* --- live.c --- */
 
-/* To every page that listens; takes `data`, NULL: without memory, nothing is sent. Any thread; never waits.
- */
+/* Sends an event to every page that listens. Takes the reference of `data`; NULL sends nothing. Any
+ * thread; never waits for a browser. */
 void sgm__web_push(sgm__web *web, const char *event, json_t *data);
 size_t sgm__web_listeners(const sgm__web *web);
-sgm__web_moment sgm__web_now(sgm__web_trainer *watched); /* of the newest sample */
-/* Trainers came, went or have another name: pages fetch the session again. */
+/* The position at the newest sample. */
+sgm__web_moment sgm__web_now(sgm__web_trainer *watched);
+/* Trainers have come or gone, or the monitor's state has changed: pages fetch the session again. */
 void sgm__web_trainers_changed(sgm__web *web);
 
 #endif
