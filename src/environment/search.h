@@ -58,7 +58,7 @@ struct sgm_search {
     int log;          /* descriptor of search.jsonl; -1: closed */
     /* The current rung; how many of its trials have ended; how many trials it has. */
     size_t rung, ended, jobs;
-    /* Sgm__now() when the search began, and when results.csv was last written. */
+    /* Values of sgm__now() when the search began, and when results.csv was last written. */
     double began, written;
     /* For the time that is left: epochs trained in this run, and all that were to be trained at its
      * beginning, less those that trials will not train because they have failed or stopped early. */

@@ -340,7 +340,7 @@ static sgm_status attempt(piece *p)
 void sgm__search_train(sgm_search *search, sgm__trial *trial)
 {
     bool again = true;
-    for (int i = 0; i < 2 && again; i++) { /* what is trained from its beginning loses nothing */
+    for (int i = 0; i < 2 && again; i++) {
         piece p = {
             .search = search, .trial = trial, .end = search->rungs[search->rung].epochs, .objective = NAN};
         again = attempt(&p) == SGM_OK && p.lost;

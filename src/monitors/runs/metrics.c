@@ -122,7 +122,7 @@ bool sgm__run_read_metrics(sgm__run *run, int folder)
     if (count > 0)
         take_lines(run, text, (size_t)count, portion == left);
     if (count < 0 || portion < left)
-        run->metrics_mark.changed = (struct timespec){0}; /* there is more to read */
+        run->metrics_mark.changed = (struct timespec){0}; /* the next scan reads on */
     sgm__free(text);
     close(file);
     return true;

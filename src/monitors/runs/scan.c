@@ -305,10 +305,10 @@ static sgm_status note_run(scan *s, const char *name, int folder)
     sgm__runs *runs = s->runs;
     struct stat info;
     if (fstat(folder, &info) != 0)
-        return SGM_OK; /* it has just gone */
+        return SGM_OK; /* the folder has just gone */
     sgm__run *run = find(runs, s->known, name);
     if (run != NULL && (run->seen || run->inode != info.st_ino || run->device != info.st_dev))
-        run = NULL; /* that one goes with this scan */
+        run = NULL; /* another folder of that name */
     if (run == NULL) {
         if (runs->count >= SGM__RUNS_MAXIMUM) {
             runs->left_out++;

@@ -1,21 +1,27 @@
-/* Branches: another trainer, side by side, from a checkpoint, with values set otherwise. */
+/* POST /api/branch: makes another trainer that goes on from a checkpoint, with some values set differently.
+ *
+ * Checks the request and hands it to the environment through sgm__monitor_host.branch
+ * (src/environment/env_branch.c), which makes and starts the trainer. The new trainer comes to the page as
+ * every trainer does, by `attach` of the monitor. */
 #include "monitors/web/steer.h"
 #include "runs/checkpoints.h"
 #include "text/json_text.h"
 
+/* Limits: values set by one request; bytes of a branch's name. */
 #define MAXIMUM_VALUES 64
 #define LONGEST_NAME 60
 
-/* {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"} */
+/* The request: {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"}. Texts are borrowed
+ * from its body, but for `made`. */
 typedef struct branch_request {
     const char *trainer, *checkpoint, *name;
     const char *identifiers[MAXIMUM_VALUES], *texts[MAXIMUM_VALUES];
-    char *made[MAXIMUM_VALUES]; /* texts of what is none */
+    char *made[MAXIMUM_VALUES]; /* JSON of values that are no texts; owned */
     size_t count;
     bool paused;
 } branch_request;
 
-/* It becomes part of identifiers, and of the name of a folder. */
+/* The name becomes a part of identifiers, and of the name of a folder. */
 static sgm_status check_name(const char *name)
 {
     size_t length = strlen(name);
@@ -30,6 +36,7 @@ static sgm_status check_name(const char *name)
                            name, LONGEST_NAME);
 }
 
+/* Values are passed on as text, which the registry parses; numbers, booleans and lists as their JSON. */
 static sgm_status read_value(branch_request *b, const char *identifier, const json_t *value)
 {
     if (b->count == MAXIMUM_VALUES)
@@ -66,6 +73,7 @@ static sgm_status read_request(branch_request *b, json_t *body)
     return SGM_OK;
 }
 
+/* The trainer is borrowed, but not locked, as sgm__monitor_host.branch requires. */
 static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const branch_request *b)
 {
     const sgm__monitor_host *host = sgm__web_host(web);
@@ -85,6 +93,7 @@ static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const bra
     return status;
 }
 
+/* The answer names what was made: {"trainer", "from", "checkpoint"}. */
 sgm_status sgm__web_branch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     branch_request b = {0};

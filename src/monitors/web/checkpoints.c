@@ -1,4 +1,8 @@
-/* Checkpoints: listing, giving, taking, deleting. By name only; what comes is checked before it is there. */
+/* Routes for checkpoints: list, download, upload, delete.
+ *
+ * runs/checkpoints.h does the work and knows the folder; requests name checkpoints, never paths. An upload
+ * arrives in a temporary file (monitors/http/body.c) and is checked completely before it appears under its
+ * name. All of these borrow the trainer; steer.c has the routes. */
 #include "runs/checkpoints.h"
 #include "monitors/web/steer.h"
 
@@ -8,12 +12,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* An iteration or epoch; negative: not known, null. */
 static json_t *place_json(int64_t place)
 {
     return place >= 0 ? json_integer(place) : json_null();
 }
 
-/* Names that no JSON can hold are in no list. */
+/* A name that is no UTF-8 cannot be in JSON, nor be asked for, and is left out. */
 static void add_checkpoint(json_t *list, const sgm__checkpoint *checkpoint)
 {
     json_t *shown = json_object();
@@ -29,6 +34,7 @@ static void add_checkpoint(json_t *list, const sgm__checkpoint *checkpoint)
     json_array_append_new(list, shown);
 }
 
+/* GET /api/checkpoints?trainer=..: newest first. The trainer is given back before JSON is made. */
 sgm_status sgm__web_get_checkpoints(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -45,7 +51,9 @@ sgm_status sgm__web_get_checkpoints(void *web, const sgm__http_request *request,
     return sgm__http_answer_json(answer, json_pack("{s:o}", "checkpoints", list));
 }
 
-/* A file that is replaced meanwhile is sent as it was. */
+/* The answer is the open file itself: if the checkpoint is replaced meanwhile, the former one is sent
+ * completely. O_NONBLOCK and the test for a regular file keep a FIFO under that name from blocking the
+ * lane. */
 static sgm_status give_file(const char *path, const char *name, sgm__http_answer *answer)
 {
     struct stat about;
@@ -64,6 +72,7 @@ static sgm_status give_file(const char *path, const char *name, sgm__http_answer
     return SGM_OK;
 }
 
+/* GET /api/checkpoint/NAME?trainer=.. */
 sgm_status sgm__web_get_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -77,6 +86,7 @@ sgm_status sgm__web_get_checkpoint(void *web, const sgm__http_request *request, 
     return status;
 }
 
+/* POST /api/checkpoint/NAME?trainer=.., the body is the file. */
 sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -90,6 +100,7 @@ sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, 
     return sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));
 }
 
+/* POST /api/checkpoint-delete {"trainer", "name"}. */
 sgm_status sgm__web_delete_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;

@@ -1,15 +1,22 @@
-/* Curves: which there are, any window of them, and which others are recorded from now on. */
+/* Requests about curves: which there are, any window of them, and which values are recorded.
+ *
+ * The data are the series of recording.c; requests read them with the `store` lock, held for one series at
+ * a time, so that the monitor's thread is not held up. A window is given on an axis (iteration, epoch or
+ * seconds), which the recording's clock translates to iterations and back. Answers are columns: x,
+ * minimum, maximum, last. */
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
-#define USUAL_POINTS 1000 /* of a curve that is fetched */
+/* Points of a curve in one answer, usually and at most; curves of one request. */
+#define USUAL_POINTS 1000
 #define MAXIMUM_POINTS 10000
-#define MAXIMUM_SERIES 1000 /* of a request */
+#define MAXIMUM_SERIES 1000
 
 /* --- series --- */
 
+/* The recording of the trainer in the query, also of one that has gone. */
 static sgm_status find_by_query(sgm__web *web, const sgm__http_request *request,
                                 sgm__web_recording **recording)
 {
@@ -19,7 +26,8 @@ static sgm_status find_by_query(sgm__web *web, const sgm__http_request *request,
     return SGM_OK;
 }
 
-/* The items that are recorded now, which stay; free with sgm__free. */
+/* A copy of the array of items, which the caller frees. The items themselves never move, and live as long
+ * as the recording. */
 static sgm__web_item **list_items(sgm__web_recording *recording, size_t *count)
 {
     pthread_mutex_lock(&recording->sampling);
@@ -31,6 +39,7 @@ static sgm__web_item **list_items(sgm__web_recording *recording, size_t *count)
     return items;
 }
 
+/* GET /api/series/list: the identifiers with their numbers of points. */
 sgm_status sgm__web_get_list(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_recording *recording;
@@ -55,6 +64,7 @@ sgm_status sgm__web_get_list(void *user, const sgm__http_request *request, sgm__
     return sgm__web_answer(answer, &text);
 }
 
+/* What a request wants to see of a curve. */
 typedef struct window {
     sgm__axis axis;
     double from, to;
@@ -69,6 +79,7 @@ static sgm_status read_number(const sgm__http_request *request, const char *name
     return SGM_OK;
 }
 
+/* Without from and to the window is everything. */
 static sgm_status read_window(const sgm__http_request *request, window *w)
 {
     static const char *const axes[] = {"iteration", "epoch", "seconds"};
@@ -88,6 +99,8 @@ static sgm_status read_window(const sgm__http_request *request, window *w)
     return SGM_OK;
 }
 
+/* Fills buckets and their positions on the axis (`xs`), both with room for points + 2; returns their
+ * number. One lock for all, so that clock and series fit each other. */
 static size_t reduce(sgm__web_recording *recording, const sgm__web_item *item, const window *w,
                      sgm__series_bucket *buckets, double *xs, uint64_t *count)
 {
@@ -108,6 +121,7 @@ static size_t reduce(sgm__web_recording *recording, const sgm__web_item *item, c
 
 typedef enum column { MINIMUM, MAXIMUM, LAST } column;
 
+/* One of the three columns as an array. */
 static void append_column(sgm__text *text, const char *name, const sgm__series_bucket *buckets, size_t count,
                           column which)
 {
@@ -121,7 +135,7 @@ static void append_column(sgm__text *text, const char *name, const sgm__series_b
     sgm__text_append_bytes(text, "]", 1);
 }
 
-/* Only where there are some. */
+/* How many points of each bucket are not finite; left out where there are none. */
 static void append_bad(sgm__text *text, const sgm__series_bucket *buckets, size_t count)
 {
     bool any = false;
@@ -135,6 +149,7 @@ static void append_bad(sgm__text *text, const sgm__series_bucket *buckets, size_
     sgm__text_append(text, "]");
 }
 
+/* One curve of the answer. */
 static sgm_status append_series(sgm__text *text, sgm__web_recording *recording, const sgm__web_item *item,
                                 const window *w, int64_t stride)
 {
@@ -175,7 +190,8 @@ static const sgm__web_item *find_item(sgm__web_item *const *items, size_t count,
     return NULL;
 }
 
-/* What is recorded, as far as a message has room. */
+/* The error for an identifier that is not recorded: names the nearest one, and those that exist as far as
+ * the message has room. */
 static sgm_status fail_unknown(const sgm__web_recording *recording, sgm__web_item *const *items, size_t count,
                                const char *identifier)
 {
@@ -200,7 +216,8 @@ static sgm_status fail_unknown(const sgm__web_recording *recording, sgm__web_ite
     return status;
 }
 
-/* One that will be recorded has no points yet; of another it is said what there is. */
+/* A value that will be recorded has an empty curve, so that pages can show its chart before the first
+ * point. */
 static sgm_status append_unknown(sgm__text *text, sgm__web_recording *recording, sgm__web_item *const *items,
                                  size_t count, const char *identifier)
 {
@@ -212,6 +229,7 @@ static sgm_status append_unknown(sgm__text *text, sgm__web_recording *recording,
     return SGM_OK;
 }
 
+/* GET /api/series?id=..&id=..&axis=..&from=..&to=..&points=..: all curves on the same window. */
 sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_recording *recording;
@@ -249,6 +267,7 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
 
 /* --- watching --- */
 
+/* Texts are borrowed from *body, which the caller releases after success only. */
 static sgm_status read_watch(const sgm__http_request *request, json_t **body, const char **trainer,
                              const char **identifier)
 {
@@ -263,6 +282,7 @@ static sgm_status read_watch(const sgm__http_request *request, json_t **body, co
     return status;
 }
 
+/* Takes `identifiers`. */
 static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifiers, bool pending,
                                      sgm_status status)
 {
@@ -273,6 +293,7 @@ static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifie
     return status;
 }
 
+/* POST /api/watch {"trainer", "identifier"}: waits for the trainer, so it is not a quick route. */
 sgm_status sgm__web_post_watch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     json_t *body, *identifiers = json_array();
@@ -291,6 +312,7 @@ sgm_status sgm__web_post_watch(void *user, const sgm__http_request *request, sgm
     return answer_identifiers(answer, identifiers, pending, status);
 }
 
+/* POST /api/unwatch: also of a trainer that has gone. */
 sgm_status sgm__web_post_unwatch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     json_t *body, *identifiers = json_array();

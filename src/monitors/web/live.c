@@ -1,11 +1,19 @@
-/* What pages see move: trainers and curves, pushed as they come. */
+/* The part `live`: pushes the state of trainers and the new points of curves to pages, and owns the
+ * recordings.
+ *
+ * Ten times a second `tick` goes over all trainers. The state of a trainer is pushed if it has changed
+ * (event "progress"), the new points of all its curves five times a second ("points"), and a hint that
+ * trainers came or went ("trainers"). Points are drained into the series even when nobody listens. The
+ * routes of session.c and curves.c are in the table here. */
 #include "monitors/web/web_internal.h"
 #include "text/json_text.h"
 
 #include <math.h>
 
-#define MAXIMUM_LIVE 40 /* points of a curve in one event */
-#define LIVE_GROUPS 13  /* if there are more: of each the extremes, and what is no number */
+/* Points of one curve in one event at most. If there are more, LIVE_GROUPS groups with at most three points
+ * each (minimum, maximum, one that is not finite) are sent, and the last point. */
+#define MAXIMUM_LIVE 40
+#define LIVE_GROUPS 13
 
 sgm__web_recording *sgm__web_recording_of(const sgm__web_trainer *watched)
 {
@@ -14,6 +22,7 @@ sgm__web_recording *sgm__web_recording_of(const sgm__web_trainer *watched)
 
 /* --- pushing --- */
 
+/* 0 while the server does not run. */
 size_t sgm__web_listeners(const sgm__web *web)
 {
     const sgm__http *http = atomic_load(&web->http);
@@ -41,6 +50,7 @@ void sgm__web_push(sgm__web *web, const char *event, json_t *data)
 
 /* --- ten times a second --- */
 
+/* Pushes the state if anything that pages show has changed since the last time. */
 static void show_status(sgm__web *web, sgm__web_trainer *watched)
 {
     sgm__web_recording *recording = sgm__web_recording_of(watched);
@@ -58,6 +68,7 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
     sgm__free(status.network);
 }
 
+/* [iteration, epoch, seconds, value] */
 static void append_point(sgm__text *text, const sgm__web_point *point, bool is_first)
 {
     const sgm__web_moment *moment = &point->sample->moment;
@@ -70,7 +81,8 @@ static void append_point(sgm__text *text, const sgm__web_point *point, bool is_f
     sgm__text_append_bytes(text, "]", 1);
 }
 
-/* Of these points the minimum, the maximum and one that is no number, in their order; then the last one. */
+/* The points with the minimum and the maximum of these, and one that is not finite if there is any, in the
+ * order of time: no spike is lost by thinning. */
 static void append_extremes(sgm__text *text, const sgm__web_point *points, size_t count, bool *is_first)
 {
     size_t minimum = count, maximum = count, bad = count;
@@ -91,6 +103,8 @@ static void append_extremes(sgm__text *text, const sgm__web_point *points, size_
         }
 }
 
+/* All points, or if they are too many, the extremes of groups. The last point is always itself, as the
+ * page shows its value. */
 static void append_points(sgm__text *text, const sgm__web_point *points, size_t count)
 {
     bool is_first = true;
@@ -106,7 +120,8 @@ static void append_points(sgm__text *text, const sgm__web_point *points, size_t 
     append_point(text, &points[count - 1], false);
 }
 
-/* Of what was drained. */
+/* Pushes what was drained, as {"trainer", "stride", "cut", "series": {IDENTIFIER: [points]}}. "cut": the
+ * training went back to this iteration, so pages forget what is behind. */
 static void show_points(sgm__web *web, sgm__web_trainer *watched)
 {
     sgm__web_recording *recording = sgm__web_recording_of(watched);
@@ -135,11 +150,13 @@ static void show_points(sgm__web *web, sgm__web_trainer *watched)
     sgm__web_push_text(web, "points", &text);
 }
 
+/* The part's state, used by the ticker alone. */
 typedef struct live {
     uint64_t ticks;
     size_t listeners;
 } live;
 
+/* For sgm__web_each. */
 static bool tick_trainer(void *user, sgm__web_trainer *watched)
 {
     const live *self = user;
@@ -154,6 +171,7 @@ static bool tick_trainer(void *user, sgm__web_trainer *watched)
     return true;
 }
 
+/* Every half second pages may hear that the list has changed; several changes make one event. */
 static void tick(sgm__web *web, void *state)
 {
     live *self = state;
@@ -173,6 +191,7 @@ static sgm_status create(sgm__web *web, void **state)
     return *state != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* A trainer under a known name goes on with the recording of the former one. */
 static sgm_status attach(sgm__web_trainer *watched, void **state)
 {
     if (*state == NULL)

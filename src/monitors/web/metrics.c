@@ -1,4 +1,9 @@
-/* GET /metrics: numbers for Prometheus, in its text format 0.0.4. */
+/* The part `metrics`: GET /metrics, numbers for Prometheus in its text format 0.0.4.
+ *
+ * A request copies the state of all trainers first (add_row), each with its lock for a moment, then writes
+ * family after family, since the format wants all lines of a metric together. The numbers are those that
+ * the sampler has seen last (sampler.c), so a request never waits for a training. Trainers that have gone
+ * have no lines. */
 #include "monitors/web/web_internal.h"
 
 #include <math.h>
@@ -6,22 +11,23 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-/* A trainer as it is now. */
+/* A copy of one trainer's state. */
 typedef struct row {
     const char *name;
     sgm_trainer_state state;
-    sgm__web_status status; /* without its network */
+    sgm__web_status status; /* without its network, which is NULL */
     sgm__web_validation validations[SGM__WEB_VALIDATIONS];
     size_t validation_count;
 } row;
 
+/* All trainers; `failed`: there was no memory for one. */
 typedef struct table {
     row *rows;
     size_t count, capacity;
     bool failed;
 } table;
 
-/* With the recording's lock. */
+/* With the sampling lock. Without memory for a name the rest is left out. */
 static void copy_validations(row *to, const sgm__web_recording *recording)
 {
     for (size_t i = 0; i < recording->newest_count; i++) {
@@ -41,6 +47,7 @@ static void free_rows(table *all)
     sgm__free(all->rows);
 }
 
+/* For sgm__web_each. */
 static bool add_row(void *user, sgm__web_trainer *watched)
 {
     table *all = user;
@@ -61,11 +68,13 @@ static bool add_row(void *user, sgm__web_trainer *watched)
     return true;
 }
 
+/* The two lines of comment that begin a metric. */
 static void append_head(sgm__text *text, const char *name, const char *type, const char *help)
 {
     sgm__text_append(text, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
+/* Prometheus, unlike JSON, has NaN and infinities. */
 static void append_value(sgm__text *text, double value)
 {
     sgm__text_append(text, " ");
@@ -76,7 +85,7 @@ static void append_value(sgm__text *text, double value)
     sgm__text_append(text, "\n");
 }
 
-/* Between the quotes of a label. */
+/* A label's value, with newline, quote and backslash escaped. */
 static void append_label(sgm__text *text, const char *value)
 {
     for (; *value != '\0'; value++)
@@ -125,6 +134,7 @@ static double learning_rate_value(const row *r)
     return r->status.progress.learning_rate;
 }
 
+/* The rate of a trainer that does not run is the last one it had, hence 0 here. */
 static double rate_value(const row *r)
 {
     return r->state == SGM_TRAINER_RUNNING ? r->status.progress.rate : 0;
@@ -135,6 +145,7 @@ static double parameters_value(const row *r)
     return (double)r->status.parameters;
 }
 
+/* The metrics of trainers. */
 static const struct family {
     const char *name, *type, *help;
     double (*value)(const row *r);
@@ -152,7 +163,7 @@ static const struct family {
     {"sigma_parameters", "gauge", "Numbers that are trained", parameters_value},
 };
 
-/* A loss that is no number is told as that; other values have no line then. */
+/* A value that is NaN has no line, but for the loss: a loss that is no number is worth an alarm. */
 static void append_family(sgm__text *text, const struct family *family, const table *all)
 {
     append_head(text, family->name, family->type, family->help);
@@ -178,7 +189,7 @@ static void append_validation(sgm__text *text, const char *name, const row *of,
     append_value(text, value);
 }
 
-/* Of the newest epoch that had one. */
+/* Of the newest epoch that had a validation. */
 static void append_validations(sgm__text *text, const table *all)
 {
     append_head(text, "sigma_validation_loss", "gauge",
@@ -198,6 +209,7 @@ static void append_validations(sgm__text *text, const table *all)
 
 /* --- of the process --- */
 
+/* A metric without labels. */
 static void append_single(sgm__text *text, const char *name, const char *type, const char *help, double value)
 {
     append_head(text, name, type, help);
@@ -205,7 +217,7 @@ static void append_single(sgm__text *text, const char *name, const char *type, c
     append_value(text, value);
 }
 
-/* Bytes; NaN: the system does not say. */
+/* In bytes; NaN: the system does not say. */
 static double resident_memory(void)
 {
     FILE *file = fopen("/proc/self/statm", "re");
@@ -217,6 +229,7 @@ static double resident_memory(void)
     return read == 1 ? (double)pages * (double)sysconf(_SC_PAGESIZE) : NAN;
 }
 
+/* User and system time of the process; NaN: not known. */
 static double processor_seconds(void)
 {
     struct rusage used;
@@ -239,6 +252,7 @@ static void append_process(sgm__text *text, const sgm__web *web)
                   processor_seconds());
 }
 
+/* Fails only for want of memory. */
 static sgm_status get_metrics(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web *web = user;

@@ -1,4 +1,10 @@
-/* What concerns the whole process: messages, tasks, the system, what the run was started with. */
+/* The part `process`: what concerns the whole process: log messages, tasks, load of the system, and what the
+ * run was started with.
+ *
+ * Messages and tasks come in on the threads that cause them (keep_message, keep_task), which must not be
+ * held up: they go into rings under `lock`, and the monitor's thread (`tick`) pushes them to pages. Routes
+ * read the same rings. A page that has missed some fetches them with /api/log. Load is read from /proc
+ * every two seconds. */
 #include "monitors/web/web_internal.h"
 
 #include <stdio.h>
@@ -7,15 +13,22 @@
 #include <time.h>
 #include <unistd.h>
 
+/* Messages that are kept, and that an answer has if nothing else is asked for. */
 #define KEPT_MESSAGES 5000
 #define USUAL_MESSAGES 500
-#define MAXIMUM_PUSHED 100 /* messages in a tick; who misses some fetches them */
-#define KEPT_TASKS 32      /* that have ended */
+/* Messages that one tick pushes at most; a page that misses some sees a gap in the numbers and fetches
+ * them. */
+#define MAXIMUM_PUSHED 100
+/* Tasks that have ended and are kept; tasks that run and are shown. */
+#define KEPT_TASKS 32
 #define MAXIMUM_TASKS 64
+/* Ticks (tenths of a second) between two looks at running tasks, and at the system. */
 #define TASK_TICKS 5
 #define SYSTEM_TICKS 20
+/* Limit in bytes of a file of /proc. */
 #define LONGEST_FILE ((size_t)1 << 20)
 
+/* A log message. */
 typedef struct message {
     uint64_t number; /* from 1 */
     double time;     /* seconds since 1970 */
@@ -24,28 +37,36 @@ typedef struct message {
     char *text;
 } message;
 
+/* Load of the system and of this process. Memory in bytes. */
 typedef struct load {
-    double cpu, process_cpu; /* shares of all processors; negative: unknown yet */
+    /* Shares of all processors, 0 to 1; negative: not known yet. */
+    double cpu, process_cpu;
     double memory, memory_total, process_memory;
     double averages[3];
     double threads;
 } load;
 
+/* The part's state. The lock is held for no longer than a copy or a message takes, as threads that log
+ * wait for it. */
 typedef struct process {
     sgm_log_sink *sink;
-    pthread_mutex_t lock; /* guards what follows; held for a copy's time */
+    pthread_mutex_t lock; /* guards the members up to `load` */
     message messages[KEPT_MESSAGES];
-    uint64_t newest; /* message; it is at messages[newest % KEPT_MESSAGES] */
+    uint64_t newest; /* number of the newest message, at messages[newest % KEPT_MESSAGES] */
+    /* Rings of tasks that have ended or begun, and how many there were in all. */
     sgm_task_info ended[KEPT_TASKS], begun[KEPT_TASKS];
-    uint64_t ended_count, begun_count; /* in all */
+    uint64_t ended_count, begun_count;
     load load;
-    /* the ticker's own */
+    /* From here on the ticker's own: numbers up to which things were pushed. */
     uint64_t ticks, pushed, ended_pushed, begun_pushed;
-    sgm_task_info shown[MAXIMUM_TASKS]; /* as pages know them */
+    sgm_task_info shown[MAXIMUM_TASKS]; /* running tasks as pages know them */
     size_t shown_count;
-    double busy, idle, own, measured; /* of the processors, when they were looked at last */
+    /* At the last look: processor times of the system (in ticks of the kernel), of this process (in
+     * seconds), and sgm__now(). */
+    double busy, idle, own, measured;
 } process;
 
+/* Seconds since 1970. */
 static double wall_time(void)
 {
     struct timespec now;
@@ -55,7 +76,8 @@ static double wall_time(void)
 
 /* --- messages --- */
 
-/* On any thread, all others that log wait. */
+/* The log's function, on the thread that logs; all other threads that log wait meanwhile. Memory is
+ * allocated and freed outside of the lock. */
 static void keep_message(void *user, sgm_log_level level, const char *source, const char *text)
 {
     process *self = user;
@@ -80,13 +102,15 @@ static void append_message(sgm__text *text, const message *m)
     sgm__text_append(text, "}");
 }
 
-/* With the lock. NULL: it is not there any more. */
+/* With the lock. NULL: the message was overwritten, or its text had no memory. */
 static const message *message_at(const process *self, uint64_t number)
 {
     const message *m = &self->messages[number % KEPT_MESSAGES];
     return m->number == number && m->text != NULL ? m : NULL;
 }
 
+/* What a request for messages asks for: at least `level`, with `search` in text or source (any case),
+ * numbers above `after`, at most `limit` of the newest. */
 typedef struct log_query {
     sgm_log_level level;
     const char *search;
@@ -126,8 +150,8 @@ static sgm_status read_log_query(const sgm__http_request *request, log_query *qu
     return SGM_OK;
 }
 
-/* A message to `text`, if it is wanted; false: it is not there any more. The lock is held for one message, as
- * who logs waits for it. */
+/* Appends a message to `text` (NULL: to nothing) if the query wants it. Returns false if it is not kept
+ * any more. The lock is held for one message only, because threads that log wait for it. */
 static bool append_kept(sgm__text *text, process *self, uint64_t number, const log_query *query, bool *wanted)
 {
     pthread_mutex_lock(&self->lock);
@@ -139,6 +163,7 @@ static bool append_kept(sgm__text *text, process *self, uint64_t number, const l
     return m != NULL;
 }
 
+/* Number of the newest message, 0: none. */
 static uint64_t newest_number(process *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -147,7 +172,8 @@ static uint64_t newest_number(process *self)
     return newest;
 }
 
-/* The number of the oldest message to give: not more than `limit`, from the newest back. */
+/* Goes back from the newest message to find the first that the answer gives: the newest `limit` are
+ * wanted, but in the order of time. */
 static uint64_t oldest_wanted(process *self, const log_query *query, uint64_t newest)
 {
     size_t found = 0;
@@ -161,6 +187,8 @@ static uint64_t oldest_wanted(process *self, const log_query *query, uint64_t ne
     return number;
 }
 
+/* GET /api/log. A comma is written before it is known whether the message is wanted; if not, the text is
+ * cut back to its length before. */
 static sgm_status get_log(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     process *self = sgm__web_state(user, SGM__WEB_process);
@@ -176,12 +204,13 @@ static sgm_status get_log(void *user, const sgm__http_request *request, sgm__htt
             sgm__text_append(&text, ",");
         append_kept(&text, self, number, &query, &wanted);
         if (!wanted)
-            text.length = length; /* without the comma */
+            text.length = length;
     }
     sgm__text_append(&text, "],\"newest\":%llu}", (unsigned long long)newest);
     return sgm__web_answer(answer, &text);
 }
 
+/* Pushes the messages since the last tick. */
 static void show_messages(sgm__web *web, process *self)
 {
     uint64_t newest = newest_number(self);
@@ -201,7 +230,7 @@ static void show_messages(sgm__web *web, process *self)
 
 /* --- tasks --- */
 
-/* On the task's thread: of its begin and its end. */
+/* The watcher of tasks, on the task's thread, at its beginning and its end. */
 static void keep_task(void *user, const sgm_task_info *info)
 {
     process *self = user;
@@ -240,7 +269,7 @@ static size_t running_tasks(sgm_task_info *infos)
     return count < MAXIMUM_TASKS ? count : MAXIMUM_TASKS;
 }
 
-/* Those that have ended first. */
+/* GET /api/tasks: tasks that have ended, oldest first, then running ones. */
 static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     process *self = sgm__web_state(user, SGM__WEB_process);
@@ -267,6 +296,7 @@ static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__h
     return sgm__web_answer(answer, &text);
 }
 
+/* POST /api/task-cancel {"task": NUMBER}. */
 static sgm_status cancel_task(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     (void)user, (void)answer;
@@ -288,7 +318,8 @@ static void push_task(sgm__web *web, const sgm_task_info *info)
     sgm__web_push_text(web, "task", &text);
 }
 
-/* Those that have begun or ended since the last time; several of a short one. */
+/* Pushes what is new in one of the two rings. A short task may have begun and ended between two ticks;
+ * both are pushed. */
 static void show_ends(sgm__web *web, process *self, const sgm_task_info *kept, const uint64_t *count,
                       uint64_t *pushed)
 {
@@ -307,6 +338,7 @@ static void show_ends(sgm__web *web, process *self, const sgm_task_info *kept, c
     }
 }
 
+/* Whether pages have this state of a running task. */
 static bool is_shown(const process *self, const sgm_task_info *info)
 {
     for (size_t i = 0; i < self->shown_count; i++)
@@ -329,7 +361,8 @@ static void show_running(sgm__web *web, process *self)
 
 /* --- the system --- */
 
-/* Of a file of numbers, such as those of /proc; "": it cannot be read. */
+/* The text of a small file whose size is not known in advance, as those of /proc; "" if it cannot be read,
+ * NULL without memory. The caller frees it. */
 static char *file_text(const char *path)
 {
     char *text = NULL;
@@ -353,13 +386,15 @@ static char *file_text(const char *path)
     return text;
 }
 
+/* The number behind a word; 0: the word is not there. */
 static double number_after(const char *text, const char *word)
 {
     const char *place = text != NULL ? strstr(text, word) : NULL;
     return place != NULL ? strtod(place + strlen(word), NULL) : 0;
 }
 
-/* Shares of the time since the last look. */
+/* Shares of the processors' time since the last look. /proc/stat gives user, nice, system, idle, iowait,
+ * irq, softirq and steal; waiting for disks counts as idle. */
 static void measure_processors(process *self, load *now)
 {
     char *text = file_text("/proc/stat"), *end = text != NULL ? text + 3 : NULL;
@@ -367,7 +402,7 @@ static void measure_processors(process *self, load *now)
     for (size_t i = 0; text != NULL && strncmp(text, "cpu ", 4) == 0 && i < 8; i++)
         fields[i] = strtod(end, &end);
     sgm__free(text);
-    idle = fields[3] + fields[4]; /* and waiting for disks */
+    idle = fields[3] + fields[4];
     for (size_t i = 0; i < 8; i++)
         busy += i == 3 || i == 4 ? 0 : fields[i];
     struct rusage usage;
@@ -386,6 +421,7 @@ static void measure_processors(process *self, load *now)
     self->measured = time;
 }
 
+/* /proc gives kB, that is 1024 bytes. Memory in use is what is not available. */
 static void measure_memory(load *now)
 {
     char *system = file_text("/proc/meminfo"), *own = file_text("/proc/self/status");
@@ -409,6 +445,7 @@ static void measure(process *self)
     pthread_mutex_unlock(&self->lock);
 }
 
+/* At most 1: rounding of the kernel's ticks may exceed it. null: not known yet. */
 static void append_share(sgm__text *text, double share)
 {
     if (share >= 0)
@@ -449,7 +486,7 @@ static sgm_status get_system(void *user, const sgm__http_request *request, sgm__
 
 /* --- what the run was started with --- */
 
-/* The command line, as an array. */
+/* The command line as a member "command", from /proc/self/cmdline, whose arguments end in a 0 byte each. */
 static void append_command(sgm__text *text)
 {
     char *bytes = NULL;
@@ -468,6 +505,8 @@ static void append_command(sgm__text *text)
         fclose(file);
 }
 
+/* GET /api/configuration. The seed is a text, because a double, which JavaScript uses for all numbers,
+ * does not hold all 64 bits. */
 static sgm_status get_configuration(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const sgm__web *web = user;
@@ -482,7 +521,7 @@ static sgm_status get_configuration(void *user, const sgm__http_request *request
     sgm__web_append_named(&text, "handler", web->host.handler);
     sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));
     sgm__web_append_member(&text, "threads", web->host.threads > 0 ? web->host.threads : sgm__processors());
-    sgm__text_append(&text, ",\"seed\":\"%llu\"", (unsigned long long)web->host.seed); /* no double has it */
+    sgm__text_append(&text, ",\"seed\":\"%llu\"", (unsigned long long)web->host.seed);
     sgm__web_append_named(&text, "version", sgm_version());
     append_command(&text);
     sgm__text_append(&text, "}");
@@ -491,6 +530,7 @@ static sgm_status get_configuration(void *user, const sgm__http_request *request
 
 /* --- the part --- */
 
+/* The load is measured also when nobody listens, since shares need a look before. */
 static void tick(sgm__web *web, void *state)
 {
     process *self = state;
@@ -512,6 +552,7 @@ static void tick(sgm__web *web, void *state)
     self->ticks++;
 }
 
+/* Ends the calls of keep_message and keep_task before the state goes. */
 static void release(void *state)
 {
     process *self = state;
@@ -523,6 +564,7 @@ static void release(void *state)
     sgm__free(self);
 }
 
+/* *state is set before anything can fail, so that the monitor frees it with `release`. */
 static sgm_status create(sgm__web *web, void **state)
 {
     (void)web;

@@ -1,14 +1,23 @@
-/* What of a trainer is recorded: the values that somebody watches, and where they are read. */
+/* What of a trainer is recorded: the list of values, where each is read, and the buffer of samples.
+ *
+ * Each trainer records the values of default_identifiers, its costs and its validation; people on the page
+ * add others (sgm__web_watch). A value is an item, whose series holds the curve. Reading it at each sample
+ * must be fast, so the item keeps the registry that the value is in, and no identifier is parsed then.
+ * sampler.c calls the functions with "sampling" in their comments; curves.c those for watching. Locks: the
+ * trainer's lock comes before recording->sampling, so whatever may wait for the trainer is done without
+ * that one. */
 #include "monitors/web/web_internal.h"
 #include "registry/pattern.h"
 #include "trainer/trainer_lock.h"
 
 #include <math.h>
 
+/* Limits of memory: items; identifiers that wait for a match; samples and values in the buffer. */
 #define MAXIMUM_ITEMS 1000
 #define MAXIMUM_PENDING 100
-#define MAXIMUM_SAMPLES 8192 /* that wait for the monitor's thread */
+#define MAXIMUM_SAMPLES 8192
 #define MAXIMUM_VALUES 65536
+/* Points of a series of the defaults and of one that a person has added; ticks of the clock. */
 #define DEFAULT_POINTS ((size_t)1 << 17)
 #define WATCHED_POINTS ((size_t)1 << 16)
 #define CLOCK_TICKS ((size_t)1 << 16)
@@ -36,6 +45,7 @@ static void free_item(sgm__web_item *item)
     sgm__free(item);
 }
 
+/* `points` is the series' maximum, of at most 36 bytes each. */
 static sgm__web_item *create_item(const char *identifier, size_t points)
 {
     sgm__web_item *item = sgm__calloc(1, sizeof *item);
@@ -52,6 +62,7 @@ static sgm__web_item *create_item(const char *identifier, size_t points)
     return item;
 }
 
+/* With the sampling lock. A new item is not active yet. */
 sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_default)
 {
     sgm__web_item *item = find_item(recording, identifier);
@@ -74,7 +85,8 @@ sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *iden
     return item;
 }
 
-/* The registry that an item is in; an item without one is left out until the next epoch. */
+/* Sets the registry that has the item's value, with a reference; identifiers without a dot are in the
+ * root. If it does not exist, the item is skipped until the next look. */
 static void find_parent(sgm_registry *root, sgm__web_item *item)
 {
     sgm_content content = {0};
@@ -102,7 +114,7 @@ void sgm__web_find_parents(sgm__web_recording *recording)
     }
 }
 
-/* Several costs have curves of their own. */
+/* Each of several costs has a curve of its own; a single cost is the loss itself. */
 void sgm__web_add_costs(sgm__web_recording *recording)
 {
     sgm_matches matches = {0};
@@ -119,6 +131,7 @@ void sgm__web_add_costs(sgm__web_recording *recording)
 
 /* --- values --- */
 
+/* The value as a number; false: it is no number. */
 static bool number_of(const sgm_content *content, double *value)
 {
     switch (content->kind) {
@@ -136,7 +149,8 @@ static bool number_of(const sgm_content *content, double *value)
     }
 }
 
-/* What cannot be read is not tried again at each iteration. */
+/* Reads the value. If that fails, the registry is forgotten, so that the attempt is not repeated at each
+ * iteration; the next event looks it up again. */
 static bool read_item(sgm__web_item *item, double *value)
 {
     sgm_content content = {0};
@@ -149,6 +163,8 @@ static bool read_item(sgm__web_item *item, double *value)
     return good;
 }
 
+/* Adds to the newest sample. Values before the first finite one are dropped: a metric is NaN until it is
+ * first measured. */
 void sgm__web_add_value(sgm__web_samples *samples, sgm__web_item *item, double value)
 {
     item->begun = item->begun || isfinite(value);
@@ -170,6 +186,8 @@ bool sgm__web_begin_sample(sgm__web_samples *samples, sgm__web_moment moment)
     return true;
 }
 
+/* At the beginning of a run NaN means that nothing was measured yet, and would make a gap in the curve of
+ * a resumed training. */
 void sgm__web_take_values(sgm__web_recording *recording, bool begins)
 {
     double value = NAN;
@@ -184,6 +202,7 @@ void sgm__web_take_values(sgm__web_recording *recording, bool begins)
 
 /* --- beginning and end --- */
 
+/* Begins with the default items active; their registries are found at the first event. */
 sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched)
 {
     sgm__web_recording *recording = sgm__calloc(1, sizeof *recording);
@@ -211,6 +230,8 @@ sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched)
     return NULL;
 }
 
+/* Drops the references to the trainer's registries. `settled` is reset because another trainer may come
+ * under the same name. */
 void sgm__web_recording_leave(sgm__web_recording *recording)
 {
     pthread_mutex_lock(&recording->sampling);
@@ -218,7 +239,7 @@ void sgm__web_recording_leave(sgm__web_recording *recording)
         sgm_registry_free(recording->items[i]->parent);
         recording->items[i]->parent = NULL;
     }
-    recording->settled = false; /* another one may come under its name */
+    recording->settled = false;
     recording->status.version++;
     pthread_mutex_unlock(&recording->sampling);
 }
@@ -255,7 +276,8 @@ void sgm__web_recording_free(sgm__web_recording *recording)
 
 /* --- watching --- */
 
-/* All that match; none is an error, which names the nearest. */
+/* All matches of an identifier, which may have wildcards. If there is none, sgm_resolve_one is asked for
+ * its error, which names the nearest identifiers. */
 static sgm_status resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
 {
     SGM_TRY(sgm_resolve(root, identifier, matches));
@@ -268,7 +290,8 @@ static sgm_status resolve(sgm_registry *root, const char *identifier, sgm_matche
     return SGM_OK;
 }
 
-/* Of a data set: epochs tell it, and in between nothing is measured that could be read. */
+/* Whether the identifier is the loss or accuracy of a validation set. Such values come with the progress
+ * of epochs; in between nothing in the registry changes. Takes the trainer's lock. */
 static bool is_validation(const sgm__web_recording *recording, const char *identifier)
 {
     sgm_trainer *trainer = recording->watched->trainer;
@@ -289,7 +312,8 @@ static bool is_validation(const sgm__web_recording *recording, const char *ident
     return is;
 }
 
-/* With the sampling lock. `told`: by epochs. */
+/* With the sampling lock. Activates the item of a match, and adds its current value so that the curve
+ * begins at once. `told`: values come with the progress. */
 static sgm_status record_match(sgm__web_recording *recording, const sgm_match *match, double value, bool told)
 {
     sgm__web_item *item = sgm__web_add_item(recording, match->identifier, false);
@@ -308,7 +332,7 @@ static sgm_status record_match(sgm__web_recording *recording, const sgm_match *m
     return SGM_OK;
 }
 
-/* With the sampling lock. */
+/* With the sampling lock. Keeps a copy of the identifier, once. */
 static sgm_status keep_pending(sgm__web_recording *recording, const char *identifier)
 {
     for (size_t i = 0; i < recording->pending_count; i++)
@@ -325,7 +349,8 @@ static sgm_status keep_pending(sgm__web_recording *recording, const char *identi
     return SGM_OK;
 }
 
-/* Nothing matches, as the error says that is there: what a run has comes with it and its first epoch. */
+/* Nothing matches, and the thread's newest error says so. Before the first epoch has ended the trainer may
+ * not have all of its values yet, so the identifier is kept; afterwards the error stands. */
 static sgm_status wait_for(sgm__web_recording *recording, const char *identifier, bool *pending)
 {
     pthread_mutex_lock(&recording->sampling);
@@ -353,7 +378,8 @@ static void drop_pending(sgm__web_recording *recording, size_t index)
     recording->pending[index] = recording->pending[--recording->pending_count];
 }
 
-/* All of the matches that are numbers; without the sampling lock, which comes behind the trainer's. */
+/* Records all matches that are numbers and counts them in *found. Takes the sampling lock for each, not
+ * throughout: is_validation takes the trainer's lock, which comes first. */
 static sgm_status record_matches(sgm__web_recording *recording, const sgm_matches *matches,
                                  json_t *identifiers, size_t *found)
 {
@@ -373,7 +399,8 @@ static sgm_status record_matches(sgm__web_recording *recording, const sgm_matche
     return status;
 }
 
-/* The oldest that something matches by now, a copy; NULL: there is none. */
+/* Takes the first pending identifier that something matches by now out of the list, and its matches; the
+ * caller frees both. NULL: there is none. */
 static char *take_found(sgm__web_recording *recording, sgm_matches *matches)
 {
     char *found = NULL;
@@ -407,6 +434,7 @@ void sgm__web_take_pending(sgm__web_recording *recording)
     }
 }
 
+/* See web_internal.h. Matches that are no numbers are ignored, but at least one must be a number. */
 sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier, json_t *identifiers,
                           bool *pending)
 {
@@ -425,6 +453,7 @@ sgm_status sgm__web_watch(sgm__web_recording *recording, const char *identifier,
     return status;
 }
 
+/* Defaults cannot be removed, as every page shows them. */
 void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, json_t *identifiers)
 {
     pthread_mutex_lock(&recording->sampling);

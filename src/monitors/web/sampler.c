@@ -1,9 +1,12 @@
-/* Sampling: what the training's thread does for those who watch, and how little of it.
+/* Sampling: reads the recorded values on the training's thread, as rarely as needed to cost the training next
+ * to nothing.
  *
- * An observer of the trainer reads the recorded values out of the registry, in between two iterations, and
- * leaves them in a buffer that the monitor's thread empties. How long that takes is measured, and how long an
- * iteration: so many are left out that sampling takes less than half a hundredth of the time. Nobody is
- * waited for: an iteration at which the buffer is being taken is not sampled, the next one is. */
+ * sgm__web_observe is an observer of each trainer. Between two iterations it reads the recorded values out
+ * of the registry and leaves them in a buffer (recording.c), which the monitor's thread empties (drain.c).
+ * It measures how long that takes and how long an iteration takes, and skips so many iterations (the
+ * stride) that sampling stays below SHARE of the time; sgm__observer_next keeps skipped iterations from
+ * calling it at all. At iterations it waits for nobody: if the buffer is being taken, this iteration is
+ * not sampled but the next one is. */
 #include "loop/trainer_run.h"
 #include "monitors/web/web_internal.h"
 #include "registry/pattern.h"
@@ -11,20 +14,27 @@
 #include <math.h>
 #include <stdio.h>
 
-#define SHARE 0.002         /* of the time, for iterations, and as much for epochs */
-#define SHORT_STEP 2e-5     /* seconds; below, what a sample drives out of the caches costs as much again */
-#define REPORT_SECONDS 1e-7 /* what a trainer's report takes beside its observers */
-#define LONGEST_GAP 0.05    /* seconds between samples */
+/* Share of the training's time that samples of iterations may take, and as much again for epochs. */
+#define SHARE 0.002
+/* Seconds; of iterations that are shorter, samples get only half of the share, because what a sample
+ * displaces from the caches costs as much again. */
+#define SHORT_STEP 2e-5
+/* Seconds that the run needs to call its observers, which the measurement here does not see. */
+#define REPORT_SECONDS 1e-7
+/* Seconds between two samples at most, if iterations are short enough, so that curves move evenly. */
+#define LONGEST_GAP 0.05
 
 /* --- the status --- */
 
+/* Epochs with the finished share of the current one; streams without a known length have no share. */
 static double epoch_of(const sgm_training_progress *progress)
 {
     double part = progress->batches > 0 ? (double)progress->batch / (double)progress->batches : 0;
     return (double)progress->epoch + fmin(part, 1);
 }
 
-/* Of the progress only an iteration knows it. */
+/* By the mean speed since the run began or was moved; -1: unknown. The progress has a time left of its own
+ * only at iterations, hence this one for all events. */
 static double seconds_left(const sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     double done = epoch_of(progress) - recording->start, left = (double)progress->epochs - epoch_of(progress);
@@ -39,6 +49,8 @@ static sgm__web_moment moment_of(const sgm__web_recording *recording, const sgm_
                              .seconds = recording->base + progress->seconds};
 }
 
+/* With the sampling lock. Copies the progress without its pointers. A progress right after the end of an
+ * epoch (an end, a pause) has no metrics yet; it shows those of the epoch. */
 static void take_status(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm__web_status *status = &recording->status;
@@ -46,7 +58,7 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
     if (progress->kind == SGM_PROGRESS_START || progress->kind == SGM_PROGRESS_MOVE)
         recording->epoch.training.examples = 0;
     if (progress->training.examples == 0 && recording->epoch.training.examples > 0)
-        status->progress.training = recording->epoch.training; /* an end or a pause right behind it */
+        status->progress.training = recording->epoch.training;
     status->progress.trainer = recording->watched->name;
     status->progress.validation = NULL;
     status->progress.scores = NULL;
@@ -62,6 +74,7 @@ static void take_status(sgm__web_recording *recording, const sgm_training_progre
     status->version++;
 }
 
+/* With the sampling lock: what changes only between runs. */
 static void take_facts(sgm__web_recording *recording)
 {
     sgm_trainer *trainer = recording->watched->trainer;
@@ -81,8 +94,9 @@ static void take_facts(sgm__web_recording *recording)
     status->version++;
 }
 
-/* The time of runs before, of this process or of another one that is resumed; less than none after a move
- * back, as the time of the training goes back, too. */
+/* With the sampling lock. `base` is what the axis of seconds has before this run, from earlier runs in
+ * this process or in one that is resumed. After a move back it may be negative, because the training's
+ * time goes back while the run's does not. */
 static void begin_part(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm_content content = {0};
@@ -96,6 +110,7 @@ static void begin_part(sgm__web_recording *recording, const sgm_training_progres
 
 /* --- epochs: what was measured since the one before --- */
 
+/* The item "DATA.NAME" of a validation set; NULL: there is no room. */
 static sgm__web_item *told_item(sgm__web_recording *recording, const char *data, const char *name)
 {
     char *part = sgm__identifier_part(data);
@@ -106,15 +121,18 @@ static sgm__web_item *told_item(sgm__web_recording *recording, const char *data,
     return item;
 }
 
+/* Adds a value that came with the progress. A person may have asked for the same identifier in the
+ * registry; it is then read there, and not recorded twice. */
 static void add_told(sgm__web_recording *recording, sgm__web_item *item, double value)
 {
     if (item == NULL || (item->active && !item->told))
-        return; /* it is watched, and read */
+        return;
     item->active = item->told = true;
     sgm__web_add_value(&recording->samples, item, value);
 }
 
-/* Also when it has been sampled. */
+/* For metrics.c, which wants the newest validation whether or not it was sampled. Names are copied, since
+ * the trainer's may go. */
 static void keep_newest(sgm__web_recording *recording, const sgm__web_epoch *kept)
 {
     recording->newest_count = 0;
@@ -132,7 +150,8 @@ static void keep_newest(sgm__web_recording *recording, const sgm__web_epoch *kep
     }
 }
 
-/* Remembers what an epoch measured, which is cheap, also where its curves get only some epochs. */
+/* Remembers what an epoch has measured. That is cheap and happens for each epoch, also where only some of
+ * them are sampled. */
 static void keep_epoch(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm__web_epoch *kept = &recording->epoch;
@@ -148,6 +167,8 @@ static void keep_epoch(sgm__web_recording *recording, const sgm_training_progres
     keep_newest(recording, kept);
 }
 
+/* Makes a sample of the validation that keep_epoch has kept, at the moment of its epoch. It is done at the
+ * next sample rather than at the epoch itself, which may not be sampled. */
 static void take_validation(sgm__web_recording *recording)
 {
     sgm__web_epoch *kept = &recording->epoch;
@@ -164,6 +185,7 @@ static void take_validation(sgm__web_recording *recording)
     kept->count = 0;
 }
 
+/* Results of metrics (hooks), which exist only in the progress. */
 static void take_scores(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     if (progress->score_count == 0 || !sgm__web_begin_sample(&recording->samples, recording->status.moment))
@@ -175,6 +197,7 @@ static void take_scores(sgm__web_recording *recording, const sgm_training_progre
 
 /* --- the observer --- */
 
+/* Calls `progress` of all parts. Direct calls: this is on the training's path. */
 static void tell_parts(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     sgm__web_trainer *watched = recording->watched;
@@ -185,12 +208,16 @@ static void tell_parts(sgm__web_recording *recording, const sgm_training_progres
 #undef TELL_PART
 }
 
-/* Follows a measurement; one that another program has disturbed counts little. */
+/* A running mean with weight 1/8 for the new measurement, which is cut at four times the mean: a sample
+ * that another program has interrupted shall not make sampling rare. */
 static void follow(double *mean, double measured)
 {
     *mean = *mean > 0 ? *mean + (fmin(measured, 4 * *mean) - *mean) / 8 : measured;
 }
 
+/* Iterations from one sample to the next: cost / (share * step), so that samples take their share of the
+ * time, but at most those of LONGEST_GAP seconds, whatever a sample costs, and at least one. `cost` and
+ * `step` are in seconds. */
 static int64_t stride_of(double cost, double step)
 {
     if (!(step > 0))
@@ -199,6 +226,8 @@ static int64_t stride_of(double cost, double step)
     return (int64_t)fmax(fmin(stride, LONGEST_GAP / step), 1);
 }
 
+/* One sample. The step is measured from the end of the sample before to the beginning of this one, so that
+ * samples themselves do not count. */
 static void observe_iteration(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     double start = sgm__now();
@@ -221,7 +250,7 @@ static void observe_iteration(sgm__web_recording *recording, const sgm_training_
     sgm__observer_next(recording->next_iteration);
 }
 
-/* A trainer may run without its environment, too. */
+/* A trainer may run without its environment (sgm_trainer_run), so the server is started here too. */
 static void note_run(sgm__web *web, const sgm_training_progress *progress)
 {
     if (progress->kind == SGM_PROGRESS_STOP)
@@ -234,6 +263,8 @@ static void note_run(sgm__web *web, const sgm_training_progress *progress)
         sgm__log(SGM_LOG_ERROR, "monitor", "%s", sgm_last_error());
 }
 
+/* Starts, stops, pauses, moves. They are rare, so this may wait for the lock, and looks up registries that
+ * were missing. */
 static void observe_event(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     note_run(recording->watched->web, progress);
@@ -243,7 +274,7 @@ static void observe_event(sgm__web_recording *recording, const sgm_training_prog
     if (begins)
         begin_part(recording, progress);
     if (progress->kind == SGM_PROGRESS_START)
-        memset(&recording->epoch, 0, sizeof recording->epoch); /* it may have other data now */
+        memset(&recording->epoch, 0, sizeof recording->epoch);
     else
         take_validation(recording);
     if (begins) {
@@ -257,9 +288,11 @@ static void observe_event(sgm__web_recording *recording, const sgm_training_prog
     tell_parts(recording, progress);
     recording->sampled = 0;
     recording->next_epoch = recording->next_iteration = 0;
-    sgm_clear_error(); /* of values that are not there */
+    sgm_clear_error();
 }
 
+/* The end of an epoch. It is always remembered (keep_epoch), but sampled only as often as epochs may cost,
+ * or if hooks have measured something. */
 static void observe_epoch(sgm__web_recording *recording, const sgm_training_progress *progress)
 {
     bool is_due = progress->iteration >= recording->next_epoch || progress->score_count > 0;
@@ -286,6 +319,7 @@ static void observe_epoch(sgm__web_recording *recording, const sgm_training_prog
     sgm__observer_next(recording->next_iteration);
 }
 
+/* Never stops the run. */
 bool sgm__web_observe(void *user, const sgm_training_progress *progress)
 {
     sgm__web_recording *recording = user;

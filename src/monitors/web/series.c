@@ -1,22 +1,30 @@
+/* The series and the clock of series.h.
+ *
+ * A series has two arrays: `old` has buckets, `fresh` has the newest points, all in the order of
+ * iterations. When `fresh` is full, `settle` turns its older half into buckets of `stride` points; when
+ * `old` is full, `halve` merges its buckets in pairs and doubles the stride. So appending takes constant
+ * time on average, and memory is bounded by `maximum`. */
 #include "monitors/web/series.h"
 
 #include <math.h>
 
+/* Smallest maximum of a series or clock, so that halves of it are never empty. */
 #define MINIMUM_ROOM 16
 
+/* A point as it was appended; the value may be NaN or infinite. */
 typedef struct point {
     int64_t iteration;
     double value;
 } point;
 
 struct sgm__series {
-    size_t maximum;
-    point *fresh; /* the newest, at most `most` */
+    size_t maximum; /* of points in `fresh`; half as many buckets in `old` */
+    point *fresh;   /* the newest points */
     size_t fresh_count, fresh_capacity;
-    sgm__series_bucket *old; /* before them, at most `most` / 2 */
+    sgm__series_bucket *old; /* buckets of all points before `fresh` */
     size_t old_count, old_capacity;
-    size_t stride; /* points of a new bucket */
-    uint64_t count;
+    size_t stride;  /* points of a new bucket; a power of two */
+    uint64_t count; /* points appended and not forgotten */
 };
 
 /* --- buckets --- */
@@ -32,7 +40,7 @@ static sgm__series_bucket bucket_of(const point *p)
                                 .bad = !good};
 }
 
-/* The number, if the other is none. */
+/* The smaller number; NaN stands for "none" and gives way to the other. */
 static double lesser(double a, double b)
 {
     return b < a || isnan(a) ? b : a;
@@ -54,7 +62,7 @@ static void merge(sgm__series_bucket *into, const sgm__series_bucket *later)
     into->bad += later->bad;
 }
 
-/* Each two become one. */
+/* Merges buckets in pairs. */
 static void halve(sgm__series *series)
 {
     size_t kept = 0;
@@ -68,7 +76,8 @@ static void halve(sgm__series *series)
     series->stride *= 2;
 }
 
-/* The older half of the points becomes buckets. */
+/* Turns the older half of the points into buckets. If `old` becomes full in between, the stride changes
+ * for the rest, which is harmless: buckets may differ in size. */
 static sgm_status settle(sgm__series *series)
 {
     size_t half = series->fresh_count / 2, maximum = series->maximum / 2;
@@ -78,7 +87,7 @@ static sgm_status settle(sgm__series *series)
             merge(&series->old[series->old_count - 1], &made);
             continue;
         }
-        if (series->old_count == maximum) /* the stride is another one then, but a bucket more does no harm */
+        if (series->old_count == maximum)
             halve(series);
         SGM_TRY(
             sgm__reserve(&series->old, &series->old_capacity, series->old_count + 1, sizeof *series->old));
@@ -122,6 +131,7 @@ bool sgm__series_last(const sgm__series *series, int64_t *iteration, double *val
     return series->fresh_count > 0 || series->old_count > 0;
 }
 
+/* A bucket that reaches beyond `iteration` is forgotten as a whole, since its points cannot be separated. */
 void sgm__series_cut(sgm__series *series, int64_t iteration)
 {
     for (; series->fresh_count > 0 && series->fresh[series->fresh_count - 1].iteration >= iteration;
@@ -156,11 +166,13 @@ uint64_t sgm__series_count(const sgm__series *series)
 
 /* --- reducing --- */
 
+/* Number of entries: buckets and then points. */
 static size_t length_of(const sgm__series *series)
 {
     return series->old_count + series->fresh_count;
 }
 
+/* Entry `index`, a bucket or a point as a bucket. */
 static sgm__series_bucket entry(const sgm__series *series, size_t index)
 {
     return index < series->old_count ? series->old[index]
@@ -187,6 +199,7 @@ static size_t first_from(const sgm__series *series, int64_t iteration)
     return low;
 }
 
+/* merge for a single point, without making a bucket of it first. */
 static void merge_point(sgm__series_bucket *into, const point *p)
 {
     into->iteration = p->iteration;
@@ -208,8 +221,9 @@ static void merge_entry(sgm__series_bucket *into, const sgm__series *series, siz
         merge_point(into, &series->fresh[index - series->old_count]);
 }
 
-/* Entries first to end - 1 into columns of equal width; in the last one goes also what rounding puts behind
- * it. */
+/* Merges entries first to end - 1 into at most `room` columns of equal width in iterations. A column
+ * begins with the first entry that lies in it, and empty columns are left out. Rounding may put entries
+ * behind the last column; they are merged into that one. */
 static size_t fill_columns(const sgm__series *series, size_t first, size_t end, size_t room,
                            sgm__series_bucket *buckets)
 {
@@ -228,6 +242,8 @@ static size_t fill_columns(const sgm__series *series, size_t first, size_t end, 
     return made;
 }
 
+/* The neighbours of both ends come first and last; in between the entries themselves, if there is room, or
+ * columns. */
 size_t sgm__series_reduce(const sgm__series *series, int64_t from, int64_t to, size_t room,
                           sgm__series_bucket *buckets)
 {
@@ -248,6 +264,7 @@ size_t sgm__series_reduce(const sgm__series *series, int64_t from, int64_t to, s
 
 /* --- the clock --- */
 
+/* Ticks in the order of iterations; epoch and seconds grow with them. */
 struct sgm__clock {
     size_t maximum;
     sgm__clock_tick *ticks;
@@ -270,11 +287,13 @@ void sgm__clock_free(sgm__clock *clock)
     sgm__free(clock);
 }
 
+/* A full clock drops every second tick of its older half. In between, time is nearly linear, so little is
+ * lost. */
 sgm_status sgm__clock_append(sgm__clock *clock, sgm__clock_tick tick)
 {
     while (clock->count > 0 && clock->ticks[clock->count - 1].iteration >= tick.iteration)
         clock->count--;
-    if (clock->count == clock->maximum) { /* every second one of the older half goes */
+    if (clock->count == clock->maximum) {
         size_t kept = 0, half = clock->count / 2;
         for (size_t i = 0; i < clock->count; i++)
             if (i >= half || i % 2 == 0)
@@ -293,7 +312,8 @@ double sgm__clock_tick_on(const sgm__clock_tick *tick, sgm__axis axis)
                                        : (double)tick->iteration;
 }
 
-/* The first tick that is not before `value`, or their number. */
+/* Index of the first tick whose position on the axis is not before `value`; the number of ticks if there
+ * is none. */
 static size_t find_tick(const sgm__clock *clock, sgm__axis axis, double value)
 {
     size_t low = 0, high = clock->count;
@@ -307,11 +327,13 @@ static size_t find_tick(const sgm__clock *clock, sgm__axis axis, double value)
     return low;
 }
 
+/* Linear interpolation. */
 static double between(double a, double b, double share)
 {
     return a + (b - a) * share;
 }
 
+/* Interpolates epoch and seconds; before the first and behind the last tick their values are used. */
 sgm__clock_tick sgm__clock_at(const sgm__clock *clock, int64_t iteration)
 {
     size_t after = find_tick(clock, SGM__AXIS_ITERATION, (double)iteration);
@@ -330,6 +352,8 @@ sgm__clock_tick sgm__clock_at(const sgm__clock *clock, int64_t iteration)
     return tick;
 }
 
+/* The inverse: interpolates the iteration and rounds up. Values beyond the range of int64_t are clamped,
+ * as casting them would be undefined. */
 int64_t sgm__clock_find(const sgm__clock *clock, sgm__axis axis, double value)
 {
     if (axis == SGM__AXIS_ITERATION)

@@ -1,4 +1,13 @@
-/* The web monitor: trainers that come and go, beginning and end. What it shows is its parts' to say. */
+/* The web monitor itself: which trainers there are, its thread, its start and its end.
+ *
+ * What the page shows is the business of the parts (web.h); this file calls their functions.
+ * sgm_web_monitor_create makes the monitor, the environment calls join, attach, start, finish and free
+ * (monitors/monitor.h). The server (monitors/http/) and the monitor's thread (`tick`) start with the first
+ * run and end in `finish`.
+ *
+ * The table of trainers is guarded by web->lock. A route borrows a trainer (a count in its entry);
+ * `detach` waits until all have given it back, so that a route may use a trainer without any lock of the
+ * monitor. */
 #include "base/clock.h"
 #include "journal/change_record.h"
 #include "monitors/web/web_internal.h"
@@ -29,7 +38,7 @@ void *sgm__web_state(const sgm__web *web, int part)
 
 /* --- trainers --- */
 
-/* With the lock. */
+/* With the lock. NULL: there is no such entry. */
 static sgm__web_trainer *find(const sgm__web *web, const char *name)
 {
     for (size_t i = 0; i < web->trainer_count; i++)
@@ -38,7 +47,8 @@ static sgm__web_trainer *find(const sgm__web *web, const char *name)
     return NULL;
 }
 
-/* The only one that runs with its environment. */
+/* With the lock. The only entry of a trainer that runs with its environment; NULL: there is none, or
+ * several. */
 static sgm__web_trainer *find_only(const sgm__web *web)
 {
     sgm__web_trainer *found = NULL;
@@ -52,6 +62,7 @@ static sgm__web_trainer *find_only(const sgm__web *web)
     return found;
 }
 
+/* With the lock; see sgm__web_find. */
 static sgm_status find_locked(const sgm__web *web, const char *name, sgm__web_trainer **watched)
 {
     *watched = name != NULL ? find(web, name) : find_only(web);
@@ -71,6 +82,7 @@ sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **wat
     return status;
 }
 
+/* A trainer that is leaving cannot be borrowed any more: `detach` is waiting for the others. */
 sgm_status sgm__web_borrow(sgm__web *web, const char *name, sgm__web_trainer **watched)
 {
     pthread_mutex_lock(&web->lock);
@@ -93,6 +105,7 @@ void sgm__web_give_back(sgm__web_trainer *watched)
     pthread_mutex_unlock(&web->lock);
 }
 
+/* Why a trainer does not proceed. A silent rank comes first, as it holds up everything. */
 static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
 {
     char *silent = sgm__trainer_silent(trainer), *by = sgm__trainer_paused_by(trainer);
@@ -104,6 +117,8 @@ static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
     sgm__free(silent);
 }
 
+/* With the lock throughout, so that the trainer cannot go in between; what is asked here never waits for a
+ * step. */
 sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
 {
     pthread_mutex_lock(&watched->web->lock);
@@ -118,6 +133,7 @@ sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
     return standing;
 }
 
+/* The lock is taken for each entry anew. That is safe because entries are never removed or moved. */
 void sgm__web_each(sgm__web *web, bool (*each)(void *user, sgm__web_trainer *watched), void *user)
 {
     for (size_t i = 0;; i++) {
@@ -156,6 +172,7 @@ static sgm__web_trainer *create_trainer(sgm__web *web, const char *name)
     return NULL;
 }
 
+/* Attaches all parts, or none: those that were attached are detached again. */
 static sgm_status attach_parts(sgm__web_trainer *watched)
 {
     for (size_t i = 0; i < SGM__WEB_PART_COUNT; i++) {
@@ -171,7 +188,8 @@ static sgm_status attach_parts(sgm__web_trainer *watched)
     return SGM_OK;
 }
 
-/* The trainer's place in the table, which is new, or that of one of its name that has gone. */
+/* The entry for a trainer: that of a former trainer of the same name, or a new one (*is_new), which is not
+ * in the table yet. Room in the table is reserved here, so that `enter` cannot fail. */
 static sgm_status find_place(sgm__web *web, sgm_trainer *trainer, sgm__web_trainer **watched, bool *is_new)
 {
     pthread_mutex_lock(&web->lock);
@@ -180,7 +198,7 @@ static sgm_status find_place(sgm__web *web, sgm_trainer *trainer, sgm__web_train
     *watched = find(web, sgm_trainer_name(trainer));
     *is_new = *watched == NULL;
     if (!*is_new)
-        (*watched)->leaving = true; /* it cannot be borrowed yet */
+        (*watched)->leaving = true; /* not to be borrowed before `enter` */
     pthread_mutex_unlock(&web->lock);
     if (status == SGM_OK && *is_new) {
         *watched = create_trainer(web, sgm_trainer_name(trainer));
@@ -197,7 +215,7 @@ static void set_trainer(sgm__web_trainer *watched, sgm_trainer *trainer)
     pthread_mutex_unlock(&watched->web->lock);
 }
 
-/* From here on others know of it. */
+/* From here on others find the trainer. */
 static void enter(sgm__web *web, sgm__web_trainer *watched, bool is_new)
 {
     pthread_mutex_lock(&web->lock);
@@ -215,7 +233,8 @@ static void detach_parts(sgm__web_trainer *watched)
             parts[i]->detach(watched, watched->states[i]);
 }
 
-/* The observer comes last: what it is told with must stay. */
+/* The observer comes last, since it cannot be removed and its argument must stay valid. On failure an
+ * entry that existed before remains, as one of a trainer that is gone. */
 static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     sgm__web *web = (sgm__web *)monitor;
@@ -238,6 +257,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     return status;
 }
 
+/* Waits for routes that have borrowed the trainer. Entries are compared by trainer, too: another one may
+ * have taken over the name. */
 static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 {
     sgm__web *web = (sgm__web *)monitor;
@@ -258,6 +279,8 @@ static void detach(sgm_monitor *monitor, sgm_trainer *trainer)
 
 /* --- the monitor's thread --- */
 
+/* The monitor's thread. `changed` is also signalled when a trainer is given back; the loop then waits on
+ * for the same moment. After `ending` every part gets one last tick. */
 static void *tick(void *argument)
 {
     sgm__web *web = argument;
@@ -280,14 +303,19 @@ static void *tick(void *argument)
 
 #define PATIENCE 10.0 /* seconds that a request waits for a trainer which is busy */
 
+/* sgm__http_has_left for sgm__patience, whose functions get untyped pointers. */
 static bool has_left(const void *request)
 {
     return sgm__http_has_left(request);
 }
 
-/* Whoever asks hears in time that a trainer does not let anybody look, and who has left changes nothing. */
+/* How long the request on this lane waits for a trainer's lock. A person is told after PATIENCE seconds
+ * what the trainer is doing instead of being left without an answer; a request whose sender has gone
+ * changes nothing. */
 static _Thread_local sgm__patience patience;
 
+/* Called by the server before and after each function of a route. The time counts from when the request
+ * came, not from when its lane was free. */
 static void begin_patience(const sgm__http_request *request)
 {
     patience = (sgm__patience){.asked = request->asked,
@@ -303,6 +331,7 @@ static void end_patience(void)
     sgm__patience_set(NULL);
 }
 
+/* Options of the server; also used to check them before the start. */
 static sgm__http_options server_options(sgm__web *web)
 {
     const sgm_web_monitor_options *own = &web->options;
@@ -318,6 +347,8 @@ static sgm__http_options server_options(sgm__web *web)
                                .leave = end_patience};
 }
 
+/* Starts the server and the thread. The address with the token is printed, not logged: logs are kept and
+ * shared. */
 static sgm_status serve(sgm__web *web)
 {
     const sgm__http_options options = server_options(web);
@@ -328,7 +359,7 @@ static sgm_status serve(sgm__web *web)
     if (pthread_create(&web->ticker, NULL, tick, web) != 0)
         return sgm_fail(SGM_ERROR_MEMORY, "the web monitor: the system refused a thread for it");
     web->ticks = true;
-    sgm__log(SGM_LOG_INFO, "monitor", "serves at port %d", sgm__http_port(http)); /* the token is no log's */
+    sgm__log(SGM_LOG_INFO, "monitor", "serves at port %d", sgm__http_port(http));
     if (!web->options.quiet) {
         printf("monitor: %s\n", sgm__http_url(http));
         fflush(stdout);
@@ -336,6 +367,7 @@ static sgm_status serve(sgm__web *web)
     return SGM_OK;
 }
 
+/* Whoever comes second succeeds at once, also if the first attempt has failed: the failure was reported. */
 sgm_status sgm__web_start(sgm__web *web)
 {
     return atomic_exchange(&web->started, true) ? SGM_OK : serve(web);
@@ -348,6 +380,7 @@ static bool refresh(void *user, sgm__web_trainer *watched)
     return true;
 }
 
+/* The monitor's `start`, called by the environment before the first run. */
 static sgm_status start(sgm_monitor *monitor)
 {
     sgm__web *web = (sgm__web *)monitor;
@@ -377,7 +410,9 @@ bool sgm__web_waits(sgm__web *web)
     return waits;
 }
 
-/* A signal cannot wake a condition, so the wait looks up now and then. */
+/* Blocks until somebody ends the wait on the page or a signal comes. A signal cannot wake a condition
+ * variable, so the wait is interrupted every tenth of a second. At the end the server still gets a moment
+ * to answer the request that has ended the wait. */
 static void wait_for_people(sgm__web *web)
 {
     if (!web->options.quiet) {
@@ -399,6 +434,8 @@ static void wait_for_people(sgm__web *web)
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 }
 
+/* The monitor's `finish`; also called by `release` for a monitor that no environment had. Ends the thread,
+ * then the server. */
 static void finish(sgm_monitor *monitor)
 {
     sgm__web *web = (sgm__web *)monitor;
@@ -418,6 +455,7 @@ static void finish(sgm_monitor *monitor)
 
 /* --- making and freeing --- */
 
+/* Offsets of all texts in the options, for copying and freeing them. */
 static const size_t texts[] = {
     offsetof(sgm_web_monitor_options, address), offsetof(sgm_web_monitor_options, public_host),
     offsetof(sgm_web_monitor_options, token),   offsetof(sgm_web_monitor_options, title),
@@ -428,6 +466,7 @@ static char **text_of(sgm_web_monitor_options *options, size_t index)
     return (char **)(void *)((char *)options + texts[index]);
 }
 
+/* Replaces each text by a copy, also after a failure, so that `release` frees only copies. */
 static sgm_status copy_texts(sgm_web_monitor_options *options)
 {
     sgm_status status = SGM_OK;
@@ -440,13 +479,14 @@ static sgm_status copy_texts(sgm_web_monitor_options *options)
     return status;
 }
 
+/* The parts' states go first, since parts may have threads that look at trainers. */
 static void release(sgm_monitor *monitor)
 {
     sgm__web *web = (sgm__web *)monitor;
-    finish(monitor); /* of one that no environment had, or that failed: nothing is left to do for others */
+    finish(monitor); /* for a monitor that no environment had; does nothing the second time */
     if (web->abandoned)
-        return;                                    /* somebody is still in there */
-    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;) /* first: parts may have threads, which look at trainers */
+        return; /* a request is still using the monitor */
+    for (size_t i = SGM__WEB_PART_COUNT; i-- > 0;)
         if (parts[i]->free != NULL && web->states[i] != NULL)
             parts[i]->free(web->states[i]);
     for (size_t i = 0; i < web->trainer_count; i++)
@@ -461,6 +501,7 @@ static void release(sgm_monitor *monitor)
     sgm__free(web);
 }
 
+/* One table of all parts' routes, as the server wants it. */
 static sgm_status join_routes(sgm__web *web)
 {
     size_t count = 0;
@@ -489,6 +530,8 @@ static sgm_status read_tabs(sgm__web *web)
                     error.line, error.column, sgm__json_mistake(&error));
 }
 
+/* Checks everything that can be wrong in the options, so that mistakes are reported at creation, and
+ * creates the parts. */
 static sgm_status fill(sgm__web *web)
 {
     if (web->options.port < 0 || web->options.port > 65535)
@@ -524,6 +567,7 @@ sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *given)
     return NULL;
 }
 
+/* Another kind of monitor is recognised by its `free`. */
 const char *sgm_web_monitor_url(sgm_monitor *monitor)
 {
     const sgm__http *http =
