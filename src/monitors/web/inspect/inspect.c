@@ -1,4 +1,5 @@
-/* The part that looks into networks: its routes, and what they share. */
+/* The part `inspect`: the table of its routes and functions, and helpers that its files share. None of the
+ * routes is quick, since all of them wait for a trainer's lock; so they run one after the other. */
 #include "monitors/web/inspect/inspect.h"
 
 #include <math.h>
@@ -8,6 +9,7 @@ sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, 
     return sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), watched);
 }
 
+/* NULL networks occur: a trainer may be looked at before its network is set. */
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
 {
     if (sgm__trainer_look(watched->trainer).network == NULL)
@@ -16,6 +18,7 @@ sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notatio
     return *notation != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Parsed as a double, so that "1e3" is a number too; limits keep it where doubles are exact. */
 sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
                               int64_t minimum, int64_t maximum, int64_t *value)
 {
@@ -37,6 +40,8 @@ void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t 
     sgm__text_append(text, "]");
 }
 
+/* Rounds to a multiple of 10^(e - 3), where 10^e is the magnitude. A magnitude so small that this unit is
+ * 0 becomes 0. */
 void sgm__inspect_append_short(sgm__text *text, double value)
 {
     double size = fabs(value);

@@ -1,36 +1,42 @@
-/* Looking into a network while it trains: what its sources share. Values are copied between two steps; all
- * that takes time is done with the copies. Internal. */
+/* Looking into a network while it trains: what the files of the part `inspect` share.
+ *
+ * inspect.c has the table of the part; inspect_network.c describes layers, inspect_histogram.c
+ * distributions of tensors, inspect_picture.c shows parameters as pictures, inspect_data.c shows examples
+ * with their predictions. Common principle: what is needed of a trainer is copied with its lock, between
+ * two of its steps; everything that takes time is done with the copies, without the lock. Internal. */
 #ifndef SGM_MONITORS_WEB_INSPECT_INSPECT_H
 #define SGM_MONITORS_WEB_INSPECT_INSPECT_H
 
 #include "monitors/web/web_internal.h"
 
-/* The notation of its network, to be freed with sgm_string_free; with the lock. */
+/* The notation of the trainer's network; free with sgm_string_free. With the trainer's lock. */
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation);
-/* A whole number of the query, `default_value` without one. */
+/* A whole number of the query; `default_value` if it is not there. */
 sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
                               int64_t minimum, int64_t maximum, int64_t *value);
-/* The one in the query; give it back. */
+/* Borrows the trainer that the query names; give it back with sgm__web_give_back. */
 sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched);
 
-/* "[28,28]" from dimension `first` on. */
+/* Appends a shape from dimension `first` on: "[28,28]". */
 void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first);
-/* Four digits, as pictures need. */
+/* Appends a number with four significant digits, enough for pictures. */
 void sgm__inspect_append_short(sgm__text *text, double value);
 
 /* inspect_network.c */
 sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
-/* inspect_histogram.c. A copy of a tensor of the trainer's registry; free `values`. */
+/* A copy of a tensor of the trainer's registry. */
 typedef struct sgm__inspect_copy {
-    sgm_tensor *values;
-    int64_t iteration; /* when it was made */
-    double seconds;    /* that a step could have had to wait for it */
+    sgm_tensor *values; /* freed by the receiver */
+    int64_t iteration;  /* at which it was copied */
+    double seconds;     /* duration of the copy, for which a training step may have waited */
 } sgm__inspect_copy;
+/* Copies the tensor of a borrowed trainer; waits for the trainer's lock. */
 sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy);
 sgm_status sgm__inspect_histogram(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-typedef struct sgm__inspect_sampler sgm__inspect_sampler; /* the part's state */
+/* The part's state. */
+typedef struct sgm__inspect_sampler sgm__inspect_sampler;
 sgm_status sgm__inspect_create(sgm__web *web, void **state);
 void sgm__inspect_free(void *state);
 void sgm__inspect_tick(sgm__web *web, void *state);

@@ -1,5 +1,10 @@
-/* Examples of the data and what the network makes of them: GET /api/data and /api/confusion. A copy of the
- * network predicts, beside the training. */
+/* GET /api/data: examples of the data with their predictions; GET /api/confusion: the confusion matrix.
+ *
+ * Both are a pass over a dataset of the trainer, with a copy of the network that predicts in batches
+ * beside the training (network_copy.h). The pass (look) fetches block after block of the dataset, collects
+ * the examples that a `looker` wants until a batch is full, predicts, and hands each example with its
+ * outputs back to the looker. The dataset and the handler are shared with the training, but both are made
+ * for several users. */
 #include "monitors/web/inspect/inspect.h"
 #include "monitors/web/inspect/network_copy.h"
 #include "trainer/trainer_lock.h"
@@ -7,40 +12,50 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Examples that are predicted at once; the copy is recorded for this number. */
 #define BATCH 128
-#define MAXIMUM_CLASSES 256 /* of a matrix */
-#define USUAL_EXAMPLES 2000 /* that a matrix is made of */
+/* Classes of a confusion matrix. */
+#define MAXIMUM_CLASSES 256
+/* Examples that a matrix counts, usually and at most. */
+#define USUAL_EXAMPLES 2000
 #define MAXIMUM_EXAMPLES 1000000
-#define MISTAKES 12              /* of each kind of mistake */
-#define MAXIMUM_MISTAKES 4000    /* in all */
-#define MAXIMUM_ITEMS 200        /* of an answer */
-#define MAXIMUM_VALUES (1 << 21) /* the same, of inputs */
-#define WIDEST 1000              /* outputs that are told of an example */
+/* Examples that an answer names of each pair (target, prediction), and in all. */
+#define MISTAKES 12
+#define MAXIMUM_MISTAKES 4000
+/* Examples in an answer, the numbers of their inputs in all, and outputs of each. */
+#define MAXIMUM_ITEMS 200
+#define MAXIMUM_VALUES (1 << 21)
+#define WIDEST 1000
 
+/* An example on its way through a pass: its index in the dataset, its row in the current block, and its
+ * classes (-1: none). `outputs` points into the pass. */
 typedef struct example {
-    int64_t index, row, target, prediction; /* row: in the block; classes: -1, there is none */
+    int64_t index, row, target, prediction;
     const double *outputs;
 } example;
 
+/* A pass over a dataset. Exists only within one request. */
 typedef struct pass {
-    const atomic_bool *ending;
+    const atomic_bool *ending; /* the server is to stop */
     sgm__web_copy network;
     sgm_program *program;
     sgm_dataset *dataset;
-    char *data; /* names of all there are, as JSON */
+    char *data; /* names of the trainer's datasets, as a JSON array */
+    /* Name of the field that the network is trained on. */
     char targets[sizeof((sgm_field *)NULL)->name];
-    int64_t width; /* numbers of an output */
+    int64_t width; /* numbers in the output of one example */
     bool classifies;
-    sgm_tensor *fed[SGM_MAX_FIELDS]; /* a batch of each input */
+    sgm_tensor *fed[SGM_MAX_FIELDS]; /* for each input a batch (BATCH, ...), float32 */
     sgm_tensor *made;
     double *outputs;
-    const sgm_block *block; /* that is looked at */
-    example pending[BATCH];
+    const sgm_block *block; /* current block, while it is fetched */
+    example pending[BATCH]; /* the first `count` wait for a prediction */
     int64_t count;
 } pass;
 
 /* --- a copy of the network, and the data --- */
 
+/* ["training", VALIDATION, ...] */
 static sgm_status list_data(pass *own, const sgm_trainer *trainer)
 {
     sgm__text text = {0};
@@ -55,7 +70,8 @@ static sgm_status list_data(pass *own, const sgm_trainer *trainer)
     return own->data != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* With the lock. */
+/* With the trainer's lock. Takes a reference to the dataset of this name; NULL: the first validation set,
+ * or the training data without one. */
 static sgm_status find_data(pass *own, const sgm__web_trainer *watched, const char *data)
 {
     const sgm_trainer *trainer = watched->trainer;
@@ -72,7 +88,7 @@ static sgm_status find_data(pass *own, const sgm__web_trainer *watched, const ch
     return SGM_OK;
 }
 
-/* A place for a batch of each input, and of the outputs. */
+/* Makes the tensors of inputs and outputs, marks the network's first output in the graph and compiles it. */
 static sgm_status make_ends(pass *own)
 {
     const sgm_recording *recording = &own->network.copied.recording;
@@ -98,6 +114,7 @@ static sgm_status make_ends(pass *own)
     return own->made != NULL && own->outputs != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* Everything that may fail before the first block. */
 static sgm_status prepare(pass *own, sgm__web_trainer *watched, const sgm__http_request *request)
 {
     SGM_TRY(sgm__trainer_enter(watched->trainer));
@@ -120,7 +137,8 @@ static void release(pass *own)
     sgm__free(own);
 }
 
-/* The trainer is borrowed as long as the pass: its handler computes. */
+/* NULL, with an error and nothing borrowed: failed. The trainer stays borrowed until `end`, because its
+ * handler computes. */
 static pass *begin(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched)
 {
     if (sgm__inspect_borrow(web, request, watched) != SGM_OK)
@@ -142,7 +160,7 @@ static void end(pass *own, sgm__web_trainer *watched)
     sgm__web_give_back(watched);
 }
 
-/* The data's names of the classes, if they are as many. */
+/* Names of the classes, if the dataset has as many as the network; null otherwise. */
 static void append_names(sgm__text *text, const pass *own)
 {
     const char *const *names = sgm_dataset_class_names(own->dataset);
@@ -159,7 +177,7 @@ static void append_names(sgm__text *text, const pass *own)
 
 /* --- examples --- */
 
-/* The values of an example in a field of a block; *count: how many. */
+/* The values of one example in a field of a block, borrowed from the block; *count: how many. */
 static sgm_status values_of(const sgm_block *block, const char *field, int64_t row, const float **values,
                             int64_t *count)
 {
@@ -171,7 +189,7 @@ static sgm_status values_of(const sgm_block *block, const char *field, int64_t r
     return SGM_OK;
 }
 
-/* One number says yes or no, several which is the largest. */
+/* A single output says whether it is the second class; of several, the largest says which class. */
 static int64_t class_of(const double *outputs, int64_t width)
 {
     int64_t best = 0;
@@ -183,7 +201,8 @@ static int64_t class_of(const double *outputs, int64_t width)
     return best;
 }
 
-/* Targets are shares of the classes, or the number of one. */
+/* The class in an example's targets, which are shares of all classes or the number of one. -1: the network
+ * does not classify, or the number is no class. */
 static sgm_status target_of(const pass *own, const sgm_block *block, int64_t row, int64_t *target)
 {
     const float *values;
@@ -205,13 +224,17 @@ static sgm_status target_of(const pass *own, const sgm_block *block, int64_t row
     return SGM_OK;
 }
 
+/* Who uses a pass. */
 typedef struct looker {
-    bool (*wants)(void *user, int64_t index, int64_t target); /* this example */
+    /* Whether this example is to be predicted. */
+    bool (*wants)(void *user, int64_t index, int64_t target);
     sgm_status (*take)(void *user, const pass *own, const example *taken);
-    bool (*has_all)(void *user, int64_t index); /* nothing is wanted from here on */
+    /* No example from `index` on is wanted: ends the pass. */
+    bool (*has_all)(void *user, int64_t index);
     void *user;
 } looker;
 
+/* Copies the pending examples into the input tensors and feeds these to the session. */
 static sgm_status feed(const pass *own)
 {
     const sgm_recording *recording = &own->network.copied.recording;
@@ -233,7 +256,8 @@ static sgm_status feed(const pass *own)
     return SGM_OK;
 }
 
-/* What is left of the batch before is computed, too, and not looked at. */
+/* Predicts the pending examples and hands them on. The batch has a fixed size: rows behind `count` still
+ * hold earlier examples, are computed too, and are ignored. */
 static sgm_status predict_pending(pass *own, const looker *who)
 {
     if (own->count == 0)
@@ -255,6 +279,8 @@ static sgm_status predict_pending(pass *own, const looker *who)
     return SGM_OK;
 }
 
+/* `first` is the index of the block's first example. Pending examples refer to the block, so the last
+ * incomplete batch is predicted before the block is released. */
 static sgm_status look_at_block(pass *own, const looker *who, int64_t first)
 {
     int64_t target;
@@ -269,6 +295,7 @@ static sgm_status look_at_block(pass *own, const looker *who, int64_t first)
     return predict_pending(own, who);
 }
 
+/* The pass. Ends when the data end, when the looker has all, or with an error when the server stops. */
 static sgm_status look(pass *own, const looker *who)
 {
     int64_t first = 0;
@@ -288,13 +315,15 @@ static sgm_status look(pass *own, const looker *who)
 
 /* --- which classes are predicted as which --- */
 
+/* A confusion matrix in the making. */
 typedef struct confusion {
     int64_t classes, stride, counted, right;
-    int64_t *counts;    /* [target][prediction] */
-    sgm__text examples; /* [target,prediction,index],... */
+    int64_t *counts;    /* (classes, classes): [target][prediction] */
+    sgm__text examples; /* mistakes: [target,prediction,index],... */
     int64_t example_count;
 } confusion;
 
+/* Every stride-th example that has a class. */
 static bool counts_example(void *user, int64_t index, int64_t target)
 {
     const confusion *all = user;
@@ -307,6 +336,7 @@ static bool never(void *user, int64_t index)
     return false;
 }
 
+/* The first few examples of each mistake are named, so that people can look at them. */
 static sgm_status count_example(void *user, const pass *own, const example *taken)
 {
     confusion *all = user;
@@ -347,7 +377,7 @@ static sgm_status give_confusion(const pass *own, confusion *all, int64_t exampl
     return sgm__web_answer(answer, &text);
 }
 
-/* Of at most so many examples, evenly from all of the data. */
+/* The matrix of at most `maximum` examples, taken evenly from all of the data. */
 static sgm_status confuse(pass *own, int64_t maximum, sgm__http_answer *answer)
 {
     confusion all = {.classes = own->width > 1 ? own->width : 2};
@@ -383,14 +413,18 @@ sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, s
 
 /* --- examples themselves --- */
 
+/* Which examples a request wants: either those with given numbers, or `count` from `from` on, perhaps of
+ * one class. */
 typedef struct selection {
     int64_t from, class, count;   /* class -1: all */
     int64_t asked[MAXIMUM_ITEMS]; /* by their numbers */
     size_t asked_count;
-    int64_t wanted, next; /* how many so far, and where to go on */
-    sgm__text items;
+    /* How many were found so far, and the index at which a further request goes on. */
+    int64_t wanted, next;
+    sgm__text items; /* JSON of the examples */
 } selection;
 
+/* Counts what it selects: is_complete then ends the pass. */
 static bool selects(void *user, int64_t index, int64_t target)
 {
     selection *all = user;
@@ -410,6 +444,7 @@ static bool is_complete(void *user, int64_t index)
     return all->wanted >= (all->asked_count > 0 ? (int64_t)all->asked_count : all->count);
 }
 
+/* -1 becomes null. */
 static void append_class(sgm__text *text, const char *name, int64_t number)
 {
     sgm__text_append(text, ",\"%s\":", name);
@@ -430,6 +465,7 @@ static void append_floats(sgm__text *text, const char *name, const float *values
     sgm__text_append(text, "]");
 }
 
+/* One example: inputs, classes, outputs, and for networks that do not classify also the targets. */
 static sgm_status append_record(void *user, const pass *own, const example *taken)
 {
     selection *all = user;
@@ -492,7 +528,8 @@ static sgm_status give_examples(const pass *own, const selection *all, sgm__http
     return sgm__web_answer(answer, &text);
 }
 
-/* As many as an answer can hold. */
+/* Fewer examples are given if their inputs are so large that an answer would exceed MAXIMUM_VALUES
+ * numbers. */
 static sgm_status look_up(pass *own, selection *all, sgm__http_answer *answer)
 {
     const looker who = {.wants = selects, .take = append_record, .has_all = is_complete, .user = all};

@@ -1,6 +1,13 @@
-/* How the numbers of a tensor are spread: now, and over time for what somebody watches. Those are sampled by
- * a thread of their own, as often as it costs the training less than 0.5 % of its time: only the copy is made
- * between two of its steps. */
+/* GET /api/histogram: how the numbers of a tensor are distributed, now or over time; POST
+ * /api/histogram-watch: a page wants a tensor followed over time.
+ *
+ * A watched tensor is sampled by a thread of this part, which exists from the first watch to the end of the
+ * monitor. It copies the tensor with the trainer's lock and computes the histogram afterwards. The training
+ * only ever waits for the copy, and the thread pauses so long after each that copies take less than SHARE of
+ * the time. Watching is a lease, which pages renew: a closed page costs nothing after LEASE seconds.
+ *
+ * Locks: the trainer's lock is taken without tensors.lock. sgm__inspect_progress is called on the
+ * training's thread and takes none. */
 #include "base/clock.h"
 #include "monitors/web/inspect/inspect.h"
 #include "trainer/trainer_lock.h"
@@ -8,51 +15,66 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Bins of a histogram over time (fixed) and of a single one (at most). */
 #define USUAL_BINS 64
 #define MAXIMUM_BINS 512
-#define MAXIMUM_COLUMNS 200 /* kept of a tensor; then every other one goes, and those to come are rarer */
-#define MAXIMUM_TENSORS 16  /* watched of a trainer */
-#define LEASE 120.0         /* seconds after which nobody watches who has not said so again */
-#define KEPT_SECONDS 300.0  /* that a trainer keeps gradients and updates for who has read them here */
+/* Histograms over time that are kept of one tensor. When they are full every second one is dropped, and
+ * further ones are sampled as rarely. */
+#define MAXIMUM_COLUMNS 200
+#define MAXIMUM_TENSORS 16 /* watched of one trainer */
+/* Seconds for which a watch lasts if it is not renewed. */
+#define LEASE 120.0
+/* Seconds for which a trainer goes on keeping gradients and updates after they were read here; they are
+ * only kept while somebody reads them. */
+#define KEPT_SECONDS 300.0
+/* Time between two looks of the thread. */
 #define LOOK_SECONDS 0.1
-#define MINIMUM_SECONDS 0.5 /* between two columns */
-#define SHARE 0.005         /* of the training's time */
+/* Time between two histograms of one tensor at least. */
+#define MINIMUM_SECONDS 0.5
+/* Share of the training's time that copies may take. */
+#define SHARE 0.005
 
+/* A histogram with moments of the finite values; `others` are infinite or NaN and in no bin. */
 typedef struct spread {
-    int64_t iteration, count, others; /* others: infinite or no numbers, in no bin */
+    int64_t iteration, count, others;
     double minimum, maximum, mean, standard_deviation;
     int32_t bin_count;
     int64_t bins[MAXIMUM_BINS];
 } spread;
 
+/* The same as it is kept over time, smaller. */
 typedef struct column {
     int64_t iteration, count, others;
     double minimum, maximum, mean, standard_deviation;
     int32_t bins[USUAL_BINS];
 } column;
 
+/* A watched tensor, with its histograms in the order of iterations. */
 typedef struct tensor {
     char *identifier;
-    double wanted_until, next; /* times */
-    int64_t distance;          /* iterations between two columns, at least */
+    /* sgm__now() when the lease ends, and before which no sample is taken. */
+    double wanted_until, next;
+    int64_t distance; /* iterations between two histograms at least; 0: no limit */
     size_t count;
     column columns[MAXIMUM_COLUMNS];
-    char message[256]; /* why there is nothing, "": it is not known */
+    char message[256]; /* why sampling has failed; "": it has not */
 } tensor;
 
-/* Of a trainer. */
+/* All watched tensors of one trainer. The lock guards items and count. */
 typedef struct tensors {
     pthread_mutex_t lock;
     tensor *items[MAXIMUM_TENSORS];
     size_t count;
-    int64_t iteration;       /* that the training's thread told last */
-    _Atomic int64_t went_to; /* the training went back to there; INT64_MAX: it did not */
+    int64_t iteration; /* the newest one; used on the training's thread */
+    /* The training has gone back to this iteration since `cut` was called; INT64_MAX: it has not. */
+    _Atomic int64_t went_to;
 } tensors;
 
+/* The part's state: the sampling thread. */
 struct sgm__inspect_sampler {
     sgm__web *web;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards started, and the thread's sleep */
+    pthread_mutex_t lock; /* guards `started`, and is the lock of `wake` */
     pthread_cond_t wake;
     bool started;
     atomic_bool ending;
@@ -60,6 +82,9 @@ struct sgm__inspect_sampler {
 
 /* --- one spread --- */
 
+/* Range and moments of the finite values, in double precision. The variance is computed in a second pass
+ * around the mean, as the difference of large sums would cancel. Without finite values mean and deviation
+ * are NaN. */
 static void measure(spread *s, const float *values, int64_t count)
 {
     double sum = 0, squares = 0;
@@ -81,7 +106,8 @@ static void measure(spread *s, const float *values, int64_t count)
     s->standard_deviation = sqrt(squares / (double)s->count);
 }
 
-/* Bins of the same width from the minimum to the maximum, which is in the last one. */
+/* Bins of equal width from minimum to maximum; the maximum itself goes into the last bin. Equal values are
+ * all in the first one. */
 static void fill_bins(spread *s, const float *values, int64_t count)
 {
     double scale = s->maximum > s->minimum ? s->bin_count / (s->maximum - s->minimum) : 0;
@@ -93,6 +119,7 @@ static void fill_bins(spread *s, const float *values, int64_t count)
     }
 }
 
+/* `values` may have any type and layout; s->iteration is the caller's. */
 static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
 {
     bool fits = sgm_tensor_dtype(values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(values);
@@ -108,6 +135,9 @@ static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
     return SGM_OK;
 }
 
+/* read_for tells the registry, for the time of this call, that gradients and updates are to be kept for a
+ * while. Reading a tensor of the registry gives a copy of it. The time is measured with the lock held: so
+ * long a step could have had to wait. */
 sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy)
 {
     sgm_content content = {0};
@@ -130,6 +160,7 @@ sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier
 
 /* --- what is watched --- */
 
+/* Drops every second column and doubles the distance. */
 static void thin(tensor *t)
 {
     for (size_t i = 0; 2 * i < t->count; i++)
@@ -138,7 +169,7 @@ static void thin(tensor *t)
     t->distance = (t->columns[t->count - 1].iteration - t->columns[0].iteration) / (int64_t)(t->count - 1);
 }
 
-/* A training that went back has no columns from there on. With the lock. */
+/* With tensors.lock. Drops the columns behind the iteration that the training went back to. */
 static void cut(tensors *all)
 {
     int64_t there = atomic_exchange(&all->went_to, INT64_MAX);
@@ -149,7 +180,8 @@ static void cut(tensors *all)
     }
 }
 
-/* On the training's thread, which waits for nobody. */
+/* On the training's thread: notes only that the training went back, in an atomic that the sampling thread
+ * reads. */
 void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress)
 {
     tensors *all = state;
@@ -159,6 +191,8 @@ void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_tra
     all->iteration = progress->iteration;
 }
 
+/* With tensors.lock. Columns from this iteration on are void: the training has gone back and trained them
+ * anew. */
 static void add_column(tensor *t, const spread *s)
 {
     while (t->count > 0 && t->columns[t->count - 1].iteration >= s->iteration)
@@ -177,6 +211,8 @@ static void add_column(tensor *t, const spread *s)
         made->bins[i] = s->bins[i] < INT32_MAX ? (int32_t)s->bins[i] : INT32_MAX;
 }
 
+/* Whether the tensor is to be sampled now: it is wanted, the pause is over, and the training has moved on
+ * by the distance, or gone back. */
 static bool is_due(const tensor *t, int64_t iteration, double now)
 {
     if (now >= t->wanted_until || now < t->next)
@@ -185,7 +221,8 @@ static bool is_due(const tensor *t, int64_t iteration, double now)
     return t->count == 0 || iteration < newest || iteration >= newest + (t->distance > 0 ? t->distance : 1);
 }
 
-/* The name of one that is due, a copy; NULL: none is. */
+/* The identifier of a tensor that is due, which the caller frees; NULL: none. `next` is set at once, so
+ * that a failing tensor is not tried in a loop. */
 static char *take_due(tensors *all, int64_t iteration)
 {
     char *found = NULL;
@@ -201,6 +238,7 @@ static char *take_due(tensors *all, int64_t iteration)
     return found;
 }
 
+/* With tensors.lock. */
 static tensor *find(tensors *all, const char *identifier)
 {
     for (size_t i = 0; i < all->count; i++)
@@ -209,6 +247,7 @@ static tensor *find(tensors *all, const char *identifier)
     return NULL;
 }
 
+/* Without tensors.lock, as it waits for the trainer. *cost: seconds with the trainer's lock. */
 static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier, spread *s, double *cost)
 {
     sgm__inspect_copy copy = {0};
@@ -221,6 +260,7 @@ static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier,
     return status;
 }
 
+/* The tensor is looked up again after the sample: it may have been replaced by another one meanwhile. */
 static void sample(sgm__web_trainer *watched, tensors *all, const char *identifier)
 {
     spread s = {0};
@@ -238,6 +278,7 @@ static void sample(sgm__web_trainer *watched, tensors *all, const char *identifi
     pthread_mutex_unlock(&all->lock);
 }
 
+/* For sgm__web_each, on the sampling thread. The trainer is borrowed for all of its tensors. */
 static bool sample_all(void *user, sgm__web_trainer *watched)
 {
     sgm__inspect_sampler *self = user;
@@ -255,6 +296,7 @@ static bool sample_all(void *user, sgm__web_trainer *watched)
     return !atomic_load(&self->ending);
 }
 
+/* The sampling thread. Its patience ends its wait for a trainer's lock when the monitor ends. */
 static void *run(void *user)
 {
     sgm__inspect_sampler *self = user;
@@ -271,7 +313,7 @@ static void *run(void *user)
     return NULL;
 }
 
-/* The thread is there once somebody watches. */
+/* The thread is made by the first watch. */
 static sgm_status start(sgm__inspect_sampler *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -285,6 +327,7 @@ static sgm_status start(sgm__inspect_sampler *self)
     return started ? SGM_OK : sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for histograms");
 }
 
+/* Ends the thread and waits for it; may be called twice. */
 static void stop(sgm__inspect_sampler *self)
 {
     pthread_mutex_lock(&self->lock);
@@ -297,7 +340,8 @@ static void stop(sgm__inspect_sampler *self)
         pthread_join(self->thread, NULL);
 }
 
-/* The last tick of a monitor comes before its trainers are freed. */
+/* The thread must end before trainers are detached; the last tick of the monitor's thread is the moment
+ * for that. */
 void sgm__inspect_tick(sgm__web *web, void *state)
 {
     pthread_mutex_lock(&web->lock);
@@ -307,6 +351,7 @@ void sgm__inspect_tick(sgm__web *web, void *state)
         stop(state);
 }
 
+/* The thread is not started yet, see `start`. */
 sgm_status sgm__inspect_create(sgm__web *web, void **state)
 {
     sgm__inspect_sampler *self = sgm__calloc(1, sizeof *self);
@@ -328,6 +373,7 @@ void sgm__inspect_free(void *state)
     sgm__free(self);
 }
 
+/* A trainer under a known name goes on with the columns of the former one. */
 sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state)
 {
     (void)watched;
@@ -360,7 +406,8 @@ void sgm__inspect_free_trainer(void *state)
 
 /* --- requests --- */
 
-/* In place of what nobody has wanted for the longest time, if there are too many. */
+/* With tensors.lock: adds a tensor or renews its lease. If there are too many, the one whose lease ends
+ * first is replaced. */
 static sgm_status want(tensors *all, const char *identifier)
 {
     tensor *t = find(all, identifier);
@@ -383,7 +430,8 @@ static sgm_status want(tensors *all, const char *identifier)
     return SGM_OK;
 }
 
-/* What is kept only for readers has no value the first time. */
+/* Whether the tensor can be sampled. SGM_ERROR_STATE is no failure: a tensor that is kept only while it is
+ * read has no value the first time. */
 static sgm_status check(sgm__web_trainer *watched, const char *identifier)
 {
     sgm__inspect_copy copy = {0};
@@ -392,6 +440,7 @@ static sgm_status check(sgm__web_trainer *watched, const char *identifier)
     return status == SGM_ERROR_STATE ? SGM_OK : status;
 }
 
+/* {"trainer", "identifier"} */
 static sgm_status watch(sgm__web *web, const json_t *body)
 {
     const char *name, *identifier;
@@ -419,6 +468,7 @@ sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__
     return status;
 }
 
+/* The members of a histogram, without braces. */
 static void append_spread(sgm__text *text, const spread *s)
 {
     sgm__text_append(text, "\"iteration\":%lld", (long long)s->iteration);
@@ -434,6 +484,7 @@ static void append_spread(sgm__text *text, const spread *s)
     sgm__text_append(text, "]");
 }
 
+/* Back to the larger form, for append_spread. */
 static spread spread_of_column(const column *from)
 {
     spread s = {.iteration = from->iteration,
@@ -449,7 +500,7 @@ static spread spread_of_column(const column *from)
     return s;
 }
 
-/* With the lock. The newest column is what is now. */
+/* With tensors.lock. The newest column is also the current histogram. `t` NULL: the tensor is not watched. */
 static void append_history(sgm__text *text, const tensor *t)
 {
     spread s;
@@ -472,6 +523,7 @@ static void append_history(sgm__text *text, const tensor *t)
     sgm__text_append(text, "}");
 }
 
+/* With history=1: what was sampled, also of a trainer that has gone; does not wait for the trainer. */
 static sgm_status give_history(sgm__web *web, const sgm__http_request *request, const char *identifier,
                                sgm__http_answer *answer)
 {
@@ -486,6 +538,7 @@ static sgm_status give_history(sgm__web *web, const sgm__http_request *request, 
     return sgm__web_answer(answer, &text);
 }
 
+/* With history=0: a histogram of this moment. */
 static sgm_status give_now(sgm__web *web, const sgm__http_request *request, const char *identifier,
                            sgm__http_answer *answer)
 {

@@ -1,4 +1,10 @@
-/* GET /api/network: the layers, how they hang together, and what they take. */
+/* GET /api/network: the layers of a network, how they are connected, what memory they need and how long they
+ * take.
+ *
+ * The trainer is locked only to copy its notation, arguments and times. The description comes from a
+ * network that is parsed from the notation and recorded for one example here, so that no lock is held
+ * while it is made. With time=1 the trainer is asked to measure its next steps (trainer/layer_times.h),
+ * and the answer has the times once they exist. */
 #include "monitors/web/inspect/inspect.h"
 #include "network/layout.h"
 #include "trainer/layer_times.h"
@@ -6,25 +12,29 @@
 
 #include <math.h>
 
-#define MEASURED_STEPS 5 /* for each time that somebody asks */
+/* Steps that are measured after each request for times. */
+#define MEASURED_STEPS 5
 
-/* What is known of the trainer's network, and a network of the same text that was recorded for one example.
- */
+/* What the answer is made of. */
 typedef struct drawing {
     char *notation;
-    sgm__text arguments; /* one layer's after the other, each ends in 0 */
+    sgm__text arguments; /* of all layers one after the other, each followed by a 0 byte */
     sgm_dtype dtype;
     sgm_network *network;
     sgm_graph *graph;
     sgm_recording recording;
+    /* Sums over the layers, added up while these are written. */
     int64_t parameters, bytes;
-    bool timed;             /* it was asked for */
-    sgm__layer_time *times; /* of a step, for each layer and for what is no layer's; NULL: not measured yet */
-    size_t time_count;      /* layers in it */
-    double seconds;         /* of a step */
+    bool timed; /* the request wants times */
+    /* Mean times of a step for each of time_count layers, and behind them those of what belongs to no
+     * layer; NULL: not measured yet. */
+    sgm__layer_time *times;
+    size_t time_count;
+    double seconds; /* of a whole step */
 } drawing;
 
-/* With the trainer's lock. Workers of an operator do its steps, and measure nothing. */
+/* With the trainer's lock. Asks for further measurements and copies those that exist. Where workers of an
+ * operator do the steps, nothing is measured. */
 static sgm_status copy_times(drawing *own, sgm_trainer *trainer)
 {
     SGM_TRY(sgm__layer_times_want(trainer, MEASURED_STEPS));
@@ -42,7 +52,8 @@ static sgm_status copy_times(drawing *own, sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* With the trainer's lock: arguments may be set while it trains. */
+/* With the trainer's lock. Arguments are taken from the live network, since some may be changed while it
+ * trains. */
 static sgm_status copy_description(drawing *own, const sgm__web_trainer *watched)
 {
     SGM_TRY(sgm__inspect_notation(watched, &own->notation));
@@ -56,6 +67,7 @@ static sgm_status copy_description(drawing *own, const sgm__web_trainer *watched
     return own->arguments.failed ? SGM_ERROR_MEMORY : SGM_OK;
 }
 
+/* Parses and records the copy for one example, with its costs. */
 static sgm_status record(drawing *own)
 {
     const sgm_recording_options options = {
@@ -77,7 +89,8 @@ static void release(drawing *own)
     sgm__free(own->times);
 }
 
-/* "milliseconds", "share" of the whole step, and what they are made of; null: not measured. */
+/* Times of layer number `layer`, in milliseconds, and their share of the whole step; null: not measured.
+ * The number behind the last layer stands for everything else. */
 static void append_time(sgm__text *text, const drawing *own, size_t layer)
 {
     static const char *const names[] = {"forward", "backward", "update"};
@@ -90,6 +103,7 @@ static void append_time(sgm__text *text, const drawing *own, size_t layer)
         sgm__web_append_member(text, names[k], known ? 1000 * seconds[k] : NAN);
 }
 
+/* Names of the layers whose results this layer takes. */
 static void append_inputs(sgm__text *text, const drawing *own, size_t layer)
 {
     int32_t count;
@@ -102,6 +116,7 @@ static void append_inputs(sgm__text *text, const drawing *own, size_t layer)
     sgm__text_append(text, "]");
 }
 
+/* Parameters are named "LAYER.PARAMETER". */
 static bool belongs_to(const sgm_parameter *parameter, const char *layer)
 {
     size_t length = strlen(layer);
@@ -119,7 +134,7 @@ static void append_tensor(sgm__text *text, const sgm_parameter *parameter)
     sgm__text_append(text, "}");
 }
 
-/* Counts only what is trained as parameters; memory is that of all. */
+/* The layer's tensors. "parameters" counts trainable numbers only, "bytes" is the memory of all. */
 static void append_tensors(sgm__text *text, drawing *own, const char *layer)
 {
     int64_t parameters = 0, bytes = 0;
@@ -143,7 +158,7 @@ static void append_tensors(sgm__text *text, drawing *own, const char *layer)
     own->bytes += bytes;
 }
 
-/* `activation`: bytes of what the layer gives for one example. */
+/* "shape" is that of one example; "activation" is the size in bytes of what the layer gives for it. */
 static void append_layer(sgm__text *text, drawing *own, size_t layer, const char *arguments)
 {
     const char *name = sgm_network_layer_name(own->network, layer);
@@ -190,6 +205,7 @@ static sgm_status describe(drawing *own, sgm__http_answer *answer)
     return sgm__web_answer(answer, &text);
 }
 
+/* Three phases: copy with the lock, record, describe. */
 sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;

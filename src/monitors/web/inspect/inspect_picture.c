@@ -1,20 +1,28 @@
-/* GET /api/picture: what a parameter looks like. */
+/* GET /api/picture: a parameter as one or several grey pictures.
+ *
+ * A copy of the tensor (sgm__inspect_tensor) is arranged as pictures by its shape: `pictures` says with
+ * which steps to walk through it, so nothing is transposed. The answer has the values with four digits,
+ * and the page colours them between the minimum and maximum of the whole tensor. */
 #include "monitors/web/inspect/inspect.h"
 #include "trainer/trainer_lock.h"
 
 #include <math.h>
 
+/* Pictures in an answer, usually and at most; values in an answer. */
 #define USUAL_PICTURES 64
 #define MAXIMUM_PICTURES 400
-#define MAXIMUM_VALUES ((int64_t)1 << 20) /* of an answer */
-#define LARGEST_SIDE 1024                 /* of a matrix that is one picture */
+#define MAXIMUM_VALUES ((int64_t)1 << 20)
+/* Rows or columns of one picture; larger ones are thinned. */
+#define LARGEST_SIDE 1024
 
-/* Pictures of a tensor: value (picture, row, column) lies at the sum of number * step of these three. */
+/* How a tensor is arranged: the value at (picture, row, column) lies at picture * picture_step + row *
+ * row_step + column * column_step. */
 typedef struct pictures {
     int64_t count, rows, columns, picture_step, row_step, column_step;
 } pictures;
 
-/* The shape of a picture in an input that is one of a single channel; false: there is none. */
+/* Whether an example of this shape is an image with one channel, (rows, columns), (1, rows, columns) or
+ * (rows, columns, 1), of `elements` values. */
 static bool image_of(const sgm_shape *example, int64_t elements, int64_t *rows, int64_t *columns)
 {
     int32_t first = example->rank == 3 && example->dims[0] == 1 ? 1 : 0;
@@ -26,8 +34,9 @@ static bool image_of(const sgm_shape *example, int64_t elements, int64_t *rows, 
     return true;
 }
 
-/* What goes into one unit, as the input's image; one picture for each place and channel of a convolution;
- * else the matrix, or the line. */
+/* Weights (inputs, units) of a layer that reads the input image: one image for each unit, whose values are
+ * a column of the matrix. Tensors of rank 3 or more, such as convolutions' weights: one picture of the
+ * last two axes for each index of the others. Other matrices are one picture; vectors are one row. */
 static pictures arrange(const sgm_shape *shape, const sgm_shape *input)
 {
     int32_t rank = shape->rank;
@@ -44,13 +53,14 @@ static pictures arrange(const sgm_shape *shape, const sgm_shape *input)
     return (pictures){each > 0 ? sgm_shape_elements(shape) / each : 0, rows, columns, each, columns, 1};
 }
 
-/* Larger ones are told of by every nth row and column. */
+/* Every how manyth row and column is shown, so that no side exceeds LARGEST_SIDE. */
 static int64_t stride_of(const pictures *all)
 {
     int64_t side = all->rows > all->columns ? all->rows : all->columns;
     return (side + LARGEST_SIDE - 1) / LARGEST_SIDE;
 }
 
+/* The values of `count` pictures from number `index` on, row by row. */
 static void append_values(sgm__text *text, const pictures *all, const float *values, int64_t index,
                           int64_t count, int64_t stride)
 {
@@ -65,6 +75,8 @@ static void append_values(sgm__text *text, const pictures *all, const float *val
             }
 }
 
+/* Over the whole tensor, so that pictures of several requests have the same scale. Without finite values
+ * the results are infinite, which JSON shows as null. */
 static void measure(const float *values, int64_t count, double *minimum, double *maximum)
 {
     *minimum = INFINITY;
@@ -76,6 +88,7 @@ static void measure(const float *values, int64_t count, double *minimum, double 
         }
 }
 
+/* Writes the answer. `index` and `count` are cut to what exists and to MAXIMUM_VALUES. */
 static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t index, int64_t count,
                        int64_t iteration, sgm__http_answer *answer)
 {
@@ -105,7 +118,8 @@ static sgm_status give(const sgm_tensor *floats, const pictures *all, int64_t in
     return sgm__web_answer(answer, &text);
 }
 
-/* Of an example, as the first input of the network describes it; rank 0: it is not known. */
+/* The shape of one example of the network's first input, as it was recorded; rank 0: nothing was recorded
+ * yet. */
 static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
 {
     SGM_TRY(sgm__trainer_enter(watched->trainer));
@@ -114,6 +128,7 @@ static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
     return SGM_OK;
 }
 
+/* The trainer is given back as soon as the tensor is copied. */
 sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const char *identifier = sgm__http_query(request, "id", 0);

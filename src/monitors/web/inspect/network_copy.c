@@ -1,8 +1,12 @@
+/* Copies a network in two visits to its trainer: first the notation, and, after the graph has been
+ * recorded without the trainer's lock, the values of the parameters. In between another network may be
+ * set, hence the comparison. The copy is recorded from the notation, so it shares nothing with the trainer
+ * but the handler. */
 #include "monitors/web/inspect/network_copy.h"
 #include "train/measure.h"
 #include "trainer/trainer_lock.h"
 
-/* With the lock. NULL: an error says why. */
+/* With the trainer's lock; free with sgm_string_free. NULL: failed, with an error. */
 static char *notation_of(sgm_trainer *trainer, sgm__web_readiness readiness)
 {
     if (readiness == SGM__WEB_PREPARED && sgm__trainer_prepare(trainer) != SGM_OK)
@@ -14,6 +18,7 @@ static char *notation_of(sgm_trainer *trainer, sgm__web_readiness readiness)
     return NULL;
 }
 
+/* The value of one parameter, from the trainer's session. NULL, with an error: it does not exist yet. */
 static sgm_tensor *value_of(void *user, const char *name)
 {
     const sgm__trainer_view view = sgm__trainer_look(user);
@@ -23,7 +28,8 @@ static sgm_tensor *value_of(void *user, const char *name)
     return NULL;
 }
 
-/* With the lock, which was free since the network was recorded: it may be another one by now. */
+/* With the trainer's lock, which was released since the notation was read. sgm__trainer_collect brings the
+ * newest parameters into the trainer's session, as workers may have them. */
 static sgm_status copy_values(sgm__web_copy *copy, sgm_trainer *trainer, const char *notation)
 {
     char *now = notation_of(trainer, SGM__WEB_AS_IT_IS);

@@ -1,6 +1,10 @@
-/* Playing with what a network has learnt, while it learns: predictions for inputs that somebody draws, inputs
- * that it takes for a class, text as it would go on. All of it is computed by a copy of the network, so a
- * training step waits no longer than its parameters take to be copied. */
+/* The part `play`: predictions for inputs that a person draws, inputs that the network takes for a class,
+ * text as the network would continue it.
+ *
+ * Every request makes a copy of the network with the current parameters (network_copy.h) and computes with
+ * that, so a training step waits no longer than copying takes. The copy is dropped at the end of the
+ * request. Routes: GET /api/play says what the network wants, POST /api/predict, /api/maximise and
+ * /api/sample compute. All run on the lane for slow functions, one after the other. */
 #include "control/control_answer.h"
 #include "hooks_ready/target_maximiser.h"
 #include "monitors/web/inspect/network_copy.h"
@@ -8,24 +12,28 @@
 
 #include <math.h>
 
-#define LONGEST_INPUTS ((size_t)4 << 20) /* bytes of JSON */
+/* Limits: bytes of JSON with inputs, examples in it, steps of a search for an input, bytes of a text,
+ * depth of nested lists. */
+#define LONGEST_INPUTS ((size_t)4 << 20)
 #define MAXIMUM_EXAMPLES 1000
-#define MAXIMUM_STEPS 5000      /* of a search for an input */
-#define MAXIMUM_CHARACTERS 2000 /* of a text */
+#define MAXIMUM_STEPS 5000
+#define MAXIMUM_CHARACTERS 2000
 #define DEEPEST_LIST 16
 
 /* --- a copy of a network --- */
 
+/* A copy of a network with one input, compiled for `examples` examples. */
 typedef struct copy {
     sgm__web_copy network;
     int64_t examples;
     sgm_program *program;
-    const char *input, *output; /* names */
-    sgm_shape shape;            /* of an example */
-    int64_t elements;           /* of an example */
+    const char *input, *output; /* names, of the recording */
+    sgm_shape shape;            /* of one example of the input */
+    int64_t elements;           /* numbers of one example of the input */
     bool classifies;
 } copy;
 
+/* Fails unless the network has one input and an output. The batch axis is taken off the shape. */
 static sgm_status find_ends(copy *own)
 {
     const sgm_recording *recording = &own->network.copied.recording;
@@ -42,7 +50,7 @@ static sgm_status find_ends(copy *own)
     return SGM_OK;
 }
 
-/* Free it also when this failed. */
+/* The caller frees own->network.copied, also after a failure. */
 static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t examples)
 {
     *own = (copy){.examples = examples};
@@ -53,7 +61,8 @@ static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t exa
     return own->program != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* The outputs for inputs of all examples: a new tensor; NULL: it failed. */
+/* Predicts for `inputs`, examples * elements numbers, whatever the input's type is. Returns a new tensor
+ * (examples, ...); NULL: failed. */
 static sgm_tensor *predict_for(const copy *own, const double *inputs)
 {
     sgm_shape batch = {.rank = own->shape.rank + 1, .dims = {own->examples}};
@@ -80,6 +89,7 @@ static sgm_tensor *predict_for(const copy *own, const double *inputs)
 
 /* --- requests --- */
 
+/* A request on a trainer: its body, and the trainer, borrowed. */
 typedef struct played {
     json_t *body;
     sgm__web_trainer *watched;
@@ -87,7 +97,8 @@ typedef struct played {
 
 typedef sgm_status (*play_function)(const played *own, const sgm__http_request *request, json_t **made);
 
-/* With the body and the trainer that it names. */
+/* The frame of all POST routes: parses the body, borrows the trainer that it names, calls `function`, and
+ * answers with what that made. */
 static sgm_status play(void *web, const sgm__http_request *request, play_function function,
                        sgm__http_answer *answer)
 {
@@ -107,6 +118,7 @@ static sgm_status play(void *web, const sgm__http_request *request, play_functio
     return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
 }
 
+/* A number of the body from `minimum` to `maximum`; `default_value` if it is not there. */
 static sgm_status read_number(const json_t *body, const char *name, double default_value, double minimum,
                               double maximum, double *number)
 {
@@ -135,7 +147,8 @@ static json_t *numbers_json(const double *numbers, int64_t count)
 
 /* --- what can be played with --- */
 
-/* Names of the classes as its training data have them; null: there are none. */
+/* Names of the classes in the training data, if there are as many as `classes`; otherwise null. Takes the
+ * trainer's lock. */
 static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
 {
     sgm_iterator *iterator = NULL;
@@ -154,6 +167,7 @@ static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
     return json_null();
 }
 
+/* GET /api/play: shapes of input and output, without the batch, and names of classes. */
 static sgm_status get_play(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
     sgm__web_trainer *watched;
@@ -175,12 +189,13 @@ static sgm_status get_play(void *web, const sgm__http_request *request, sgm__htt
 
 /* --- predictions --- */
 
+/* A growing list of numbers. */
 typedef struct numbers {
     double *items;
     size_t count, capacity;
 } numbers;
 
-/* However the lists are nested. */
+/* Appends the numbers of lists that are nested in any way: a drawing may come as rows or as one list. */
 static sgm_status flatten(numbers *all, const json_t *value, int level)
 {
     if (json_is_number(value)) {
@@ -199,7 +214,7 @@ static sgm_status flatten(numbers *all, const json_t *value, int level)
     return SGM_OK;
 }
 
-/* Classes of an example, the likeliest first. */
+/* The ten likeliest classes with their shares, the likeliest first. */
 static json_t *ranked(const double *shares, int64_t classes)
 {
     json_t *list = json_array();
@@ -217,6 +232,7 @@ static json_t *ranked(const double *shares, int64_t classes)
     return list;
 }
 
+/* The outputs of each example as one list; for classifiers also the ranking. */
 static json_t *prediction_json(const copy *own, const sgm_shape *shape, const double *outputs)
 {
     int64_t each = sgm_shape_elements(shape) / own->examples;
@@ -246,6 +262,7 @@ static sgm_status predict_inputs(const copy *own, const numbers *inputs, json_t 
     return status;
 }
 
+/* How many examples the numbers are; fails if they are no whole number of examples. */
 static sgm_status count_examples(const copy *one, const numbers *inputs, int64_t *examples)
 {
     char text[128];
@@ -258,7 +275,8 @@ static sgm_status count_examples(const copy *one, const numbers *inputs, int64_t
                     sgm_shape_text(&one->shape, text, sizeof text));
 }
 
-/* A copy for one example tells how many the numbers are, and mostly is what was wanted. */
+/* Makes the copy. How many examples the numbers are is known only once a copy tells the size of one; that
+ * first copy, for one example, is mostly the one that is needed. */
 static sgm_status copy_for(copy *network, const played *own, const numbers *inputs)
 {
     int64_t examples;
@@ -293,11 +311,14 @@ static sgm_status post_predict(void *web, const sgm__http_request *request, sgm_
 
 /* --- inputs that the network takes for a class --- */
 
+/* sgm__trainer_unlock as a function of void *. */
 static void unlock(void *trainer)
 {
     sgm__trainer_unlock(trainer);
 }
 
+/* The search is that of the hook (hooks_ready/target_maximiser.c), which releases the trainer's lock
+ * through `unlock` as soon as it has copied what it needs, also on failure. */
 static sgm_status maximise(const played *own, const sgm__http_request *request, json_t **made)
 {
     double wanted, steps;
@@ -333,18 +354,20 @@ static sgm_status post_maximise(void *web, const sgm__http_request *request, sgm
 
 /* --- text --- */
 
-/* A network that reads bytes and says for each which comes next. */
+/* A network that reads bytes and predicts the next one, and the state of writing with it. */
 typedef struct writer {
     copy network;
-    int64_t time, classes;
-    bool one_hot;    /* reads (time, 256), else numbers (time) */
-    bool per_step;   /* answers for each byte that it reads, else for the last one */
-    double *inputs;  /* of a window */
-    double *outputs; /* per_step: time * classes */
+    int64_t time, classes; /* bytes of its window; 256 */
+    bool one_hot;          /* the input is (time, 256) instead of numbers (time) */
+    bool per_step;         /* outputs are (time, 256), one for each byte; else (256) for the last byte */
+    double *inputs;        /* one example of the input */
+    double *outputs;       /* one example of the output */
     sgm__random random;
     double temperature;
 } writer;
 
+/* Finds out by the shapes how the network reads and answers; fails if they are not those of a network for
+ * text. */
 static sgm_status check_writer(writer *own)
 {
     const sgm_shape *in = &own->network.shape;
@@ -367,8 +390,9 @@ static sgm_status check_writer(writer *own)
     return own->inputs != NULL && own->outputs != NULL ? SGM_OK : sgm__fail_memory((size_t)outputs);
 }
 
-/* The last bytes of the text; a text that is shorter than the window begins it where each step has an output,
- * and ends it where only the last has. */
+/* Fills the inputs with the last bytes of the text. A text that is shorter than the window stands at its
+ * beginning where each step has an output, and at its end where only the last step has one; the rest is
+ * spaces. Returns the step whose output predicts the next byte. */
 static int64_t show_window(writer *own, const unsigned char *text, int64_t length)
 {
     int64_t count = length < own->time ? length : own->time, at = own->per_step ? 0 : own->time - count;
@@ -383,7 +407,9 @@ static int64_t show_window(writer *own, const unsigned char *text, int64_t lengt
     return own->per_step ? count - 1 : 0;
 }
 
-/* By the shares to the power of 1 / temperature; 0: the likeliest. */
+/* Draws a byte with probabilities proportional to share^(1 / temperature). Shares are divided by the
+ * largest first, so that small powers do not all underflow. Temperature 0, or no positive share: the
+ * likeliest byte. */
 static unsigned char draw(writer *own, const double *shares)
 {
     double weights[256], sum = 0, maximum = 0;
@@ -403,6 +429,7 @@ static unsigned char draw(writer *own, const double *shares)
     return (unsigned char)best;
 }
 
+/* Appends `length` bytes, one prediction for each; stops early when the server ends. */
 static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const atomic_bool *ending)
 {
     sgm_type type = sgm_program_output_type(own->network.program, own->network.output);
@@ -420,6 +447,7 @@ static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const a
     return text->failed ? sgm__fail_memory(text->length) : SGM_OK;
 }
 
+/* "given" is the number of bytes of the text that were given. Without a seed the time is one. */
 static sgm_status sample(const played *own, const sgm__http_request *request, json_t **made)
 {
     double length, seed;
