@@ -134,7 +134,6 @@ sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer);
 void sgm__env_drop_trainer(sgm_env *env, sgm_trainer *trainer);
 /* Tells all monitors how many trainers run side by side (env_run.c). */
 void sgm__env_expect(const sgm_env *env, size_t trainers);
-/* env_branch.c: for monitors; `env` is the environment. */
 struct sgm__branch_request;
 /* The function `branch` of sgm__monitor_host; `env` is the sgm_env (env_branch.c). */
 sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branch_request *request);

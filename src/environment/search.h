@@ -91,7 +91,6 @@ double sgm__search_round(double value);
 sgm_status sgm__search_set_up(const sgm_search *search, sgm__trial *trial, sgm_trainer *trainer);
 /* Trains one trial from where it stands to the end of the rung, and keeps the outcome (search_trial.c). */
 void sgm__search_train(sgm_search *search, sgm__trial *trial);
-/* search_run.c */
 /* Keeps the thread's newest error as the failure of the search, unless there is one, and stops the search.
  * With the lock, or when no trial runs (search_run.c). */
 void sgm__search_fail(sgm_search *search, sgm_status status);

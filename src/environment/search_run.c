@@ -294,7 +294,7 @@ sgm_status sgm_search_run(sgm_search *search)
         return sgm_fail(SGM_ERROR_STATE, "a search runs once; make another one to go on with the folder");
     SGM_TRY(sgm__env_begin_search(search->env, search));
     search->ran = true;
-    sgm__signals_catch(search->options.catch_interrupt); /* also between two trials */
+    sgm__signals_catch(search->options.catch_interrupt);
     sgm__env_expect(search->env, (size_t)search->options.at_once);
     sgm_status status = run(search);
     sgm__env_expect(search->env, 1);

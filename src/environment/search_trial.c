@@ -161,7 +161,7 @@ static sgm_status make(piece *p)
 {
     sgm_search *search = p->search;
     sgm_status status = sgm__env_add_trainer(search->env, p->trial->name, false, &p->trainer);
-    if (status != SGM_OK) { /* a name that is taken, no memory: nothing of the trial's */
+    if (status != SGM_OK) {
         pthread_mutex_lock(&search->lock);
         sgm__search_fail(search, status);
         pthread_mutex_unlock(&search->lock);

@@ -24,7 +24,7 @@ void sgm__summary_histogram(sgm__text *summary, const char *tag, const double *v
  * of a file. */
 void sgm__event_version(sgm__text *to, double when);
 void sgm__event_summary(sgm__text *to, double when, int64_t step, const sgm__text *summary);
-/* Declares all earlier events of `step` and of later steps void: TensorBoard removes them. */
+/* Declares the events written so far for `step` and later steps void: TensorBoard removes them. */
 void sgm__event_restart(sgm__text *to, double when, int64_t step);
 
 #endif

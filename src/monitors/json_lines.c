@@ -57,7 +57,7 @@ static json_t *number_json(double value)
 static json_t *text_json(const char *text)
 {
     json_t *made = text != NULL ? json_string(text) : json_null();
-    return made != NULL ? made : json_string("?"); /* no UTF-8 */
+    return made != NULL ? made : json_string("?"); /* the text is no UTF-8 */
 }
 
 static json_t *metrics_json(const sgm_metrics *metrics)

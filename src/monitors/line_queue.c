@@ -30,7 +30,7 @@ typedef struct line {
 struct sgm__line_queue {
     int descriptor;
     pthread_t thread;
-    pthread_mutex_t lock; /* guards what follows */
+    pthread_mutex_t lock; /* guards the members below */
     pthread_cond_t changed;
     line *first, **last;
     size_t count, bytes;

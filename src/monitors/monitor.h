@@ -62,8 +62,8 @@ struct sgm_monitor {
      * afterwards. */
     void (*finish)(sgm_monitor *self);
     /* Frees the monitor, including the struct itself. */
-    void (*free)(sgm_monitor *self); /* frees the struct too, which is the first member of a larger one */
-    bool owned;                      /* an environment has taken the monitor and frees it */
+    void (*free)(sgm_monitor *self);
+    bool owned; /* an environment has taken the monitor and frees it */
 };
 
 #endif

@@ -12,8 +12,8 @@
 #include <math.h>
 
 typedef struct sgm__pace {
-    int64_t iterations; /* 0: not by their number */
-    double seconds;     /* 0: not by time */
+    int64_t iterations; /* 0: no iterations are due by their number */
+    double seconds;     /* 0: no iterations are due by time */
 } sgm__pace;
 
 /* Validates numbers that come from the program; `what` is the name of the options in the error message. */

@@ -25,8 +25,7 @@ static int users; /* open calls of sgm__task_lines_begin; guarded by `lock` */
 /* Open calls of sgm__task_lines_hold(true). */
 static atomic_int holders;
 /* The task that has the line now; 0: none. Used within `show` only, of which one call runs at a time. */
-static sgm_task
-    drawn; /* the one that has a line now; used in calls of `show` only, of which there is one at a time */
+static sgm_task drawn;
 
 /* mpirun gives each process a terminal of its own, whose output may end up in a file, so several processes
  * count as having no terminal. */
@@ -75,7 +74,7 @@ static void append_shortened(sgm__text *line, const char *text, size_t maximum)
     size_t length = strlen(text);
     if (length > maximum) {
         for (length = maximum - strlen("..."); length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80;)
-            length--; /* no part of a character */
+            length--;
         sgm__text_append_bytes(line, text, length);
         text = "...";
     }

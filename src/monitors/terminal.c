@@ -31,7 +31,7 @@ typedef struct terminal_monitor {
     double redrawn;           /* sgm__now() at the last redraw */
     char trainer[100];        /* the trainer of the newest line, possibly cut */
     size_t running;           /* trainers that run now */
-    sgm__terminal_keys *keys; /* NULL: none */
+    sgm__terminal_keys *keys; /* NULL: no keys were asked for */
     /* What the redrawn line shows; `trainer` points to the member above. */
     sgm_training_progress newest;
     char note[24]; /* what a key has set in motion, for example "pausing" */

@@ -19,8 +19,7 @@ typedef struct sgm__terminal_view {
     void (*curve)(void *user); /* switches the loss curve on or off */
     /* Shows a short text in front of the line: "pausing", the digits typed so far, or "" for none. The
      * text stays until the next call or until the training reports a pause or its end. */
-    void (*note)(void *user,
-                 const char *text); /* "pausing", "10", ""; until the next one, a pause or its end */
+    void (*note)(void *user, const char *text);
 } sgm__terminal_view;
 
 /* Starts the thread of the keys, which waits until a run begins. NULL: failed, with an error. */

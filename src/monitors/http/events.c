@@ -12,10 +12,8 @@
 
 /* Bytes that libmicrohttpd asks for at once. */
 #define BLOCK 16384
-/* Seconds without an event after which an empty comment is sent: only by writing can the server find out
- * that a browser has gone. */
 #define HEARTBEAT                                                                                            \
-    10.0 /* seconds without an event: by writing alone it is found out that a browser has gone */
+    10.0 /* seconds without an event after which an empty one is sent: writing alone shows who has gone */
 
 /* Drops a reference; NULL is allowed. */
 static void release(sgm__http_event *event)

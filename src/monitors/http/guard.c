@@ -1,11 +1,10 @@
 /* Decides who may ask for what, from the headers of a request alone.
  *
  * - Host must be a name of this machine's loopback, or the public host, which a proxy may give in another
- *   header. A page from elsewhere whose name was made to point to 127.0.0.1 (DNS rebinding) sends its own
- * name.
+ *   header. A page from elsewhere whose name was made to point to 127.0.0.1 (DNS rebinding) sends its own.
  * - Origin and Sec-Fetch-Site, which browsers send and pages cannot forge, must be those of this server.
  * - The token comes as a bearer token, from programs, or in the address that a browser opens first. The
- * browser gets two random values for it, which only together open anything but the page's files:
+ *   browser gets two random values for it, which only together open anything but the page's files:
  *   - the cookie, which no script can read. Browsers send it to every port of the host that they visit, so
  *     another program of this machine may learn it. By itself it opens the files of the page, which are the
  *     same for everybody.

@@ -195,7 +195,8 @@ sgm_status sgm__http_check(const sgm__http_options *options)
 static int bind_to(struct sockaddr_storage *address, socklen_t length, int port)
 {
     int descriptor = socket(address->ss_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-    ((struct sockaddr_in *)address)->sin_port = htons((uint16_t)port); /* at the same place in sockaddr_in6 */
+    ((struct sockaddr_in *)address)->sin_port =
+        htons((uint16_t)port); /* sockaddr_in6 has the port at the same place */
     if (descriptor < 0)
         return -1;
     setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &(int){1}, sizeof(int));

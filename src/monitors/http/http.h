@@ -49,7 +49,7 @@ json_t *sgm__http_object(const sgm__http_request *request);
 typedef struct sgm__http_answer {
     int code;            /* of HTTP; 0: 200 */
     const char *type;    /* media type, a text that stays; NULL: application/json */
-    char *body;          /* from sgm__alloc and its like; taken */
+    char *body;          /* from sgm__alloc, sgm__strdup or a sgm__text; the server frees it */
     size_t length;       /* of the body, or of the file */
     bool is_file;        /* the answer is the first `length` bytes of `descriptor` */
     int descriptor;      /* closed by the server when the bytes are sent */
@@ -93,7 +93,7 @@ typedef struct sgm__http_options {
 sgm_status sgm__http_check(const sgm__http_options *options);
 /* NULL: failed, with an error. */
 sgm__http *sgm__http_start(const sgm__http_options *options);
-/* "http://127.0.0.1:8080/?token=...": opens the page by one click. */
+/* The address that opens the page: "http://127.0.0.1:8080/?token=...". */
 const char *sgm__http_url(const sgm__http *server);
 int sgm__http_port(const sgm__http *server);
 

@@ -41,7 +41,7 @@ typedef enum sgm__http_phase {
 
 /* What the sender of a request has proved; see guard.c. */
 typedef enum sgm__http_standing {
-    SGM__HTTP_STRANGER, /* nothing */
+    SGM__HTTP_STRANGER, /* has proved nothing */
     SGM__HTTP_VISITOR,  /* the cookie, which opens the files of the page and nothing else */
     SGM__HTTP_OWNER,    /* the token, or the cookie and the page token */
     SGM__HTTP_STANDINGS
@@ -202,7 +202,7 @@ bool sgm__http_last_header(const sgm__http_exchange *exchange, const char *name,
 bool sgm__http_forwarded_host(const sgm__http_exchange *exchange, char *host, size_t room);
 /* The browser has come without TLS. */
 bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange);
-/* The client's address, as in sgm__http_rate. */
+/* The client's address, in the form of sgm__http_rate. */
 bool sgm__http_forwarded_for(const sgm__http_exchange *exchange, unsigned char key[16]);
 
 /* --- connections.c --- */

@@ -79,7 +79,7 @@ static void take_lines(sgm__run *run, const char *text, size_t length, bool is_a
             take_line(run, text + start, line);
         start += line + 1;
     }
-    if (start == 0 && !is_all) { /* no line is that long */
+    if (start == 0 && !is_all) { /* no line of metrics is that long */
         run->bad++;
         start = length;
     }
@@ -227,7 +227,7 @@ sgm_status sgm__run_log(int folder, json_t **lines, bool *cut)
     SGM_TRY(sgm__runs_read(folder, SGM__LOG_FILE, MAXIMUM_LOG, &text, &length));
     *lines = json_array();
     *cut = length == MAXIMUM_LOG;
-    if (*cut) { /* not in the middle of a line */
+    if (*cut) { /* skips the incomplete first line */
         const char *end = memchr(text, '\n', length);
         start = end != NULL ? (size_t)(end - text) + 1 : 0;
     }

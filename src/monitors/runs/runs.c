@@ -21,7 +21,8 @@ static const char *state_name(sgm__run_state state)
 /* null for NULL and for text that is no UTF-8. */
 static void set_text(json_t *object, const char *key, const char *text)
 {
-    json_t *value = text != NULL ? json_string(text) : NULL; /* NULL: no UTF-8 either */
+    json_t *value =
+        text != NULL ? json_string(text) : NULL; /* json_string gives NULL for text that is no UTF-8 */
     json_object_set_new(object, key, value != NULL ? value : json_null());
 }
 
@@ -245,6 +246,6 @@ const char *sgm__runs_url(const sgm__runs *runs)
 /* If a function does not return in time, its thread still uses `runs`, which then stays allocated. */
 void sgm__runs_stop(sgm__runs *runs)
 {
-    if (runs != NULL && sgm__http_stop(runs->http)) /* else somebody is still in there */
+    if (runs != NULL && sgm__http_stop(runs->http)) /* otherwise a function still runs */
         release(runs);
 }

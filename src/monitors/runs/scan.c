@@ -328,7 +328,7 @@ static sgm_status note_run(scan *s, const char *name, int folder)
 /* Names that are no UTF-8 cannot be shown or asked for. */
 static bool is_text(const char *name)
 {
-    json_t *text = json_string(name); /* NULL: no UTF-8 */
+    json_t *text = json_string(name); /* NULL: the name is no UTF-8 */
     json_decref(text);
     return text != NULL;
 }

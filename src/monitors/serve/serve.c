@@ -434,7 +434,7 @@ static void release(sgm__serve *serve)
     for (size_t i = 0; serve->classes != NULL && serve->classes[i] != NULL; i++)
         sgm__free(serve->classes[i]);
     sgm__free(serve->classes);
-    free(serve->about_text); /* of jansson, which has the system's */
+    free(serve->about_text); /* allocated by jansson with malloc */
     sgm_network_free(serve->network);
     sgm__free(serve);
 }
@@ -546,6 +546,6 @@ int64_t sgm__serve_elements(const sgm__serve *serve)
 /* If a prediction does not return in time, its thread still uses `serve`, which then stays allocated. */
 void sgm__serve_stop(sgm__serve *serve)
 {
-    if (serve != NULL && sgm__http_stop(serve->http)) /* else somebody is still in there */
+    if (serve != NULL && sgm__http_stop(serve->http)) /* otherwise a function still runs */
         release(serve);
 }

@@ -51,7 +51,7 @@ static double greater(double a, double b)
     return b > a || isnan(a) ? b : a;
 }
 
-/* `later` comes after `into`. */
+/* Adds the points of `later`, which come right behind those of `into`. */
 static void merge(sgm__series_bucket *into, const sgm__series_bucket *later)
 {
     into->iteration = later->iteration;
@@ -185,7 +185,7 @@ static int64_t iteration_of(const sgm__series *series, size_t index)
                                      : series->fresh[index - series->old_count].iteration;
 }
 
-/* The first entry that ends at this iteration or later. */
+/* Index of the first entry that ends at this iteration or later; the number of entries if there is none. */
 static size_t first_from(const sgm__series *series, int64_t iteration)
 {
     size_t low = 0, high = length_of(series);

@@ -50,7 +50,6 @@ void sgm__clock_free(sgm__clock *clock);
 /* As with a series, an iteration that is not behind the last one makes the clock forget. */
 sgm_status sgm__clock_append(sgm__clock *clock, sgm__clock_tick tick);
 sgm__clock_tick sgm__clock_at(const sgm__clock *clock, int64_t iteration);
-/* The first iteration that is not before this epoch, or this second. */
 typedef enum sgm__axis { SGM__AXIS_ITERATION, SGM__AXIS_EPOCH, SGM__AXIS_SECONDS } sgm__axis;
 /* The first iteration that is not before this value on the axis; INT64_MAX: none is. */
 int64_t sgm__clock_find(const sgm__clock *clock, sgm__axis axis, double value);

@@ -430,7 +430,7 @@ static void wait_for_people(sgm__web *web)
     bool finished = web->finished;
     pthread_mutex_unlock(&web->lock);
     sgm__signals_release(true);
-    if (finished) /* the page gets its answer */
+    if (finished) /* the server answers the page meanwhile */
         nanosleep(&(struct timespec){.tv_nsec = 200000000}, NULL);
 }
 

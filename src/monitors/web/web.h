@@ -5,12 +5,9 @@
  * trainers come and go. A new part adds its name to SGM__WEB_PARTS and needs no other registration. Threads:
  *
  * - routes: the server's two lanes (monitors/http/lanes.c). One runs routes that are `quick`; the other runs
- * those that may wait for a trainer, which they have borrowed.
- *
+ *   those that may wait for a trainer, which they have borrowed.
  * - progress: a trainer's thread, between two iterations; must be quick and must wait for nothing.
- *
  * - tick: the monitor's thread, ten times a second; must wait for no trainer.
- *
  * - create, attach, detach, free: the thread that sets the environment up. No route uses that trainer then.
  *
  * Internal. */

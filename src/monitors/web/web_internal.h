@@ -73,7 +73,7 @@ typedef struct sgm__web_item {
 /* The values of one moment: `count` entries of the array of values, from `first` on. */
 typedef struct sgm__web_sample {
     sgm__web_moment moment;
-    size_t first, count; /* of its values */
+    size_t first, count; /* entries of the array `values` */
 } sgm__web_sample;
 
 typedef struct sgm__web_value {

@@ -22,9 +22,10 @@ void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t 
 /* Appends a number with four significant digits, enough for pictures. */
 void sgm__inspect_append_short(sgm__text *text, double value);
 
-/* inspect_network.c */
+/* --- inspect_network.c --- */
 sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
+/* --- inspect_histogram.c --- */
 /* A copy of a tensor of the trainer's registry. */
 typedef struct sgm__inspect_copy {
     sgm_tensor *values; /* freed by the receiver */
@@ -44,11 +45,11 @@ sgm_status sgm__inspect_attach(sgm__web_trainer *watched, void **state);
 void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_training_progress *progress);
 void sgm__inspect_free_trainer(void *state);
 
-/* inspect_data.c */
+/* --- inspect_data.c --- */
 sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
-/* inspect_picture.c */
+/* --- inspect_picture.c --- */
 sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
 #endif

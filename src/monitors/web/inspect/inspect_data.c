@@ -3,8 +3,8 @@
  * Both are a pass over a dataset of the trainer, with a copy of the network that predicts in batches
  * beside the training (network_copy.h). The pass (look) fetches block after block of the dataset, collects
  * the examples that a `looker` wants until a batch is full, predicts, and hands each example with its
- * outputs back to the looker. The dataset and the handler are shared with the training, but both are made
- * for several users. */
+ * outputs back to the looker. The dataset is shared
+ * with the training; any thread may fetch its blocks. */
 #include "monitors/web/inspect/inspect.h"
 #include "monitors/web/inspect/network_copy.h"
 #include "trainer/trainer_lock.h"
@@ -416,8 +416,8 @@ sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, s
 /* Which examples a request wants: either those with given numbers, or `count` from `from` on, perhaps of
  * one class. */
 typedef struct selection {
-    int64_t from, class, count;   /* class -1: all */
-    int64_t asked[MAXIMUM_ITEMS]; /* by their numbers */
+    int64_t from, class, count;   /* class -1: examples of all classes */
+    int64_t asked[MAXIMUM_ITEMS]; /* indices of single examples */
     size_t asked_count;
     /* How many were found so far, and the index at which a further request goes on. */
     int64_t wanted, next;
