@@ -206,7 +206,8 @@ static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
     return is_page ? SGM__HTTP_OWNER : SGM__HTTP_VISITOR;
 }
 
-/* Whether a visitor may have it: the page and its files, which are the same for everybody. */
+/* Whether the request is for what a visitor may have: the page and its files, which are the same for
+ * everybody. */
 static bool is_file_of_page(const sgm__http_exchange *exchange)
 {
     return exchange->route == NULL &&

@@ -86,7 +86,7 @@ void sgm__http_on_completed(void *user, struct MHD_Connection *connection, void 
 /* --- headers --- */
 
 /* Finds the route with the longest fitting path and the right method. Returns 0 for a route or a file,
- * otherwise the code of the refusal that an owner gets: whoever may not ask must not learn which paths
+ * otherwise the code of the refusal that an owner gets: a sender that may not ask must not learn which paths
  * exist. */
 static int find_route(sgm__http_exchange *exchange)
 {

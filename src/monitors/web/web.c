@@ -367,7 +367,7 @@ static sgm_status serve(sgm__web *web)
     return SGM_OK;
 }
 
-/* Whoever comes second succeeds at once, also if the first attempt has failed: the failure was reported. */
+/* A second call succeeds at once, also if the first has failed: that failure was reported. */
 sgm_status sgm__web_start(sgm__web *web)
 {
     return atomic_exchange(&web->started, true) ? SGM_OK : serve(web);

@@ -3,8 +3,7 @@
  * Both are a pass over a dataset of the trainer, with a copy of the network that predicts in batches
  * beside the training (network_copy.h). The pass (look) fetches block after block of the dataset, collects
  * the examples that a `looker` wants until a batch is full, predicts, and hands each example with its
- * outputs back to the looker. The dataset is shared
- * with the training; any thread may fetch its blocks. */
+ * outputs back to the looker. The dataset is shared with the training; any thread may fetch its blocks. */
 #include "monitors/web/inspect/inspect.h"
 #include "monitors/web/inspect/network_copy.h"
 #include "trainer/trainer_lock.h"
@@ -224,7 +223,7 @@ static sgm_status target_of(const pass *own, const sgm_block *block, int64_t row
     return SGM_OK;
 }
 
-/* Who uses a pass. */
+/* The user of a pass: functions that choose and receive examples. */
 typedef struct looker {
     /* Whether this example is to be predicted. */
     bool (*wants)(void *user, int64_t index, int64_t target);

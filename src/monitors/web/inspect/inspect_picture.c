@@ -53,7 +53,7 @@ static pictures arrange(const sgm_shape *shape, const sgm_shape *input)
     return (pictures){each > 0 ? sgm_shape_elements(shape) / each : 0, rows, columns, each, columns, 1};
 }
 
-/* Every how manyth row and column is shown, so that no side exceeds LARGEST_SIDE. */
+/* The distance between two rows or columns that are shown, so that no side exceeds LARGEST_SIDE. */
 static int64_t stride_of(const pictures *all)
 {
     int64_t side = all->rows > all->columns ? all->rows : all->columns;
