@@ -26,7 +26,7 @@ FLOORS = [
      "src/handlers/cpu/run", "src/handlers/device", "src/handlers/device/code", "src/handlers/device/run",
      "src/handlers/debug", "src/handlers/null", "src/handlers/reference", "src/handlers/source"],
     ["src/data", "src/data/block", "src/data/read", "src/data/tokens", "src/network", "src/network/layers",
-     "src/onnx", "src/onnx/wire", "src/persistence"],
+     "src/onnx", "src/onnx/nodes", "src/onnx/wire", "src/persistence"],
     ["src/optim", "src/metrics"],
     ["src/hooks/when"],
     ["src/hooks"],

@@ -7,7 +7,7 @@
  *
  * import.c records subgraphs (sgm__onnx_record_subgraph) and bounds their depth and the number of all
  * nodes. Failures inside have the thread's error, which fail_inside makes the graph's. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <stdio.h>
 

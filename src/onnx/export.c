@@ -6,7 +6,7 @@
  * ONNX become those that have one (operators.c), and simplified. write.c writes each instruction, parts.c
  * has the pieces of the message. Broadcasts are explicit instructions here but implicit in most operators
  * of ONNX; they become Expand nodes only where a reader needs the broadcast shape. */
-#include "onnx/export.h"
+#include "onnx/nodes/export.h"
 #include "graph/passes.h"
 
 #include <stdio.h>

@@ -6,7 +6,7 @@
  * is one flat graph. A file is not trusted: the number of nodes, the depth of subgraphs and the size of
  * each result are bounded. Errors name the node, its operator and the opset; those of build functions are
  * the graph's (sgm_graph_fail), those of this file the thread's (sgm_fail). */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* Subgraphs in each other. Each level is a recursion through the build function of If, Loop or Scan, which
  * has arrays of 64 values on the stack. */
@@ -16,61 +16,6 @@
 #define MAXIMUM_NODES 1000000
 /* Elements that one node may make out of smaller inputs; see check_size. */
 #define MAXIMUM_MADE ((int64_t)1 << 28)
-
-/* --- names --- */
-
-/* The entry of a name, or the free one where it would go. The table has free entries, so the search ends. */
-static sgm__onnx_entry *slot(const sgm__onnx_scope *scope, const char *name)
-{
-    size_t at = sgm__hash_text(name) & (scope->capacity - 1);
-    while (scope->entries[at].name != NULL && strcmp(scope->entries[at].name, name) != 0)
-        at = (at + 1) & (scope->capacity - 1);
-    return &scope->entries[at];
-}
-
-/* A scope without entries has no table yet, hence the test of `count`. */
-sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
-{
-    for (; scope != NULL; scope = scope->outer)
-        if (scope->count > 0 && slot(scope, name)->name != NULL)
-            return slot(scope, name)->value;
-    return (sgm_value){-1};
-}
-
-/* Doubles the table and puts all names into their new places. */
-static sgm_status grow(sgm__onnx_scope *scope)
-{
-    sgm__onnx_scope larger = {.capacity = scope->capacity > 0 ? 2 * scope->capacity : 64};
-    larger.entries = sgm__calloc(larger.capacity, sizeof(sgm__onnx_entry));
-    if (larger.entries == NULL)
-        return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < scope->capacity; i++)
-        if (scope->entries[i].name != NULL)
-            *slot(&larger, scope->entries[i].name) = scope->entries[i];
-    sgm__free(scope->entries);
-    scope->entries = larger.entries;
-    scope->capacity = larger.capacity;
-    return SGM_OK;
-}
-
-/* The table grows before it is more than half full, so that `slot` finds a free entry soon. */
-sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value)
-{
-    if (2 * scope->count >= scope->capacity)
-        SGM_TRY(grow(scope));
-    sgm__onnx_entry *entry = slot(scope, name);
-    if (entry->name != NULL)
-        return sgm_fail(SGM_ERROR_FORMAT, "the name '%.100s' is given to two values", name);
-    *entry = (sgm__onnx_entry){name, value};
-    scope->count++;
-    return SGM_OK;
-}
-
-void sgm__onnx_scope_free(sgm__onnx_scope *scope)
-{
-    sgm__free(scope->entries);
-    scope->entries = NULL;
-}
 
 /* --- nodes --- */
 

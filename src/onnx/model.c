@@ -7,7 +7,7 @@
  * setting an input invalidates the outputs.
  *
  * Called by programs that use the library; sigma's own command only writes models (export.c). */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* protobuf limits a message to 2 GiB. */
 #define MAXIMUM_BYTES INT32_MAX

@@ -7,7 +7,7 @@
  *
  * Lookups are linear: a model's nodes are looked up once per recording, and comparing 160 short names is
  * little beside recording the node. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #define OP(name) (&sgm__op_##name)
 /* In alphabetical order of ONNX's names, then the operations that are written as several nodes (name ""),

@@ -6,7 +6,7 @@
  * such values are part of the comparison.
  *
  * The least recently used programs are dropped when there are too many, or when they take too much memory. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* The array has this size from the beginning, so that model->newest, which points into it, stays valid. */
 #define MAXIMUM_PROGRAMS 16

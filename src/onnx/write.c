@@ -7,7 +7,7 @@
  * of examples are computed in the file (sgm__onnx_name_count) or refused (sgm__onnx_want_fixed).
  *
  * Nodes follow opset 17: ReduceSum takes its axes as an input, the other reductions as an attribute. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 #include "ops/window.h"
 
 #include <math.h>

@@ -8,8 +8,8 @@
  *
  * Export (export.c) visits the instructions of a graph in their order and calls `write` of the row that
  * has the instruction's operation. One table (operators.c) serves both directions. */
-#ifndef SGM_ONNX_ONNX_H
-#define SGM_ONNX_ONNX_H
+#ifndef SGM_ONNX_NODES_ONNX_H
+#define SGM_ONNX_NODES_ONNX_H
 
 #include "graph/graph_internal.h"
 #include "onnx/wire/wire.h"

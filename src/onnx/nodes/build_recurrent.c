@@ -4,7 +4,7 @@
  * The products of all inputs with their weights do not depend on the state: they are one product before
  * the steps (cell.x). Each step then adds h R^T to its slice of it. Formulas are those of ONNX's
  * specification (LSTM: Hochreiter and Schmidhuber, 1997, with peepholes; GRU: Cho et al., 2014). */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* Each step records several instructions. */
 #define MAXIMUM_STEPS 100000

@@ -4,7 +4,7 @@
  * sgm__onnx_take and is freed together at the end. A lack of memory is noted in e->status and the
  * functions return NULL or "", which the others accept; so writers need no checks of their own, and
  * export.c looks at the status after each instruction. */
-#include "onnx/export.h"
+#include "onnx/nodes/export.h"
 
 #include <stdio.h>
 

@@ -6,7 +6,7 @@
  * GatherND, ScatterND) are done on the value as one list of all its elements, in row-major order: the
  * place of an element there is the sum of number * stride over its axes. Called by import.c through
  * operators.c. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* Indices as int64 from 0 on: `size` is added to negative ones. `size` may be a list where sizes differ
  * along the last axis of the indices. A number that is out of range is an error when the model runs. */

@@ -5,7 +5,7 @@
  * sgm__onnx_known computes it (evaluate.c), and the result becomes a constant list of places.
  * ReverseSequence changes no size and works on data that is not known. Called by import.c through
  * operators.c. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* The row-major places of the elements that are not 0; *count of them. Free with sgm__free. NULL: out of
  * memory. */

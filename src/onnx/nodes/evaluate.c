@@ -6,7 +6,7 @@
  * needs no compilation worth mentioning. An input of the model counts as known if it is set; using it
  * marks it (`decides`), because another value would need another recording (programs.c). Results are kept
  * in import->known, so a chain of shape arithmetic is not computed again from its beginning. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* Elements of a result: far more than any shape or list of indices needs, and little enough for the
  * reference. */

@@ -1,11 +1,69 @@
-/* What the build functions (build_*.c) use to read their node: attributes, known inputs, constants.
+/* What the build functions (build_*.c) use to read their node: scopes, attributes, known inputs,
+ * constants.
  *
  * Declared and explained in onnx.h. All failures here are the graph's: a build function need not check
  * each call, it may go on with the default that it got, since import.c looks at the graph's status after
  * it. Reading an attribute notes that it was read (n->asked). */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <stdio.h>
+
+/* --- scopes: what the names of values stand for --- */
+
+/* The entry of a name, or the free one where it would go. The table has free entries, so the search ends. */
+static sgm__onnx_entry *slot(const sgm__onnx_scope *scope, const char *name)
+{
+    size_t at = sgm__hash_text(name) & (scope->capacity - 1);
+    while (scope->entries[at].name != NULL && strcmp(scope->entries[at].name, name) != 0)
+        at = (at + 1) & (scope->capacity - 1);
+    return &scope->entries[at];
+}
+
+/* A scope without entries has no table yet, hence the test of `count`. */
+sgm_value sgm__onnx_find(const sgm__onnx_scope *scope, const char *name)
+{
+    for (; scope != NULL; scope = scope->outer)
+        if (scope->count > 0 && slot(scope, name)->name != NULL)
+            return slot(scope, name)->value;
+    return (sgm_value){-1};
+}
+
+/* Doubles the table and puts all names into their new places. */
+static sgm_status grow(sgm__onnx_scope *scope)
+{
+    sgm__onnx_scope larger = {.capacity = scope->capacity > 0 ? 2 * scope->capacity : 64};
+    larger.entries = sgm__calloc(larger.capacity, sizeof(sgm__onnx_entry));
+    if (larger.entries == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < scope->capacity; i++)
+        if (scope->entries[i].name != NULL)
+            *slot(&larger, scope->entries[i].name) = scope->entries[i];
+    sgm__free(scope->entries);
+    scope->entries = larger.entries;
+    scope->capacity = larger.capacity;
+    return SGM_OK;
+}
+
+/* The table grows before it is more than half full, so that `slot` finds a free entry soon. */
+sgm_status sgm__onnx_define(sgm__onnx_scope *scope, const char *name, sgm_value value)
+{
+    if (2 * scope->count >= scope->capacity)
+        SGM_TRY(grow(scope));
+    sgm__onnx_entry *entry = slot(scope, name);
+    if (entry->name != NULL)
+        return sgm_fail(SGM_ERROR_FORMAT, "the name '%.100s' is given to two values", name);
+    *entry = (sgm__onnx_entry){name, value};
+    scope->count++;
+    return SGM_OK;
+}
+
+void sgm__onnx_scope_free(sgm__onnx_scope *scope)
+{
+    sgm__free(scope->entries);
+    scope->entries = NULL;
+}
+
+/* --- types --- */
 
 sgm_type sgm__onnx_type(const sgm__onnx_node *n, sgm_value value)
 {

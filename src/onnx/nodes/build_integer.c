@@ -4,7 +4,7 @@
  * A quantised tensor stands for real numbers: value = (x - zero point) * scale, with one scale and zero
  * point for the whole tensor or one for each entry of an axis. Products of such tensors subtract the zero
  * points first and compute in float64. Called by import.c through operators.c. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* The type that integer products are computed in. A product of two centred bytes is below 2^16, so sums of
  * up to 2^37 of them are exact in its 53 bits. */

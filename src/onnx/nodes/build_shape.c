@@ -8,7 +8,7 @@
  *
  * Files are not trusted: dimensions may be huge or negative, so sums and products of them are checked or
  * wrap (sgm__onnx_times) before sgm_reshape and its like check the shape. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* --- constants --- */
 

@@ -8,7 +8,7 @@
  * ONNX's forms that the library's operations lack are brought to them by padding before or after:
  * automatic padding (auto_pad), windows that reach over the end (ceil_mode), output shapes of transposed
  * convolutions. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #define MAXIMUM_AXES 2
 /* Sizes, strides, dilations and pads of an axis are at most this, so that the product of two of them fits

@@ -5,7 +5,7 @@
  * operations want classes on the last axis, so data is permuted first. Both costs are -weight[target] *
  * log p[target], reduced over all elements; they differ only in where the logarithms come from. Called by
  * import.c through operators.c. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* One-hot targets (batch, places..., classes) in the type of the data. Where the target is ignore_index
  * the class becomes -1, which is no class, and the row is zeros: such an element adds nothing to the cost

@@ -1,9 +1,9 @@
 /* The writers in write.c see only onnx.h, so that they depend on names and shapes and not on how the
  * message is put together. */
-#ifndef SGM_ONNX_EXPORT_H
-#define SGM_ONNX_EXPORT_H
+#ifndef SGM_ONNX_NODES_EXPORT_H
+#define SGM_ONNX_NODES_EXPORT_H
 
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <stddef.h>
 

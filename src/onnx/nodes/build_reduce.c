@@ -4,7 +4,7 @@
  * Called by import.c through the table in operators.c. Attributes and inputs are read by the functions of
  * node.c. `axes` is an attribute in older opsets and an input that must be known in newer ones;
  * sgm__onnx_list takes either. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 /* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
 typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);

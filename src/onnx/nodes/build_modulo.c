@@ -7,7 +7,7 @@
  *
  * Its one integer attribute says whether the result takes the sign of the divisor, as Python's % does, or
  * of the dividend, as C's fmod does (attribute `fmod` of the node). */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <math.h>
 

@@ -8,7 +8,7 @@
  * each, so the axes follow one another.
  *
  * Scales and sizes must be known while the model is recorded. Called by import.c through operators.c. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <math.h>
 

@@ -6,7 +6,7 @@
  *
  * Most integer arithmetic that ONNX defines exactly is done in float64 and cast back, which is exact up to
  * 2^53. */
-#include "onnx/onnx.h"
+#include "onnx/nodes/onnx.h"
 
 #include <math.h>
 
