@@ -1,4 +1,10 @@
-/* Saves the moving averages of the parameters in their place. */
+/* Saves the moving averages of the parameters in their place.
+ *
+ * The averages themselves belong to the optimiser (option `average`), which updates them in each step; the
+ * swap is made by src/train/trainer_averages.c. This hook only asks: invoke() runs in the middle of an
+ * event, where other hooks still read the parameters, so the saving is an act (sgm__hook_request_act) that
+ * the training's thread carries out when all hooks of the event have run. The file is a checkpoint whose
+ * parameters are the averages; it suits prediction and export. */
 #include "hooks/hook_text.h"
 #include "runs/run_folder.h"
 #include "train/measure.h"
@@ -6,7 +12,8 @@
 
 #include <sigma/diagnostics.h>
 
-/* After all hooks of the event. Saving prepares a trainer, which stands prepared already. */
+/* The act. The averages are swapped back also when saving failed; what went wrong is then in the log,
+ * since the run goes on without the file. */
 static sgm_status save(void *name, sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_swap_averages(trainer));
@@ -16,6 +23,8 @@ static sgm_status save(void *name, sgm_trainer *trainer)
     return sgm__trainer_swap_averages(trainer);
 }
 
+/* invoke(): the values in the name ({epoch}) are filled in here, while the registry still shows this
+ * event. */
 static sgm_status ask(void *name, sgm_hook_call *call)
 {
     const sgm_trainer *trainer = sgm_hook_trainer(call);
@@ -38,6 +47,7 @@ static const sgm_hook_type saver_type = {.api = SGM_HOOK_API,
                                          .free = sgm__free,
                                          .only_global = "it saves the trainer, with all workers"};
 
+/* Priority 9000: after all hooks that change or measure, before those that stop the run (10000). */
 sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when)
 {
     if (!name || !name[0] || name[0] == '.' || strchr(name, '/')) {

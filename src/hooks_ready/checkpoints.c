@@ -1,5 +1,13 @@
-/* The last and the best checkpoints. Which files are ours is written down beside them, before a file comes
- * and after one has gone: whenever a run ends, the list names all of them. */
+/* Keeps the last or the best few checkpoints in the run's folder (last_checkpoints, best_checkpoints).
+ *
+ * A save under one name is stop_save.c; the checkpoint that a resume goes on from is written by
+ * src/runs/run_folder.c. invoke() only notes which checkpoint is wanted; keep() makes it as an act on the
+ * training's thread after all hooks of the event.
+ *
+ * NAME.json beside the checkpoints lists the files that are this hook's, best or newest first. An entry is
+ * written before its file comes and taken out after its file has gone, each time by an atomic replacement:
+ * so at a crash at any moment the list names all of the hook's files, and a file that it does not name is
+ * never removed or overwritten. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
 #include "metrics/metrics.h"
@@ -10,20 +18,22 @@
 #include <sigma/diagnostics.h>
 #include <unistd.h>
 
-#define CHECKPOINTS_PRIORITY 9000 /* as saving */
+#define CHECKPOINTS_PRIORITY 9000 /* as saving: after what measures, before what stops */
 #define MAXIMUM_CHECKPOINTS 10000
-#define LARGEST_LIST ((size_t)1 << 24)
+#define LARGEST_LIST ((size_t)1 << 24) /* bytes: 10000 entries need a tenth of it */
 #define SUFFIX ".safetensors"
 
+/* The hook's self. */
 typedef struct keeper {
-    int64_t count;
-    char *name;
-    char *identifier; /* NULL: the last ones */
+    int64_t count;    /* of checkpoints that stay */
+    char *name;       /* files and the list begin with it */
+    char *identifier; /* of the value that is compared; NULL: the newest stay */
     sgm_extremum extremum;
-    bool told_missing;
+    bool told_missing; /* the warning that the value is missing was logged */
 } keeper;
 
-/* A checkpoint to be made. */
+/* A checkpoint to be made, with all that keep() needs of the hook: the hook may be taken off before the
+ * act is carried out. `value` is that of the event, which may have changed by then. */
 typedef struct checkpoint_request {
     char *name;
     int64_t count;
@@ -34,6 +44,8 @@ typedef struct checkpoint_request {
 
 /* --- the list: best or newest first --- */
 
+/* The list while it is read, changed and written. The texts `folder` and `path` belong to it, `name` to
+ * the request. */
 typedef struct kept {
     char *folder, *path; /* of the list */
     const char *name;
@@ -50,7 +62,8 @@ static char *path_in(const kept *list, const char *file, const char *suffix)
     return sgm__format("%s/%s%s", list->folder, file, suffix);
 }
 
-/* A name that this hook gives: what else could stand in the list must not be removed. */
+/* Whether `file` is a name that this hook gives, NAME-*.safetensors without a slash. Files of the list are
+ * removed, so a list that someone edited must not lead to any other file, or out of the folder. */
 static bool is_own_name(const kept *list, const char *file)
 {
     size_t prefix = strlen(list->name), length = file ? strlen(file) : 0, suffix = strlen(SUFFIX);
@@ -58,7 +71,8 @@ static bool is_own_name(const kept *list, const char *file)
            strcmp(file + length - suffix, SUFFIX) == 0 && !strchr(file, '/');
 }
 
-/* Forgets entries without a file: a crash came between the list and the file, or someone took it away. */
+/* Forgets entries without a file: a crash came between the list and the file, or someone removed the file.
+ * The .tmp file of an interrupted save goes with its entry. */
 static sgm_status forget_missing(kept *list)
 {
     for (size_t i = json_array_size(list->items); i-- > 0;) {
@@ -76,6 +90,9 @@ static sgm_status forget_missing(kept *list)
     return SGM_OK;
 }
 
+/* Fails rather than starts a new list when the file is damaged: a new one would lose track of files that
+ * are there. MAXIMUM_CHECKPOINTS + 1, because the list has one entry more while an old file is still to
+ * go. */
 static sgm_status read_list(kept *list, bool best)
 {
     char *text;
@@ -99,6 +116,7 @@ static sgm_status read_list(kept *list, bool best)
     return forget_missing(list);
 }
 
+/* 17 digits give each value back exactly, so that comparisons are the same after a resume. */
 static sgm_status write_list(const kept *list)
 {
     char *text = json_dumps(list->items, JSON_INDENT(1) | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(17));
@@ -113,7 +131,8 @@ static double value_at(const kept *list, size_t index)
     return json_number_value(json_object_get(json_array_get(list->items, index), "value"));
 }
 
-/* Where a new one belongs: behind those that are as good. */
+/* Where a new checkpoint belongs: in front for the newest, and by its value for the best, behind those
+ * that are as good, so that of equal values the earlier one stays longer. */
 static size_t place_of(const kept *list, const checkpoint_request *wanted)
 {
     size_t at = 0;
@@ -126,6 +145,8 @@ static size_t place_of(const kept *list, const checkpoint_request *wanted)
 
 /* --- keeping one more --- */
 
+/* The name without .safetensors: unique for each iteration of a run. 6 digits of the value are for the
+ * reader; the list has all of them. */
 static char *stem_of(const checkpoint_request *wanted, const sgm_trainer *trainer)
 {
     const sgm__trainer_view view = sgm__trainer_look(trainer);
@@ -135,7 +156,8 @@ static char *stem_of(const checkpoint_request *wanted, const sgm_trainer *traine
                : sgm__format("%s-epoch%lld-iteration%lld", wanted->name, epoch, iteration);
 }
 
-/* The entry of a checkpoint that is made again, after a resume from before it, is made anew. */
+/* Takes out the entry of a checkpoint that is made again, after a resume from an earlier iteration; its
+ * file is this hook's, and is overwritten. Returns whether there was one. */
 static bool drop_entry(kept *list, const char *file)
 {
     for (size_t i = 0; i < json_array_size(list->items); i++)
@@ -146,6 +168,7 @@ static bool drop_entry(kept *list, const char *file)
     return false;
 }
 
+/* Refuses to overwrite a file that is not this hook's. */
 static sgm_status check_free(const kept *list, const char *file)
 {
     char *path = path_in(list, file, "");
@@ -157,6 +180,8 @@ static sgm_status check_free(const kept *list, const char *file)
     return status;
 }
 
+/* Removes the files behind the first `count` entries, then writes the list: a crash in between leaves
+ * entries without a file, which forget_missing drops. A file that cannot be removed is no reason to fail. */
 static sgm_status remove_surplus(kept *list, int64_t count)
 {
     if ((int64_t)json_array_size(list->items) <= count)
@@ -173,6 +198,11 @@ static sgm_status remove_surplus(kept *list, int64_t count)
     return write_list(list);
 }
 
+/* Makes one checkpoint: the entry first, then the file, then what is too much goes. So for a moment there
+ * is one file more than `count`, and never one fewer.
+ *
+ * A value that does not belong among the best `count` ends it without a file; a checkpoint that was listed
+ * before (`again`) is written in any case, since its file must match the entry. */
 static sgm_status save_as(kept *list, const checkpoint_request *wanted, sgm_trainer *trainer,
                           const char *stem, const char *file)
 {
@@ -196,6 +226,8 @@ static sgm_status save_as(kept *list, const checkpoint_request *wanted, sgm_trai
     return remove_surplus(list, wanted->count);
 }
 
+/* The act, on the training's thread between two iterations. The folder is looked up now: it is there, as
+ * ask() has seen to it, and a process that follows another one (ranks) does not carry out acts. */
 static sgm_status keep(void *user, sgm_trainer *trainer)
 {
     const checkpoint_request *wanted = user;
@@ -223,7 +255,9 @@ static void free_request(void *user)
 
 /* --- the hook --- */
 
-/* A value that is missing for good is worth one message. */
+/* Gives the value to compare; false: there is no checkpoint this time, and *status says whether that is an
+ * error. A missing value is none (data may be measured every other epoch), but the first time is worth a
+ * warning, as the identifier may be misspelt. NaN and infinity are never among the best. */
 static bool find_value(keeper *self, sgm_hook_call *call, double *value, sgm_status *status)
 {
     *value = 0;
@@ -241,6 +275,8 @@ static bool find_value(keeper *self, sgm_hook_call *call, double *value, sgm_sta
     return *status == SGM_OK && isfinite(*value);
 }
 
+/* invoke(). A process that follows another one has no folder, and asks all the same: with sharded
+ * optimiser states all processes must make the same requests, since each brings its part of what is saved. */
 static sgm_status ask(void *state, sgm_hook_call *call)
 {
     keeper *self = state;
@@ -301,7 +337,7 @@ static const sgm_hook_type last_type = {.api = SGM_HOOK_API,
                                         .free = free_keeper,
                                         .only_global = "it saves the trainer, with all workers"};
 
-/* An identifier as part of a file's name. */
+/* "best-" and the identifier, with '_' for characters that no file should have in its name. */
 static char *default_name(const char *identifier)
 {
     char *name = sgm__format("best-%s", identifier);
@@ -311,6 +347,7 @@ static char *default_name(const char *identifier)
     return name;
 }
 
+/* Checks what the caller gave, with one message for both arguments. */
 static bool check(int64_t count, const char *name)
 {
     bool good_name = !name || (name[0] && name[0] != '.' && !strchr(name, '/'));
@@ -323,7 +360,8 @@ static bool check(int64_t count, const char *name)
     return false;
 }
 
-/* `identifier` NULL: the last ones. */
+/* The common constructor. `identifier` NULL: the newest stay. The options' criteria belong to the hook in
+ * the end, and are freed on each way out before. */
 static sgm_hook *create(int64_t count, const char *identifier, sgm_extremum extremum, sgm_time_step when,
                         const sgm_checkpoints_options *given)
 {
@@ -393,6 +431,7 @@ const sgm__hook_row sgm__last_checkpoints_row = {
     .global = true,
 };
 
+/* Without `extremum` the name of the value tells which way is better (sgm__is_better_below). */
 static sgm_hook *parse_best(const sgm__hook_text *call)
 {
     const char *identifier = sgm__hook_text_of(call, "value");

@@ -1,4 +1,9 @@
-/* Results for other hooks: sums and means, running times. */
+/* Results for other hooks: sums and means of a value (accumulator), and running times (running_time).
+ *
+ * They do not report; reporters.c and report.c write what these leave as shared.NAME (sgm_hook_share).
+ * Both run early in an event (priorities -500 and -1000), so that reporters and rules of the same event
+ * see this event's result. Both may run once for each worker of an operator; the functions copy() then
+ * give each worker sums and times of its own. */
 #include "hooks/hook_text.h"
 
 #include <math.h>
@@ -6,14 +11,18 @@
 
 /* --- sums and means --- */
 
+/* Sum and number of the values since it began anew. `mean`, `each_epoch` and `reset_every` are the
+ * options. */
 typedef struct accumulator {
     char *identifier, *name;
     bool mean, each_epoch;
-    int64_t reset_every;
+    int64_t reset_every; /* values; 0: never */
     double sum;
     int64_t count, epoch; /* the epoch of the newest value */
 } accumulator;
 
+/* invoke(). The sum begins anew before a value is added, not after: so the result of a full span stays
+ * readable until the next value. While the identifier has no value, nothing is added and nothing shared. */
 static sgm_status accumulate(void *state, sgm_hook_call *call)
 {
     accumulator *self = state;
@@ -34,6 +43,9 @@ static sgm_status accumulate(void *state, sgm_hook_call *call)
     return sgm_hook_share(call, self->name, sgm_number_content(result));
 }
 
+/* Equal hooks are attached only once, so everything that changes the result or its name is compared. What
+ * was added up so far is not: it differs between a hook that runs and its equal that is about to be
+ * attached. */
 static bool equal_accumulators(const void *a, const void *b)
 {
     const accumulator *left = a, *right = b;
@@ -42,6 +54,8 @@ static bool equal_accumulators(const void *a, const void *b)
            left->reset_every == right->reset_every;
 }
 
+/* State in a checkpoint: sum, number of values, epoch of the newest. Epoch and number are exact as doubles
+ * up to 2^53. */
 static sgm_status get_accumulator(void *state, double *numbers, size_t *count)
 {
     const accumulator *self = state;
@@ -54,11 +68,13 @@ static sgm_status get_accumulator(void *state, double *numbers, size_t *count)
     return SGM_OK;
 }
 
+/* Whether a number from a checkpoint can be a count: whole, and exact as a double (up to 2^53). */
 static bool is_count(double number)
 {
     return number >= 0 && number <= 9007199254740992.0 && number == floor(number);
 }
 
+/* The state of a checkpoint: refused as a whole if it cannot come from get_accumulator. */
 static sgm_status set_accumulator(void *state, const double *numbers, size_t count)
 {
     accumulator *self = state;
@@ -78,7 +94,7 @@ static void free_accumulator(void *state)
     sgm__free(self);
 }
 
-/* With nothing added up yet. */
+/* A self for a worker: the same options, with nothing added up yet. */
 static void *copy_accumulator(const void *state)
 {
     const accumulator *from = state;
@@ -96,6 +112,7 @@ static void *copy_accumulator(const void *state)
     return NULL;
 }
 
+/* It may be local: nothing in it touches the trainer, so copy() is all that a worker needs. */
 static const sgm_hook_type accumulator_type = {.api = SGM_HOOK_API,
                                                .name = "accumulator",
                                                .doc = "sum or mean of a value so far",
@@ -106,7 +123,8 @@ static const sgm_hook_type accumulator_type = {.api = SGM_HOOK_API,
                                                .free = free_accumulator,
                                                .copy = copy_accumulator};
 
-/* "training.loss" becomes "training_loss_mean". */
+/* The default name of the result: "training.loss" becomes "training_loss_mean", as
+ * "shared.training.loss_mean" could not be told from a registry inside of shared. */
 static char *result_name(const char *identifier, bool mean)
 {
     char *name = sgm__format("%s_%s", identifier, mean ? "mean" : "sum");
@@ -116,6 +134,7 @@ static char *result_name(const char *identifier, bool mean)
     return name;
 }
 
+/* Refuses before it allocates; from sgm_hook_create on the hook owns self, also when that fails. */
 sgm_hook *sgm_accumulator_create(const char *identifier, const sgm_accumulator_options *given)
 {
     sgm_accumulator_options options;
@@ -167,19 +186,23 @@ const sgm__hook_row sgm__accumulator_row = {
 
 /* --- running times --- */
 
-#define MAXIMUM_TIMES 64
+#define MAXIMUM_TIMES 64 /* the ring lies in the struct, and is sorted by insertion */
 
+/* The newest `span` times between two events of a scale, in seconds, as a ring. Minimum and maximum are
+ * those of all times since the hook was made. Nothing of it goes into checkpoints: times of another
+ * machine, or from before a break, would mislead. */
 typedef struct stopwatch {
     sgm_time_scale scale;
-    int32_t span, next;
-    bool runs; /* `start` is set */
-    double start;
-    int32_t count; /* of `times` */
+    int32_t span, next; /* size of the ring; where the next time goes */
+    bool runs;          /* `start` is set */
+    double start;       /* running time at the newest event */
+    int32_t count;      /* of `times` */
     double minimum, maximum, times[MAXIMUM_TIMES];
 } stopwatch;
 
-/* Mean without the floor(sqrt(count / 2)) times that are farthest from the median: the first of a run takes
- * longer, and so does one that saved a checkpoint. */
+/* Mean of the times without the floor(sqrt(count / 2)) ones that are farthest from the median, a trimmed
+ * mean: the first iteration of a run takes longer, and so does one that saved a checkpoint. The times are
+ * sorted, so the farthest one is always at one of the two ends; `first` and `count` bound what is left. */
 static double usual_mean(const stopwatch *self)
 {
     double sorted[MAXIMUM_TIMES] = {0};
@@ -199,6 +222,7 @@ static double usual_mean(const stopwatch *self)
     return sum / count;
 }
 
+/* As shared.time_SCALE_WHAT, "shared.time_epoch_average". */
 static sgm_status share_time(const stopwatch *self, sgm_hook_call *call, const char *what, double seconds)
 {
     char name[64];
@@ -206,6 +230,9 @@ static sgm_status share_time(const stopwatch *self, sgm_hook_call *call, const c
     return sgm_hook_share(call, name, sgm_number_content(seconds));
 }
 
+/* invoke(). The running time of the registry stands still in a pause; without one (a hook of an engine
+ * that has no trainer) the clock counts. The first event only starts the watch. So does one whose running
+ * time is smaller than before: a reset sets the running time back. */
 static sgm_status measure(void *state, sgm_hook_call *call)
 {
     stopwatch *self = state;
@@ -230,11 +257,13 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     return share_time(self, call, "max", self->maximum);
 }
 
+/* The engine compares the time steps, and with them the scales. */
 static bool equal_stopwatches(const void *a, const void *b)
 {
     return ((const stopwatch *)a)->span == ((const stopwatch *)b)->span;
 }
 
+/* A self for a worker, whose watch has not been started. */
 static void *copy_stopwatch(const void *state)
 {
     const stopwatch *from = state;
@@ -254,6 +283,7 @@ static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
                                              .free = sgm__free,
                                              .copy = copy_stopwatch};
 
+/* Priority -1000, before accumulators and reporters, which may read the times. */
 sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_options *given)
 {
     static const char *const reads[] = {"running_time", NULL};
@@ -276,6 +306,7 @@ sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_o
                            .priority = -1000);
 }
 
+/* "every 10 iterations running_time" would measure the wrong thing, so it is refused instead of changed. */
 static sgm_hook *parse_running_time(const sgm__hook_text *call)
 {
     int64_t span = sgm__hook_count_of(call, "span");

@@ -1,4 +1,15 @@
-/* Metrics as hooks: one that passes over the data, and those that compute from what it left. */
+/* Metrics as hooks: one kind that passes over the data, and one for each metric that computes from what
+ * the pass left.
+ *
+ * What a metric computes is in src/metrics; the pass itself is src/train/trainer_pass.c, and results reach
+ * the trainer's registry through src/train/trainer_results.c. Reports as lines are metric_report.c, and
+ * the texts of all these hooks ("f1(validation)") metric_rows.c.
+ *
+ * A metric's hook requires a predictions hook of the same data, output and targets. Equal hooks are
+ * attached once, so all metrics of one event share one pass. It leaves DATA.outputs (examples, ...),
+ * DATA.targets of the same shape, and DATA.cost in the registry; the metrics read them there by
+ * identifier. Everything runs on the training's thread, in the foreground: a background hook has no
+ * trainer to measure. */
 #include "hooks/hooks.h"
 #include "metrics/metrics.h"
 #include "registry/pattern.h"
@@ -9,6 +20,9 @@
 
 /* --- the pass --- */
 
+/* The self of a pass: which data ("training", or a name of validation data), which layer's output and
+ * which field of targets; NULL: the first of the network. `each_epoch`: it runs at every epoch's end, so
+ * the validation that the run makes anyway may gather the outputs, and no second pass is needed. */
 typedef struct prediction {
     char *data, *output, *field;
     bool each_epoch;
@@ -22,6 +36,7 @@ static sgm_status find_trainer(const sgm_hook_call *call, sgm_trainer **trainer)
                                        "metrics need their trainer: attach them to one, in the foreground");
 }
 
+/* invoke() of the pass. Nothing is computed if the outputs of this iteration are there already. */
 static sgm_status predict(void *state, sgm_hook_call *call)
 {
     const prediction *self = state;
@@ -31,6 +46,8 @@ static sgm_status predict(void *state, sgm_hook_call *call)
                                        self->field, self->each_epoch);
 }
 
+/* check() before the first iteration: a misspelt name of data ends the run at once, not after its first
+ * epoch. */
 static sgm_status check_has_data(void *state, sgm_hook_call *call)
 {
     const prediction *self = state;
@@ -39,11 +56,13 @@ static sgm_status check_has_data(void *state, sgm_hook_call *call)
     return trainer != NULL ? sgm__trainer_find_data(trainer, self->data, &iterator) : SGM_OK;
 }
 
+/* Equal texts, or both NULL. */
 static bool same_text(const char *a, const char *b)
 {
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
+/* Without `each_epoch`, which follows from the time step that the engine compares. */
 static bool equal_predictions(const void *a, const void *b)
 {
     const prediction *left = a, *right = b;
@@ -69,6 +88,9 @@ static const sgm_hook_type prediction_type = {.api = SGM_HOOK_API,
                                               .only_global = "it measures the trainer on a data set",
                                               .check = check_has_data};
 
+/* The options with their defaults: every epoch instead of sgm_time_step's every iteration, and the
+ * threshold 0.5. So a metric of every iteration cannot be had by leaving `when` at 0: it takes
+ * sgm_every(1, ...). */
 static sgm_status read_options(const sgm_metric_options *given, sgm_metric_options *options, const char *what)
 {
     SGM_TRY(sgm__options_read(options, sizeof *options, given, what));
@@ -79,7 +101,9 @@ static sgm_status read_options(const sgm_metric_options *given, sgm_metric_optio
     return SGM_OK;
 }
 
-/* What tells hooks of different data apart in checkpoints. */
+/* "validation.outputs", or "validation.outputs_OF" for an output that is not the first; free with
+ * sgm__free. A metric reads by these identifiers; they also tell metrics of different data apart in
+ * checkpoints, where a hook finds its state by what it reads. */
 static char *identifier_of(const char *data, const char *base, const char *of)
 {
     char *part = sgm__identifier_part(data), *name = sgm__passed_name(base, of);
@@ -97,6 +121,7 @@ static sgm_status check_data(const char *data, const char *what)
                     what);
 }
 
+/* The same priority as metrics have: a required hook runs before the one that requires it anyway. */
 sgm_hook *sgm_predictions_create(const char *data, const sgm_metric_options *given)
 {
     sgm_metric_options options;
@@ -119,19 +144,24 @@ sgm_hook *sgm_predictions_create(const char *data, const sgm_metric_options *giv
 
 /* --- metrics --- */
 
+/* The self of a metric. `options` are those that the compute() of its record reads; the texts in them are
+ * the caller's and are not used after the creation. */
 typedef struct metric {
-    size_t index; /* in the table */
-    char *data, *name;
+    size_t index;                   /* in sgm__metrics */
+    char *data, *name;              /* name: goes before the results, "second_f1"; NULL: none */
     char *outputs, *targets, *cost; /* identifiers */
     sgm_metric_options options;     /* its texts are not kept */
 } metric;
 
+/* Where results of one call go: the `user` of leave(). */
 typedef struct metric_target {
     const metric *self;
     const sgm_hook *hook;
     sgm_trainer *trainer;
 } metric_target;
 
+/* Leaves one result as DATA.RESULT, or DATA.NAME_RESULT, in the name of this hook: when the hook is taken
+ * off, its results go too. */
 static sgm_status leave(void *user, const char *name, const sgm_content *content, sgm__weight weight)
 {
     const metric_target *to = user;
@@ -145,6 +175,7 @@ static sgm_status leave(void *user, const char *name, const sgm_content *content
     return status;
 }
 
+/* The value of an identifier, which must be a tensor; the caller clears *content after success. */
 static sgm_status get_tensor(sgm_hook_call *call, const char *identifier, sgm_content *content)
 {
     SGM_TRY(sgm_hook_get(call, identifier, content));
@@ -156,6 +187,9 @@ static sgm_status get_tensor(sgm_hook_call *call, const char *identifier, sgm_co
     return status;
 }
 
+/* invoke() of all metrics: opens outputs and targets as rows of columns and calls the compute() of the
+ * metric's record. sgm__predictions_close follows an opening that failed, too; the tensors of the registry
+ * are retained by the contents, so that another hook may replace them meanwhile. */
 static sgm_status measure(void *state, sgm_hook_call *call)
 {
     const metric *self = state;
@@ -179,6 +213,8 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* Output and targets are not compared here: the engine compares the identifiers that a hook reads, in
+ * which both have a place. */
 static bool equal_metrics(const void *a, const void *b)
 {
     const metric *left = a, *right = b;
@@ -199,6 +235,7 @@ static void free_metric(void *state)
     sgm__free(self);
 }
 
+/* One hook type for each metric, as the type's name is the hook's name; all share the functions above. */
 #define METRIC_TYPE(id, takes, words)                                                                        \
     {.api = SGM_HOOK_API,                                                                                    \
      .name = #id,                                                                                            \
@@ -209,6 +246,7 @@ static void free_metric(void *state)
      .only_global = "it measures the trainer on a data set"},
 static const sgm_hook_type metric_types[] = {SGM__METRICS(METRIC_TYPE)};
 
+/* NULL: no memory. The identifiers are made once, so that invoke() builds no text. */
 static metric *allocate(size_t index, const char *data, const sgm_metric_options *options)
 {
     metric *self = sgm__calloc(1, sizeof *self);
@@ -228,6 +266,8 @@ static metric *allocate(size_t index, const char *data, const sgm_metric_options
     return NULL;
 }
 
+/* Everything is checked before the first hook is made. From sgm_hook_create on, the hook owns self and the
+ * required hook, also when that fails. */
 sgm_hook *sgm_metric_create(const char *name, const char *data, const sgm_metric_options *given)
 {
     sgm_metric_options options;
@@ -249,6 +289,8 @@ sgm_hook *sgm_metric_create(const char *name, const char *data, const sgm_metric
                            .failure = options.failure);
 }
 
+/* For hooks of programs. "loss" and "accuracy" are refused: the trainer reports these of each validation,
+ * and a score of the same name would replace them in the line of metrics.jsonl. */
 sgm_status sgm_hook_score(sgm_hook_call *call, const char *data, const char *name, double value,
                           bool headline)
 {

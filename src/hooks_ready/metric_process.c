@@ -1,9 +1,15 @@
-/* Functions of values of the registry, as results for other hooks. */
+/* A function of values of the registry, averaged over all values that match, as a result for other hooks
+ * (metric_processor).
+ *
+ * For example the mean standard deviation of all weights: "network.layers.*.weights" with
+ * sgm_metric_standard_deviation. Despite the name the hook measures nothing on data: metrics of
+ * predictions are metric.c. As it only reads the registry, it may run in the background, on copies of what
+ * it reads. */
 #include "base/base.h"
 #include <math.h>
 #include <sigma/metrics.h>
 
-#define PROCESS_PRIORITY (-1000)
+#define PROCESS_PRIORITY (-1000) /* before accumulators and reporters, which may read the result */
 
 typedef struct processor {
     char **list; /* of identifiers, NULL at the end */
@@ -13,6 +19,7 @@ typedef struct processor {
     sgm_metric_processor_options options;
 } processor;
 
+/* Sum and number of the function's values so far, over all matches of one call. */
 typedef struct mean {
     double sum;
     int64_t count;
@@ -20,6 +27,7 @@ typedef struct mean {
 
 static sgm_status process_content(const processor *self, const sgm_content *content, mean *results);
 
+/* Goes through a registry that matched: all that is in it counts, at any depth. */
 static sgm_status process_below(const processor *self, sgm_registry *registry, mean *results)
 {
     sgm_matches below;
@@ -31,6 +39,8 @@ static sgm_status process_below(const processor *self, sgm_registry *registry, m
     return status;
 }
 
+/* Adds one value. NaN from the function means that a value does not count, for example because it is a text.
+ */
 /* NOLINTNEXTLINE(misc-no-recursion): as deep as the tree */
 static sgm_status process_content(const processor *self, const sgm_content *content, mean *results)
 {
@@ -44,6 +54,8 @@ static sgm_status process_content(const processor *self, const sgm_content *cont
     return SGM_OK;
 }
 
+/* invoke(). Each match counts once, whatever its number of elements: the mean is over values, not over
+ * elements. Without any value nothing is shared, and the result of an earlier call stays. */
 static sgm_status process(void *state, sgm_hook_call *call)
 {
     const processor *self = state;
@@ -62,6 +74,7 @@ static sgm_status process(void *state, sgm_hook_call *call)
                : SGM_OK;
 }
 
+/* What is read, the engine compares. */
 static bool is_equal(const void *a, const void *b)
 {
     const processor *left = a, *right = b;
@@ -86,6 +99,7 @@ static const sgm_hook_type processor_type = {.api = SGM_HOOK_API,
                                              .equal = is_equal,
                                              .free = free_processor};
 
+/* Cuts the identifiers into a list. What a failure leaves is freed with self. */
 static sgm_status fill_in(processor *self, const char *identifiers, const char *name)
 {
     if (self->function == NULL || name == NULL || name[0] == '\0')
@@ -101,6 +115,7 @@ static sgm_status fill_in(processor *self, const char *identifiers, const char *
                           "a metric processor needs identifiers, as in \"network.layers.*.weights\"");
 }
 
+/* `user` is released on every way out: here, or with the hook. */
 sgm_hook *sgm_metric_processor_create(const char *identifiers, sgm_metric_function function, const char *name,
                                       const sgm_metric_processor_options *given)
 {
@@ -126,7 +141,8 @@ sgm_hook *sgm_metric_processor_create(const char *identifiers, sgm_metric_functi
 
 /* --- functions for it --- */
 
-/* All elements; *count 0: it has none. The caller frees. */
+/* All elements of a tensor, or a number as the only one, in new memory (sgm__free). *count 0: the content
+ * is of another kind, or memory is short; the functions below give NaN then. */
 static double *elements_of(const sgm_content *content, size_t *count)
 {
     *count = 0;
@@ -147,6 +163,7 @@ static double *elements_of(const sgm_content *content, size_t *count)
     return number;
 }
 
+/* NaN of no elements. */
 static double mean_of(const double *numbers, size_t count)
 {
     double sum = 0;
@@ -164,6 +181,8 @@ double sgm_metric_mean(void *user, const sgm_content *content)
     return result;
 }
 
+/* Of the population, 1 / n, in two passes: sum of squares minus square of the sum would cancel where the
+ * mean is large beside the deviation. */
 double sgm_metric_standard_deviation(void *user, const sgm_content *content)
 {
     size_t count;

@@ -1,14 +1,20 @@
-/* Reports of metrics as lines. */
+/* Reports metrics of data as lines: accuracy_reporter, binary_accuracy_reporter, confusion_reporter.
+ *
+ * Nothing is computed here. Each reporter requires the metric that it reports (metric.c), reads the
+ * results of the same event from the trainer's registry (DATA.top_3, DATA.confusion), and writes lines to
+ * the function of its options or to the log. Other values are reported by report.c. Reporters run on the
+ * training's thread. */
 #include "metrics/metrics.h"
 #include "registry/pattern.h"
 
 #include <stdio.h>
 
-#define REPORT_PRIORITY (-100)
+#define REPORT_PRIORITY (-100) /* behind metrics, which run at SGM_METRIC_PRIORITY */
 
+/* The self of all three. `options` has its texts copied into `classes`; `user` is released with self. */
 typedef struct score_reporter {
-    char *data; /* as a part of identifiers */
-    char **classes;
+    char *data;     /* as a part of identifiers */
+    char **classes; /* names of classes, for the confusion matrix; class_count 0: none */
     size_t class_count;
     sgm_score_report_options options;
 } score_reporter;
@@ -21,6 +27,7 @@ static void say(const score_reporter *self, const sgm_hook_call *call, const cha
         sgm__log(SGM_LOG_INFO, call->trainer, "%s", line);
 }
 
+/* The number DATA.NAME; it is there, since the required metric ran before. */
 static sgm_status get_score(const score_reporter *self, sgm_hook_call *call, const char *name, double *value)
 {
     char *identifier = sgm__format("%s.%s", self->data, name);
@@ -29,6 +36,8 @@ static sgm_status get_score(const score_reporter *self, sgm_hook_call *call, con
     return status;
 }
 
+/* invoke(): "top1 = 0.947, top3 = 0.99". 32 characters are room for each of the at most SGM_MAX_TOPS
+ * parts. */
 static sgm_status report_tops(void *state, sgm_hook_call *call)
 {
     const score_reporter *self = state;
@@ -45,6 +54,7 @@ static sgm_status report_tops(void *state, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* invoke(). With bounds the metric leaves its result under another name, as it is another number. */
 static sgm_status report_binary_accuracy(void *state, sgm_hook_call *call)
 {
     const score_reporter *self = state;
@@ -57,6 +67,9 @@ static sgm_status report_binary_accuracy(void *state, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* The matrix as text, a call of `report` for each line: (classes, classes), rows are targets. A number of
+ * names that does not fit the classes is an error here, where the number of classes is known for the first
+ * time. */
 static sgm_status report_matrix(const score_reporter *self, const sgm_hook_call *call,
                                 const sgm_content *matrix)
 {
@@ -78,6 +91,7 @@ static sgm_status report_matrix(const score_reporter *self, const sgm_hook_call 
     return SGM_OK;
 }
 
+/* invoke(). The content keeps the tensor while it is written. */
 static sgm_status report_confusion(void *state, sgm_hook_call *call)
 {
     const score_reporter *self = state;
@@ -101,7 +115,8 @@ static bool same_classes(const score_reporter *a, const score_reporter *b)
     return true;
 }
 
-/* Metrics that they require are compared by the engine. */
+/* Numbers that the required metric has too (tops, threshold) are compared there: the engine compares
+ * required hooks. */
 static bool is_equal(const void *a, const void *b)
 {
     const score_reporter *left = a, *right = b;
@@ -158,6 +173,8 @@ static sgm_status copy_classes(score_reporter *self, const char *const *classes)
     return SGM_OK;
 }
 
+/* NULL: it failed, and `user` is released. `data` becomes the part of identifiers that the trainer makes
+ * of a name. */
 static score_reporter *allocate(const char *data, const sgm_score_report_options *given)
 {
     score_reporter *self = sgm__calloc(1, sizeof *self);
@@ -174,6 +191,9 @@ static score_reporter *allocate(const char *data, const sgm_score_report_options
     return NULL;
 }
 
+/* The common constructor: a reporter that requires the metric of this name, both at the same time step:
+ * sgm__hooks_attach demands that a required hook is due whenever its dependent is. An interval of 0 means
+ * 1 here: left at 0, the metric would take its own default, every epoch, and the two would differ. */
 static sgm_hook *create(const sgm_hook_type *type, const char *metric, const char *data, sgm_time_step when,
                         const sgm_score_report_options *given)
 {

@@ -1,10 +1,16 @@
-/* Metrics as text: "top_k(validation, 1, 3)". */
+/* Metrics and their reporters as text: "top_k(validation, 1, 3)", "confusion_reporter(classes="cat dog")".
+ *
+ * Each row (sgm__hook_row, hooks/hook_text.h) lists a hook's arguments with types, defaults and help, and
+ * a function that makes the hook from the values read. The rows of metrics are expanded from SGM__METRICS,
+ * so a new metric has its text without a change here, if it takes one of the four kinds of options below.
+ * The same metrics without hooks, "confusion f1 top_k(1, 3)", are read by src/metrics/metrics_text.c. */
 #include "hooks/hook_text.h"
 #include "metrics/metrics.h"
 
 #include <math.h>
 
-/* Whole numbers from 1, of which top_k and its reporter want a list. */
+/* Whole numbers from 1, a list of which top_k and its reporter want. The reader of arguments has checked
+ * that they are finite numbers, no more; false: the error names the argument's column. */
 static bool read_tops(const sgm__hook_text *call, int32_t tops[SGM_MAX_TOPS])
 {
     size_t count;
@@ -23,11 +29,13 @@ static bool read_tops(const sgm__hook_text *call, int32_t tops[SGM_MAX_TOPS])
     return true;
 }
 
+/* A number that was not given is 0 in options, which means their default there. */
 static double number_or_zero(const sgm__hook_text *call, const char *name)
 {
     return sgm__hook_has(call, name) ? sgm__hook_number_of(call, name) : 0;
 }
 
+/* A metric's hook with the arguments that all metrics have. The row has the name of the metric. */
 static sgm_hook *create(const sgm__hook_text *call, sgm_metric_options *options)
 {
     options->struct_size = sizeof *options;
@@ -88,6 +96,8 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     {                                                                                                        \
         "name", SGM__ARGUMENT_WORD, .doc = "goes before the results: NAME_f1"                                \
     }
+/* A row of a hook that measures data: `data` is the first argument of all of them, they run every epoch,
+ * and none can be local, since the data sets are the trainer's. */
 #define METRIC_ROW(row, text, words, function, ...)                                                          \
     const sgm__hook_row row = {.name = text,                                                                 \
                                .doc = words,                                                                 \
@@ -96,7 +106,8 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
                                .create = function,                                                           \
                                .global = true};
 
-/* By what a metric takes: how its hook is made, and the arguments that are its own. */
+/* By what a metric takes (second column of SGM__METRICS): the function that makes its hook, and the
+ * arguments that are its own. */
 #define PARSE_NOTHING parse_plain
 #define PARSE_THRESHOLD parse_classes
 #define PARSE_TOPS parse_tops
@@ -110,6 +121,7 @@ SGM__METRICS(METRIC)
 
 /* --- reporters --- */
 
+/* The texts of options are copied by the constructors below; `call` may go afterwards. */
 static sgm_hook *parse_accuracy_reporter(const sgm__hook_text *call)
 {
     sgm_score_report_options options = {.struct_size = sizeof options};
@@ -125,7 +137,7 @@ static sgm_hook *parse_binary_accuracy_reporter(const sgm__hook_text *call)
         .lower = number_or_zero(call, "lower"), .upper = number_or_zero(call, "upper"));
 }
 
-/* `text` is cut at its spaces. */
+/* Cuts `text` at its spaces into at most `maximum` names, which point into it. */
 static size_t split_classes(char *text, const char **classes, size_t maximum)
 {
     size_t count = 0;
@@ -135,6 +147,8 @@ static size_t split_classes(char *text, const char **classes, size_t maximum)
     return count;
 }
 
+/* The names come as one text in quotes. Half of its length plus one is enough, since names and spaces take
+ * turns; the list has one place more for the NULL at its end. */
 static sgm_hook *parse_confusion_reporter(const sgm__hook_text *call)
 {
     const char *data = sgm__hook_text_of(call, "data"), *names = sgm__hook_text_of(call, "classes");
@@ -164,6 +178,7 @@ METRIC_ROW(sgm__confusion_reporter_row, "confusion_reporter", "logs the confusio
 
 /* --- processors --- */
 
+/* Texts choose from the functions that the library has; programs may give their own. */
 static sgm_hook *parse_processor(const sgm__hook_text *call)
 {
     static const sgm_metric_function functions[] = {sgm_metric_mean, sgm_metric_standard_deviation};

@@ -1,4 +1,11 @@
-/* Changes values at a time step, by a modifier. */
+/* Changes values of a trainer at a time step, by a modifier such as clip(-1, 1) or max_norm(3).
+ *
+ * Modifiers that are part of the optimiser's step are recorded into its program (src/optim/modifier.c);
+ * here the same modifier is applied to a value as it lies in the registry, every so many events. It is
+ * recorded into a small graph of its own and run on the trainer's handler, so each modifier has one
+ * definition. New values are asked for (sgm_hook_request_set) and set by the training's thread after all
+ * hooks of the event: the next iteration sees them. `set` of rules (rule_hook.c) changes numbers by
+ * arithmetic only. */
 #include "hooks/hook_text.h"
 #include "optim/modifier.h"
 #include "trainer/view.h"
@@ -8,11 +15,13 @@
 #define MODIFIER_PRIORITY 8000 /* as rules that set */
 
 typedef struct modifier_hook {
-    char *identifier;
-    sgm__modifier_rule rule; /* for any name */
+    char *identifier;        /* of the values, may have wildcards */
+    sgm__modifier_rule rule; /* with the pattern "*": it fits the input "value" of the graph */
 } modifier_hook;
 
-/* Records what the modifier makes of a value like this one, and runs it. */
+/* Records what the modifier makes of a value with this type and shape, compiles it, and runs it once. A
+ * modifier that changes type or shape is refused, as the entry could not take the result. *result may be
+ * set after a failure, too; modify() frees it then. */
 static sgm_status run_graph(const modifier_hook *self, sgm_session *session, sgm_graph *graph,
                             const sgm_tensor *value, sgm_tensor **result)
 {
@@ -31,6 +40,8 @@ static sgm_status run_graph(const modifier_hook *self, sgm_session *session, sgm
     return *result ? sgm_session_read(session, program, "result", *result) : SGM_ERROR_MEMORY;
 }
 
+/* The value modified, as a new tensor of the caller's. Session and graph live for one value: a modifier
+ * runs seldom, and values have different shapes. */
 static sgm_status modify(const modifier_hook *self, sgm_handler *handler, const sgm_tensor *value,
                          sgm_tensor **result)
 {
@@ -46,6 +57,7 @@ static sgm_status modify(const modifier_hook *self, sgm_handler *handler, const 
     return status;
 }
 
+/* The request retains the result, so that this reference can be dropped. */
 static sgm_status modify_tensor(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
     sgm_tensor *result = NULL;
@@ -57,6 +69,7 @@ static sgm_status modify_tensor(const modifier_hook *self, sgm_hook_call *call, 
     return status;
 }
 
+/* A number goes the same way as a scalar of float64. */
 static sgm_status modify_number(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
     sgm_shape scalar = sgm_shape_scalar();
@@ -74,6 +87,7 @@ static sgm_status modify_number(const modifier_hook *self, sgm_hook_call *call, 
     return status;
 }
 
+/* Integers are refused like texts: the result of a modifier is rarely whole. */
 static sgm_status modify_match(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
     if (match->content.kind == SGM_KIND_NUMBER)
@@ -85,6 +99,8 @@ static sgm_status modify_match(const modifier_hook *self, sgm_hook_call *call, c
                     sgm_kind_name(match->content.kind));
 }
 
+/* invoke(). The matches are resolved before the first value is asked to change, so no match sees another's
+ * new value. */
 static sgm_status apply(void *state, sgm_hook_call *call)
 {
     const modifier_hook *self = state;
@@ -106,6 +122,7 @@ static bool is_equal(const void *a, const void *b)
            sgm__modifier_equal(one->rule.modifier, other->rule.modifier);
 }
 
+/* The pattern of the rule was allocated here; the modifier was taken over. */
 static void free_hook(void *state)
 {
     modifier_hook *self = state;
@@ -124,6 +141,8 @@ static const sgm_hook_type modifier_type = {
     .free = free_hook,
     .only_global = "it changes values of the trainer, which would be changed once for each worker"};
 
+/* Takes over `modifier` on every way out. NULL instead of a modifier means that its constructor failed,
+ * with an error that stands. */
 sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when)
 {
     if (!modifier)
@@ -149,6 +168,8 @@ sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_
 
 /* --- as text --- */
 
+/* The modifier's own error is copied before it is put behind the column of the argument: both lie in the
+ * error buffer of the thread. */
 static sgm_hook *parse_modifier(const sgm__hook_text *call)
 {
     sgm_modifier *modifier = sgm_modifier_parse(sgm__hook_text_of(call, "by"));

@@ -1,18 +1,27 @@
-/* A forward pass now and then, beside the training. */
+/* A forward pass now and then beside the training, in the background: the network's outputs for a fixed
+ * block of examples (sgm_network_pass).
+ *
+ * The trainer does not wait. The engine copies the parameters that the hook reads when it is due
+ * (src/hooks/hook_snapshot.c), and the pass runs on the thread of the background hook, with a network, a
+ * session and a handler of its own (src/infer/inference_copy.c): one thread of `cpu`, so that it takes
+ * little from the training. Measuring in step with the training is metric.c. The output goes to a function
+ * of the program, on that same background thread. */
 #include "infer/inference_copy.h"
 
 #include <sigma/diagnostics.h>
 
 typedef struct pass {
-    char *network;
+    char *network; /* in the notation of networks; the trainer's own must not be touched from here */
     sgm_block *block;
     sgm_pass_function receive;
     void *user;
-    sgm_handler *handler; /* from the first pass on, as the rest */
+    sgm_handler *handler; /* from here on NULL and empty until the first pass */
     sgm__inference_copy frozen;
     sgm_program *program;
 } pass;
 
+/* Gives the inference copy a parameter from the copied registry; the caller gets the reference that the
+ * content has. */
 static sgm_tensor *parameter_of(void *user, const char *name)
 {
     sgm_hook_call *call = user;
@@ -29,7 +38,8 @@ static sgm_tensor *parameter_of(void *user, const char *name)
     return NULL;
 }
 
-/* In the precision that the parameters have. */
+/* The precision of the parameters as they are read; if nothing matches, float32, and the missing parameter
+ * is named when it is filled in. */
 static sgm_dtype precision_of(sgm_hook_call *call)
 {
     sgm_content content;
@@ -42,6 +52,8 @@ static sgm_dtype precision_of(sgm_hook_call *call)
     return dtype;
 }
 
+/* The first pass: records the network for as many examples as the block has, with its first output as the
+ * only one, and compiles it. A failed begin is made again at the next event, hence the free in front. */
 static sgm_status begin(pass *self, sgm_hook_call *call)
 {
     if (!self->handler)
@@ -60,6 +72,7 @@ static sgm_status begin(pass *self, sgm_hook_call *call)
     return self->program ? SGM_OK : sgm_last_status();
 }
 
+/* The fields of the block by the names of the network's inputs; the block's other fields are ignored. */
 static sgm_status feed(const pass *self)
 {
     const char *name;
@@ -72,6 +85,7 @@ static sgm_status feed(const pass *self)
     return SGM_OK;
 }
 
+/* invoke(). Later passes only take over the new values of the parameters. `receive` borrows the output. */
 static sgm_status run(void *state, sgm_hook_call *call)
 {
     pass *self = state;
@@ -99,6 +113,7 @@ static void free_pass(void *state)
     sgm__free(self);
 }
 
+/* Without equal(): two passes are never the same hook, since each has a function of its own to hand to. */
 static const sgm_hook_type pass_type = {.api = SGM_HOOK_API,
                                         .name = "network_pass",
                                         .doc = "passes a block forward, and hands on what comes out",
@@ -106,6 +121,7 @@ static const sgm_hook_type pass_type = {.api = SGM_HOOK_API,
                                         .free = free_pass,
                                         .only_global = "it passes data through the network of the trainer"};
 
+/* A block that nobody else changes, as it is read on another thread. */
 static sgm_block *copy_block(const sgm_block *block)
 {
     sgm_block *copy = sgm_block_create(block->count);
@@ -120,6 +136,8 @@ static sgm_block *copy_block(const sgm_block *block)
     return NULL;
 }
 
+/* Parameters are two to four names below network.layers, by how deep sections and layers nest; wildcards
+ * do not cross dots. */
 sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive, void *user,
                            sgm_time_step when)
 {

@@ -1,13 +1,19 @@
-/* Reports values as lines. */
+/* Reports values as lines: "optimiser.learning_rate = 0.01, training.loss = 0.25" (value_reporter), and
+ * how all reporters of this folder write a line (sgm__report).
+ *
+ * The line goes to the function of the options, else to the log. Means over many iterations and times are
+ * in reporters.c, metrics of data in metric_report.c, tensors as pictures in text_art.c. In the background
+ * the function is called on the hook's thread, and values are copies as of the event. */
 #include "hooks/hook_text.h"
 #include "hooks_ready/reporting.h"
 
 typedef struct reporter {
-    char **list; /* of identifiers, NULL at the end */
+    char **list; /* of identifiers, may have wildcards; NULL at the end; all in one piece of memory */
     size_t count;
     sgm_value_reporter_options options;
 } reporter;
 
+/* Local hooks begin with "worker 1: ". The options' function is called without any lock of the library. */
 sgm_status sgm__report(const sgm_value_reporter_options *options, const sgm_hook_call *call, const char *what)
 {
     char worker[32];
@@ -30,6 +36,8 @@ bool sgm__reports_alike(const sgm_value_reporter_options *a, const sgm_value_rep
     return a->report == b->report && a->user == b->user && a->with_time == b->with_time;
 }
 
+/* Appends "IDENTIFIER = VALUE". A number has 6 digits here; sgm_content_describe would write all that it
+ * has. */
 static void describe(sgm__text *line, const sgm_match *match)
 {
     if (line->length > 0)
@@ -46,6 +54,7 @@ static void describe(sgm__text *line, const sgm_match *match)
     sgm_string_free(text);
 }
 
+/* Appends all that matches one identifier, in the registry's order. */
 static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const char *identifier)
 {
     sgm_matches matches;
@@ -56,7 +65,8 @@ static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const c
     return SGM_OK;
 }
 
-/* Without any value yet, there is nothing to say. */
+/* invoke(): one line for all identifiers. Before any of them has a value there is nothing to report, and
+ * no line. */
 static sgm_status report(void *state, sgm_hook_call *call)
 {
     const reporter *self = state;
@@ -72,13 +82,14 @@ static sgm_status report(void *state, sgm_hook_call *call)
     return status;
 }
 
-/* What is read is compared by the engine. */
+/* The identifiers are compared by the engine, among what the hooks read. */
 static bool is_equal(const void *a, const void *b)
 {
     const reporter *left = a, *right = b;
     return sgm__reports_alike(&left->options, &right->options);
 }
 
+/* `options.only_if` is not freed here: it belongs to the hook. */
 static void free_reporter(void *state)
 {
     reporter *self = state;
@@ -97,6 +108,8 @@ static const sgm_hook_type reporter_type = {.api = SGM_HOOK_API,
                                             .equal = is_equal,
                                             .free = free_reporter};
 
+/* The identifiers of a text as a list. sgm__words puts the pointers and the copied text into one
+ * allocation. */
 static sgm_status split(reporter *self, const char *identifiers)
 {
     self->list = sgm__words(identifiers, &self->count);
@@ -108,6 +121,8 @@ static sgm_status split(reporter *self, const char *identifiers)
                           "a value reporter needs identifiers, as in \"training.loss optimiser.*\"");
 }
 
+/* `user` is released and the criteria are freed on every way out; sgm_hook_create takes both over, also
+ * when it fails. */
 sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
                                     const sgm_value_reporter_options *given)
 {

@@ -1,4 +1,11 @@
-/* Reporters of time and of means. */
+/* Reporters of time and of means: progress_reporter, running_time_reporter, mean_reporter.
+ *
+ * They write lines as report.c does. Running times are measured by running_time (compute.c), which the
+ * reporter requires. The mean needs a value of every iteration, while the report comes every so many: so a
+ * second hook, with the self `tally`, adds up at every iteration, and the reporter requires it.
+ *
+ * All three may be local. A reporter's self is never copied for workers (it changes nothing, and calls
+ * take turns); a tally is, and the worker's reporter finds its own one by sgm__hook_required_self. */
 #include "base/base.h"
 #include "hooks/hook_text.h"
 #include "hooks_ready/reporting.h"
@@ -7,20 +14,22 @@
 #include <sigma/diagnostics.h>
 #include <stdio.h>
 
-/* Sum of a value since the last report. It is the self of the hook that adds; the one that reports requires
- * that, and both run on the training's thread. */
+/* Sum and number of a value since the last report: the self of the hook that adds up. The hook that
+ * reports begins it anew; both run on one thread, the training's or the worker's. */
 typedef struct tally {
     char *identifier;
     double sum;
     int64_t count;
 } tally;
 
+/* The self of all three reporters. */
 typedef struct reporter {
     sgm_value_reporter_options options;
     sgm_time_scale scale; /* of running times */
     char *identifier;     /* of means; NULL: another reporter */
 } reporter;
 
+/* The scale is the time step's, which the engine compares. */
 static bool is_equal(const void *a, const void *b)
 {
     const reporter *left = a, *right = b;
@@ -39,6 +48,7 @@ static void free_reporter(void *state)
 
 /* --- epoch and iteration --- */
 
+/* invoke(). The line is the time itself, so `with_time` is taken out of a copy of the options. */
 static sgm_status report_progress(void *state, sgm_hook_call *call)
 {
     char text[96];
@@ -51,6 +61,7 @@ static sgm_status report_progress(void *state, sgm_hook_call *call)
 
 /* --- running times --- */
 
+/* A result of running_time, in seconds. */
 static sgm_status get_time(sgm_hook_call *call, sgm_time_scale scale, const char *what, double *seconds)
 {
     char identifier[96];
@@ -58,7 +69,9 @@ static sgm_status get_time(sgm_hook_call *call, sgm_time_scale scale, const char
     return sgm_hook_number(call, identifier, seconds);
 }
 
-/* Before the second event there is nothing to say. */
+/* invoke(): "12.4 iterations/s, on average 80.6 ms, last 81.2 ms". Before the second event there is no
+ * time between two events, and no line. An average of 0 (a clock too coarse) gives a rate of 0, not
+ * infinity. */
 static sgm_status report_times(void *state, sgm_hook_call *call)
 {
     const reporter *self = state;
@@ -80,6 +93,7 @@ static sgm_status report_times(void *state, sgm_hook_call *call)
 
 /* --- means --- */
 
+/* invoke() of the tally, at every iteration. An iteration without a value does not count. */
 static sgm_status add_value(void *state, sgm_hook_call *call)
 {
     tally *sums = state;
@@ -93,6 +107,7 @@ static sgm_status add_value(void *state, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* invoke(). The identifier is cut at 160 bytes so that the line fits. */
 static sgm_status report_mean(void *state, sgm_hook_call *call)
 {
     const reporter *self = state;
@@ -112,6 +127,7 @@ static bool equal_tallies(const void *a, const void *b)
     return a == b;
 }
 
+/* In checkpoints, so that the first report after a resume has the iterations from before. */
 static sgm_status get_tally(void *state, double *numbers, size_t *count)
 {
     const tally *sums = state;
@@ -140,6 +156,7 @@ static void free_tally(void *state)
     sgm__free(sums);
 }
 
+/* Begins at 0; NULL: no memory. */
 static tally *new_tally(const char *identifier)
 {
     tally *sums = sgm__calloc(1, sizeof *sums);
@@ -185,7 +202,8 @@ static const sgm_hook_type progress_type = {.api = SGM_HOOK_API,
                                          .free = free_tally,
                                          .copy = copy_tally};
 
-/* With the options read; on failure they are let go of. */
+/* The self with the options read; NULL after a failure, with `user` released and the criteria freed. Only
+ * options that could not be read at all are left as they are: nothing is known of their members. */
 static reporter *make(const sgm_value_reporter_options *given, const char *what)
 {
     sgm_value_reporter_options options;
@@ -202,6 +220,7 @@ static reporter *make(const sgm_value_reporter_options *given, const char *what)
     return self;
 }
 
+/* Hands self, its criteria and the required hook to a new hook. */
 static sgm_hook *make_hook(const sgm_hook_type *type, reporter *self, sgm_time_step when, int32_t priority,
                            sgm_hook *required)
 {
@@ -211,18 +230,21 @@ static sgm_hook *make_hook(const sgm_hook_type *type, reporter *self, sgm_time_s
                            .requires_hooks = {required});
 }
 
+/* For failures before make_hook: the criteria still belong to self. */
 static void give_up(reporter *self)
 {
     sgm_criteria_free(self->options.only_if);
     free_reporter(self);
 }
 
+/* Priority -10000, before all others: lines of other reporters stand behind the time that they belong to. */
 sgm_hook *sgm_progress_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options)
 {
     reporter *self = make(options, "sgm_progress_reporter");
     return self ? make_hook(&progress_type, self, when, -10000, NULL) : NULL;
 }
 
+/* Only iterations and epochs: other events (start, pause) do not follow each other in a rhythm. */
 sgm_hook *sgm_running_time_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options)
 {
     reporter *self = make(options, "sgm_running_time_reporter");
@@ -240,6 +262,7 @@ sgm_hook *sgm_running_time_reporter_create(sgm_time_step when, const sgm_value_r
     return NULL;
 }
 
+/* Without `when`: every iteration. Priority -500: after running_time, before reporters. */
 static sgm_hook *make_tally(reporter *self, const char *identifier)
 {
     if (!identifier || !identifier[0]) {

@@ -1,8 +1,13 @@
-/* All ready-made hooks. Each is exported by its own file, those of metrics by metric_rows.c;
- * hooks/hook_text.c reads them from text. */
+/* The list of all ready-made hooks that can be written as text.
+ *
+ * Each row is exported by the hook's own file, those of metrics by metric_rows.c. The reader,
+ * src/hooks/hook_text.c, stands on a lower floor and knows no hook: it finds the rows through
+ * sgm__hook_rows, and rules through sgm__hook_read_rule. To add a hook, name its row in ROWS; metrics come
+ * from SGM__METRICS by themselves. The order is that of `sigma info --hooks`. */
 #include "hooks/hook_text.h"
 #include "metrics/metrics.h"
 
+/* Reporting, computing, acting, diagnostics, then metrics and their reporters. */
 #define ROWS(X)                                                                                              \
     X(sgm__value_reporter_row)                                                                               \
     X(sgm__accumulator_row)                                                                                  \
@@ -39,4 +44,5 @@ const sgm__hook_row *const sgm__hook_rows[] = {
     ROWS(ADDRESS) SGM__METRICS(METRIC_ADDRESS)};
 const size_t sgm__hook_row_count = sizeof sgm__hook_rows / sizeof *sgm__hook_rows;
 
+/* A text that begins with `if`, or has an action behind its step, is a rule: no row could describe it. */
 sgm_hook *(*const sgm__hook_read_rule)(const char *text) = sgm_rule_hook;

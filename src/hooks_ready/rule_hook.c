@@ -1,4 +1,9 @@
-/* Rules as hooks: the engine counts their step and checks their criteria; what is left are the actions. */
+/* Rules as hooks: "if training.loss increases 3 times then set optimiser.learning_rate *= 0.5".
+ *
+ * The text is read by src/hooks/when/rule.c into a time step, criteria and actions. The engine counts the
+ * step and checks the criteria, as for any hook; what is left for invoke() are the actions. Each of them
+ * is a request, which the training's thread carries out after all hooks of the event
+ * (src/loop/trainer_requests.c), so a rule may run anywhere, and no action sees half of another's effect. */
 #include "base/base.h"
 #include "hooks/hooks.h"
 #include "registry/option_check.h"
@@ -6,9 +11,10 @@
 #include <math.h>
 #include <sigma/hooks.h>
 
-#define RULE_PRIORITY 8000
+#define RULE_PRIORITY 8000 /* after all that measures; before saving (9000) and stopping (10000) */
 
-/* A text or a boolean, for an entry of that kind; what it may be the registry knows. */
+/* The new value of an entry that takes a text or a boolean. Only the kind is compared here; which texts an
+ * entry accepts, its row in the registry says. */
 static sgm_status new_word(const sgm_action *action, const sgm_match *match, sgm_content *content)
 {
     *content = action->value_kind == SGM_KIND_TEXT ? sgm_text_content(action->value_text)
@@ -22,7 +28,9 @@ static sgm_status new_word(const sgm_action *action, const sgm_match *match, sgm
                                                         : "false");
 }
 
-/* The new value in the kind that the entry has. */
+/* The new value of a match in the kind that the entry has: numbers are computed from the value before
+ * (`*=`, `+=`), and rounded for an entry of integers. A result that is infinite or NaN is refused, as it
+ * would spoil the training silently; integers stop at 2^53, beyond which a double has gaps. */
 static sgm_status new_content(const sgm_action *action, const sgm_match *match, sgm_content *content)
 {
     double before;
@@ -50,7 +58,8 @@ static sgm_status new_content(const sgm_action *action, const sgm_match *match, 
     return SGM_OK;
 }
 
-/* Each match starts from its own value. */
+/* Asks to set all that matches. Each match starts from its own value. Without any match the lookup by the
+ * plain identifier fails with a message that names the nearest one. */
 static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
 {
     sgm_matches matches;
@@ -71,6 +80,7 @@ static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
     return status;
 }
 
+/* Without a reason of its own the rule's text is the reason. */
 static sgm_status stop(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
     if (action->text)
@@ -100,6 +110,8 @@ static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_r
     return sgm_fail(SGM_ERROR_UNSUPPORTED, "unknown action %d", (int)action->kind);
 }
 
+/* invoke(): the actions in their order. The first one that fails ends it; what was asked for before
+ * stands. */
 static sgm_status act_by_rule(void *rule, sgm_hook_call *call)
 {
     size_t count;
@@ -110,7 +122,8 @@ static sgm_status act_by_rule(void *rule, sgm_hook_call *call)
     return SGM_OK;
 }
 
-/* The row of a match is that of its registry's last name; NULL: it has none. */
+/* The row that describes an entry (kind, bounds, read-only), found by the registry that holds the last
+ * part of the identifier; NULL: the entry has no row. */
 static const sgm_option *row_of(sgm_registry *root, const char *identifier)
 {
     const char *dot = strrchr(identifier, '.');
@@ -129,7 +142,8 @@ static const sgm_option *row_of(sgm_registry *root, const char *identifier)
     return row;
 }
 
-/* A value that depends on what there is then may still be anything. */
+/* Whether an entry would accept the new value. With `+=` and its like the value depends on what the entry
+ * holds when the rule fires, so only the kind can be judged beforehand. */
 static sgm_status check_match(const sgm_action *action, sgm_registry *root, const sgm_match *match)
 {
     sgm_content content;
@@ -142,6 +156,7 @@ static sgm_status check_match(const sgm_action *action, sgm_registry *root, cons
     return status == SGM_OK && row ? sgm__option_check(row, match->identifier, &content) : status;
 }
 
+/* Without a match there is an error only if the entry would have to exist before the first iteration. */
 static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
 {
     sgm_matches matches;
@@ -158,6 +173,8 @@ static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
     return status;
 }
 
+/* check() before the run: a rule that sets an entry which does not exist, is read-only, or refuses the
+ * value must not be found out hours later, when it fires. */
 static sgm_status check_rule(void *rule, sgm_hook_call *call)
 {
     size_t count;
@@ -186,7 +203,9 @@ static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                         .free = free_rule,
                                         .check = check_rule};
 
-/* What it sets, NULL at the end: sgm__free. */
+/* The identifiers that the rule sets, NULL at the end: what the hook reads. In the background these are
+ * copied, as new values are computed from the old ones. The texts are the rule's; free the list with
+ * sgm__free. */
 static const char **set_by(const sgm_rule *rule)
 {
     size_t count, sets = 0;
@@ -198,6 +217,7 @@ static const char **set_by(const sgm_rule *rule)
     return identifiers;
 }
 
+/* The criteria are copied for the hook: those of the rule only serve to compare and to write it. */
 sgm_hook *sgm_rule_hook(const char *text)
 {
     sgm_rule *rule = sgm_rule_parse(text);
