@@ -92,9 +92,9 @@ static double time_events(sgm_trainer *trainer)
     double start = sgm__now();
     for (int64_t i = 0; i < READY_ITERATIONS; i++) {
         check(sgm__hooks_event(trainer->hooks, SGM_ITERATION, 1, trainer->position.iteration) == SGM_OK);
-        sgm__request *request;
-        while ((request = sgm__hooks_take_request(trainer->hooks)) != NULL)
-            sgm__request_free(request);
+        sgm__command *request;
+        while ((request = sgm__hooks_take_command(trainer->hooks)) != NULL)
+            sgm__command_free(request);
     }
     return (sgm__now() - start) / READY_ITERATIONS * 1e6;
 }

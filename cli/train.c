@@ -12,7 +12,7 @@
 #include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
 #include "parallel/collective/ranks.h"
-#include "runs/orders.h"
+#include "runs/trainer_commands.h"
 #include "train/trainer_hooks.h"
 
 #include <errno.h>

@@ -2,7 +2,7 @@
 #include "control/control_internal.h"
 #include "journal/change_record.h"
 #include "runs/checkpoints.h"
-#include "runs/orders.h"
+#include "runs/trainer_commands.h"
 #include "text/json_text.h"
 #include "trainer/strategy.h"
 #include "trainer/trainer.h"
@@ -17,50 +17,51 @@
 
 /* --- commands: each reads fields that are texts, and adds to the answer --- */
 
-const char *sgm__command_field(const sgm__command *c, const char *name)
+const char *sgm__control_field(const sgm__control_request *c, const char *name)
 {
     return json_string_value(json_object_get(c->request, name));
 }
 
-static sgm_status do_pause(sgm__command *c)
+static sgm_status do_pause(sgm__control_request *c)
 {
     return sgm_trainer_pause(c->call->trainer);
 }
 
-static sgm_status do_resume(sgm__command *c)
+static sgm_status do_resume(sgm__control_request *c)
 {
     return sgm_trainer_resume(c->call->trainer);
 }
 
-static sgm_status do_step(sgm__command *c)
+static sgm_status do_step(sgm__control_request *c)
 {
     int64_t iterations;
-    const char *text = sgm__command_field(c, "iterations");
+    const char *text = sgm__control_field(c, "iterations");
     if (!sgm__parse_int64(text, &iterations))
         return sgm_fail(SGM_ERROR_ARGUMENT, "step: expected a number of iterations, got '%.100s'", text);
     return sgm_trainer_step(c->call->trainer, iterations);
 }
 
-static sgm_status do_stop(sgm__command *c)
+static sgm_status do_stop(sgm__control_request *c)
 {
-    const char *text = sgm__command_field(c, "reason"), *who = c->call->who;
+    const char *text = sgm__control_field(c, "reason"), *who = c->call->who;
     char *reason = text != NULL ? sgm__format("%s: %s", who, text) : sgm__strdup(who);
     sgm_status status = reason != NULL ? sgm_trainer_stop(c->call->trainer, reason) : SGM_ERROR_MEMORY;
     sgm__free(reason);
     return status;
 }
 
-static sgm_status do_reset(sgm__command *c)
+static sgm_status do_reset(sgm__control_request *c)
 {
-    return sgm__trainer_order(c->call->trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = c->call->who});
+    return sgm__trainer_command(c->call->trainer, SGM__COMMAND_RESET,
+                                (sgm__command_fields){.who = c->call->who});
 }
 
 /* --- checkpoints: by names only, as a path would be one of this process, not of who asks --- */
 
 /* The name that is asked for, or one of the iteration that is not taken; sgm__free. */
-static char *name_to_save(const sgm__command *c)
+static char *name_to_save(const sgm__control_request *c)
 {
-    const char *given = sgm__command_field(c, "name");
+    const char *given = sgm__control_field(c, "name");
     if (given != NULL)
         return sgm__strdup(given);
     long long iteration = (long long)c->call->trainer->position.iteration;
@@ -72,9 +73,9 @@ static char *name_to_save(const sgm__command *c)
     return name;
 }
 
-static sgm_status save_as(const sgm__command *c, const char *name)
+static sgm_status save_as(const sgm__control_request *c, const char *name)
 {
-    const char *word = sgm__command_field(c, "replace");
+    const char *word = sgm__control_field(c, "replace");
     bool replace = word != NULL && (strcmp(word, "true") == 0 || strcmp(word, "replace") == 0);
     char *path = NULL;
     if (word != NULL && !replace && strcmp(word, "false") != 0)
@@ -89,7 +90,7 @@ static sgm_status save_as(const sgm__command *c, const char *name)
     return status;
 }
 
-static sgm_status do_save(sgm__command *c)
+static sgm_status do_save(sgm__control_request *c)
 {
     char *name = name_to_save(c);
     sgm_status status = name != NULL ? save_as(c, name) : SGM_ERROR_MEMORY;
@@ -101,29 +102,29 @@ static sgm_status do_save(sgm__command *c)
     return status;
 }
 
-static sgm_status do_restore(sgm__command *c)
+static sgm_status do_restore(sgm__control_request *c)
 {
     char *path = NULL;
-    sgm_status status = sgm__checkpoint_path(c->call->trainer, sgm__command_field(c, "name"), false, &path);
+    sgm_status status = sgm__checkpoint_path(c->call->trainer, sgm__control_field(c, "name"), false, &path);
     if (status == SGM_OK)
-        status = sgm__trainer_order(c->call->trainer, SGM__ORDER_RESTORE,
-                                    (sgm__order_texts){.who = c->call->who, .what = path});
+        status = sgm__trainer_command(c->call->trainer, SGM__COMMAND_RESTORE,
+                                      (sgm__command_fields){.who = c->call->who, .text = path});
     sgm__free(path);
     return status;
 }
 
 /* --- changes --- */
 
-static sgm_status do_changes(sgm__command *c)
+static sgm_status do_changes(sgm__control_request *c)
 {
     json_t *list = sgm__changes_json(c->call->trainer, 0);
     return json_object_set_new(c->answer, "changes", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
 /* Takes back a change; that of a hook is done without the lock, after it was looked up. */
-static sgm_status do_undo(sgm__command *c)
+static sgm_status do_undo(sgm__control_request *c)
 {
-    const char *text = sgm__command_field(c, "number");
+    const char *text = sgm__control_field(c, "number");
     int64_t number = 0, undone = 0;
     sgm__hook_undo hook;
     if (text != NULL && (!sgm__parse_int64(text, &number) || number < 1))
@@ -133,7 +134,7 @@ static sgm_status do_undo(sgm__command *c)
     sgm_status status = sgm__changes_undo(c->call->trainer, number, c->call->who, &undone, &hook);
     sgm__trainer_unlock(c->call->trainer);
     if (status == SGM_OK && hook.name != NULL)
-        status = sgm__command_undo_hook(c, undone, &hook);
+        status = sgm__control_undo_hook(c, undone, &hook);
     sgm__hook_undo_clear(&hook);
     SGM_TRY(status);
     json_object_set_new(c->answer, "undone", json_integer(undone));
@@ -156,7 +157,7 @@ static const status_row status_rows[] = {
 };
 
 /* With the lock. */
-static sgm_status add_numbers(sgm__command *c)
+static sgm_status add_numbers(sgm__control_request *c)
 {
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
         sgm_content content = {0};
@@ -171,7 +172,7 @@ static sgm_status add_numbers(sgm__command *c)
 
 /* What the run's thread leaves for those who cannot wait for it: its position when it last said what it
  * does. */
-static void add_whereabouts(sgm__command *c)
+static void add_whereabouts(sgm__control_request *c)
 {
     sgm__whereabouts *place = &c->call->trainer->whereabouts;
     const char *doing = atomic_load(&place->doing);
@@ -180,14 +181,14 @@ static void add_whereabouts(sgm__command *c)
     json_object_set_new(c->answer, "busy", json_string(doing != NULL ? doing : "busy"));
 }
 
-static void add_text(sgm__command *c, const char *key, char *text)
+static void add_text(sgm__control_request *c, const char *key, char *text)
 {
     if (text != NULL)
         json_object_set_new(c->answer, key, sgm__answer_text(text));
     sgm__free(text);
 }
 
-static sgm_status do_status(sgm__command *c)
+static sgm_status do_status(sgm__control_request *c)
 {
     static const char *const names[] = {"idle", "running", "paused"};
     sgm_trainer *trainer = c->call->trainer;
@@ -213,7 +214,7 @@ typedef enum locking {
 
 typedef struct command_row {
     const char *name;
-    sgm_status (*act)(sgm__command *c);
+    sgm_status (*act)(sgm__control_request *c);
     const char *fields[MAXIMUM_FIELDS];
     size_t needed; /* of them */
     locking lock;
@@ -231,14 +232,14 @@ static const command_row rows[] = {
     {"reset", do_reset, {NULL}, 0, OPEN, .told = true},
     {"save", do_save, {"name", "replace"}, 0, LOCKED, .told = true},
     {"restore", do_restore, {"name"}, 1, OPEN, .told = true},
-    {"get", sgm__command_get, {"identifier", "file"}, 1, .lock = EITHER},
-    {"set", sgm__command_set, {"identifier", "value", "file"}, 1, LOCKED, .told = true, .shared = true},
+    {"get", sgm__control_get, {"identifier", "file"}, 1, .lock = EITHER},
+    {"set", sgm__control_set, {"identifier", "value", "file"}, 1, LOCKED, .told = true, .shared = true},
     {"undo", do_undo, {"number"}, 0, OPEN, .told = true, .shared = true},
     {"changes", do_changes, {NULL}, 0, OPEN, .quick = true},
-    {"list", sgm__command_list, {"identifier", "values"}, 0, .lock = OPEN},
-    {"attach", sgm__command_attach, {"hook"}, 1, OPEN, .told = true, .shared = true},
-    {"detach", sgm__command_detach, {"name"}, 1, OPEN, .told = true, .shared = true},
-    {"hooks", sgm__command_hooks, {NULL}, 0, OPEN, .quick = true},
+    {"list", sgm__control_list, {"identifier", "values"}, 0, .lock = OPEN},
+    {"attach", sgm__control_attach, {"hook"}, 1, OPEN, .told = true, .shared = true},
+    {"detach", sgm__control_detach, {"name"}, 1, OPEN, .told = true, .shared = true},
+    {"hooks", sgm__control_hooks, {NULL}, 0, OPEN, .quick = true},
 };
 #define ROW_COUNT (sizeof rows / sizeof *rows)
 
@@ -293,7 +294,7 @@ static sgm_status read_field(json_t *request, const command_row *row, const char
     return failed == 0 ? SGM_OK : sgm__fail_memory(32);
 }
 
-static sgm_status read_request(const sgm__command *c, const command_row *row, json_t *request)
+static sgm_status read_request(const sgm__control_request *c, const command_row *row, json_t *request)
 {
     const char *key;
     json_t *value;
@@ -311,19 +312,19 @@ static sgm_status read_request(const sgm__command *c, const command_row *row, js
 }
 
 /* " iris.learning_rate 0.1", as far as a line of the log has room. */
-static char *words_of(const sgm__command *c, const command_row *row)
+static char *words_of(const sgm__control_request *c, const command_row *row)
 {
     const char *words[2] = {NULL, NULL};
     for (int i = 0, n = 0; i < MAXIMUM_FIELDS && n < 2; i++)
-        if (row->fields[i] != NULL && sgm__command_field(c, row->fields[i]) != NULL)
-            words[n++] = sgm__command_field(c, row->fields[i]);
+        if (row->fields[i] != NULL && sgm__control_field(c, row->fields[i]) != NULL)
+            words[n++] = sgm__control_field(c, row->fields[i]);
     return sgm__format("%s%.200s%s%.200s", words[0] != NULL ? " " : "", words[0] != NULL ? words[0] : "",
                        words[1] != NULL ? " " : "", words[1] != NULL ? words[1] : "");
 }
 
 /* Logs a command with the position it was done at. Pause and stop only set a flag, so they have no position
  * yet. */
-static void tell(const sgm__command *c, const command_row *row)
+static void tell(const sgm__control_request *c, const command_row *row)
 {
     sgm_trainer *trainer = c->call->trainer;
     char place[80] = "";
@@ -338,7 +339,7 @@ static void tell(const sgm__command *c, const command_row *row)
 }
 
 /* Logs that a command was not done because its asker has left: nobody else would know. */
-static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, sgm_status status)
+static sgm_status tell_withdrawn(const sgm__control_request *c, const command_row *row, sgm_status status)
 {
     char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
     if (status == SGM_ERROR_INTERRUPTED && sgm__patience_has_left() && row->told)
@@ -352,7 +353,7 @@ static sgm_status tell_withdrawn(const sgm__command *c, const command_row *row, 
 
 /* Acts with the trainer's lock; with several processes the command is noted for the others while the lock
  * is held, so that all do it at the same iteration. */
-static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted)
+static sgm_status act_locked(sgm__control_request *c, const command_row *row, bool noted)
 {
     sgm_trainer *trainer = c->call->trainer;
     SGM_TRY(sgm__trainer_enter(trainer));
@@ -367,7 +368,7 @@ static sgm_status act_locked(sgm__command *c, const command_row *row, bool noted
 
 /* Tries for a fraction of a second to get the lock, and acts without it if the trainer is busy: values that
  * need no lock can be read even during a long step. *busy: it was so. */
-static sgm_status act_soon(sgm__command *c, const command_row *row, double seconds, bool *busy)
+static sgm_status act_soon(sgm__control_request *c, const command_row *row, double seconds, bool *busy)
 {
     sgm_trainer *trainer = c->call->trainer;
     const sgm__patience *usual = sgm__patience_now();
@@ -388,7 +389,7 @@ static sgm_status act_soon(sgm__command *c, const command_row *row, double secon
 }
 
 /* First with little patience; if what was wanted needs the lock after all, with the asker's own. */
-static sgm_status act_either(sgm__command *c, const command_row *row)
+static sgm_status act_either(sgm__control_request *c, const command_row *row)
 {
     bool busy;
     sgm_status status = act_soon(c, row, SOON, &busy);
@@ -397,7 +398,7 @@ static sgm_status act_either(sgm__command *c, const command_row *row)
                : status;
 }
 
-static sgm_status act(sgm__command *c, const command_row *row)
+static sgm_status act(sgm__control_request *c, const command_row *row)
 {
     const sgm__strategy *strategy = c->call->trainer->strategy;
     bool noted = row->shared && strategy != NULL && strategy->meet != NULL; /* other processes do it, too */
@@ -427,7 +428,7 @@ static sgm_status read_patience(json_t *request, sgm__patience *patience)
     return SGM_OK;
 }
 
-static sgm_status obey(sgm__command *c, json_t *request)
+static sgm_status obey(sgm__control_request *c, json_t *request)
 {
     const command_row *row = NULL;
     SGM_TRY(find_row(json_string_value(json_object_get(request, "command")), &row));
@@ -442,7 +443,7 @@ static sgm_status obey(sgm__command *c, json_t *request)
 
 sgm_status sgm__control_obey(const sgm__control_call *call, json_t *request, json_t *answer)
 {
-    sgm__command c = {.call = call, .request = request, .answer = answer};
+    sgm__control_request c = {.call = call, .request = request, .answer = answer};
     sgm__patience patience;
     if (!json_is_object(request))
         return sgm_fail(SGM_ERROR_FORMAT,

@@ -1,13 +1,13 @@
 /* Commands about hooks: attaching one that is given as text, taking one off, listing. */
 #include "control/control_internal.h"
 #include "hooks/hooks.h"
-#include "runs/orders.h"
+#include "runs/trainer_commands.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
 
 /* A run that has begun asks no hook whether it can do what it is told: a person hears of a wrong name at
  * once. */
-static sgm_status check(const sgm__command *c, sgm_hook *hook)
+static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
 {
     sgm_trainer *trainer = c->call->trainer;
     if (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
@@ -18,12 +18,12 @@ static sgm_status check(const sgm__command *c, sgm_hook *hook)
     return status;
 }
 
-static sgm__hook_change change_by(const sgm__command *c, int64_t undoes)
+static sgm__hook_change change_by(const sgm__control_request *c, int64_t undoes)
 {
     return (sgm__hook_change){.who = c->call->who, .undoes = undoes};
 }
 
-static sgm_status attach(sgm__command *c, const char *text, int64_t undoes)
+static sgm_status attach(sgm__control_request *c, const char *text, int64_t undoes)
 {
     char *name = NULL;
     sgm_hook *hook = sgm_hook_parse(text);
@@ -37,14 +37,14 @@ static sgm_status attach(sgm__command *c, const char *text, int64_t undoes)
     return status;
 }
 
-sgm_status sgm__command_attach(sgm__command *c)
+sgm_status sgm__control_attach(sgm__control_request *c)
 {
-    return attach(c, sgm__command_field(c, "hook"), 0);
+    return attach(c, sgm__control_field(c, "hook"), 0);
 }
 
-sgm_status sgm__command_detach(sgm__command *c)
+sgm_status sgm__control_detach(sgm__control_request *c)
 {
-    return sgm__trainer_detach(c->call->trainer, sgm__command_field(c, "name"), change_by(c, 0));
+    return sgm__trainer_detach(c->call->trainer, sgm__control_field(c, "name"), change_by(c, 0));
 }
 
 /* One that was taken off and put back has another name, but its text: there is only one with that. */
@@ -64,7 +64,7 @@ static char *name_of(sgm_trainer *trainer, const sgm__hook_undo *undo)
     return name;
 }
 
-sgm_status sgm__command_undo_hook(sgm__command *c, int64_t number, const sgm__hook_undo *undo)
+sgm_status sgm__control_undo_hook(sgm__control_request *c, int64_t number, const sgm__hook_undo *undo)
 {
     if (undo->attach != NULL)
         return attach(c, undo->attach, number);
@@ -75,7 +75,7 @@ sgm_status sgm__command_undo_hook(sgm__command *c, int64_t number, const sgm__ho
     return status;
 }
 
-sgm_status sgm__command_hooks(sgm__command *c)
+sgm_status sgm__control_hooks(sgm__control_request *c)
 {
     sgm_attached_hook *hooks;
     size_t count;

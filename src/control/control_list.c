@@ -8,7 +8,7 @@
 #define MAXIMUM_SECONDS 0.002 /* that a training waits for a part of a long list */
 
 typedef struct listing {
-    const sgm__command *command;
+    const sgm__control_request *command;
     json_t *entries;
     bool values; /* what they are, and which tags their registry has */
     bool locked; /* the trainer, since: */
@@ -199,7 +199,7 @@ static sgm_status parent_of(sgm_registry *root, const char *identifier, sgm_regi
     return status;
 }
 
-const sgm_option *sgm__command_option(sgm_registry *root, const char *identifier)
+const sgm_option *sgm__control_option(sgm_registry *root, const char *identifier)
 {
     sgm_registry *parent;
     const char *name;
@@ -231,7 +231,7 @@ static sgm_status list_all(listing *l, const char *identifier)
     sgm_matches matches = {0};
     if (identifier == NULL)
         return list_below(l, root, "", 0);
-    SGM_TRY(sgm__command_find(l->command, identifier, &matches));
+    SGM_TRY(sgm__control_find(l->command, identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         status = list_match(l, root, &matches.items[i]);
@@ -239,9 +239,9 @@ static sgm_status list_all(listing *l, const char *identifier)
     return status;
 }
 
-sgm_status sgm__command_list(sgm__command *c)
+sgm_status sgm__control_list(sgm__control_request *c)
 {
-    const char *values = sgm__command_field(c, "values");
+    const char *values = sgm__control_field(c, "values");
     if (values != NULL && strcmp(values, "true") != 0 && strcmp(values, "false") != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "list: 'values' is true or false, not '%.100s'", values);
     listing l = {
@@ -249,7 +249,7 @@ sgm_status sgm__command_list(sgm__command *c)
     json_object_set_new(c->answer, "entries", l.entries);
     sgm_status status = lock(&l);
     if (status == SGM_OK)
-        status = list_all(&l, sgm__command_field(c, "identifier"));
+        status = list_all(&l, sgm__control_field(c, "identifier"));
     unlock(&l);
     return status;
 }

@@ -6,7 +6,7 @@
 #include "trainer/trainer.h"
 
 /* All that match; none is an error, which names the nearest. */
-sgm_status sgm__command_find(const sgm__command *c, const char *identifier, sgm_matches *matches)
+sgm_status sgm__control_find(const sgm__control_request *c, const char *identifier, sgm_matches *matches)
 {
     sgm_registry *root = c->call->trainer->registry;
     SGM_TRY(sgm_resolve(root, identifier, matches));
@@ -23,19 +23,19 @@ sgm_status sgm__command_find(const sgm__command *c, const char *identifier, sgm_
 }
 
 /* For get with a file: the tensor of a single match. */
-static sgm_status save_tensor(const sgm__command *c, const sgm_matches *matches)
+static sgm_status save_tensor(const sgm__control_request *c, const sgm_matches *matches)
 {
-    const char *file = sgm__command_field(c, "file");
+    const char *file = sgm__control_field(c, "file");
     if (matches->count != 1 || matches->items[0].content.kind != SGM_KIND_TENSOR)
         return sgm_fail(SGM_ERROR_TYPE, "a file takes one tensor, but '%.100s' is %s",
-                        sgm__command_field(c, "identifier"),
+                        sgm__control_field(c, "identifier"),
                         matches->count == 1 ? sgm_kind_name(matches->items[0].content.kind)
                                             : "several values");
     return sgm_npy_save(file, matches->items[0].content.as.tensor);
 }
 
 /* What is there now. */
-static sgm_status add_values(sgm__command *c, const sgm_matches *matches)
+static sgm_status add_values(sgm__control_request *c, const sgm_matches *matches)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < matches->count; i++)
@@ -43,26 +43,26 @@ static sgm_status add_values(sgm__command *c, const sgm_matches *matches)
     return json_object_set_new(c->answer, "values", list) == 0 ? SGM_OK : sgm__fail_memory(64);
 }
 
-sgm_status sgm__command_get(sgm__command *c)
+sgm_status sgm__control_get(sgm__control_request *c)
 {
     sgm_matches matches = {0};
-    SGM_TRY(sgm__command_find(c, sgm__command_field(c, "identifier"), &matches));
+    SGM_TRY(sgm__control_find(c, sgm__control_field(c, "identifier"), &matches));
     sgm_status status = add_values(c, &matches);
-    if (status == SGM_OK && sgm__command_field(c, "file") != NULL)
+    if (status == SGM_OK && sgm__control_field(c, "file") != NULL)
         status = save_tensor(c, &matches);
     sgm_matches_free(&matches);
     return status;
 }
 
 /* The text is read as the first match's kind; a match of another kind is the registry's to refuse. */
-static sgm_status parse_value(const sgm__command *c, sgm_content *content)
+static sgm_status parse_value(const sgm__control_request *c, sgm_content *content)
 {
-    const char *identifier = sgm__command_field(c, "identifier");
+    const char *identifier = sgm__control_field(c, "identifier");
     sgm_matches matches = {0};
-    SGM_TRY(sgm__command_find(c, identifier, &matches));
+    SGM_TRY(sgm__control_find(c, identifier, &matches));
     sgm_status status = SGM_OK;
     if (matches.count > 0) {
-        status = sgm_content_parse(sgm__command_field(c, "value"), matches.items[0].content.kind, content);
+        status = sgm_content_parse(sgm__control_field(c, "value"), matches.items[0].content.kind, content);
         if (status != SGM_OK)
             sgm__fail_within("%s", matches.items[0].identifier);
     }
@@ -70,23 +70,23 @@ static sgm_status parse_value(const sgm__command *c, sgm_content *content)
     return status;
 }
 
-static sgm_status set_plain(sgm__command *c)
+static sgm_status set_plain(sgm__control_request *c)
 {
     sgm_content content = {0};
-    if (sgm__command_field(c, "file") != NULL)
+    if (sgm__control_field(c, "file") != NULL)
         return sgm_fail(SGM_ERROR_TYPE, "'%.100s' is no tensor: a file is for tensors",
-                        sgm__command_field(c, "identifier"));
+                        sgm__control_field(c, "identifier"));
     SGM_TRY(parse_value(c, &content));
     sgm_status status =
-        sgm_resolve_set(c->call->trainer->registry, sgm__command_field(c, "identifier"), content, NULL, NULL);
+        sgm_resolve_set(c->call->trainer->registry, sgm__control_field(c, "identifier"), content, NULL, NULL);
     sgm_content_clear(&content);
     return status;
 }
 
 /* Puts the new values in the place of the old ones. */
-static sgm_status read_tensors(const sgm__command *c, sgm_matches *matches)
+static sgm_status read_tensors(const sgm__control_request *c, sgm_matches *matches)
 {
-    const char *file = sgm__command_field(c, "file"), *text = sgm__command_field(c, "value");
+    const char *file = sgm__control_field(c, "file"), *text = sgm__control_field(c, "value");
     for (size_t i = 0; i < matches->count; i++) {
         sgm_content *content = &matches->items[i].content;
         sgm_tensor *made = NULL;
@@ -103,7 +103,7 @@ static sgm_status read_tensors(const sgm__command *c, sgm_matches *matches)
 }
 
 /* All are read before the first is set. */
-static sgm_status set_tensors(const sgm__command *c, sgm_matches *matches)
+static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matches)
 {
     SGM_TRY(read_tensors(c, matches));
     for (size_t i = 0; i < matches->count; i++)
@@ -113,32 +113,32 @@ static sgm_status set_tensors(const sgm__command *c, sgm_matches *matches)
 }
 
 /* The values as they are now, and from when on they count. */
-static sgm_status answer_set(sgm__command *c)
+static sgm_status answer_set(sgm__control_request *c)
 {
     sgm_registry *root = c->call->trainer->registry;
     sgm_matches matches = {0};
     size_t i;
     json_t *item;
-    SGM_TRY(sgm__command_find(c, sgm__command_field(c, "identifier"), &matches));
+    SGM_TRY(sgm__control_find(c, sgm__control_field(c, "identifier"), &matches));
     sgm_status status = add_values(c, &matches);
     sgm_matches_free(&matches);
     json_array_foreach(json_object_get(c->answer, "values"), i, item)
     {
         const char *identifier = json_string_value(json_object_get(item, "identifier"));
-        const sgm_option *option = identifier != NULL ? sgm__command_option(root, identifier) : NULL;
+        const sgm_option *option = identifier != NULL ? sgm__control_option(root, identifier) : NULL;
         json_object_set_new(item, "effect", sgm__answer_text(sgm__option_effect(option)));
     }
     return status;
 }
 
-sgm_status sgm__command_set(sgm__command *c)
+sgm_status sgm__control_set(sgm__control_request *c)
 {
     sgm_trainer *trainer = c->call->trainer;
     const char *before = trainer->journal.changed_by;
     sgm_matches matches = {0};
-    if (sgm__command_field(c, "value") == NULL && sgm__command_field(c, "file") == NULL)
+    if (sgm__control_field(c, "value") == NULL && sgm__control_field(c, "file") == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value%s", c->call->files ? " or a file" : "");
-    SGM_TRY(sgm__command_find(c, sgm__command_field(c, "identifier"), &matches));
+    SGM_TRY(sgm__control_find(c, sgm__control_field(c, "identifier"), &matches));
     bool tensors = matches.count > 0 && matches.items[0].content.kind == SGM_KIND_TENSOR;
     trainer->journal.changed_by = c->call->who;
     sgm__changes_begin(trainer);

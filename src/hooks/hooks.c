@@ -430,9 +430,8 @@ sgm__hooks *sgm__hooks_create(const char *trainer, sgm_registry *registry, sgm_t
     if (!hooks)
         return NULL;
     pthread_mutex_init(&hooks->lock, NULL);
-    pthread_mutex_init(&hooks->request_lock, NULL);
+    pthread_mutex_init(&hooks->command_lock, NULL);
     pthread_cond_init(&hooks->idle, NULL);
-    hooks->last_request = &hooks->first_request;
     hooks->registry = sgm_registry_retain(registry);
     hooks->owner = owner;
     hooks->trainer = sgm__strdup(trainer ? trainer : "");
@@ -466,9 +465,9 @@ void sgm__hooks_free(sgm__hooks *hooks)
     for (size_t i = 0; i < hooks->count; i++)
         sgm__hook_entry_drop(hooks->entries[i], &garbage);
     sgm__hook_entries_free(garbage);
-    sgm__request *request;
-    while ((request = sgm__hooks_take_request(hooks)))
-        sgm__request_free(request);
+    sgm__command *command;
+    while ((command = sgm__hooks_take_command(hooks)))
+        sgm__command_free(command);
     sgm__free(hooks->entries);
     sgm__free(hooks->order);
     for (size_t i = 0; i < hooks->taken_off_count; i++)
@@ -482,7 +481,7 @@ void sgm__hooks_free(sgm__hooks *hooks)
     sgm_registry_free(hooks->mirror);
     sgm_registry_free(hooks->registry);
     pthread_cond_destroy(&hooks->idle);
-    pthread_mutex_destroy(&hooks->request_lock);
+    pthread_mutex_destroy(&hooks->command_lock);
     pthread_mutex_destroy(&hooks->lock);
     sgm__free(hooks);
 }

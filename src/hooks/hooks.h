@@ -2,32 +2,10 @@
 #ifndef SGM_HOOKS_HOOKS_H
 #define SGM_HOOKS_HOOKS_H
 
-#include "base/base.h"
-#include <sigma/hook.h>
+#include "hooks/commands.h"
 
 typedef struct sgm__hooks sgm__hooks;
 
-/* What a hook asked for, in the order of asking; taken by the training's thread. */
-typedef enum sgm__request_kind {
-    SGM__REQUEST_STOP,
-    SGM__REQUEST_SAVE,
-    SGM__REQUEST_SET,
-    SGM__REQUEST_PAUSE,
-    SGM__REQUEST_RESET,
-    SGM__REQUEST_ACT
-} sgm__request_kind;
-typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
-typedef struct sgm__request {
-    sgm__request_kind kind;
-    char *who;  /* the hook's name */
-    char *text; /* reason, name or identifier; of a pause what the hook was made from; "" of reset */
-    sgm_content content;
-    bool background;          /* the hook runs there */
-    sgm__action_function act; /* of an act, and what it is done with */
-    void *user;
-    void (*release)(void *user);
-    struct sgm__request *next;
-} sgm__request;
 /* Asks for something that has no kind of its own: act(user, trainer), after all hooks of the event. `user` is
  * released once, also on failure. */
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
@@ -93,9 +71,8 @@ sgm_status sgm__hooks_event(sgm__hooks *hooks, sgm_time_scale scale, int64_t epo
 /* Reads once what hooks say they read, so that values which are kept only for readers are there in time. */
 void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry);
 void sgm__hooks_wait(sgm__hooks *hooks); /* until no background hook runs; not from one */
-/* The oldest request, NULL: none; free with sgm__request_free. */
-sgm__request *sgm__hooks_take_request(sgm__hooks *hooks);
-void sgm__request_free(sgm__request *request);
+/* The oldest command that a hook has asked for, NULL: none; sgm__command_free. */
+sgm__command *sgm__hooks_take_command(sgm__hooks *hooks);
 /* Counts and states of all hooks as numbers: for checkpoints. `numbers` NULL: only *count; else there is room
  * for *count. Waits for background hooks. A hook finds its state again by name, time step, priority and what
  * it reads; hooks whose life was over are taken off again, states of hooks that are not attached are dropped.

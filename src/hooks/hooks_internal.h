@@ -127,9 +127,8 @@ struct sgm__hooks {
     sgm_status stop_status; /* of a background hook whose failure stops the run */
     char *stop_text;
 
-    pthread_mutex_t request_lock;
-    sgm__request *first_request, **last_request;
-    atomic_bool has_request;
+    pthread_mutex_t command_lock;
+    sgm__command_queue commands; /* that hooks asked for */
 };
 
 /* What call->control points to. */

@@ -107,115 +107,85 @@ static sgm_status copy_content(const sgm_content *content, sgm_content *copy)
     return SGM_OK;
 }
 
-static void append_request(sgm__hooks *hooks, sgm__request *made)
+/* Takes the command, which is this hook's. */
+static sgm_status ask(const sgm_hook_call *call, sgm__command *command)
 {
-    pthread_mutex_lock(&hooks->request_lock);
-    *hooks->last_request = made;
-    hooks->last_request = &made->next;
-    atomic_store(&hooks->has_request, true);
-    pthread_mutex_unlock(&hooks->request_lock);
+    sgm__hooks *hooks = ((const sgm__hook_control *)call->control)->hooks;
+    command->background = call->background;
+    command->asker = hooks->owner;
+    pthread_mutex_lock(&hooks->command_lock);
+    sgm__commands_append(&hooks->commands, command);
+    pthread_mutex_unlock(&hooks->command_lock);
+    return SGM_OK;
 }
 
-static sgm_status request(sgm_hook_call *call, sgm__request_kind kind, const char *text,
-                          const sgm_content *content)
+static sgm__command *create(const sgm_hook_call *call, sgm__command_kind kind, const char *text)
 {
     const sgm__hook_control *control = call->control;
-    sgm__request *made = sgm__calloc(1, sizeof *made);
-    if (!made)
-        return SGM_ERROR_MEMORY;
-    made->kind = kind;
-    made->background = call->background;
-    made->who = sgm__strdup(control->hook->type->name);
-    made->text = sgm__strdup(text);
-    if (!made->who || !made->text || copy_content(content, &made->content) != SGM_OK) {
-        sgm__request_free(made);
-        return SGM_ERROR_MEMORY;
-    }
-    append_request(control->hooks, made);
-    return SGM_OK;
+    return sgm__command_create(kind, (sgm__command_fields){.who = control->hook->type->name, .text = text});
+}
+
+static sgm_status request(const sgm_hook_call *call, sgm__command_kind kind, const char *text)
+{
+    sgm__command *command = create(call, kind, text);
+    return command ? ask(call, command) : SGM_ERROR_MEMORY;
 }
 
 sgm_status sgm__hook_request_act(sgm_hook_call *call, sgm__action_function act, void *user,
                                  void (*release)(void *user))
 {
-    const sgm__hook_control *control = call->control;
-    sgm__request *made = sgm__calloc(1, sizeof *made);
-    if (!made) {
+    sgm__command *command = create(call, SGM__COMMAND_ACT, NULL);
+    if (!command) {
         release(user);
         return SGM_ERROR_MEMORY;
     }
-    made->kind = SGM__REQUEST_ACT;
-    made->act = act;
-    made->user = user;
-    made->release = release;
-    made->who = sgm__strdup(control->hook->type->name);
-    if (!made->who) {
-        sgm__request_free(made);
-        return SGM_ERROR_MEMORY;
-    }
-    append_request(control->hooks, made);
-    return SGM_OK;
+    command->act = act;
+    command->user = user;
+    command->release = release;
+    return ask(call, command);
 }
-
-static const sgm_content nothing = {.kind = SGM_KIND_NOTHING};
 
 sgm_status sgm_hook_request_stop(sgm_hook_call *call, const char *reason)
 {
     SGM_TRY(check_call(call, reason, "the reason to stop"));
-    return request(call, SGM__REQUEST_STOP, reason, &nothing);
+    return request(call, SGM__COMMAND_STOP, reason);
 }
 
 sgm_status sgm_hook_request_pause(sgm_hook_call *call)
 {
     SGM_TRY(check_call(call, "pause", "a request"));
     const char *text = sgm__hook_of_call(call)->text;
-    return request(call, SGM__REQUEST_PAUSE, text ? text : "", &nothing);
+    return request(call, SGM__COMMAND_PAUSE, text);
 }
 
 sgm_status sgm_hook_request_reset(sgm_hook_call *call)
 {
     SGM_TRY(check_call(call, "reset", "a request"));
-    return request(call, SGM__REQUEST_RESET, "", &nothing);
+    return request(call, SGM__COMMAND_RESET, NULL);
 }
 
 sgm_status sgm_hook_request_save(sgm_hook_call *call, const char *name)
 {
     SGM_TRY(check_call(call, name, "the name of what to save"));
-    return request(call, SGM__REQUEST_SAVE, name, &nothing);
+    return request(call, SGM__COMMAND_SAVE, name);
 }
 
 sgm_status sgm_hook_request_set(sgm_hook_call *call, const char *identifier, sgm_content content)
 {
     SGM_TRY(check_call(call, identifier, "the identifier to set"));
-    return request(call, SGM__REQUEST_SET, identifier, &content);
+    sgm__command *command = create(call, SGM__COMMAND_SET, identifier);
+    if (command && copy_content(&content, &command->content) == SGM_OK)
+        return ask(call, command);
+    sgm__command_free(command);
+    return SGM_ERROR_MEMORY;
 }
 
-sgm__request *sgm__hooks_take_request(sgm__hooks *hooks)
+sgm__command *sgm__hooks_take_command(sgm__hooks *hooks)
 {
-    if (!atomic_load(&hooks->has_request))
+    if (!atomic_load(&hooks->commands.has_any))
         return NULL;
-    pthread_mutex_lock(&hooks->request_lock);
-    sgm__request *first = hooks->first_request;
-    if (first) {
-        hooks->first_request = first->next;
-        if (!hooks->first_request) {
-            hooks->last_request = &hooks->first_request;
-            atomic_store(&hooks->has_request, false);
-        }
-        first->next = NULL;
-    }
-    pthread_mutex_unlock(&hooks->request_lock);
+    pthread_mutex_lock(&hooks->command_lock);
+    sgm__command *first = sgm__commands_take(&hooks->commands);
+    pthread_mutex_unlock(&hooks->command_lock);
     return first;
-}
-
-void sgm__request_free(sgm__request *made)
-{
-    if (!made)
-        return;
-    if (made->release)
-        made->release(made->user);
-    sgm_content_clear(&made->content);
-    sgm__free(made->who);
-    sgm__free(made->text);
-    sgm__free(made);
 }

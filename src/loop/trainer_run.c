@@ -13,11 +13,10 @@
 #include "data/dataset.h"
 #include "journal/changes.h"
 #include "loop/nan_watch.h"
-#include "loop/trainer_requests.h"
 #include "optim/updates.h"
 #include "runs/checkpoints.h"
-#include "runs/orders.h"
 #include "runs/run_folder.h"
+#include "runs/trainer_commands.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
 #include "train/train.h"
@@ -161,7 +160,7 @@ static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
     if (trainer->strategy != NULL)
         SGM_TRY(trainer->strategy->event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
-    return sgm__requests_do(trainer);
+    return sgm__trainer_do_hooks_commands(trainer);
 }
 
 /* How many epochs lie between two checkpoints; 0: the run makes none. */
@@ -228,31 +227,31 @@ static bool is_done(const sgm__training_run *run)
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
-/* Carries out the orders that are queued now. Those that they lead to come after the next iteration, so
- * that orders which beget orders cannot keep the run from training. A reset or a restore moves the training
- * to another position: the strategy is told, and the run's own time is corrected, as the checkpoint brings
- * the training's time with it. */
-sgm_status sgm__run_obey_orders(sgm__training_run *run)
+/* Carries out the commands that are queued now. Those that they lead to come after the next iteration, so
+ * that commands which beget commands cannot keep the run from training. A reset or a restore moves the
+ * training to another position: the strategy is told, and the run's own time is corrected, as the checkpoint
+ * brings the training's time with it. */
+sgm_status sgm__run_do_commands(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     sgm_status status = SGM_OK;
-    for (size_t left = sgm__orders_count(&trainer->control); left > 0 && status == SGM_OK; left--) {
-        bool moved = false, broken = false;
-        sgm__order *order = sgm__order_take(&trainer->control);
-        if (order == NULL)
+    for (size_t left = sgm__trainer_commands_count(trainer); left > 0 && status == SGM_OK; left--) {
+        sgm__command_outcome outcome = {0};
+        sgm__command *command = sgm__trainer_take_command(trainer);
+        if (command == NULL)
             break;
         double ran = run_seconds(run);
-        bool resets = order->kind == SGM__ORDER_RESET;
-        sgm_status outcome = sgm__trainer_obey(trainer, order, &moved, &broken);
-        status = broken ? outcome : SGM_OK;
-        run->saved = run->saved && !moved;
-        if (moved && trainer->strategy != NULL)
+        bool resets = command->kind == SGM__COMMAND_RESET;
+        sgm_status done = sgm__trainer_do(trainer, command, &outcome);
+        status = outcome.broken ? done : SGM_OK;
+        run->saved = run->saved && !outcome.moved;
+        if (outcome.moved && trainer->strategy != NULL)
             trainer->strategy->moved(trainer);
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
-        sgm__order_done(trainer, order, outcome);
-        if (moved && resets)
+        sgm__trainer_command_done(trainer, command, done);
+        if (outcome.moved && resets)
             status = tell_hooks(run, SGM_RESET);
-        if (moved && status == SGM_OK)
+        if (outcome.moved && status == SGM_OK)
             report(run, SGM_PROGRESS_MOVE);
     }
     return status;
@@ -299,7 +298,7 @@ sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *go
     *goes_on = sgm__control_wait(&trainer->control, run->options->catch_interrupt ? sgm__signals_came : NULL,
                                  seconds);
     sgm__trainer_lock(trainer);
-    return *goes_on ? SGM_OK : sgm__run_obey_orders(run);
+    return *goes_on ? SGM_OK : sgm__run_do_commands(run);
 }
 
 /* Waits while the trainer is paused. Commands that come meanwhile are carried out at once. */
@@ -321,11 +320,11 @@ void sgm__run_look_for_signals(sgm__training_run *run)
 
 /* Carries out what was asked for since the iteration before, and repeats the changes that a resumed run
  * must make at this iteration. */
-static sgm_status do_orders(sgm__training_run *run)
+static sgm_status do_commands(sgm__training_run *run)
 {
     if (meets(run))
         return run->trainer->strategy->meet(run);
-    SGM_TRY(sgm__run_obey_orders(run));
+    SGM_TRY(sgm__run_do_commands(run));
     sgm__changes_remake(run->trainer);
     return SGM_OK;
 }
@@ -356,7 +355,7 @@ static sgm_status iterate(sgm__training_run *run)
     for (;;) {
         const sgm_block *block = NULL;
         sgm__run_look_for_signals(run);
-        SGM_TRY(do_orders(run));
+        SGM_TRY(do_commands(run));
         if (is_done(run))
             break;
         sgm__trainer_let_go_of_kept(run->trainer);
@@ -541,7 +540,7 @@ static sgm_status read_options(const sgm_run_options *given, sgm_run_options *op
     return SGM_OK;
 }
 
-/* Takes the lock, the signals and the task around a run, and gives them back in the opposite order. Orders
+/* Takes the lock, the signals and the task around a run, and gives them back in the opposite order. Commands
  * that came after the loop's last look are carried out before the trainer counts as idle: who queued them
  * waits for an answer. */
 static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
@@ -564,7 +563,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm__control_server_stop(current.server);
     bool ended = false;
     while (status == SGM_OK && !ended) { /* what came too late for the loop is done, too */
-        status = sgm__trainer_keep(trainer, sgm__run_obey_orders(&current));
+        status = sgm__trainer_keep(trainer, sgm__run_do_commands(&current));
         ended = status == SGM_OK && sgm__control_try_end(&trainer->control);
     }
     if (!ended)

@@ -31,7 +31,7 @@ typedef struct sgm__training_run {
 /* A signal stops the run. */
 void sgm__run_look_for_signals(sgm__training_run *run);
 /* Those that are there: what they lead to comes after the next iteration. */
-sgm_status sgm__run_obey_orders(sgm__training_run *run);
+sgm_status sgm__run_do_commands(sgm__training_run *run);
 sgm_status sgm__run_begin_pause(sgm__training_run *run);
 /* Until the pause ends, or for so many seconds; what came meanwhile is done. */
 sgm_status sgm__run_wait_paused(sgm__training_run *run, double seconds, bool *goes_on);

@@ -125,8 +125,8 @@ sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **f
 /* Tells local hooks of an event. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer);
-/* The oldest request of a local hook; *replica: whose. NULL: none. */
-sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **replica);
+/* The oldest command of a local hook. NULL: none. */
+sgm__command *sgm__operator_take_command(sgm_trainer *trainer);
 /* The trainer is as at its beginning: so are hooks and results of the workers. */
 sgm_status sgm__operator_reset(sgm_trainer *trainer);
 

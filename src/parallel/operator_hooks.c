@@ -164,13 +164,10 @@ void sgm__operator_wait_for_hooks(sgm_trainer *trainer)
         sgm__hooks_wait(trainer->parallel->workers[i].replica->hooks);
 }
 
-sgm__request *sgm__operator_take_request(sgm_trainer *trainer, sgm_trainer **replica)
+sgm__command *sgm__operator_take_command(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; i < trainer->parallel->count; i++) {
-        *replica = trainer->parallel->workers[i].replica;
-        sgm__request *request = sgm__hooks_take_request((*replica)->hooks);
-        if (request != NULL)
-            return request;
-    }
-    return NULL;
+    sgm__command *command = NULL;
+    for (int32_t i = 0; i < trainer->parallel->count && command == NULL; i++)
+        command = sgm__hooks_take_command(trainer->parallel->workers[i].replica->hooks);
+    return command;
 }

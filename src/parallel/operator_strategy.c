@@ -97,7 +97,7 @@ static sgm_registry *results(const sgm_trainer *replica)
     .next = sgm__operator_next, .iterate = sgm__operator_iterate, .check = sgm__ranks_compare_now_and_then,  \
     .event = sgm__operator_event, .end_epoch = end_epoch, .prepare_save = prepare_save, .finish = finish,    \
     .leave = sgm__ranks_leave, .end = end, .follows = sgm__ranks_follow, .must_meet = sgm__ranks_must_meet,  \
-    .moved = sgm__ranks_moved, .note = sgm__ranks_note, .next_request = sgm__operator_take_request,          \
+    .moved = sgm__ranks_moved, .note = sgm__ranks_note, .next_command = sgm__operator_take_command,          \
     .decide = sgm__ranks_decide, .silent = sgm__ranks_silent, .record = sgm__operator_record,                \
     .find_owners = sgm__ranks_mark_owned, .recorded = sgm__operator_recorded,                                \
     .forget_programs = sgm__operator_forget_programs, .collect = sgm__operator_collect,                      \

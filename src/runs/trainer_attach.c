@@ -1,18 +1,18 @@
 /* Hooks that come and go, also while a trainer runs: what is done is recorded. */
 #include "journal/change_record.h"
-#include "runs/orders.h"
+#include "runs/trainer_commands.h"
 #include "show/show.h"
 #include "train/train.h"
 
-/* Records the change between two iterations, as an order. Attaching is done already, so a failure to record
+/* Records the change between two iterations, as a command. Attaching is done already, so a failure to record
  * is only a warning. */
 static void record(sgm_trainer *trainer, const char *name, const char *before, const char *after,
                    sgm__hook_change change)
 {
     char *what = sgm__format(SGM__HOOK_CHANGE "%s", name);
-    const sgm__order_texts texts = {
-        .who = change.who, .what = what, .before = before, .after = after, .undoes = change.undoes};
-    if (what == NULL || sgm__trainer_order(trainer, SGM__ORDER_NOTE, texts) != SGM_OK)
+    const sgm__command_fields fields = {
+        .who = change.who, .text = what, .before = before, .after = after, .undoes = change.undoes};
+    if (what == NULL || sgm__trainer_command(trainer, SGM__COMMAND_NOTE, fields) != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
                  sgm_last_error());
     sgm__free(what);

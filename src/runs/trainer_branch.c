@@ -6,8 +6,8 @@
 #include "journal/changes.h"
 #include "registry/pattern.h"
 #include "registry/registry_internal.h"
-#include "runs/orders.h"
 #include "runs/run_folder.h"
+#include "runs/trainer_commands.h"
 #include "train/train.h"
 
 #include <math.h>
@@ -23,20 +23,20 @@ static char *position_text(const sgm_trainer *trainer)
 }
 
 /* For those who show what was changed. */
-static void note_position(sgm_trainer *trainer, const sgm__order *order, const char *left, const char *to)
+static void note_position(sgm_trainer *trainer, const sgm__command *command, const char *left, const char *to)
 {
     char *now = position_text(trainer), *after = now != NULL ? sgm__format("%s: %s", to, now) : NULL;
     if (left != NULL && after != NULL)
-        sgm__change_note_position(trainer, order->who, left, after);
+        sgm__change_note_position(trainer, command->who, left, after);
     sgm__free(after);
     sgm__free(now);
 }
 
 /* Saves the state that is left as before-branch-N, if the run has a folder, and remembers where the branch
  * ends. */
-static sgm_status leave(sgm_trainer *trainer, const sgm__order *order, sgm__branch *branch)
+static sgm_status leave(sgm_trainer *trainer, const sgm__command *command, sgm__branch *branch)
 {
-    *branch = (sgm__branch){.who = order->who,
+    *branch = (sgm__branch){.who = command->who,
                             .of = trainer->journal.branch,
                             .left_epoch = trainer->position.epoch,
                             .left_iteration = trainer->position.iteration};
@@ -117,20 +117,21 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     return sgm__hooks_restart(trainer->hooks);
 }
 
-/* A failure in the middle leaves states of both trainings: *broken tells the caller that nothing can go on.
+/* A failure in the middle leaves states of both trainings: `broken` tells the caller that nothing can go on.
  */
-static sgm_status reset(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken)
+sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *command,
+                                sgm__command_outcome *outcome)
 {
     sgm__branch branch;
-    SGM_TRY(leave(trainer, order, &branch));
+    SGM_TRY(leave(trainer, command, &branch));
     char *left = position_text(trainer);
     sgm_status status = begin_anew(trainer);
-    *broken = status != SGM_OK;
-    *moved = !*broken;
-    if (*moved)
-        note_position(trainer, order, left, "reset");
+    outcome->broken = status != SGM_OK;
+    outcome->moved = !outcome->broken;
+    if (outcome->moved)
+        note_position(trainer, command, left, "reset");
     sgm__free(left);
-    return *broken ? sgm__fail_within("the reset stopped half-way") : begin(trainer, &branch, NULL);
+    return outcome->broken ? sgm__fail_within("the reset stopped half-way") : begin(trainer, &branch, NULL);
 }
 
 /* --- restore --- */
@@ -157,26 +158,27 @@ static char *told_name(const sgm_trainer *trainer, const char *path)
 }
 
 /* It is done. */
-static sgm_status tell_restored(sgm_trainer *trainer, const sgm__order *order, const sgm__branch *branch,
+static sgm_status tell_restored(sgm_trainer *trainer, const sgm__command *command, const sgm__branch *branch,
                                 const char *left)
 {
-    char *from = told_name(trainer, order->what);
+    char *from = told_name(trainer, command->text);
     if (from == NULL)
         return SGM_ERROR_MEMORY;
     const char *slash = strrchr(from, '/');
-    note_position(trainer, order, left, slash != NULL ? slash + 1 : from);
+    note_position(trainer, command, left, slash != NULL ? slash + 1 : from);
     sgm_status status = begin(trainer, branch, from);
     sgm__free(from);
     return status;
 }
 
 /* Saves first, then loads: a load that fails has changed nothing, and the saved state is removed again. */
-static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, const char *path, bool *moved)
+static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command, const char *path,
+                               sgm__command_outcome *outcome)
 {
     sgm__branch branch;
     if (!sgm__file_exists(path))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint '%s'", path);
-    SGM_TRY(leave(trainer, order, &branch));
+    SGM_TRY(leave(trainer, command, &branch));
     char *left = position_text(trainer);
     sgm_status status = sgm_trainer_load(trainer, path);
     if (status != SGM_OK) {
@@ -184,49 +186,27 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__order *order, co
         sgm__free(left);
         return status;
     }
-    *moved = true;
+    outcome->moved = true;
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
     sgm__changes_forget(trainer);
     if (trainer->journal.folder != NULL)
         go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->journal.folder));
-    status = tell_restored(trainer, order, &branch, left);
+    status = tell_restored(trainer, command, &branch, left);
     sgm__free(left);
     return status;
 }
 
-static sgm_status restore(sgm_trainer *trainer, const sgm__order *order, bool *moved)
+sgm_status sgm__trainer_go_to(sgm_trainer *trainer, const sgm__command *command,
+                              sgm__command_outcome *outcome)
 {
-    char *path = path_of(trainer, order->what);
-    sgm_status status = path != NULL ? restore_from(trainer, order, path, moved) : SGM_ERROR_MEMORY;
+    char *path = path_of(trainer, command->text);
+    sgm_status status = path != NULL ? restore_from(trainer, command, path, outcome) : SGM_ERROR_MEMORY;
     sgm__free(path);
     return status;
 }
 
-/* --- orders --- */
-
-static sgm_status note(sgm_trainer *trainer, const sgm__order *order)
-{
-    const char *who = trainer->journal.changed_by;
-    trainer->journal.changed_by = order->who;
-    sgm_status status =
-        sgm__change_note_hook(trainer, order->what, order->before, order->after, order->undoes);
-    trainer->journal.changed_by = who;
-    return status;
-}
-
-sgm_status sgm__trainer_obey(sgm_trainer *trainer, const sgm__order *order, bool *moved, bool *broken)
-{
-    switch (order->kind) {
-    case SGM__ORDER_RESET:
-        return reset(trainer, order, moved, broken);
-    case SGM__ORDER_RESTORE:
-        return restore(trainer, order, moved);
-    case SGM__ORDER_NOTE:
-        break;
-    }
-    return note(trainer, order);
-}
+/* --- the program --- */
 
 static sgm_status check_trainer(const sgm_trainer *trainer)
 {
@@ -236,7 +216,7 @@ static sgm_status check_trainer(const sgm_trainer *trainer)
 sgm_status sgm_trainer_reset(sgm_trainer *trainer)
 {
     SGM_TRY(check_trainer(trainer));
-    return sgm__trainer_order(trainer, SGM__ORDER_RESET, (sgm__order_texts){.who = "program"});
+    return sgm__trainer_command(trainer, SGM__COMMAND_RESET, (sgm__command_fields){.who = "program"});
 }
 
 sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint)
@@ -244,6 +224,6 @@ sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint)
     SGM_TRY(check_trainer(trainer));
     if (checkpoint == NULL || *checkpoint == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT, "restoring needs the name of a checkpoint");
-    return sgm__trainer_order(trainer, SGM__ORDER_RESTORE,
-                              (sgm__order_texts){.who = "program", .what = checkpoint});
+    return sgm__trainer_command(trainer, SGM__COMMAND_RESTORE,
+                                (sgm__command_fields){.who = "program", .text = checkpoint});
 }

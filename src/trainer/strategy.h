@@ -20,9 +20,9 @@ struct json_t;
 struct sgm__parts;
 struct sgm__training_run;
 
-/* What becomes of a hook's request: it is done now, as the hooks of all processes ask for it; or in the next
+/* What becomes of a hook's command: it is done now, as the hooks of all processes ask for it; or in the next
  * meeting, until which the strategy keeps it; or never. */
-typedef enum sgm__request_time { SGM__REQUEST_NOW, SGM__REQUEST_LATER, SGM__REQUEST_NEVER } sgm__request_time;
+typedef enum sgm__command_time { SGM__COMMAND_NOW, SGM__COMMAND_LATER, SGM__COMMAND_NEVER } sgm__command_time;
 
 typedef struct sgm__strategy {
     /* --- the trainer's life --- */
@@ -58,11 +58,10 @@ typedef struct sgm__strategy {
     void (*moved)(sgm_trainer *trainer);         /* the training stands somewhere else now */
     /* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
     void (*note)(sgm_trainer *trainer, const char *who, const struct json_t *command);
-    /* A request of a replica's hooks, and whose it is; NULL: no more. */
-    sgm__request *(*next_request)(sgm_trainer *trainer, sgm_trainer **replica);
-    /* When a request is done. Fails where hooks of other processes ask for something else. */
-    sgm_status (*decide)(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                         sgm__request_time *time);
+    /* What a replica's hook has asked for; NULL: no more. */
+    sgm__command *(*next_command)(sgm_trainer *trainer);
+    /* When it is done. Fails where hooks of other processes ask for something else. */
+    sgm_status (*decide)(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time);
     char *(*silent)(
         const sgm_trainer *trainer); /* who does not answer; sgm__free. NULL: nobody. Any thread. */
 

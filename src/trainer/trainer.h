@@ -90,23 +90,6 @@ typedef struct sgm__left {
     char *data, *name;     /* DATA.NAME */
 } sgm__left;
 
-/* What is done between two iterations by the training's thread, whoever asked for it. */
-typedef enum sgm__order_kind {
-    SGM__ORDER_RESET,
-    SGM__ORDER_RESTORE, /* what: a name in the run's folder, or a path */
-    SGM__ORDER_NOTE     /* records a change that was made already: what, before, after */
-} sgm__order_kind;
-typedef struct sgm__order sgm__order;
-struct sgm__order {
-    sgm__order_kind kind;
-    char *who, *what, *before, *after;
-    int64_t undoes;           /* number of a change; 0: none */
-    bool waited, taken, done; /* someone waits for it; it is being done */
-    sgm_status status;
-    char message[1024];
-    sgm__order *next;
-};
-
 /* What other threads ask of a running trainer. */
 typedef struct sgm__control {
     pthread_mutex_t lock;
@@ -117,8 +100,7 @@ typedef struct sgm__control {
     atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
     char *reason;      /* of the newest stop */
     char *paused_by;   /* a hook, and what it was made from; NULL: somebody else, or nobody */
-    sgm__order *orders;
-    atomic_bool has_order;
+    sgm__command_queue commands;
 } sgm__control;
 
 /* Where the run's thread is, for those who cannot wait until it lets them look. */
@@ -313,14 +295,14 @@ sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name); /
 bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name);
 sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name);
 
-/* trainer_command.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
+/* trainer_control.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
  * end, whether to stop. */
 void sgm__control_init(sgm__control *control);
 void sgm__control_destroy(sgm__control *control);
 /* From here on the trainer counts as running, and commands reach it; `paused`: a pause was the first.
  * SGM_ERROR_STATE if it runs already. */
 sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
-/* The trainer is idle from here on; orders that nobody waits for are dropped, */
+/* The trainer is idle from here on; commands that nobody waits for are dropped, */
 void sgm__control_end(sgm__control *control);
 bool sgm__control_try_end(sgm__control *control); /* or have to be done before: false */
 bool sgm__control_wants_pause(sgm__control *control);
@@ -330,13 +312,11 @@ sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who);
 bool sgm__control_is_held(sgm__control *control);
 /* A pause or a stop is wanted, or steps are counted. */
 bool sgm__control_is_due(sgm__control *control);
-/* Until the pause ends (true), there is an order or so many seconds are over (false: call it again).
+/* Until the pause ends (true), there is a command or so many seconds are over (false: call it again).
  * `interrupted` NULL: nothing interrupts. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds);
 bool sgm__control_stops(sgm__control *control, char *reason,
-                        size_t size);         /* `reason`: filled in if it does */
-void sgm__orders_drop(sgm__control *control); /* that nobody waits for; with the control's lock */
-void sgm__order_free(sgm__order *order);
+                        size_t size); /* `reason`: filled in if it does */
 
 /* trainer_states.c: puts a value into a state, and into those of workers that have their own. The moving
  * average of a parameter begins anew at it: of what was there before, evaluation would tell nothing. */

@@ -50,7 +50,7 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
  * nobody else. Any thread. */
 char *sgm__trainer_silent(const sgm_trainer *trainer);
 
-/* --- trainer_command.c --- */
+/* --- trainer_control.c --- */
 /* Of the pause that there is, or is to be; sgm__free. NULL: no hook's. */
 char *sgm__trainer_paused_by(sgm_trainer *trainer);
 

@@ -322,18 +322,18 @@ TEST(requests_are_taken_in_order)
     probe_self probe = {.name = "a", .act = ask};
     floor_of_test at = open_floor();
     attach(&at, sgm_hook_create(&probe_type, &probe));
-    CHECK(sgm__hooks_take_request(at.hooks) == NULL);
+    CHECK(sgm__hooks_take_command(at.hooks) == NULL);
     iterate(&at, 2); /* those of the second are freed with the holder */
-    static const sgm__request_kind kinds[] = {SGM__REQUEST_SET, SGM__REQUEST_SAVE, SGM__REQUEST_STOP};
+    static const sgm__command_kind kinds[] = {SGM__COMMAND_SET, SGM__COMMAND_SAVE, SGM__COMMAND_STOP};
     for (int i = 0; i < 3; i++) {
-        sgm__request *request = sgm__hooks_take_request(at.hooks);
+        sgm__command *request = sgm__hooks_take_command(at.hooks);
         CHECK(request != NULL);
         CHECK_INT(request->kind, kinds[i]);
         CHECK_STR(request->who, "probe");
         CHECK_STR(request->text, i == 0 ? "optimiser.rate" : "good");
         if (i == 0)
             CHECK_STR(request->content.as.text, "good");
-        sgm__request_free(request);
+        sgm__command_free(request);
     }
     close_floor(&at);
 }

@@ -16,15 +16,15 @@ static const char *requests(floor_of_test *at)
     static char text[1024];
     static const char *const names[] = {"stop", "save", "set", "pause", "reset"};
     text[0] = 0;
-    for (sgm__request *made; (made = sgm__hooks_take_request(at->hooks));) {
+    for (sgm__command *made; (made = sgm__hooks_take_command(at->hooks));) {
         size_t length = strlen(text);
         snprintf(text + length, sizeof text - length, "%s%s(%s", length > 0 ? " " : "", names[made->kind],
                  made->text);
         length = strlen(text);
-        char *value = made->kind == SGM__REQUEST_SET ? sgm_content_describe(&made->content) : NULL;
+        char *value = made->kind == SGM__COMMAND_SET ? sgm_content_describe(&made->content) : NULL;
         snprintf(text + length, sizeof text - length, "%s%s)", value ? "=" : "", value ? value : "");
         sgm_string_free(value);
-        sgm__request_free(made);
+        sgm__command_free(made);
     }
     return text;
 }

@@ -289,7 +289,7 @@ static bool begin_beside(void *user, const sgm_training_progress *progress)
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 && !begun) {
         begun = true;
         CHECK_INT(pthread_create(&thread, NULL, act_beside, trainer), 0);
-        while (!sgm__turn_lock_is_wanted(&trainer->lock) && !atomic_load(&trainer->control.has_order))
+        while (!sgm__turn_lock_is_wanted(&trainer->lock) && !atomic_load(&trainer->control.commands.has_any))
             usleep(100);
     }
     if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 6)

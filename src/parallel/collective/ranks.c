@@ -162,7 +162,7 @@ void sgm__ranks_close(sgm__ranks *ranks)
         return;
     sgm__intra_node_close(ranks->node);
     ranks->table->close(ranks->self);
-    sgm__ranks_forget_requests(ranks);
+    sgm__ranks_forget_commands(ranks);
     sgm__free_aligned(ranks->flat);
     sgm__free(ranks->parts);
     sgm__free(ranks->places);

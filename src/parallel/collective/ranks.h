@@ -124,10 +124,10 @@ typedef struct sgm__ranks {
     sgm__rank_slot *slots; /* what others have; `shown`: so many are in the registry */
     size_t slot_count, slot_capacity, shown;
 
-    /* what hooks have asked for; ranks_requests.c */
-    char newest_request[256]; /* the newest, in words */
+    /* what hooks have asked for; ranks_commands.c */
+    char newest_command[256]; /* the newest, in words */
     uint32_t sign;            /* of all of them */
-    sgm__request *kept;       /* for the next meeting, of rank 0 */
+    sgm__command_queue kept;  /* for the next meeting, of rank 0 */
 
     /* what it took, in this run */
     double began, waited, computed;
@@ -322,17 +322,16 @@ sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 /* Fails, naming what, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
 
-/* --- ranks_requests.c --- */
+/* --- ranks_commands.c --- */
 /* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
  */
-sgm_status sgm__ranks_decide(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                             sgm__request_time *time);
+sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time);
 /* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
-sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer);
+sgm__command *sgm__ranks_take_kept(sgm_trainer *trainer);
 /* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
 void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
 sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
-void sgm__ranks_forget_requests(sgm__ranks *ranks); /* of the run before */
+void sgm__ranks_forget_commands(sgm__ranks *ranks); /* of the run before */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 

@@ -154,7 +154,7 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
     ranks->meets = true;
     ranks->wants_stop = ranks->someone_stops = ranks->moved = ranks->meeting = ranks->saved = false;
     sgm__ranks_forget(ranks);
-    sgm__ranks_forget_requests(ranks);
+    sgm__ranks_forget_commands(ranks);
     SGM_TRY(sgm__trainer_prepare(trainer));
     SGM_TRY(sgm__ranks_look_intra_node(ranks));
     if (ranks->count < 2)

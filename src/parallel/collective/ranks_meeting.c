@@ -1,8 +1,8 @@
 /* Between two iterations of a run with ranks: rank 0 does what it was asked for, and the others do the same.
  */
-#include "loop/trainer_requests.h"
 #include "loop/trainer_run.h"
 #include "parallel/collective/ranks.h"
+#include "runs/trainer_commands.h"
 #include "trainer/trainer_lock.h"
 
 /* Seconds after which the others hear again that rank 0 is paused. */
@@ -15,11 +15,9 @@ static double patience(const sgm__ranks *ranks)
 /* What background hooks of rank 0 have asked for, and all do. */
 static void do_kept(sgm_trainer *trainer)
 {
-    sgm__request *request;
-    while ((request = sgm__ranks_take_kept(trainer)) != NULL) {
-        sgm__request_fulfil(trainer, trainer, request);
-        sgm__request_free(request);
-    }
+    sgm__command *command;
+    while ((command = sgm__ranks_take_kept(trainer)) != NULL)
+        sgm__trainer_do_for_hook(trainer, command);
 }
 
 /* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
@@ -30,7 +28,7 @@ static sgm_status lead(sgm__training_run *run)
     sgm__rank_news news = {0};
     sgm__trainer_let_others(trainer);
     do_kept(trainer);
-    SGM_TRY(sgm__run_obey_orders(run));
+    SGM_TRY(sgm__run_do_commands(run));
     if (sgm__control_wants_pause(&trainer->control)) {
         SGM_TRY(sgm__run_begin_pause(run));
         for (bool goes_on = false; !goes_on;) {
@@ -58,7 +56,7 @@ static sgm_status follow(sgm__training_run *run)
     for (;;) {
         sgm__run_look_for_signals(run);
         SGM_TRY(sgm__ranks_meet(run->trainer, run->stopped, &news));
-        SGM_TRY(sgm__run_obey_orders(run));
+        SGM_TRY(sgm__run_do_commands(run));
         if (!news.paused)
             break;
         if (!paused)

@@ -16,38 +16,38 @@
     "hooks on ranks decide by numbers that all ranks have, not by the clock, or run in the background "      \
     "(background=true), where those of rank 0 decide for all"
 
-static const char *verb_of(const sgm__request *request)
+static const char *verb_of(const sgm__command *command)
 {
     static const char *const verbs[] = {
-        [SGM__REQUEST_STOP] = "stop",   [SGM__REQUEST_SET] = "set",   [SGM__REQUEST_PAUSE] = "pause",
-        [SGM__REQUEST_RESET] = "reset", [SGM__REQUEST_SAVE] = "save", [SGM__REQUEST_ACT] = "save"};
-    return verbs[request->kind];
+        [SGM__COMMAND_STOP] = "stop",   [SGM__COMMAND_SET] = "set",   [SGM__COMMAND_PAUSE] = "pause",
+        [SGM__COMMAND_RESET] = "reset", [SGM__COMMAND_SAVE] = "save", [SGM__COMMAND_ACT] = "save"};
+    return verbs[command->kind];
 }
 
 /* --- all ask alike --- */
 
-/* Adds a request to this rank's signature, which travels with the sums of the iteration, and keeps its text
+/* Adds a command to this rank's signature, which travels with the sums of the iteration, and keeps its text
  * for the message if they differ. */
-static sgm_status note(sgm__ranks *ranks, const sgm__request *request)
+static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
 {
-    bool sets = request->kind == SGM__REQUEST_SET;
-    char *value = sets ? sgm__content_text(&request->content) : NULL;
-    char *text = sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", request->who,
-                             verb_of(request), sets ? " " : "", sets ? request->text : "", sets ? " to " : "",
+    bool sets = command->kind == SGM__COMMAND_SET;
+    char *value = sets ? sgm__content_text(&command->content) : NULL;
+    char *text = sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", command->who,
+                             verb_of(command), sets ? " " : "", sets ? command->text : "", sets ? " to " : "",
                              value != NULL ? value : "", (long long)ranks->trainer->position.iteration);
     if (text != NULL) {
         ranks->sign = sgm__hash(text, strlen(text), ranks->sign) & ((1u << SIGN_BITS) - 1);
-        snprintf(ranks->newest_request, sizeof ranks->newest_request, "%s", text);
+        snprintf(ranks->newest_command, sizeof ranks->newest_command, "%s", text);
     }
     sgm__free(value);
     sgm__free(text);
     return text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Gathers the newest request of all ranks and names the first that differs from rank 0's. */
+/* Gathers the newest command of all ranks and names the first that differs from rank 0's. */
 static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
 {
-    const size_t size = sizeof ranks->newest_request;
+    const size_t size = sizeof ranks->newest_command;
     const char *own = all + (size_t)ranks->rank * size;
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
                                   .type = SGM_COMMUNICATOR_BYTES,
@@ -55,7 +55,7 @@ static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
                                   .count = size,
                                   .apart = apart};
     int32_t ticket;
-    memcpy(all + (size_t)ranks->rank * size, ranks->newest_request, size);
+    memcpy(all + (size_t)ranks->rank * size, ranks->newest_command, size);
     SGM_TRY(sgm__ranks_start(ranks, &work, &ticket));
     if (sgm__ranks_wait_for(ranks, ticket, "the other ranks' hooks", ranks->options.timeout * PATIENCE) !=
         SGM_OK)
@@ -71,9 +71,9 @@ static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
     return SGM_OK;
 }
 
-static sgm_status compare_requests(sgm__ranks *ranks, bool apart)
+static sgm_status compare_commands(sgm__ranks *ranks, bool apart)
 {
-    char *all = sgm__calloc((size_t)ranks->count, sizeof ranks->newest_request);
+    char *all = sgm__calloc((size_t)ranks->count, sizeof ranks->newest_command);
     sgm_status status = all != NULL ? compare(ranks, all, apart) : SGM_ERROR_MEMORY;
     sgm__free(all);
     return status;
@@ -91,76 +91,61 @@ sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2])
     uint64_t sum = (uint64_t)signs[0], squares = (uint64_t)signs[1];
     if (sum * sum == (uint64_t)ranks->count * squares)
         return SGM_OK;
-    SGM_TRY(compare_requests(ranks, false));
+    SGM_TRY(compare_commands(ranks, false));
     return sgm_fail(SGM_ERROR_STATE, "hooks have not asked for the same on all ranks, before %s; " REMEDY,
-                    ranks->newest_request);
+                    ranks->newest_command);
 }
 
-/* --- what becomes of a request --- */
+/* --- what becomes of a command --- */
 
 /* Followers hear of it in the meeting; what moves or stops them they hear there anyway. */
-static void tell_set(sgm_trainer *trainer, const sgm__request *request)
+static void tell_set(sgm_trainer *trainer, const sgm__command *command)
 {
-    char *value = sgm__content_text(&request->content);
-    json_t *command = json_pack("{s:s, s:s, s:s}", "command", "set", "identifier", request->text, "value",
-                                value != NULL ? value : "");
-    if (command != NULL)
-        sgm__ranks_note(trainer, request->who, command);
-    json_decref(command);
+    char *value = sgm__content_text(&command->content);
+    json_t *line = json_pack("{s:s, s:s, s:s}", "command", "set", "identifier", command->text, "value",
+                             value != NULL ? value : "");
+    if (line != NULL)
+        sgm__ranks_note(trainer, command->who, line);
+    json_decref(line);
     sgm__free(value);
 }
 
-static void keep(sgm__ranks *ranks, sgm__request *request)
-{
-    sgm__request **last = &ranks->kept;
-    while (*last != NULL)
-        last = &(*last)->next;
-    *last = request;
-}
-
-sgm_status sgm__ranks_decide(sgm_trainer *trainer, const sgm_trainer *asker, sgm__request *request,
-                             sgm__request_time *time)
+sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm__request_kind kind = request->kind;
-    *time = SGM__REQUEST_NOW;
-    if (ranks == NULL || ranks->count < 2 || (kind == SGM__REQUEST_SET && asker != trainer))
+    sgm__command_kind kind = command->kind;
+    *time = SGM__COMMAND_NOW;
+    if (ranks == NULL || ranks->count < 2 || (kind == SGM__COMMAND_SET && command->asker != trainer))
         return SGM_OK; /* alone, or a worker's own value */
-    if (request->background) {
-        *time = ranks->rank == 0 ? SGM__REQUEST_LATER : SGM__REQUEST_NEVER;
+    if (command->background) {
+        *time = ranks->rank == 0 ? SGM__COMMAND_LATER : SGM__COMMAND_NEVER;
         if (ranks->rank == 0)
-            keep(ranks, request);
+            sgm__commands_append(&ranks->kept, command);
         return SGM_OK;
     }
-    bool saves = kind == SGM__REQUEST_SAVE || kind == SGM__REQUEST_ACT;
+    bool saves = kind == SGM__COMMAND_SAVE || kind == SGM__COMMAND_ACT;
     if (saves && (ranks->meeting || !sgm__ranks_sharded(ranks)))
         return SGM_OK; /* rank 0 alone does it */
-    SGM_TRY(note(ranks, request));
-    return kind == SGM__REQUEST_SET ? SGM_OK : compare_requests(ranks, true);
+    SGM_TRY(note(ranks, command));
+    return kind == SGM__COMMAND_SET ? SGM_OK : compare_commands(ranks, true);
 }
 
-sgm__request *sgm__ranks_take_kept(sgm_trainer *trainer)
+sgm__command *sgm__ranks_take_kept(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm__request *first = ranks->kept;
-    if (first == NULL)
-        return NULL;
-    ranks->kept = first->next;
-    first->next = NULL;
-    if (first->kind == SGM__REQUEST_SET)
+    sgm__command *first = sgm__commands_take(&ranks->kept);
+    if (first != NULL && first->kind == SGM__COMMAND_SET)
         tell_set(trainer, first);
     return first;
 }
 
-void sgm__ranks_forget_requests(sgm__ranks *ranks)
+void sgm__ranks_forget_commands(sgm__ranks *ranks)
 {
-    while (ranks->kept != NULL) {
-        sgm__request *first = ranks->kept;
-        ranks->kept = first->next;
-        sgm__request_free(first);
-    }
+    sgm__command *command;
+    while ((command = sgm__commands_take(&ranks->kept)) != NULL)
+        sgm__command_free(command);
     ranks->sign = 0;
-    memset(ranks->newest_request, 0, sizeof ranks->newest_request);
+    memset(ranks->newest_command, 0, sizeof ranks->newest_command);
 }
 
 /* A command that rank 0 has done, for the others: they get the lines in the next meeting. */
@@ -176,13 +161,13 @@ void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *reques
     free(text);
 }
 
-/* Rank 0 calls a meeting when somebody waits for the trainer, an order is queued, a pause or stop is
+/* Rank 0 calls a meeting when somebody waits for the trainer, a command is queued, a pause or stop is
  * wanted, or the account is due. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;
     return ranks->rank == 0 &&
-           (ranks->kept != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
-            sgm__turn_lock_is_wanted(&trainer->lock) || atomic_load(&trainer->control.has_order) ||
+           (ranks->kept.first != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
+            sgm__turn_lock_is_wanted(&trainer->lock) || atomic_load(&trainer->control.commands.has_any) ||
             sgm__control_is_due(&trainer->control));
 }

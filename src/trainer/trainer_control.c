@@ -1,5 +1,4 @@
-/* Commands to a running trainer, from any thread: pause, resume, step, stop; and the queue of orders, what
- * else is to be done between two iterations.
+/* Whether a run goes on, told from any thread: pause, resume, step, stop.
  *
  * Callers change a few flags under the control's own lock, and never wait for the step that is running: the
  * run's thread looks at the flags between two iterations. The atomic `asked` says whether any flag was ever
@@ -17,11 +16,23 @@ void sgm__control_init(sgm__control *control)
     control->steps = -1;
 }
 
+/* Removes the commands that nobody waits for; with the control's lock. */
+static void drop_commands(sgm__control *control)
+{
+    for (sgm__command *command = control->commands.first, *next; command != NULL; command = next) {
+        next = command->next;
+        if (command->waited)
+            continue;
+        sgm__commands_remove(&control->commands, command);
+        sgm__command_free(command);
+    }
+}
+
 void sgm__control_destroy(sgm__control *control)
 {
     sgm__free(control->reason);
     sgm__free(control->paused_by);
-    sgm__orders_drop(control);
+    drop_commands(control);
     pthread_cond_destroy(&control->changed);
     pthread_mutex_destroy(&control->lock);
 }
@@ -159,14 +170,14 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     return status;
 }
 
-/* Makes the trainer idle, unless orders are queued that nobody waits for: those have to be done before.
- * Whoever waits for an order does it alone once the trainer is idle. */
+/* Makes the trainer idle, unless commands are queued that nobody waits for: those have to be done before.
+ * Whoever waits for a command does it alone once the trainer is idle. */
 bool sgm__control_try_end(sgm__control *control)
 {
     bool ends = true;
     pthread_mutex_lock(&control->lock);
-    for (const sgm__order *order = control->orders; order != NULL; order = order->next)
-        ends = ends && order->waited; /* who waits does it alone then */
+    for (const sgm__command *command = control->commands.first; command != NULL; command = command->next)
+        ends = ends && command->waited; /* who waits does it alone then */
     if (ends) {
         control->state = SGM_TRAINER_IDLE;
         pthread_cond_broadcast(&control->changed);
@@ -175,11 +186,11 @@ bool sgm__control_try_end(sgm__control *control)
     return ends;
 }
 
-/* Makes the trainer idle after a failure; orders that nobody waits for are dropped. */
+/* Makes the trainer idle after a failure; commands that nobody waits for are dropped. */
 void sgm__control_end(sgm__control *control)
 {
     pthread_mutex_lock(&control->lock);
-    sgm__orders_drop(control);
+    drop_commands(control);
     control->state = SGM_TRAINER_IDLE;
     pthread_cond_broadcast(&control->changed);
     pthread_mutex_unlock(&control->lock);
@@ -216,7 +227,7 @@ bool sgm__control_wants_pause(sgm__control *control)
     return pause;
 }
 
-/* Waits until the pause ends, an order comes or the time is over. A signal cannot wake a condition
+/* Waits until the pause ends, a command comes or the time is over. A signal cannot wake a condition
  * variable, so the wait looks up every 50 ms. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds)
 {
@@ -224,13 +235,13 @@ bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double 
     bool late = false;
     pthread_mutex_lock(&control->lock);
     control->state = SGM_TRAINER_PAUSED;
-    while (control->orders == NULL && control->pause && !control->stop && !late &&
+    while (control->commands.first == NULL && control->pause && !control->stop && !late &&
            (interrupted == NULL || !interrupted())) {
         struct timespec until = sgm__time_in(0.05);
         pthread_cond_timedwait(&control->changed, &control->lock, &until);
         late = sgm__now() >= end;
     }
-    bool goes_on = control->orders == NULL &&
+    bool goes_on = control->commands.first == NULL &&
                    (!late || !control->pause || control->stop || (interrupted != NULL && interrupted()));
     if (goes_on)
         control->state = SGM_TRAINER_RUNNING;
@@ -248,30 +259,4 @@ bool sgm__control_stops(sgm__control *control, char *reason, size_t size)
         snprintf(reason, size, "%s", control->reason);
     pthread_mutex_unlock(&control->lock);
     return stop;
-}
-
-void sgm__order_free(sgm__order *order)
-{
-    if (order == NULL)
-        return;
-    sgm__free(order->who);
-    sgm__free(order->what);
-    sgm__free(order->before);
-    sgm__free(order->after);
-    sgm__free(order);
-}
-
-/* Removes the orders that nobody waits for; with the control's lock. */
-void sgm__orders_drop(sgm__control *control)
-{
-    for (sgm__order **at = &control->orders; *at != NULL;) {
-        sgm__order *order = *at;
-        if (order->waited) {
-            at = &order->next;
-            continue;
-        }
-        *at = order->next;
-        sgm__order_free(order);
-    }
-    atomic_store(&control->has_order, control->orders != NULL);
 }

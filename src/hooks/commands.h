@@ -1,0 +1,68 @@
+/* Commands: what is to be done to a training between two of its iterations, and the queues they wait in.
+ *
+ * Whoever wants something done makes a command: a hook, the program, the control socket, a page. Only the
+ * training's thread carries commands out, so nothing changes in the middle of an iteration. This file has
+ * the record and the queue; src/runs/trainer_commands.c puts commands in and carries them out. To pause, to
+ * resume and to step are no commands but flags (src/trainer/trainer_control.c), since they say whether the
+ * training goes on at all. Internal. */
+#ifndef SGM_HOOKS_COMMANDS_H
+#define SGM_HOOKS_COMMANDS_H
+
+#include "base/base.h"
+#include <sigma/hook.h>
+#include <stdatomic.h>
+
+typedef enum sgm__command_kind {
+    SGM__COMMAND_STOP,    /* text: the reason */
+    SGM__COMMAND_SAVE,    /* text: the checkpoint's name */
+    SGM__COMMAND_SET,     /* text: the identifier; content: its value */
+    SGM__COMMAND_PAUSE,   /* text: what the hook that asks was made from */
+    SGM__COMMAND_RESET,   /* back to the beginning */
+    SGM__COMMAND_ACT,     /* act(user, trainer) */
+    SGM__COMMAND_RESTORE, /* text: a checkpoint's name in the run's folder, or a path */
+    SGM__COMMAND_NOTE     /* records a change of a hook that was made already: text, before, after, undoes */
+} sgm__command_kind;
+
+typedef sgm_status (*sgm__action_function)(void *user, sgm_trainer *trainer);
+
+typedef struct sgm__command {
+    sgm__command_kind kind;
+    char *who;            /* as the record of changes names whoever asks: a hook's name, "ctl", "program" */
+    char *text;           /* see the kind; never NULL */
+    char *before, *after; /* of a note: texts of the hook; NULL: none */
+    int64_t undoes;       /* of a note: number of the change that it takes back; 0: none */
+    sgm_content content;  /* of a set */
+    sgm_trainer *asker;   /* of a hook's: its trainer, which may be a replica; else NULL */
+    bool background;      /* a background hook asks */
+    sgm__action_function act;
+    void *user;
+    void (*release)(void *user); /* of `user`, once; NULL: not needed */
+    /* What follows is guarded by the lock of the queue. A command that somebody waits for stays theirs. */
+    bool waited, taken, done;
+    sgm_status status; /* how it ended, with the error's message; NULL: none */
+    char *message;
+    struct sgm__command *next;
+} sgm__command;
+
+/* What a command is made with; texts may be NULL: none. */
+typedef struct sgm__command_fields {
+    const char *who, *text, *before, *after;
+    int64_t undoes;
+} sgm__command_fields;
+
+/* With copies of the texts. NULL: out of memory. */
+sgm__command *sgm__command_create(sgm__command_kind kind, sgm__command_fields fields);
+void sgm__command_free(sgm__command *command);
+
+/* First in, first out; zeros are an empty one. Whoever has the queue has the lock around these functions,
+ * but for `has_any`, which any thread may look at. */
+typedef struct sgm__command_queue {
+    sgm__command *first;
+    atomic_bool has_any;
+} sgm__command_queue;
+
+void sgm__commands_append(sgm__command_queue *queue, sgm__command *command);
+sgm__command *sgm__commands_take(sgm__command_queue *queue); /* the oldest; NULL: none */
+void sgm__commands_remove(sgm__command_queue *queue, const sgm__command *command); /* if it is in there */
+
+#endif
