@@ -23,6 +23,8 @@ static const struct compared {
 } compared[] = {
     {"exp", exp, -700, 700, 2e-13, 1e-5},
     {"exp", exp, -1, 1, 1e-15, 3e-7},
+    {"exp", exp, 709.4, 709.7, 2e-13, INFINITY},
+    {"exp", exp, 88.3, 88.7, 2e-13, 2e-5},
     {"log", log, 1e-300, 1e-200, 1e-14, INFINITY},
     {"log", log, 1e-30, 1e30, 1e-14, 3e-6},
     {"log", log, 0.5, 2, 1e-15, 3e-7},
@@ -34,6 +36,8 @@ static const struct compared {
     {"tanh", tanh, -12, 12, 1e-15, 3e-7},
     {"tanh", tanh, -1e-6, 1e-6, 1e-21, 1e-13},
     {"erf", erf, -6, 6, 1e-15, 6e-7},
+    {"erf", erf, -1e-9, 1e-9, 1e-24, 1e-15},
+    {"erf", erf, 1e-30, 1e-20, 1e-35, 1e-26},
     {"erfc", erfc, -6, 26, 1e-15, 6e-7},
     {"gelu", gelu, -45, 45, 1e-14, 2e-6},
     {"sin", sin, -100, 100, 1e-13, 1e-5},
@@ -42,6 +46,8 @@ static const struct compared {
     {"atan", atan, -1000, 1000, 1e-15, 5e-7},
     {"asin", asin, -1, 1, 1e-14, 2e-6},
     {"acos", acos, -1, 1, 1e-14, 2e-6},
+    {"acos", acos, 1 - 1e-12, 1, 1e-21, INFINITY},
+    {"acos", acos, 1 - 1e-6, 1, 1e-17, 1e-9},
     {"floor", floor, -1e6, 1e6, 0, 1},
 };
 
@@ -175,7 +181,16 @@ static void check_limits(sgm_dtype dtype)
     CHECK_NEAR(power(0, 0), 1, 0);
     CHECK_NEAR(power(0, 0.5), 0, 0);
     CHECK_NEAR(power(0, -1), INFINITY, 0);
-    CHECK(isnan(power(-2, 0.5)));
+    static const double bases[] = {0, -0.0, 1, -1, 0.5, -0.5, 2, -2, INFINITY, -INFINITY, NAN};
+    static const double exponents[] = {0,   -0.0, 1,    -1,    2,        3,         -3,
+                                       0.5, -0.5, 1e10, -1e10, INFINITY, -INFINITY, NAN};
+    for (size_t i = 0; i < sizeof bases / sizeof *bases; i++)
+        for (size_t k = 0; k < sizeof exponents / sizeof *exponents; k++) {
+            double expected = pow(bases[i], exponents[k]), got = power(bases[i], exponents[k]);
+            if (isnan(expected) ? !isnan(got) : !(fabs(got - expected) <= 1e-6 || got == expected))
+                TEST_FAIL("power(%g, %g) in %s is %g, expected %g", bases[i], exponents[k],
+                          sgm_dtype_name(dtype), got, expected);
+        }
     CHECK_NEAR(complement(0.999999, 1) * 1e6, 1, 1e-7);
     CHECK_NEAR(complement(0.999, 1000), 1 - pow(0.999, 1000), 1e-7);
     CHECK_NEAR(complement(0.9, 1000000), 1, 0);

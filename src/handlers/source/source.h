@@ -82,6 +82,7 @@ typedef enum sgm__source_function {
     SGM__SOURCE_SQRT,
     SGM__SOURCE_SIGMOID,
     SGM__SOURCE_TANH,
+    SGM__SOURCE_ERF_SERIES,
     SGM__SOURCE_ERFC,
     SGM__SOURCE_ERF,
     SGM__SOURCE_GELU,

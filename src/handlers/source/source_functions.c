@@ -44,6 +44,9 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                          "    if (k < 0) {\n"
                          "        factor = (@)0.5;\n"
                          "        k = -k;\n"
+                         "    } else if (k > 0) { /* 2 to the k may be too large where the result is not */\n"
+                         "        sum *= 2;\n"
+                         "        k--;\n"
                          "    }\n"
                          "    for (; k > 0; k /= 2) {\n"
                          "        if (k % 2 != 0)\n"
@@ -125,10 +128,21 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                       "        sum = (@)i + x * x / sum;\n"
                                       "    return x / sum;\n"
                                       "}\n"},
-    /* Up to 2.5 from the series of erf, x e^(-x^2) 2 / sqrt(pi) sum of (2 x^2)^k / (1 3 5 ...); beyond by the
-     * continued fraction of Laplace, as 1 - erf(x) would cancel. Beyond 30 the result is 0 in double, too. */
+    [SGM__SOURCE_ERF_SERIES] =
+        {NEEDS(EXP), "/* erf of x from 0 to 2.5: x e^(-x^2) 2 / sqrt(pi) sum of (2 x^2)^k / (1 3 5 ...). */\n"
+                     "static @ $_erf_series(@ x)\n"
+                     "{\n"
+                     "    @ term = x, sum = x;\n"
+                     "    for (int i = 3; i < 120 && term > sum * (@)1e-17; i += 2) {\n"
+                     "        term *= 2 * x * x / (@)i;\n"
+                     "        sum += term;\n"
+                     "    }\n"
+                     "    return (@)1.1283791670955126 * $_exp(-x * x) * sum;\n"
+                     "}\n"},
+    /* Up to 2.5 from the series of erf; beyond by the continued fraction of Laplace, as 1 - erf(x) would
+     * cancel. Beyond 30 the result is 0 in double, too. */
     [SGM__SOURCE_ERFC] =
-        {NEEDS(EXP),
+        {NEEDS(EXP) | NEEDS(ERF_SERIES),
          "/* The share of a normal distribution beyond x: a series near 0, a continued fraction far off. "
          "*/\n"
          "static @ $_erfc(@ x)\n"
@@ -138,12 +152,7 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
          "    if (x != x)\n"
          "        return x;\n"
          "    if (y < (@)2.5) {\n"
-         "        @ term = y, sum = y;\n"
-         "        for (int i = 3; i < 120 && term > sum * (@)1e-17; i += 2) {\n"
-         "            term *= 2 * y * y / (@)i;\n"
-         "            sum += term;\n"
-         "        }\n"
-         "        part = 1 - (@)1.1283791670955126 * $_exp(-y * y) * sum;\n"
+         "        part = 1 - $_erf_series(y);\n"
          "    } else if (y < 30) {\n"
          "        @ sum = y;\n"
          "        for (int i = 50; i > 0; i--)\n"
@@ -154,11 +163,14 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
          "    }\n"
          "    return x < 0 ? 2 - part : part;\n"
          "}\n"},
-    /* 1 - erfc(x) has the absolute precision of its type, but few right digits near 0. */
-    [SGM__SOURCE_ERF] = {NEEDS(ERFC), "static @ $_erf(@ x)\n"
-                                      "{\n"
-                                      "    return 1 - $_erfc(x);\n"
-                                      "}\n"},
+    /* 1 - erfc(x) alone would have no right digits near 0. */
+    [SGM__SOURCE_ERF] = {NEEDS(ERFC) | NEEDS(ERF_SERIES),
+                         "static @ $_erf(@ x)\n"
+                         "{\n"
+                         "    const @ y = x < 0 ? -x : x, part = y < (@)2.5 ? $_erf_series(y) : 1 - "
+                         "$_erfc(y);\n"
+                         "    return x < 0 ? -part : part;\n"
+                         "}\n"},
     /* x erfc(-x / sqrt(2)) / 2; below -40 the factor is 0, and -infinity times it would be NaN. */
     [SGM__SOURCE_GELU] = {NEEDS(ERFC),
                           "static @ $_gelu(@ x)\n"
@@ -230,10 +242,11 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                                                      "        return x * (@)1.5707963267948966;\n"
                                                      "    return $_atan(x / rest);\n"
                                                      "}\n"},
-    [SGM__SOURCE_ACOS] = {NEEDS(ASIN), "static @ $_acos(@ x)\n"
-                                       "{\n"
-                                       "    return (@)1.5707963267948966 - $_asin(x);\n"
-                                       "}\n"},
+    /* pi / 2 - asin(x) would cancel near 1; -1 has an infinite quotient, whose angle is pi / 2. */
+    [SGM__SOURCE_ACOS] = {NEEDS(ATAN) | NEEDS(SQRT), "static @ $_acos(@ x)\n"
+                                                     "{\n"
+                                                     "    return 2 * $_atan($_sqrt((1 - x) / (1 + x)));\n"
+                                                     "}\n"},
     /* From 2^52 on all numbers are whole. */
     [SGM__SOURCE_FLOOR] = {0, "static @ $_floor(@ x)\n"
                               "{\n"
@@ -244,24 +257,31 @@ static const function_text functions[SGM__SOURCE_FUNCTION_COUNT] = {
                               "    whole = (int64_t)x;\n"
                               "    return (@)(whole - ((@)whole > x));\n"
                               "}\n"},
-    /* Whole exponents by squaring give the right sign for negative x, whose logarithm does not exist. */
+    /* Whole exponents by squaring give the right sign for negative x, whose logarithm does not exist. From
+     * 2^53 on all numbers are even. */
     [SGM__SOURCE_POWER] = {NEEDS(EXP) | NEEDS(LOG) | NEEDS(FLOOR),
                            "/* x to the y: whole numbers by squaring, others by the logarithm. */\n"
                            "static @ $_power(@ x, @ y)\n"
                            "{\n"
+                           "    const @ limit = (@)9007199254740992.0;\n"
+                           "    const int far = !(y < limit && y > -limit);\n"
                            "    @ power = 1;\n"
-                           "    if (y == 0)\n"
+                           "    if (y == 0 || x == 1)\n"
                            "        return 1;\n"
-                           "    if (y < 1000000000 && y > -1000000000 && $_floor(y) == y) {\n"
-                           "        for (long k = (long)(y < 0 ? -y : y); k > 0; k /= 2) {\n"
+                           "    if (y != y)\n"
+                           "        return y;\n"
+                           "    if (!far && $_floor(y) == y) {\n"
+                           "        for (int64_t k = (int64_t)(y < 0 ? -y : y); k > 0; k /= 2) {\n"
                            "            if (k % 2 != 0)\n"
                            "                power *= x;\n"
                            "            x *= x;\n"
                            "        }\n"
                            "        return y < 0 ? 1 / power : power;\n"
                            "    }\n"
-                           "    if (x == 0)\n"
-                           "        return y < 0 ? 1 / (x * x) : 0;\n"
+                           "    if (x < 0 && (far || x - x != 0))\n"
+                           "        x = -x;\n"
+                           "    if (x == 0 || x == 1)\n"
+                           "        return x == 1 ? 1 : y < 0 ? 1 / (x * x) : 0;\n"
                            "    return $_exp(y * $_log(x));\n"
                            "}\n"},
     [SGM__SOURCE_COMPLEMENT] =
