@@ -117,6 +117,10 @@ sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int3
                                 const sgm_tensor *value);
 sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double value);
+/* Feeds contiguous data of the input's own type and size, as the functions above do in the end: checks
+ * indices and copies. */
+sgm_status sgm__session_write_input(sgm_session *session, sgm_program *program, int32_t index,
+                                    const void *data);
 sgm_status sgm__session_read_number_at(sgm_session *session, sgm_program *program, int32_t index,
                                        double *value);
 /* The memory of an output of the newest run; only on the host. */
@@ -173,10 +177,9 @@ sgm_status sgm__session_write_sum(const sgm_session *session, const sgm_program 
  * at most 24 bits, so that float32 holds them. `user` names the layer for messages: "layer '1-embedding'". */
 sgm_status sgm__program_expect_index(sgm_program *program, const char *input, const char *user,
                                      double minimum, double maximum);
-/* Checks contiguous data of `shape` that is about to be fed. sgm__failed_example tells which example is
- * wrong. */
-sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
-                                    sgm_dtype dtype, const sgm_shape *shape);
+/* Checks contiguous data of the input's type that is about to be fed. sgm__failed_example tells which example
+ * is wrong. */
+sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data);
 void sgm__index_rules_free(sgm_program *program);
 
 #endif

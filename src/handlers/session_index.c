@@ -60,22 +60,29 @@ sgm_status sgm__program_expect_index(sgm_program *program, const char *input, co
 ALL_GOOD(float)
 ALL_GOOD(double)
 
-/* The same for one value, to find the first wrong one. */
+/* The same for one value. */
 static bool is_good(double value, const struct sgm__index_rule *rule)
 {
     return value >= rule->minimum && value <= rule->maximum && value == (double)(int64_t)value;
 }
 
-/* Fails with the position of the first wrong element, "at [3, 0]", and tells its example, the first
+/* The number of the first wrong element, or that of all elements. */
+static int64_t first_wrong(const struct sgm__index_rule *rule, const sgm_array *array, int64_t count)
+{
+    int64_t at = 0;
+    while (at < count && is_good(sgm_array_load(array, at), rule))
+        at++;
+    return at;
+}
+
+/* Fails with the position of the element number `at`, "at [3, 0]", and tells its example, the first
  * coordinate. */
-static sgm_status fail_first(const sgm_program *program, const struct sgm__index_rule *rule,
-                             const sgm_array *array)
+static sgm_status fail_at(const sgm_program *program, const struct sgm__index_rule *rule,
+                          const sgm_array *array, int64_t at)
 {
     char place[160] = "";
-    int64_t count = sgm_shape_elements(&array->shape), at = 0;
-    while (at < count - 1 && is_good(sgm_array_load(array, at), rule))
-        at++;
     double value = sgm_array_load(array, at);
+    int64_t count = sgm_shape_elements(&array->shape);
     size_t length = 0;
     for (int32_t axis = 0; axis < array->shape.rank && length < sizeof place - 32; axis++) {
         int64_t below = 1;
@@ -92,20 +99,21 @@ static sgm_status fail_first(const sgm_program *program, const struct sgm__index
     return sgm__fail_example(array->shape.rank > 0 ? at / (count / array->shape.dims[0]) : 0);
 }
 
-/* Inputs of other types are not checked here: the operations check them. */
-sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data,
-                                    sgm_dtype dtype, const sgm_shape *shape)
+/* Inputs of the usual types are first looked at by the fast loops, as nearly always nothing is wrong. */
+sgm_status sgm__program_check_index(const sgm_program *program, int32_t input, const void *data)
 {
-    int64_t count = sgm_shape_elements(shape);
+    const sgm_type *type = &program->plan->inputs[input].type;
+    const sgm_array array = {.dtype = type->dtype, .shape = type->shape, .data = (void *)(uintptr_t)data};
+    int64_t count = sgm_shape_elements(&type->shape);
     for (size_t i = 0; i < program->rule_count; i++) {
         const struct sgm__index_rule *rule = &program->rules[i];
-        if (rule->input != input || (dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64))
+        if (rule->input != input ||
+            (type->dtype == SGM_FLOAT32 && all_good_float(data, count, rule->minimum, rule->maximum)) ||
+            (type->dtype == SGM_FLOAT64 && all_good_double(data, count, rule->minimum, rule->maximum)))
             continue;
-        bool good = dtype == SGM_FLOAT32 ? all_good_float(data, count, rule->minimum, rule->maximum)
-                                         : all_good_double(data, count, rule->minimum, rule->maximum);
-        const sgm_array array = {.dtype = dtype, .shape = *shape, .data = (void *)(uintptr_t)data};
-        if (!good)
-            return fail_first(program, rule, &array);
+        int64_t at = first_wrong(rule, &array, count);
+        if (at < count)
+            return fail_at(program, rule, &array, at);
     }
     return SGM_OK;
 }

@@ -87,6 +87,16 @@ static sgm_status check_input(const sgm_session *session, const sgm_program *pro
                                       program->plan->input_count, name);
 }
 
+sgm_status sgm__session_write_input(sgm_session *session, sgm_program *program, int32_t index,
+                                    const void *data)
+{
+    SGM_TRY(sgm__program_check_index(program, index, data));
+    SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, data,
+                                          sgm__type_bytes(&program->plan->inputs[index].type)));
+    program->fed[index] = true;
+    return SGM_OK;
+}
+
 /* A value of another type or layout goes through a tensor on the host that is made once and kept. Indices are
  * checked in the program's own type, after conversion. */
 sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int32_t index,
@@ -104,13 +114,7 @@ sgm_status sgm__session_feed_at(sgm_session *session, sgm_program *program, int3
         SGM_TRY(convert(converted, value));
         value = converted;
     }
-    if (program->rule_count > 0)
-        SGM_TRY(sgm__program_check_index(program, index, sgm_tensor_const_data(value), type->dtype,
-                                         &type->shape));
-    SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0,
-                                          sgm_tensor_const_data(value), sgm__type_bytes(type)));
-    program->fed[index] = true;
-    return SGM_OK;
+    return sgm__session_write_input(session, program, index, sgm_tensor_const_data(value));
 }
 
 sgm_status sgm_session_feed(sgm_session *session, sgm_program *program, const char *name,
@@ -133,10 +137,7 @@ sgm_status sgm__session_feed_number_at(sgm_session *session, sgm_program *progra
     double memory[1] = {0};
     sgm_array array = {.dtype = type->dtype, .data = memory};
     sgm_array_store(&array, 0, value);
-    SGM_TRY(session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, memory,
-                                          sgm__type_bytes(type)));
-    program->fed[index] = true;
-    return SGM_OK;
+    return sgm__session_write_input(session, program, index, memory);
 }
 
 sgm_status sgm_session_feed_number(sgm_session *session, sgm_program *program, const char *name, double value)

@@ -57,7 +57,7 @@ void sgm__session_place_state(sgm_session *session, const char *name, void *memo
 sgm_status sgm__session_bring_home(sgm_session *session, const char *name)
 {
     sgm__session_state *known = sgm__session_find(session, name);
-    size_t bytes = (size_t)sgm_shape_elements(&known->type.shape) * sgm_dtype_size(known->type.dtype);
+    size_t bytes = sgm__type_bytes(&known->type);
     void *own = NULL;
     SGM_TRY(session->handler->type->allocate(session->handler->self, bytes, &own));
     memcpy(own, known->buffer, bytes);
@@ -152,11 +152,7 @@ sgm_status sgm__session_feed_part(sgm_session *session, sgm_program *program, co
         size_t size = (size_t)(elements / examples) * sgm_dtype_size(type->dtype);
         const unsigned char *begin =
             (const unsigned char *)sgm_tensor_const_data(values) + (size_t)first * size;
-        if (program->rule_count > 0)
-            SGM_TRY(sgm__program_check_index(program, index, begin, type->dtype, &type->shape));
-        program->fed[index] = true;
-        return session->handler->type->write(session->handler->self, program->memory.inputs[index], 0, begin,
-                                             (size_t)count * size);
+        return sgm__session_write_input(session, program, index, begin);
     }
     sgm_tensor *part = sgm_tensor_slice(values, 0, first, first + count, 1);
     sgm_status status = part != NULL ? sgm_session_feed(session, program, input, part) : sgm_last_status();

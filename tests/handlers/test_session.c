@@ -3,6 +3,7 @@
  */
 #include "base/allocator.h"
 #include "handlers/graphs.h"
+#include "handlers/session.h"
 #include <sigma/op.h>
 
 typedef struct setting {
@@ -54,6 +55,47 @@ static void check_state(const setting *it, const char *name, const double *expec
     for (size_t i = 0; i < count; i++)
         CHECK_NEAR(values[i], expected[i], 0);
     sgm_tensor_free(tensor);
+}
+
+/* --- inputs that are indices --- */
+
+static void expect_up_to_three(sgm_program *program)
+{
+    CHECK_OK(sgm__program_expect_index(program, "x", "the test", 0, 3));
+}
+
+TEST(indices_of_every_type_are_checked)
+{
+    static const sgm_dtype types[] = {SGM_FLOAT32, SGM_FLOAT64, SGM_BFLOAT16,
+                                      SGM_INT64,   SGM_INT32,   SGM_UINT8};
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        setting it = set_up();
+        sgm_value x = sgm_input_value(it.graph, "x", types[i], DIMS(2, 2));
+        sgm_output(it.graph, "y", sgm_add(it.graph, x, x));
+        CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
+        expect_up_to_three(it.program);
+        feed(it.session, it.program, "x", types[i], DIMS(2, 2), NUMBERS(0, 1, 2, 3));
+        sgm_tensor *wrong = tensor_of(types[i], DIMS(2, 2), NUMBERS(0, 1, 4, 3));
+        CHECK_ERROR(sgm_session_feed(it.session, it.program, "x", wrong),
+                    "input 'x' at [1, 0]: 4 is out of range: the test takes whole numbers from 0 to 3");
+        sgm_tensor_free(wrong);
+        tear_down(&it);
+    }
+}
+
+TEST(an_index_that_is_fed_as_a_number_is_checked)
+{
+    setting it = set_up();
+    sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, SCALAR);
+    sgm_output(it.graph, "y", sgm_add(it.graph, x, x));
+    CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
+    expect_up_to_three(it.program);
+    CHECK_OK(sgm_session_feed_number(it.session, it.program, "x", 3));
+    CHECK_ERROR(sgm_session_feed_number(it.session, it.program, "x", 4),
+                "input 'x': 4 is out of range: the test takes whole numbers from 0 to 3");
+    CHECK_ERROR(sgm_session_feed_number(it.session, it.program, "x", 2.5),
+                "input 'x': 2.5 is no whole number: the test takes whole numbers from 0 to 3");
+    tear_down(&it);
 }
 
 /* --- states --- */
