@@ -6,6 +6,71 @@
 #include <sigma/op.h>
 #include <unistd.h>
 
+/* --- devices without float64 --- */
+
+/* A classifier's share of right predictions is float64 in every program, and so are sums for it. Their steps
+ * are the host's; that no kernel has double is asked of the text, as the device here would take it. */
+static void check_share(sgm_handler *handler)
+{
+    bool had = device_of(handler)->info.has_float64;
+    device_of(handler)->info.has_float64 = false;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3, 2));
+    sgm_value targets = sgm_input_value(graph, "targets", SGM_FLOAT32, DIMS(3));
+    sgm_value share = sgm_accuracy(graph, sgm_add(graph, x, x), targets);
+    sgm_value all = sgm_cast(graph, sgm_sum(graph, targets), SGM_FLOAT64);
+    sgm_output(graph, "share", share);
+    sgm_output(graph, "of all", sgm_divide(graph, share, all));
+    sgm_output(graph, "loss", sgm_mean(graph, sgm_multiply(graph, x, x)));
+    sgm_program *program = sgm_session_prepare(session, graph);
+    CHECK_OK(program);
+    feed(session, program, "x", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 4, 3, 5, 6));
+    feed(session, program, "targets", SGM_FLOAT32, DIMS(3), NUMBERS(1, 1, 1));
+    CHECK_OK(sgm_session_run(session, program));
+    check_output(session, program, "share", NUMBERS(2.0 / 3), 0);
+    check_output(session, program, "of all", NUMBERS(2.0 / 3 / 3), 0);
+    check_output(session, program, "loss", NUMBERS(91.0 / 6), 1e-5);
+    sgm__device_code *code;
+    CHECK_OK(sgm__device_code_create(program->plan, &device_of(handler)->info, &code));
+    CHECK(code->source.length > 0 && strstr(code->source.data, "double") == NULL);
+    sgm__device_code_free(code);
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    device_of(handler)->info.has_float64 = had;
+}
+
+TEST(devices_without_float64_count_right_predictions)
+{
+    with_devices(check_share);
+}
+
+/* Whoever chooses float64 is told, since all of it would be computed on the host. */
+static void check_refusal(sgm_handler *handler)
+{
+    bool had = device_of(handler)->info.has_float64;
+    device_of(handler)->info.has_float64 = false;
+    sgm_session *session = sgm_session_create(handler);
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT64, DIMS(3));
+    sgm_output(graph, "y", sgm_add(graph, x, x));
+    CHECK_ERROR(sgm_session_prepare(session, graph), "has no float64, which 'x' is of: use float32");
+    sgm_graph_clear(graph);
+    x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
+    sgm_value wide = sgm_state(graph, "w", SGM_FLOAT64, DIMS(3));
+    sgm_output(graph, "y", sgm_add(graph, x, sgm_cast(graph, wide, SGM_FLOAT32)));
+    set_state(session, "w", SGM_FLOAT64, DIMS(3), NUMBERS(1, 2, 3));
+    CHECK_ERROR(sgm_session_prepare(session, graph), "has no float64, which 'w' is of: use float32");
+    sgm_graph_free(graph);
+    sgm_session_free(session);
+    device_of(handler)->info.has_float64 = had;
+}
+
+TEST(devices_without_float64_refuse_programs_that_are_given_it)
+{
+    with_devices(check_refusal);
+}
+
 /* --- a user's own operations --- */
 
 static double cube_plus(const double *x, const sgm_attributes *attributes)

@@ -74,12 +74,28 @@ static bool reads_indices(const sgm__node *node)
     return node->op == &sgm__op_gather || node->op == &sgm__op_scatter_add || node->op == &sgm__op_one_hot;
 }
 
-/* Whether the step has a writer. */
+/* Whether the device has the types of the step's results and operands. */
+static bool has_types(const sgm__device_render *r, const sgm__step *step)
+{
+    bool has = true;
+    for (int32_t p = 0; p < step->count && !r->info->has_float64; p++) {
+        int32_t number = r->writer.plan->order[step->first + p];
+        const sgm__node *node = sgm__device_node(r, number);
+        has = has && node->type.dtype != SGM_FLOAT64;
+        for (int32_t k = 0; k < node->input_count; k++)
+            has = has && sgm__device_operand(r, number, k)->type.dtype != SGM_FLOAT64;
+    }
+    return has;
+}
+
+/* Whether the step has a writer, and the device its types. */
 static bool is_written_here(const sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;
     const sgm__step *step = &plan->steps[s];
     const sgm__node *node = &plan->nodes[plan->order[step->first]];
+    if (!has_types(r, step))
+        return false;
     if (step->kind == SGM__STEP_KERNEL)
         return find_writer(node->op) != NULL &&
                (node->op != &sgm__op_argsort ||
@@ -189,7 +205,7 @@ static sgm_status write_steps(sgm__device_render *r)
     SGM_TRY(sgm__source_note_steps(&r->writer));
     for (int32_t s = 0; s < plan->step_count; s++)
         SGM_TRY(write_step(r, s));
-    for (int32_t i = 0; i < plan->node_count; i++)
+    for (int32_t i = 0; i < plan->node_count && r->info->has_float64; i++)
         wide = wide || plan->nodes[i].type.dtype == SGM_FLOAT64;
     if (r->code->kernel_count == 0)
         return SGM_OK;

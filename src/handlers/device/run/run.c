@@ -68,17 +68,26 @@ void sgm__device_discard(void *self, void *compiled)
     sgm__free(exe);
 }
 
-/* A device without float64 cannot run a plan that has it. */
+static sgm_status check_bindings(const sgm__device *device, const sgm__plan *plan,
+                                 const sgm__binding *bindings, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (bindings[i].type.dtype == SGM_FLOAT64)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "%s '%s' has no float64, which '%s' is of: use float32, or another device",
+                            device->driver->name, device->info.name,
+                            sgm__plan_string(plan, bindings[i].name));
+    return SGM_OK;
+}
+
+/* Without float64 in the device, steps that compute in it are the host's (a share of right predictions). All
+ * of a program that is given float64 would be, so it is refused. */
 static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
 {
-    char where[320];
-    for (int32_t i = 0; i < plan->node_count && !device->info.has_float64; i++)
-        if (plan->nodes[i].type.dtype == SGM_FLOAT64)
-            return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                            "%s '%s' has no float64, which %s is of: use float32, or another device",
-                            device->driver->name, device->info.name,
-                            sgm__plan_describe(plan, i, where, sizeof where));
-    return SGM_OK;
+    if (device->info.has_float64)
+        return SGM_OK;
+    SGM_TRY(check_bindings(device, plan, plan->inputs, plan->input_count));
+    return check_bindings(device, plan, plan->states, plan->state_count);
 }
 
 /* Whether a library may compute the step. It would write a state without looking at the fault words, so in
