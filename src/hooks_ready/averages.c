@@ -39,6 +39,7 @@ static bool equal_texts(const void *a, const void *b)
     return strcmp(a, b) == 0;
 }
 
+/* The self is the name alone. Without get_state(): nothing of it changes during a run. */
 static const sgm_hook_type saver_type = {.api = SGM_HOOK_API,
                                          .name = "averages_saver",
                                          .doc = "saves the averaged parameters",

@@ -307,6 +307,7 @@ static bool equal_texts(const char *a, const char *b)
     return a && b ? strcmp(a, b) == 0 : a == b;
 }
 
+/* A hook is its options: `told_missing` does not make two of them different. */
 static bool is_equal(const void *a, const void *b)
 {
     const keeper *left = a, *right = b;
@@ -322,6 +323,8 @@ static void free_keeper(void *state)
     sgm__free(self);
 }
 
+/* Two types because a type's name is the hook's name in lists and texts. There is no get_state(): the list
+ * of checkpoints is in the run's folder, where a resumed run finds it as it is, also after a crash. */
 static const sgm_hook_type last_type = {.api = SGM_HOOK_API,
                                         .name = "last_checkpoints",
                                         .doc = "keeps the newest checkpoints",
@@ -393,6 +396,7 @@ sgm_hook *sgm_last_checkpoints_create(int64_t count, sgm_time_step when,
     return create(count, NULL, SGM_MINIMUM, when, options);
 }
 
+/* Without an identifier create() would take it for the other hook, so that is refused here. */
 sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identifier, sgm_extremum extremum,
                                       sgm_time_step when, const sgm_checkpoints_options *options)
 {
@@ -417,6 +421,7 @@ static sgm_hook *parse_last(const sgm__hook_text *call)
         "count", SGM__ARGUMENT_COUNT, .default_value = "3", .doc = "how many stay", .minimum = 1,            \
                                       .maximum = MAXIMUM_CHECKPOINTS                                         \
     }
+/* The name is optional in texts; its default differs, so only the help has it. */
 #define NAME_ARGUMENT(default_name)                                                                          \
     {                                                                                                        \
         "name", SGM__ARGUMENT_WORD, .doc = "files begin with it; if not given: " default_name                \

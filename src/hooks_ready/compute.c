@@ -171,6 +171,7 @@ static sgm_hook *parse_accumulator(const sgm__hook_text *call)
                            .each_epoch = sgm__hook_flag_of(call, "each_epoch"));
 }
 
+/* The flags have defaults as text, so that `sigma info --hooks` shows them. */
 const sgm__hook_row sgm__accumulator_row = {
     .name = "accumulator",
     .doc = "sum or mean of a value so far, as shared.NAME",
@@ -275,6 +276,7 @@ static void *copy_stopwatch(const void *state)
     return self;
 }
 
+/* Without get_state(): a resumed run measures anew. */
 static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
                                              .name = "running_time",
                                              .doc = "seconds between events of a scale",
@@ -317,6 +319,7 @@ static sgm_hook *parse_running_time(const sgm__hook_text *call)
     return sgm_running_time(call->when.scale, .span = (int32_t)span);
 }
 
+/* One row for both scales: the time step of the text chooses, "every epoch running_time". */
 const sgm__hook_row sgm__running_time_row = {
     .name = "running_time",
     .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",

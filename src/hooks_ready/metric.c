@@ -28,6 +28,7 @@ typedef struct prediction {
     bool each_epoch;
 } prediction;
 
+/* The trainer of the call; none in the background, or in an engine that a program uses without a trainer. */
 static sgm_status find_trainer(const sgm_hook_call *call, sgm_trainer **trainer)
 {
     *trainer = sgm_hook_trainer(call);
@@ -79,6 +80,7 @@ static void free_prediction(void *state)
     sgm__free(self);
 }
 
+/* Never local: a data set belongs to the trainer, and its workers have only parts of minibatches. */
 static const sgm_hook_type prediction_type = {.api = SGM_HOOK_API,
                                               .name = "predictions",
                                               .doc = "outputs and targets of a pass over data",
@@ -113,6 +115,7 @@ static char *identifier_of(const char *data, const char *base, const char *of)
     return identifier;
 }
 
+/* Only whether there is a name: which data sets a trainer has, is known when the hook is attached. */
 static sgm_status check_data(const char *data, const char *what)
 {
     if (data != NULL && data[0] != '\0')

@@ -11,6 +11,7 @@
 
 #define PROCESS_PRIORITY (-1000) /* before accumulators and reporters, which may read the result */
 
+/* The self. `function` must be safe on another thread if the hook runs in the background. */
 typedef struct processor {
     char **list; /* of identifiers, NULL at the end */
     size_t count;
@@ -92,6 +93,8 @@ static void free_processor(void *state)
     sgm__free(self);
 }
 
+/* Without copy(): a worker's calls only read the self, and take turns. Without state: each call begins
+ * anew. */
 static const sgm_hook_type processor_type = {.api = SGM_HOOK_API,
                                              .name = "metric_processor",
                                              .doc = "mean of a function of values",
@@ -172,6 +175,7 @@ static double mean_of(const double *numbers, size_t count)
     return count > 0 ? sum / (double)count : NAN;
 }
 
+/* A sgm_metric_function: the mean of a tensor's elements; a number is its own mean. */
 double sgm_metric_mean(void *user, const sgm_content *content)
 {
     size_t count;

@@ -11,7 +11,8 @@
 
 #define REPORT_PRIORITY (-100) /* behind metrics, which run at SGM_METRIC_PRIORITY */
 
-/* The self of all three. `options` has its texts copied into `classes`; `user` is released with self. */
+/* The self of all three reporters. `options` is as given (its texts are the caller's and not used later);
+ * what it names is copied into the other members, and `user` is released with self. */
 typedef struct score_reporter {
     char *data;     /* as a part of identifiers */
     char **classes; /* names of classes, for the confusion matrix; class_count 0: none */
@@ -19,6 +20,7 @@ typedef struct score_reporter {
     sgm_score_report_options options;
 } score_reporter;
 
+/* Metrics are the trainer's, so there is no worker to name in front as sgm__report does. */
 static void say(const score_reporter *self, const sgm_hook_call *call, const char *line)
 {
     if (self->options.report != NULL)
@@ -105,6 +107,7 @@ static sgm_status report_confusion(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* The same names in the same order. */
 static bool same_classes(const score_reporter *a, const score_reporter *b)
 {
     if (a->class_count != b->class_count)
@@ -125,6 +128,7 @@ static bool is_equal(const void *a, const void *b)
            one->report == other->report && one->user == other->user && same_classes(left, right);
 }
 
+/* Also of a self that allocate() could not finish: missing parts are NULL. */
 static void free_reporter(void *state)
 {
     score_reporter *self = state;
@@ -137,6 +141,8 @@ static void free_reporter(void *state)
     sgm__free(self);
 }
 
+/* Three types with one self: a type's name is the hook's name. None has a state, and none can be local, as
+ * the metric that each requires is the trainer's. */
 static const sgm_hook_type tops_type = {.api = SGM_HOOK_API,
                                         .name = "accuracy_reporter",
                                         .doc = "reports accuracies",
@@ -159,6 +165,7 @@ static const sgm_hook_type tops_type = {.api = SGM_HOOK_API,
                                              .free = free_reporter,
                                              .only_global = "it measures the trainer on a data set"};
 
+/* After a failure free_reporter frees the names copied so far: class_count counts them. */
 static sgm_status copy_classes(score_reporter *self, const char *const *classes)
 {
     size_t count = 0;
@@ -221,6 +228,7 @@ static sgm_hook *create(const sgm_hook_type *type, const char *metric, const cha
                            .priority = REPORT_PRIORITY);
 }
 
+/* The three constructors differ in the type and in the metric that it requires. */
 sgm_hook *sgm_accuracy_reporter_create(const char *data, sgm_time_step when,
                                        const sgm_score_report_options *options)
 {

@@ -46,6 +46,8 @@ static sgm_hook *create(const sgm__hook_text *call, sgm_metric_options *options)
     return sgm_metric_create(call->row->name, sgm__hook_text_of(call, "data"), options);
 }
 
+/* The four functions below make a metric of one kind of options each; a threshold of 0 is the default,
+ * 0.5. */
 static sgm_hook *parse_plain(const sgm__hook_text *call)
 {
     sgm_metric_options options = {.threshold = 0};
@@ -72,6 +74,7 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     return create(call, &options);
 }
 
+/* The arguments that several rows share. Order counts: it is the order without names. */
 #define DATA_ARGUMENT                                                                                        \
     {                                                                                                        \
         "data", SGM__ARGUMENT_WORD, .default_value = "validation", .doc = "data of the trainer, or training" \
@@ -116,6 +119,7 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
 #define ARGUMENTS_THRESHOLD THRESHOLD_ARGUMENT, LAST_ARGUMENTS
 #define ARGUMENTS_TOPS TOPS_ARGUMENT, LAST_ARGUMENTS
 #define ARGUMENTS_BOUNDS THRESHOLD_ARGUMENT, BOUND_ARGUMENTS, LAST_ARGUMENTS
+/* A row for each metric of the table, sgm__NAME_row, which rows.c declares and lists in the same way. */
 #define METRIC(id, takes, words) METRIC_ROW(sgm__##id##_row, #id, words, PARSE_##takes, ARGUMENTS_##takes)
 SGM__METRICS(METRIC)
 
@@ -189,6 +193,7 @@ static sgm_hook *parse_processor(const sgm__hook_text *call)
 }
 
 static const char *const functions[] = {"mean", "standard_deviation", NULL};
+/* The only row here that may be local and in the background: it reads the registry, and measures no data. */
 const sgm__hook_row sgm__metric_processor_row = {
     .name = "metric_processor",
     .doc = "mean over all that matches of a function of its elements, as shared.NAME",

@@ -115,6 +115,7 @@ static sgm_status apply(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* Modifiers are equal if they compute the same with the same numbers. */
 static bool is_equal(const void *a, const void *b)
 {
     const modifier_hook *one = a, *other = b;
@@ -132,6 +133,7 @@ static void free_hook(void *state)
     sgm__free(self);
 }
 
+/* Without state: what was changed is in the values. */
 static const sgm_hook_type modifier_type = {
     .api = SGM_HOOK_API,
     .name = "modifier",
@@ -182,6 +184,8 @@ static sgm_hook *parse_modifier(const sgm__hook_text *call)
     return sgm_modifier_hook(sgm__hook_text_of(call, "value"), modifier, call->when);
 }
 
+/* The modifier is a text in quotes of its own grammar (sgm_modifier_parse), as it has parentheses and
+ * commas. */
 const sgm__hook_row sgm__modifier_row = {
     .name = "modifier",
     .doc = "changes numbers and tensors by name, from the next iteration on",

@@ -10,6 +10,7 @@
 
 #include <sigma/diagnostics.h>
 
+/* The self. It is used on the thread of the hook's background group alone, one call at a time. */
 typedef struct pass {
     char *network; /* in the notation of networks; the trainer's own must not be touched from here */
     sgm_block *block;
@@ -103,6 +104,7 @@ static sgm_status run(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* The copy's session goes before the handler that it computes on. */
 static void free_pass(void *state)
 {
     pass *self = state;

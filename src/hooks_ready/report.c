@@ -7,6 +7,7 @@
 #include "hooks/hook_text.h"
 #include "hooks_ready/reporting.h"
 
+/* The self. It is only read during a call, so workers share it (no copy()), and there is no state. */
 typedef struct reporter {
     char **list; /* of identifiers, may have wildcards; NULL at the end; all in one piece of memory */
     size_t count;
@@ -153,6 +154,7 @@ static sgm_hook *parse_reporter(const sgm__hook_text *call)
                               .background = sgm__hook_flag_of(call, "background"));
 }
 
+/* `values` comes first: its list ends at the first comma behind which no identifier can stand. */
 const sgm__hook_row sgm__value_reporter_row = {
     .name = "value_reporter",
     .doc = "logs values by name, as in \"training.loss = 0.25\"",

@@ -139,6 +139,7 @@ static sgm_status get_tally(void *state, double *numbers, size_t *count)
     return SGM_OK;
 }
 
+/* 9e15 is below 2^53, up to which a double holds every count. */
 static sgm_status set_tally(void *state, const double *numbers, size_t count)
 {
     tally *sums = state;
@@ -174,6 +175,8 @@ static void *copy_tally(const void *state)
 
 /* --- hooks --- */
 
+/* Only the tally has a state and a copy(): the reporters' selves do not change. A tally is equal to none
+ * but itself, since each of two reporters begins its own sum anew when it reports. */
 static const sgm_hook_type progress_type = {.api = SGM_HOOK_API,
                                             .name = "progress_reporter",
                                             .doc = "reports epoch and iteration",
@@ -277,6 +280,7 @@ static sgm_hook *make_tally(reporter *self, const char *identifier)
     return sgm_hook_create(&tally_type, sums, .reads = reads, .priority = -500);
 }
 
+/* The required hook is due at every iteration, and so covers each time step of the reporter. */
 sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step when,
                                    const sgm_value_reporter_options *options)
 {

@@ -93,6 +93,7 @@ static sgm_status stop(const sgm_action *action, sgm_hook_call *call, const sgm_
     return status;
 }
 
+/* One action as a request. Names of checkpoints are taken as they are written, without values in braces. */
 static sgm_status act(const sgm_action *action, sgm_hook_call *call, const sgm_rule *rule)
 {
     switch (action->kind) {
@@ -195,6 +196,9 @@ static void free_rule(void *rule)
     sgm_rule_free(rule);
 }
 
+/* A rule may be local: then each worker counts and checks with its own values, `set` changes the worker's
+ * own values, and the other requests reach the trainer. What criteria remember, the engine puts into
+ * checkpoints. */
 static const sgm_hook_type rule_type = {.api = SGM_HOOK_API,
                                         .name = "rule",
                                         .doc = "does what a rule says",

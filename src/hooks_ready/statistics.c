@@ -1,4 +1,10 @@
-/* Mean, spread, norm and histogram of tensors: parameters, gradients, updates. */
+/* Mean, deviation, extrema, norm and histogram of tensors: parameters, gradients, updates (statistics).
+ *
+ * The hook reads tensors of the registry by identifier, computes in double precision whatever their type,
+ * leaves the numbers as shared.PREFIX_mean and so on for other hooks and monitors, and appends a line for
+ * each tensor to histograms.jsonl in the run's folder (src/journal/run_lines.c writes it, the web monitor
+ * draws it). Statistics of predictions are metrics (src/metrics). Values that are not finite are counted,
+ * and left out of all else, so that one NaN does not hide what the other values do. */
 #include "hooks/hook_text.h"
 #include "journal/run_lines.h"
 
@@ -10,22 +16,26 @@
 #define DEFAULT_BINS 20
 #define MAXIMUM_BINS 1000
 
+/* The self; `options` as given, with `bins` filled in. The same self serves all workers: it is only read. */
 typedef struct statistics {
     char **list; /* of identifiers, NULL at the end */
     sgm_statistics_options options;
 } statistics;
 
-/* What there is to say of a tensor. */
+/* What there is to report of one tensor. `finite` values make up everything but `elements`. */
 typedef struct summary {
-    int64_t elements, finite, zeros;
-    double mean, standard_deviation, minimum, maximum, norm;
-    double ratio; /* NaN: none */
-    double histogram_minimum, histogram_maximum;
-    double *counts;
+    int64_t elements, finite, zeros; /* numbers of values; zeros are among the finite ones */
+    double mean, standard_deviation, minimum, maximum, norm; /* NaN: there is no finite value */
+    double ratio; /* norm over the parameter's; NaN: it is no gradient or update */
+    double histogram_minimum, histogram_maximum; /* outer bounds of the bins */
+    double *counts;                              /* `bins` of them, whole numbers */
 } summary;
 
 /* --- numbers --- */
 
+/* Mean, deviation of the population (1 / n), extrema, and the L2 norm sqrt(sum of squares). The deviation
+ * takes a second pass: sum of squares minus square of the sum would cancel where the mean is large beside
+ * it. */
 static void find_moments(const double *values, summary *result)
 {
     double sum = 0, squares = 0;
@@ -54,6 +64,10 @@ static void find_moments(const double *values, summary *result)
     result->standard_deviation = sqrt(spread / count);
 }
 
+/* Counts values in bins of equal width, bin = floor((value - minimum) / width * bins). With bounds given,
+ * values beyond them count in the outer bins; without, the bounds are the smallest and the largest value.
+ * The largest value itself would fall behind the last bin, and counts in it. Values that are all equal get
+ * a bin of width 1 / bins around them. */
 static void count_bins(const statistics *self, const double *values, summary *result)
 {
     bool given = self->options.minimum < self->options.maximum;
@@ -73,6 +87,7 @@ static void count_bins(const statistics *self, const double *values, summary *re
     }
 }
 
+/* All elements as doubles in new memory (sgm__free, also after a failure). */
 static sgm_status read_values(const sgm_tensor *tensor, double **values, int64_t *count)
 {
     *count = sgm_shape_elements(sgm_tensor_shape(tensor));
@@ -80,6 +95,7 @@ static sgm_status read_values(const sgm_tensor *tensor, double **values, int64_t
     return *values ? sgm_tensor_read(tensor, *values, (size_t)*count) : SGM_ERROR_MEMORY;
 }
 
+/* L2 norm of a parameter. */
 static double norm_of(const sgm_tensor *tensor)
 {
     double *values, squares = 0;
@@ -92,7 +108,9 @@ static double norm_of(const sgm_tensor *tensor)
     return sqrt(squares);
 }
 
-/* Gradients and updates beside the parameter that they belong to. */
+/* The norm of a gradient or an update over that of the parameter it belongs to; NaN for other tensors. For
+ * updates about 0.001 is a common rule of thumb: with much more, steps are too large, with much less,
+ * training hardly moves. */
 static double find_ratio(sgm_hook_call *call, const char *identifier, double norm)
 {
     static const char *const prefixes[] = {"optimiser.gradients.", "optimiser.updates."};
@@ -116,6 +134,7 @@ static double find_ratio(sgm_hook_call *call, const char *identifier, double nor
 
 /* --- results --- */
 
+/* The identifier with '_' for dots: a name below `shared` has one part. Free with sgm__free. */
 static char *prefix_of(const char *identifier)
 {
     char *prefix = sgm__strdup(identifier);
@@ -125,6 +144,7 @@ static char *prefix_of(const char *identifier)
     return prefix;
 }
 
+/* As shared.PREFIX_WHAT. */
 static sgm_status share(sgm_hook_call *call, const char *prefix, const char *what, sgm_content content)
 {
     char *name = sgm__format("%s_%s", prefix, what);
@@ -133,6 +153,7 @@ static sgm_status share(sgm_hook_call *call, const char *prefix, const char *wha
     return status;
 }
 
+/* All numbers as results for other hooks; the histogram as a tensor, float64 (bins). */
 static sgm_status share_all(const statistics *self, sgm_hook_call *call, const char *prefix,
                             const summary *result)
 {
@@ -160,12 +181,15 @@ static sgm_status share_all(const statistics *self, sgm_hook_call *call, const c
     return status;
 }
 
+/* JSON has no NaN and no infinity: such a number is left out. */
 static void set_number(json_t *line, const char *key, double value)
 {
     if (isfinite(value))
         json_object_set_new(line, key, json_real(value));
 }
 
+/* The line of histograms.jsonl. Members that could not be made are missing from it; the whole is NULL
+ * without memory, which json_dumps passes on. */
 static json_t *describe(const statistics *self, const sgm_hook_call *call, const char *identifier,
                         const summary *result)
 {
@@ -194,6 +218,7 @@ static json_t *describe(const statistics *self, const sgm_hook_call *call, const
     return line;
 }
 
+/* Nothing for a hook without a trainer (in the background), without a run folder, or that wants no file. */
 static sgm_status write_line(const statistics *self, const sgm_hook_call *call, const char *identifier,
                              const summary *result)
 {
@@ -210,6 +235,7 @@ static sgm_status write_line(const statistics *self, const sgm_hook_call *call, 
     return status;
 }
 
+/* Everything for one tensor that matched. */
 static sgm_status summarise(const statistics *self, sgm_hook_call *call, const sgm_match *match)
 {
     summary result = {.counts = sgm__calloc((size_t)self->options.bins, sizeof(double))};
@@ -234,6 +260,7 @@ static sgm_status summarise(const statistics *self, sgm_hook_call *call, const s
 
 /* --- the hook --- */
 
+/* A match that is no tensor is an error, as the identifier was probably meant for another entry. */
 static sgm_status summarise_matches(const statistics *self, sgm_hook_call *call, const char *identifier)
 {
     sgm_matches matches;
@@ -249,6 +276,8 @@ static sgm_status summarise_matches(const statistics *self, sgm_hook_call *call,
     return status;
 }
 
+/* invoke(): all tensors of all identifiers. Gradients and updates are kept by the trainer only while a
+ * hook reads them; that this one does, the engine knows from its list of reads. */
 static sgm_status look(void *state, sgm_hook_call *call)
 {
     const statistics *self = state;
@@ -257,6 +286,7 @@ static sgm_status look(void *state, sgm_hook_call *call)
     return SGM_OK;
 }
 
+/* The identifiers are compared by the engine, among what the hooks read. */
 static bool is_equal(const void *a, const void *b)
 {
     const sgm_statistics_options *left = &((const statistics *)a)->options,
@@ -274,6 +304,7 @@ static void free_statistics(void *state)
     sgm__free(self);
 }
 
+/* Without copy(): a call only reads the self. Without state: each call begins anew. */
 static const sgm_hook_type statistics_type = {.api = SGM_HOOK_API,
                                               .name = "statistics",
                                               .doc = "mean, spread, norm and histogram of tensors",
@@ -281,7 +312,7 @@ static const sgm_hook_type statistics_type = {.api = SGM_HOOK_API,
                                               .equal = is_equal,
                                               .free = free_statistics};
 
-/* Cuts the identifiers into a list. */
+/* Cuts the identifiers at their spaces; false: none came, or memory was short. */
 static bool cut(statistics *self, const char *identifiers)
 {
     size_t count;
@@ -291,6 +322,7 @@ static bool cut(statistics *self, const char *identifiers)
     return self->list && count > 0;
 }
 
+/* Equal bounds mean that none were given. */
 static bool check(const sgm_statistics_options *options)
 {
     if (options->bins >= 1 && options->bins <= MAXIMUM_BINS && isfinite(options->minimum) &&
@@ -302,6 +334,7 @@ static bool check(const sgm_statistics_options *options)
     return false;
 }
 
+/* Priority -500, before reporters and rules, which may read the results. */
 sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
                                 const sgm_statistics_options *given)
 {
@@ -324,6 +357,7 @@ sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
 
 /* --- as text --- */
 
+/* Bounds count only if both are given. */
 static sgm_hook *parse_statistics(const sgm__hook_text *call)
 {
     bool bounded = sgm__hook_has(call, "minimum") && sgm__hook_has(call, "maximum");
@@ -334,6 +368,7 @@ static sgm_hook *parse_statistics(const sgm__hook_text *call)
                           .no_file = !sgm__hook_flag_of(call, "file"));
 }
 
+/* Every epoch by default: reading all parameters back from a device at each iteration would slow it down. */
 const sgm__hook_row sgm__statistics_row = {
     .name = "statistics",
     .doc = "mean, deviation, minimum, maximum, norm, share of zeros and histogram of tensors, as "

@@ -1,11 +1,19 @@
-/* Stopping and saving. */
+/* Stopping and saving at a time step: stop, early_stopper, save.
+ *
+ * They only ask: the training's thread stops or saves after all hooks of the event
+ * (src/loop/trainer_requests.c), so hooks that run later in the same event still see the trainer as it is.
+ * Whether the moment has come is for the engine: an early stopper is a hook that asks to stop, on
+ * condition that criteria of src/hooks/when hold (`stalls`). Several checkpoints that replace each other
+ * are checkpoints.c.
+ *
+ * The self of each of these hooks is one text: the reason to stop, or the name to save under. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
 #include "metrics/metrics.h"
 #include "trainer/view.h"
 
-#define STOP_PRIORITY 10000
-#define SAVE_PRIORITY 9000 /* before a stop at the same event */
+#define STOP_PRIORITY 10000 /* behind everything else */
+#define SAVE_PRIORITY 9000  /* before a stop at the same event */
 
 static bool equal_texts(const void *a, const void *b)
 {
@@ -17,6 +25,8 @@ static sgm_status stop(void *reason, sgm_hook_call *call)
     return sgm_hook_request_stop(call, reason);
 }
 
+/* invoke(). Values in the name, "epoch-{epoch}", are filled in at the event, not when the request is
+ * carried out. */
 static sgm_status save(void *name, sgm_hook_call *call)
 {
     char *filled = sgm_resolve_text(call->registry, name);
@@ -27,7 +37,9 @@ static sgm_status save(void *name, sgm_hook_call *call)
     return status;
 }
 
-/* Values in a name that are not there at the beginning, and will not come. */
+/* check() before the run: an identifier in the braces of a name that would have to exist already, and does
+ * not. "{{" is a brace itself. A brace without its other one is left to sgm_resolve_text, at the first
+ * save. */
 static sgm_status check_name(void *name, sgm_hook_call *call)
 {
     sgm_status status = SGM_OK;
@@ -50,6 +62,8 @@ static sgm_status check_name(void *name, sgm_hook_call *call)
     return status;
 }
 
+/* stop and early_stopper do the same, and have types of their own because a type's name is the hook's
+ * name. A save measures nothing but is global: it writes the trainer with what all workers have. */
 static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .name = "stop",
                                         .doc = "stops the run",
@@ -71,7 +85,7 @@ static const sgm_hook_type stop_type = {.api = SGM_HOOK_API,
                                         .only_global = "it saves the trainer, with all workers",
                                         .check = check_name};
 
-/* Takes over `text`, NULL: it failed, and the criteria. */
+/* Takes over `text` (NULL: memory was short) and the criteria, on every way out. */
 static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step when, sgm_criteria *only_if,
                         int32_t priority)
 {
@@ -82,6 +96,7 @@ static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step whe
     return sgm_hook_create(type, text, .when = when, .only_if = only_if, .priority = priority);
 }
 
+/* Without a reason the time step is the reason: "after 10 epochs". */
 sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given)
 {
     sgm_stop_options options;
@@ -93,6 +108,7 @@ sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given
     return create(&stop_type, sgm__strdup(reason), when, options.only_if, STOP_PRIORITY);
 }
 
+/* The reason is made beforehand, since it depends on nothing that the training does. */
 sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extremum extremum,
                             sgm_time_step when)
 {
@@ -105,6 +121,7 @@ sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extrem
     return create(&early_stopper_type, reason, when, stalls, STOP_PRIORITY);
 }
 
+/* The name is checked before values are filled in; the saving itself checks the name that came out. */
 sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *given)
 {
     sgm_save_options options;
@@ -138,6 +155,7 @@ const sgm__hook_row sgm__stop_row = {
 
 static const char *const extrema[] = {"maximum", "minimum", NULL};
 
+/* Without `extremum` the name of the value tells which way is better (sgm__is_better_below). */
 static sgm_hook *parse_early_stopper(const sgm__hook_text *call)
 {
     const char *identifier = sgm__hook_text_of(call, "value");
@@ -147,6 +165,7 @@ static sgm_hook *parse_early_stopper(const sgm__hook_text *call)
                              falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when);
 }
 
+/* A check is an event of the step, so patience counts epochs by default. */
 const sgm__hook_row sgm__early_stopper_row = {
     .name = "early_stopper",
     .doc = "stops the run when a value has had no new extremum for some checks in a row",
@@ -164,6 +183,7 @@ static sgm_hook *parse_save(const sgm__hook_text *call)
     return sgm_save_hook(call->when, sgm__hook_text_of(call, "name"));
 }
 
+/* Not local: workers have no checkpoint of their own. */
 const sgm__hook_row sgm__save_row = {
     .name = "save",
     .doc = "writes NAME.safetensors into the folder of the run",

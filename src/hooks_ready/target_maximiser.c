@@ -1,4 +1,12 @@
-/* Which input the network takes for a class: descent on the input of a inference copy. */
+/* Looks for an input that the network takes for a class (target_maximiser): gradient descent on the input
+ * of an inference copy of the network, with the parameters fixed (Simonyan, Vedaldi and Zisserman, Deep
+ * Inside Convolutional Networks, 2013).
+ *
+ * Two callers: the hook, on the training's thread, which waits for the search; and sgm__target_maximise
+ * for the web monitor, on a thread of its own, which locks the trainer only until its parameters are
+ * copied. The descent is Adam (Kingma and Ba, 2015) in double precision on the host; only cost and
+ * gradient are computed by the trainer's handler. Which parts of an input matter for a prediction is not
+ * asked here. */
 #include "hooks_ready/target_maximiser.h"
 #include "hooks/hook_text.h"
 #include "infer/inference_copy.h"
@@ -11,13 +19,16 @@
 #define MAXIMUM_STEPS 1000000
 #define MAXIMUM_ATTEMPTS 1000
 
+/* What is wanted, the self of the hook: class `wanted`, or `options.targets` instead. The name goes before
+ * the results, and seeds the noise, so that two searches of one trainer start from different places. */
 typedef struct target {
     int64_t wanted;
     char *name;
     sgm_target_options options; /* `targets` is retained */
 } target;
 
-/* One search. */
+/* One search, of one or more attempts. x, g, m, v and best have `count` elements each (of one example's
+ * input) and lie one behind the other in the memory that begins at x. */
 typedef struct descent {
     const target *self;
     const atomic_bool *ending; /* NULL: nobody ends it */
@@ -25,20 +36,24 @@ typedef struct descent {
     sgm_program *program;
     const char *input, *wanted;     /* names */
     sgm_tensor *values, *gradients; /* of the input */
-    double *x, *g, *m, *v;          /* the same, and Adam's memory of them */
+    double *x, *g, *m, *v;          /* input, gradient, and Adam's means of gradients and of their squares */
     size_t count;
     double cost, best_cost;
-    double *best;
-    bool found;
+    double *best; /* the input with the lowest cost of all attempts */
+    bool found;   /* the cost fell below the desired one, which ends the search */
 } descent;
 
 /* --- the program --- */
 
+/* Gives the inference copy a parameter of the trainer: a new tensor. */
 static sgm_tensor *parameter_of(void *trainer, const char *name)
 {
     return sgm_session_get(sgm__trainer_look(trainer).session, name);
 }
 
+/* Records forward pass and cost for a batch of one example, and the gradient of the cost with respect to
+ * the input behind them; copies the parameters; compiles. The trainer must be locked, or this is its
+ * thread. */
 static sgm_status record(descent *d, sgm_trainer *trainer)
 {
     const sgm__trainer_view view = sgm__trainer_look(trainer);
@@ -65,7 +80,8 @@ static sgm_status record(descent *d, sgm_trainer *trainer)
     return d->program ? SGM_OK : sgm_last_status();
 }
 
-/* The wanted class as one of many, or the targets that were given. */
+/* Feeds the targets, which stay the same over all steps: 1 for the wanted class and 0 for the others, or
+ * the targets that were given. */
 static sgm_status feed_wanted(descent *d)
 {
     if (d->frozen.recording.targets == NULL)
@@ -92,6 +108,7 @@ static sgm_status feed_wanted(descent *d)
     return status;
 }
 
+/* The tensors have the network's type, for the program; the arrays are doubles, for Adam. */
 static sgm_status allocate(descent *d)
 {
     sgm_type type = sgm_value_type(d->frozen.graph, d->frozen.recording.inputs[0].value);
@@ -111,6 +128,7 @@ static sgm_status allocate(descent *d)
 
 /* --- descent --- */
 
+/* Runs the program once: cost and gradient at x. */
 static sgm_status look(descent *d)
 {
     sgm_session *session = d->frozen.session;
@@ -122,6 +140,8 @@ static sgm_status look(descent *d)
     return sgm_tensor_read(d->gradients, d->g, d->count);
 }
 
+/* One step of Adam with decay rates 0.9 and 0.999; `step` counts from 1. The corrections for the means'
+ * start at 0 are folded into the rate: x -= rate * sqrt(1 - 0.999^t) / (1 - 0.9^t) * m / (sqrt(v) + 1e-8). */
 static void step_down(descent *d, int64_t step)
 {
     double rate = d->self->options.rate * sqrt(1 - pow(0.999, (double)step)) / (1 - pow(0.9, (double)step));
@@ -132,6 +152,8 @@ static void step_down(descent *d, int64_t step)
     }
 }
 
+/* One descent from new Gaussian noise. A cost that is not finite ends the attempt, not the search. The
+ * best input is kept, since Adam may leave it again. */
 static sgm_status attempt(descent *d, sgm__random *random)
 {
     for (size_t i = 0; i < d->count; i++) {
@@ -165,6 +187,8 @@ static sgm_status share(const target *self, sgm_hook_call *call, const char *wha
     return status;
 }
 
+/* The best input without the batch dimension, as float32. If no attempt had a finite cost, the input is 0
+ * and the cost infinite. */
 static sgm_status take_result(const descent *d, sgm__target_found *found)
 {
     const sgm_shape *full = sgm_tensor_shape(d->values);
@@ -173,6 +197,7 @@ static sgm_status take_result(const descent *d, sgm__target_found *found)
     return found->input ? sgm_tensor_write(found->input, d->best, d->count) : SGM_ERROR_MEMORY;
 }
 
+/* As shared.NAME_cost, NAME_found and NAME_input (the input's shape without the batch dimension, float32). */
 static sgm_status share_result(const target *self, sgm_hook_call *call, const sgm__target_found *found)
 {
     SGM_TRY(share(self, call, "cost", sgm_number_content(found->cost)));
@@ -180,6 +205,7 @@ static sgm_status share_result(const target *self, sgm_hook_call *call, const sg
     return share(self, call, "input", sgm_tensor_content(found->input));
 }
 
+/* Attempts until one succeeds; later ones begin from other noise and compete for the best input. */
 static sgm_status search(descent *d, sgm__random *random)
 {
     SGM_TRY(feed_wanted(d));
@@ -189,6 +215,8 @@ static sgm_status search(descent *d, sgm__random *random)
     return SGM_OK;
 }
 
+/* Records, lets the trainer go on (`copied`), searches. The noise depends on the trainer's seed, the name
+ * and the iteration, so that a search can be repeated, and the next event starts from other noise. */
 static sgm_status descend(const target *self, sgm_trainer *trainer, void (*copied)(void *trainer),
                           const atomic_bool *ending, sgm__target_found *found)
 {
@@ -209,6 +237,7 @@ static sgm_status descend(const target *self, sgm_trainer *trainer, void (*copie
     return status;
 }
 
+/* invoke(): the training waits until the search is over. */
 static sgm_status maximise(void *state, sgm_hook_call *call)
 {
     const target *self = state;
@@ -225,6 +254,7 @@ static sgm_status maximise(void *state, sgm_hook_call *call)
 
 /* --- the hook --- */
 
+/* Names are compared, as equal searches with two names leave two results. */
 static bool is_equal(const void *a, const void *b)
 {
     const target *left = a, *right = b;
@@ -243,6 +273,7 @@ static void free_target(void *state)
     sgm__free(self);
 }
 
+/* Without check(): whether the class exists, only the recorded network tells. */
 static const sgm_hook_type target_type = {.api = SGM_HOOK_API,
                                           .name = "target_maximiser",
                                           .doc = "looks for an input that the network takes for a class",
@@ -251,12 +282,15 @@ static const sgm_hook_type target_type = {.api = SGM_HOOK_API,
                                           .free = free_target,
                                           .only_global = "it looks into the network of the trainer"};
 
+/* 0 stands for the default in options. */
 static void or_default(double *value, double default_value)
 {
     if (*value == 0)
         *value = default_value;
 }
 
+/* Fills in defaults and checks. The bounds of steps and attempts only keep a slip of the pen from stopping
+ * the training for days. */
 static bool check(int64_t wanted, sgm_target_options *options)
 {
     or_default(&options->desired_cost, 0.06);
@@ -279,6 +313,7 @@ static bool check(int64_t wanted, sgm_target_options *options)
     return false;
 }
 
+/* Priority -200: before reporters, one of which may draw the result (text_art.c). */
 sgm_hook *sgm_target_maximiser_create(int64_t wanted, sgm_time_step when, const sgm_target_options *given)
 {
     sgm_target_options options;
@@ -300,6 +335,7 @@ sgm_hook *sgm_target_maximiser_create(int64_t wanted, sgm_time_step when, const 
 
 /* --- as text --- */
 
+/* Rate and standard deviation of the noise have no argument: the defaults suit inputs of a range near 1. */
 static sgm_hook *parse_target(const sgm__hook_text *call)
 {
     return sgm_target_maximiser(
@@ -325,6 +361,8 @@ const sgm__hook_row sgm__target_maximiser_row = {
     .global = true,
 };
 
+/* For callers without a hook; the name serves only as a seed. `copied` is called also when the options are
+ * refused, since the caller holds the trainer's lock until then. */
 sgm_status sgm__target_maximise(sgm_trainer *trainer, int64_t wanted, const sgm_target_options *options,
                                 void (*copied)(void *trainer), const atomic_bool *ending,
                                 sgm__target_found *found)

@@ -1,13 +1,17 @@
-/* Tensors as pictures of text. */
+/* Tensors as pictures of text: sgm_tensor_art, and the hook that reports such pictures (art_reporter).
+ *
+ * Meant for a look at an image from a terminal, for example at what target_maximiser has found; the web
+ * monitor draws real pictures. A tensor is (rows, columns, channels), (rows, columns) or (columns), of any
+ * type. */
 #include "base/base.h"
 #include "hooks/hook_text.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>
 
-#define MAXIMUM_CHANNELS 4
+#define MAXIMUM_CHANNELS 4 /* red, green, blue and opacity: more is no picture */
 
-/* Rows, columns and channels; false: it is no picture. */
+/* Rows, columns and channels of a tensor (rank 1 to 3); false: it is no picture. */
 static bool measure(const sgm_shape *shape, int64_t *rows, int64_t *columns, int64_t *channels)
 {
     *rows = shape->rank > 1 ? shape->dims[0] : 1;
@@ -16,6 +20,10 @@ static bool measure(const sgm_shape *shape, int64_t *rows, int64_t *columns, int
     return shape->rank >= 1 && shape->rank <= 3 && *channels >= 1 && *channels <= MAXIMUM_CHANNELS;
 }
 
+/* One character pair for each pixel, two because characters are about twice as high as wide. A first pass
+ * finds the extremes of the mean over channels, a second one writes (value - minimum) / (maximum -
+ * minimum) as one of ten shades. 9.999 instead of 10 keeps the maximum in the last shade. NaN and infinity
+ * become '?'. */
 static void draw(sgm__text *text, const double *values, int64_t rows, int64_t columns, int64_t channels)
 {
     static const char shades[] = " .:-=+*#%@";
@@ -37,6 +45,7 @@ static void draw(sgm__text *text, const double *values, int64_t rows, int64_t co
         }
 }
 
+/* The empty text in front makes an allocation, so that a tensor without elements gives "" and not NULL. */
 char *sgm_tensor_art(const sgm_tensor *tensor)
 {
     int64_t rows, columns, channels;
@@ -59,11 +68,13 @@ char *sgm_tensor_art(const sgm_tensor *tensor)
 
 /* --- the reporter --- */
 
+/* The self; options as those of all reporters. */
 typedef struct art_reporter {
     char *identifier;
     sgm_value_reporter_options options;
 } art_reporter;
 
+/* One picture below its identifier, in one piece for the function of the options. */
 static sgm_status say(const art_reporter *self, const sgm_hook_call *call, const sgm_match *match)
 {
     if (match->content.kind != SGM_KIND_TENSOR)
@@ -89,6 +100,7 @@ static sgm_status say(const art_reporter *self, const sgm_hook_call *call, const
     return SGM_OK;
 }
 
+/* invoke(): a picture for each tensor that matches. */
 static sgm_status report(void *state, sgm_hook_call *call)
 {
     const art_reporter *self = state;
@@ -101,6 +113,7 @@ static sgm_status report(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* The identifier is compared by the engine, among what the hooks read. */
 static bool is_equal(const void *a, const void *b)
 {
     const art_reporter *left = a, *right = b;
@@ -117,6 +130,7 @@ static void free_reporter(void *state)
     sgm__free(self);
 }
 
+/* Without copy() and state: a call only reads the self. */
 static const sgm_hook_type art_type = {.api = SGM_HOOK_API,
                                        .name = "art_reporter",
                                        .doc = "reports tensors as pictures of text",
@@ -124,6 +138,7 @@ static const sgm_hook_type art_type = {.api = SGM_HOOK_API,
                                        .equal = is_equal,
                                        .free = free_reporter};
 
+/* `user` is released and the criteria are freed on every way out; sgm_hook_create takes both over. */
 sgm_hook *sgm_art_reporter_create(const char *identifier, sgm_time_step when,
                                   const sgm_value_reporter_options *given)
 {

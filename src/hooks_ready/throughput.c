@@ -1,4 +1,10 @@
-/* Examples and iterations a second, and how much of it was spent waiting for data. */
+/* Examples and iterations a second, and how much of the time the training waited for data (throughput).
+ *
+ * The hook runs at every iteration and keeps the newest `span` of them in a ring; every `every` iterations
+ * it leaves the rates over the ring as shared.time_throughput_*. How long an iteration or an epoch takes
+ * is compute.c (running_time). Times are the trainer's running time, so a pause does not count, and time
+ * spent in hooks and validation does. A worker of an operator has a ring of its own, filled with its part
+ * of each minibatch. */
 #include "hooks/hook_text.h"
 #include "trainer/view.h"
 
@@ -8,23 +14,25 @@
 #define DEFAULT_SPAN 100
 #define MAXIMUM_SPAN 10000
 #define DEFAULT_EVERY 10
-#define LONG_WAIT 0.1 /* of an iteration's time */
+#define LONG_WAIT 0.1 /* share of an iteration's time from which a wait for data is counted */
 
-/* What one iteration took. */
+/* What one iteration took, in seconds, of which `waited` went by until the data gave a minibatch. */
 typedef struct lap {
     double seconds, waited;
     int64_t examples;
 } lap;
 
+/* The self. It is not part of checkpoints: rates from before a break say nothing about the time after it. */
 typedef struct throughput {
-    int64_t span, every;
-    int64_t count, next; /* of `laps` */
+    int64_t span, every; /* iterations in the ring; iterations between two results */
+    int64_t count, next; /* laps in the ring; where the next one goes */
     int64_t iterations;  /* since the last result */
     bool runs;           /* `running_time` and `waited` are those of the last iteration */
     double running_time, waited;
     lap laps[];
 } throughput;
 
+/* As shared.time_throughput_WHAT. */
 static sgm_status share(sgm_hook_call *call, const char *what, double value)
 {
     char name[64];
@@ -32,6 +40,8 @@ static sgm_status share(sgm_hook_call *call, const char *what, double value)
     return sgm_hook_share(call, name, sgm_number_content(value));
 }
 
+/* The rates over the ring: sums of examples and iterations over the sum of seconds, not means of rates,
+ * which short iterations would dominate. */
 static sgm_status share_all(const throughput *self, sgm_hook_call *call)
 {
     double seconds = 0, waited = 0;
@@ -51,6 +61,8 @@ static sgm_status share_all(const throughput *self, sgm_hook_call *call)
     return share(call, "waited", (double)long_waits);
 }
 
+/* invoke(). An iteration's times are differences of the trainer's sums. The first iteration only notes the
+ * sums; so does one whose running time is smaller than before, after a reset. */
 static sgm_status measure(void *state, sgm_hook_call *call)
 {
     throughput *self = state;
@@ -81,6 +93,7 @@ static bool is_equal(const void *a, const void *b)
     return left->span == right->span && left->every == right->every;
 }
 
+/* A self for a worker, with an empty ring. */
 static void *copy_throughput(const void *state)
 {
     const throughput *from = state;
@@ -92,6 +105,8 @@ static void *copy_throughput(const void *state)
     return self;
 }
 
+/* Local or not: with copy() each worker measures itself; without `local` the trainer's iterations are
+ * measured. */
 static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
                                               .name = "throughput",
                                               .doc = "examples and iterations a second",
@@ -100,6 +115,7 @@ static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
                                               .free = sgm__free,
                                               .copy = copy_throughput};
 
+/* Priority -1000: before reporters. The step is every iteration; `every` is counted in measure(). */
 sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
 {
     sgm_throughput_options options;
@@ -126,6 +142,7 @@ sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
 
 /* --- as text --- */
 
+/* The time step of the text becomes `every`: "every 50 iterations throughput". */
 static sgm_hook *parse_throughput(const sgm__hook_text *call)
 {
     if (call->when.scale != SGM_ITERATION || call->when.live > 0)

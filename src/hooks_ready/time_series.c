@@ -1,4 +1,11 @@
-/* Values over time: the newest ones in a ring, and all of them in a file. */
+/* Values over time: the newest ones of each number in a ring, and, if wanted, all of them in a file
+ * (time_series).
+ *
+ * A series is left as shared.IDENTIFIER_series, float64 (n, 2) of iteration and value, oldest first, for
+ * monitors and other hooks; FILE.csv in the run's folder has a line "iteration,identifier,value" for each
+ * value. The rings are part of checkpoints. After a resume from an earlier iteration, lines of the file
+ * that are newer than that are dropped, so ring and file have each iteration once. A worker of an operator
+ * has series and a file of its own. */
 #include "hooks/hook_text.h"
 #include "journal/run_lines.h"
 
@@ -9,32 +16,36 @@
 
 #define DEFAULT_CAPACITY 1000
 #define MAXIMUM_CAPACITY 1000000
-#define LARGEST_FILE ((size_t)1 << 30)
+#define LARGEST_FILE ((size_t)1 << 30) /* bytes that a resume reads: about 30 million values */
 #define HEADER "iteration,identifier,value"
 
+/* The newest values of one number. */
 typedef struct series {
-    char *identifier; /* NULL: loaded, and not seen yet */
-    double identity;  /* of the identifier, in checkpoints */
-    double *points;   /* a ring of pairs */
-    int64_t next, count;
+    char *identifier;    /* NULL: loaded, and not seen yet */
+    double identity;     /* hash of the identifier: its name in checkpoints, which hold numbers only */
+    double *points;      /* a ring of `capacity` pairs, iteration and value */
+    int64_t next, count; /* pairs: where the next one goes, and how many there are */
 } series;
 
+/* The self. `all` has a series for each identifier that had a value so far; patterns may match more later. */
 typedef struct time_series {
     char **list; /* of identifiers, NULL at the end */
     char *file;  /* its name without what comes behind; NULL: none */
     int64_t capacity;
     series *all;
     size_t count, room;
-    bool file_begun;
+    bool file_begun; /* by this process: newer lines of an earlier one are dropped */
 } time_series;
 
 /* --- rings --- */
 
+/* 32 bits of a hash: a double holds them exactly. */
 static double identity_of(const char *identifier)
 {
     return (double)(uint32_t)sgm__hash_text(identifier);
 }
 
+/* NULL: no memory. The pointer is valid until the next series is added. */
 static series *add_series(time_series *self, double identity)
 {
     if (sgm__reserve(&self->all, &self->room, self->count + 1, sizeof(series)) != SGM_OK)
@@ -47,6 +58,8 @@ static series *add_series(time_series *self, double identity)
     return made;
 }
 
+/* The series of an identifier; a new one if there is none. One that came from a checkpoint is recognised
+ * by its hash, and gets its identifier at its first value after the resume. NULL: no memory. */
 static series *find_series(time_series *self, const char *identifier)
 {
     double identity = identity_of(identifier);
@@ -63,6 +76,7 @@ static series *find_series(time_series *self, const char *identifier)
     return found;
 }
 
+/* Overwrites the oldest pair of a full ring. */
 static void add_point(const time_series *self, series *to, double iteration, double value)
 {
     to->points[2 * to->next] = iteration;
@@ -78,6 +92,8 @@ static const double *point_at(const time_series *self, const series *from, int64
     return from->points + 2 * ((from->next - from->count + i + self->capacity) % self->capacity);
 }
 
+/* Leaves a copy of the ring, oldest first. The copy is made anew at each value, since readers may keep the
+ * tensor that they got. */
 static sgm_status share_series(const time_series *self, sgm_hook_call *call, const series *from)
 {
     char *name = sgm__format("%s_series", from->identifier);
@@ -100,7 +116,8 @@ static sgm_status share_series(const time_series *self, sgm_hook_call *call, con
 
 /* --- the file --- */
 
-/* Lines of iterations before this one stay; those of a run that was interrupted later are made again. */
+/* Keeps the lines of iterations before this one; those of a run that was interrupted later are written
+ * again. A line without an end was cut off by a crash, and is dropped as well. */
 static sgm_status drop_newer(const char *path, int64_t iteration)
 {
     char *text, *rest;
@@ -122,6 +139,7 @@ static sgm_status drop_newer(const char *path, int64_t iteration)
     return status;
 }
 
+/* At the first value of this process: a new file begins with its header, an old one is cut back. */
 static sgm_status begin_file(const char *folder, const char *file, int64_t iteration)
 {
     char *path = sgm__format("%s/%s", folder, file);
@@ -133,6 +151,7 @@ static sgm_status begin_file(const char *folder, const char *file, int64_t itera
     return status;
 }
 
+/* Appends one line. Without a trainer, in the background, and without a run folder there is no file. */
 static sgm_status write_point(time_series *self, const sgm_hook_call *call, const char *identifier,
                               double value)
 {
@@ -159,6 +178,7 @@ static sgm_status write_point(time_series *self, const sgm_hook_call *call, cons
 
 /* --- the hook --- */
 
+/* Adds the value of one match to its series and its file. */
 static sgm_status note(time_series *self, sgm_hook_call *call, const sgm_match *match)
 {
     double value;
@@ -171,6 +191,7 @@ static sgm_status note(time_series *self, sgm_hook_call *call, const sgm_match *
     return share_series(self, call, of);
 }
 
+/* invoke(). An identifier without a value adds nothing. */
 static sgm_status note_all(void *state, sgm_hook_call *call)
 {
     time_series *self = state;
@@ -185,7 +206,8 @@ static sgm_status note_all(void *state, sgm_hook_call *call)
     return status;
 }
 
-/* What is there at the beginning must be numbers. */
+/* check() before the run: entries that exist already and match must be numbers, or empty so far. Names of
+ * other kinds fail here through sgm_hook_number, which has the message. */
 static sgm_status check_numbers(void *state, sgm_hook_call *call)
 {
     time_series *self = state;
@@ -204,6 +226,7 @@ static sgm_status check_numbers(void *state, sgm_hook_call *call)
     return status;
 }
 
+/* The identifiers are compared by the engine, among what the hooks read. */
 static bool is_equal(const void *a, const void *b)
 {
     const time_series *left = a, *right = b;
@@ -212,7 +235,7 @@ static bool is_equal(const void *a, const void *b)
     return left->capacity == right->capacity && same_file;
 }
 
-/* For each series its identity, the number of points, and these. */
+/* For each series its identity, its number of pairs, and the pairs, oldest first. */
 static sgm_status get_state(void *state, double *numbers, size_t *count)
 {
     const time_series *self = state;
@@ -231,6 +254,7 @@ static sgm_status get_state(void *state, double *numbers, size_t *count)
     return SGM_OK;
 }
 
+/* Drops all series; the room for them stays. */
 static void forget(time_series *self)
 {
     for (size_t i = 0; i < self->count; i++) {
@@ -240,6 +264,8 @@ static void forget(time_series *self)
     self->count = 0;
 }
 
+/* Rebuilds the rings from a checkpoint. Numbers of pairs are checked against what is there before they are
+ * read. With a smaller capacity than the checkpoint's, add_point keeps the newest pairs. */
 static sgm_status set_state(void *state, const double *numbers, size_t count)
 {
     time_series *self = state;
@@ -259,6 +285,7 @@ static sgm_status set_state(void *state, const double *numbers, size_t count)
     return SGM_OK;
 }
 
+/* Also of a self that make() could not finish. */
 static void free_series(void *state)
 {
     time_series *self = state;
@@ -271,6 +298,7 @@ static void free_series(void *state)
     sgm__free(self);
 }
 
+/* Cuts the identifiers at their spaces; false: none came, or memory was short. */
 static bool cut(time_series *self, const char *identifiers)
 {
     size_t count;
@@ -280,7 +308,7 @@ static bool cut(time_series *self, const char *identifiers)
     return self->list && count > 0;
 }
 
-/* Without points. */
+/* Without points; NULL: it failed. */
 static time_series *make(const char *identifiers, const char *file, int64_t capacity)
 {
     time_series *self = sgm__calloc(1, sizeof *self);
@@ -294,7 +322,7 @@ static time_series *make(const char *identifiers, const char *file, int64_t capa
     return NULL;
 }
 
-/* What was cut is put together again. */
+/* A self for a worker: identifiers that were cut at their spaces are joined, and cut again. */
 static void *copy_series(const void *state)
 {
     const time_series *from = state;
@@ -307,6 +335,7 @@ static void *copy_series(const void *state)
     return self;
 }
 
+/* The only hook of this folder with a state of any size: 16 bytes for each value that is kept. */
 static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
                                           .name = "time_series",
                                           .doc = "notes values over time",
@@ -318,6 +347,7 @@ static const sgm_hook_type series_type = {.api = SGM_HOOK_API,
                                           .copy = copy_series,
                                           .check = check_numbers};
 
+/* The file's name must not lead out of the run's folder, nor be hidden. */
 static bool check(const sgm_time_series_options *options)
 {
     const char *file = options->file;
@@ -332,6 +362,7 @@ static bool check(const sgm_time_series_options *options)
     return false;
 }
 
+/* Priority -100: behind what computes (-500), before what acts. */
 sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
                                  const sgm_time_series_options *given)
 {
@@ -357,6 +388,7 @@ static sgm_hook *parse_series(const sgm__hook_text *call)
                            .file = sgm__hook_text_of(call, "file"));
 }
 
+/* Every iteration by default; a step in front thins a series out, "every 100 iterations time_series(...)". */
 const sgm__hook_row sgm__time_series_row = {
     .name = "time_series",
     .doc = "keeps the newest values of numbers, as shared.IDENTIFIER_series: iteration and value",
