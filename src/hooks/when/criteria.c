@@ -1,4 +1,13 @@
-/* Criteria as trees: building, copying, comparing, saving what they remember. */
+/* Criteria as trees: building, copying, comparing, and saving what they remember.
+ *
+ * Criteria tell whether something holds of a training's values, check after check
+ * (include/sigma/criteria.h). This file knows neither values nor texts: criteria_check.c checks,
+ * criteria_text.c reads and writes. A hook owns its criteria (hook.c); the engine checks them on the
+ * hook's thread and puts their memory into checkpoints (hooks_state.c).
+ *
+ * Every constructor takes over the criteria that it is given, also when it fails, and passes NULL on: so
+ * constructors nest, and a program checks the outermost one only. `and` and `or` are kept flat: no part of
+ * an `and` is an `and`. So equal texts give equal trees, however the criteria were put together. */
 #include "hooks/when/criteria.h"
 
 #include <math.h>
@@ -16,6 +25,7 @@ void sgm_criteria_free(sgm_criteria *criteria)
     sgm__free(criteria);
 }
 
+/* A node without parts; all that its kind does not use stays 0. */
 static sgm_criteria *create(sgm__criteria_kind kind)
 {
     sgm_criteria *node = sgm__calloc(1, sizeof *node);
@@ -27,6 +37,8 @@ static sgm_criteria *create(sgm__criteria_kind kind)
     return node;
 }
 
+/* A node for the value of an identifier. The identifier must be one that the text form can name, as
+ * criteria are written into checkpoints and lists. */
 static sgm_criteria *create_of(sgm__criteria_kind kind, const char *identifier)
 {
     if (!sgm__is_identifier(identifier)) {
@@ -45,6 +57,7 @@ static sgm_criteria *create_of(sgm__criteria_kind kind, const char *identifier)
     return node;
 }
 
+/* Numbers to compare with are finite: texts have no infinity, and a comparison with NaN never holds. */
 static bool is_finite(double value, const char *what)
 {
     if (!isfinite(value))
@@ -52,6 +65,7 @@ static bool is_finite(double value, const char *what)
     return isfinite(value);
 }
 
+/* Counts stay exact as doubles, which the memory and checkpoints hold. */
 static bool is_count(int64_t count, const char *what)
 {
     bool good = count >= 1 && count <= SGM__PHRASE_MAXIMUM_COUNT;
@@ -78,6 +92,7 @@ sgm_criteria *sgm_criteria_threshold(const char *identifier, sgm_comparison comp
     return node;
 }
 
+/* A node that looks in a direction: towards larger values (SGM_MAXIMUM) or smaller ones. */
 static sgm_criteria *create_towards(sgm__criteria_kind kind, const char *identifier, sgm_extremum extremum)
 {
     if ((unsigned)extremum > SGM_MINIMUM) {
@@ -125,6 +140,7 @@ sgm_criteria *sgm_criteria_stalls(const char *identifier, sgm_extremum extremum,
     return node;
 }
 
+/* The name is written in quotes, and so may have spaces, but no control characters. */
 sgm_criteria *sgm_criteria_external(const char *name)
 {
     bool good = name != NULL && *name != '\0' &&
@@ -147,7 +163,8 @@ sgm_criteria *sgm_criteria_external(const char *name)
 
 /* --- joining --- */
 
-/* Puts `part`, or its parts if it is of the same kind, behind those of `node`; frees it when it fails. */
+/* Puts `part` behind the parts of `node`, or, if both are an `and` or both an `or`, puts the parts of
+ * `part` there, which keeps the tree flat. Frees `part` when it fails; `node` is unchanged then. */
 static sgm_status adopt(sgm_criteria *node, sgm_criteria *part)
 {
     bool same =
@@ -179,6 +196,7 @@ static sgm_status adopt(sgm_criteria *node, sgm_criteria *part)
     return SGM_OK;
 }
 
+/* A node with one part; takes it over. */
 static sgm_criteria *create_around(sgm__criteria_kind kind, sgm_criteria *part)
 {
     if (part == NULL)
@@ -195,6 +213,8 @@ static sgm_criteria *create_around(sgm__criteria_kind kind, sgm_criteria *part)
     return node;
 }
 
+/* `and` or `or` of two: the first is extended if it is of this kind already, so that joining one by one
+ * makes one flat node. */
 static sgm_criteria *join(sgm__criteria_kind kind, sgm_criteria *first, sgm_criteria *second)
 {
     if (first == NULL || second == NULL) {
@@ -229,6 +249,8 @@ sgm_criteria *sgm_criteria_not(sgm_criteria *part)
     return create_around(SGM__CRITERIA_NOT, part);
 }
 
+/* Three times two times is six times: repeating in the same way only multiplies the count. A product that
+ * overflows becomes INT64_MAX, which is_count refuses with its message. */
 sgm_criteria *sgm_criteria_repeated(sgm_criteria *part, int64_t times, bool in_a_row)
 {
     if (part == NULL)
@@ -251,6 +273,8 @@ sgm_criteria *sgm_criteria_repeated(sgm_criteria *part, int64_t times, bool in_a
 
 /* --- comparing, copying --- */
 
+/* Memory is not compared. Hooks are attached only once if their criteria are built alike, whatever these
+ * have seen so far. */
 bool sgm_criteria_equal(const sgm_criteria *a, const sgm_criteria *b)
 {
     if (a == NULL || b == NULL)
@@ -266,6 +290,8 @@ bool sgm_criteria_equal(const sgm_criteria *a, const sgm_criteria *b)
     return true;
 }
 
+/* With memory: a worker's copy of a hook goes on where the original stands. depth and nodes follow from
+ * adopt, which cannot merge parts here, since the original is flat. */
 sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria)
 {
     sgm_criteria *copy = criteria != NULL ? create(criteria->kind) : NULL;
@@ -290,6 +316,7 @@ sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria)
     return NULL;
 }
 
+/* The *index-th leaf with an identifier, in the order of the text; counts *index down. */
 static const char *find_identifier(const sgm_criteria *node, size_t *index)
 {
     if (node->part_count == 0 && node->kind != SGM__CRITERIA_EXTERNAL && (*index)-- == 0)
@@ -309,7 +336,8 @@ const char *sgm_criteria_identifier(const sgm_criteria *criteria, size_t index)
 
 /* --- what they remember --- */
 
-/* How many places of `memory` (external: of it) this node uses. */
+/* How many places of `memory` a node uses: the length of its part of a state. An external criterion's one
+ * number is `external`. */
 static size_t memory_size(const sgm_criteria *node)
 {
     switch (node->kind) {
@@ -332,6 +360,7 @@ static size_t memory_size(const sgm_criteria *node)
     return 0;
 }
 
+/* Of a whole tree: numbers of all nodes, each node before its parts. */
 static size_t state_size(const sgm_criteria *node)
 {
     size_t size = memory_size(node);
@@ -340,6 +369,7 @@ static size_t state_size(const sgm_criteria *node)
     return size;
 }
 
+/* Returns the place behind what it wrote. */
 static double *write_state(const sgm_criteria *node, double *numbers)
 {
     size_t size = memory_size(node);
@@ -353,6 +383,8 @@ static double *write_state(const sgm_criteria *node, double *numbers)
     return numbers;
 }
 
+/* The numbers have no names: they only fit criteria that are built in the same way, which
+ * sgm_criteria_set_state checks as far as numbers can tell. */
 sgm_status sgm_criteria_get_state(const sgm_criteria *criteria, double *numbers, size_t *count)
 {
     size_t needed = criteria != NULL ? state_size(criteria) : 0;
@@ -370,11 +402,15 @@ static bool is_flag(double number)
     return number == 0 || number == 1;
 }
 
+/* Also false for NaN. */
 static bool is_whole(double number, double minimum, double maximum)
 {
     return number >= minimum && number <= maximum && number == floor(number);
 }
 
+/* Whether numbers of a checkpoint can be the memory of this node. A count that is as large as `count`
+ * never occurs, since counting begins anew there. The best value may be infinite, but not NaN, which is
+ * never best. */
 static bool is_good_memory(const sgm_criteria *node, const double *numbers)
 {
     switch (node->kind) {
@@ -400,7 +436,8 @@ static bool is_good_memory(const sgm_criteria *node, const double *numbers)
     return true;
 }
 
-/* NULL: the numbers are none of these criteria. */
+/* The whole tree is checked before read_state changes anything. Returns the place behind the node's
+ * numbers; NULL: these are not numbers of such criteria. */
 static const double *check_state(const sgm_criteria *node, const double *numbers)
 {
     if (!is_good_memory(node, numbers))
@@ -411,6 +448,7 @@ static const double *check_state(const sgm_criteria *node, const double *numbers
     return numbers;
 }
 
+/* Takes over checked numbers; returns the place behind them. */
 static const double *read_state(sgm_criteria *node, const double *numbers)
 {
     size_t size = memory_size(node);
@@ -424,6 +462,7 @@ static const double *read_state(sgm_criteria *node, const double *numbers)
     return numbers;
 }
 
+/* `nothing` stands for NULL when there are no numbers, so that the functions above may compute addresses. */
 sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers, size_t count)
 {
     static const double nothing[1] = {0};

@@ -1,4 +1,8 @@
-/* What criteria are made of. Internal. */
+/* The tree that criteria are made of, and what the files of this folder share with the readers of hooks.
+ * Internal.
+ *
+ * criteria.c builds, copies and compares trees and saves their memory; criteria_check.c checks them;
+ * criteria_text.c reads and writes them; time.c has time steps and rule.c whole rules. */
 #ifndef SGM_HOOKS_WHEN_CRITERIA_H
 #define SGM_HOOKS_WHEN_CRITERIA_H
 
@@ -6,6 +10,8 @@
 #include <sigma/criteria.h>
 #include <stdatomic.h>
 
+/* Leaves compare one value, found by its identifier; the others have parts. An external criterion has
+ * neither. */
 typedef enum sgm__criteria_kind {
     SGM__CRITERIA_THRESHOLD,
     SGM__CRITERIA_EXTREMUM,
@@ -19,7 +25,8 @@ typedef enum sgm__criteria_kind {
     SGM__CRITERIA_EXTERNAL
 } sgm__criteria_kind;
 
-/* What is remembered: places in `memory`. */
+/* What is remembered from check to check: places in `memory`. Doubles, since the memory goes into
+ * checkpoints, which hold numbers; counts stay below 2^53 and are exact. */
 enum {
     SGM__MEMORY_COUNT = 0, /* repeated, stalls: so far; 0 to count - 1 */
     SGM__MEMORY_FLAG =
@@ -28,13 +35,17 @@ enum {
     SGM__MEMORY_SEEN = 2,  /* stalls: has a value */
     SGM__MEMORY_SIZE = 3
 };
-/* Of an external one: how many checks it lets fire, or one of these. */
+/* Values of `external`: a number of checks from 0 that may still fire (hold), or switched off or on for
+ * good (toggle). */
 #define SGM__EXTERNAL_OFF (-1)
 #define SGM__EXTERNAL_ON (-2)
 
+/* Bounds of a tree: all functions over it are recursive, and criteria come from texts of strangers. */
 #define SGM__CRITERIA_DEEPEST 32
 #define SGM__CRITERIA_MAXIMUM_NODES 128
 
+/* A node with all that is below it. Which members count depends on `kind`; the others are 0, so that equal
+ * trees can be compared member by member. */
 struct sgm_criteria {
     sgm__criteria_kind kind;
     char *identifier; /* external: its name */
@@ -42,13 +53,13 @@ struct sgm_criteria {
     sgm_extremum extremum;
     bool flag; /* threshold: edge; repeated: in a row */
     double value;
-    int64_t count; /* repeated, stalls */
-    sgm_criteria **parts;
+    int64_t count;        /* repeated, stalls */
+    sgm_criteria **parts; /* belong to this node; not and repeated have one, and and or two or more */
     size_t part_count;
-    unsigned depth;
-    size_t nodes;
+    unsigned depth; /* of the tree, 1: a leaf */
+    size_t nodes;   /* of the tree, this one included */
     double memory[SGM__MEMORY_SIZE];
-    _Atomic int64_t external;
+    _Atomic int64_t external; /* any thread may change it while another checks */
 };
 
 /* --- time.c --- */
@@ -62,6 +73,7 @@ void sgm__append_step(sgm__text *text, const sgm_time_step *step);
  * `step`. */
 sgm_status sgm__criteria_read(sgm__phrase *phrase, sgm_time_step *step, bool *step_known,
                               sgm_criteria **criteria);
+/* `step` says when the criteria are checked, so that `stalls` is written in its unit; NULL: in times. */
 void sgm__append_criteria(sgm__text *text, const sgm_criteria *criteria, const sgm_time_step *step);
 
 #endif

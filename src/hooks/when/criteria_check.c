@@ -1,9 +1,17 @@
-/* Checking criteria, and what is told them from outside. */
+/* Checks criteria: whether they fire now, given a function that looks up values; and the two ways to steer
+ * `external` ones from outside.
+ *
+ * One check (sgm_criteria_check) is made by the engine whenever a hook is due, on the thread that runs the
+ * hook. It walks the tree from left to right, no further than needed, and updates the memory of the nodes
+ * that it reaches. A value that is missing makes a third result, NEITHER: no memory changes, nothing
+ * fires, and `not` does not turn it into a yes. NaN is a value; comparisons with it do not hold. Only
+ * toggle and hold may come from other threads meanwhile: they touch nothing but the atomic `external`. */
 #include "hooks/when/criteria.h"
 
-/* Neither: a value was missing. */
+/* NEITHER: a value was missing. */
 typedef enum answer { NO, YES, NEITHER } answer;
 
+/* One check of a tree. `missing` becomes the first identifier without a value. */
 typedef struct check {
     sgm_lookup_function lookup;
     void *user;
@@ -29,6 +37,8 @@ static bool compares(sgm_comparison comparison, double a, double b)
 
 /* --- criteria of one value --- */
 
+/* With `edge` (`becomes > 5`) it fires only when the last check did not hold; a first check that holds
+ * fires. */
 static bool check_threshold(sgm_criteria *node, double value)
 {
     bool holds = compares(node->comparison, value, node->value);
@@ -38,12 +48,14 @@ static bool check_threshold(sgm_criteria *node, double value)
     return fires;
 }
 
+/* Strictly beyond: an equal value is no new extremum. False for NaN. */
 static bool is_beyond(const sgm_criteria *node, double value, double other)
 {
     return node->extremum == SGM_MAXIMUM ? value > other : value < other;
 }
 
-/* Whether `value` is a new extremum; remembers it then. NaN never is. */
+/* Whether `value` is beyond all before it; remembers it then. The first value always is. NaN never is:
+ * value == value is false for it. `seen` is the place of the flag, which differs between kinds. */
 static bool is_new_extremum(sgm_criteria *node, double value, size_t seen)
 {
     bool is_new =
@@ -55,6 +67,8 @@ static bool is_new_extremum(sgm_criteria *node, double value, size_t seen)
     return is_new;
 }
 
+/* Against the value of the check before. NaN is passed over: the next value is compared with the one
+ * before the NaN. */
 static bool check_change(sgm_criteria *node, double value)
 {
     bool seen = node->memory[SGM__MEMORY_FLAG] != 0;
@@ -66,6 +80,7 @@ static bool check_change(sgm_criteria *node, double value)
     return fires;
 }
 
+/* Fires once in its life: the flag stays until a reset. */
 static bool check_reaches(sgm_criteria *node, double value)
 {
     bool fires =
@@ -75,7 +90,8 @@ static bool check_reaches(sgm_criteria *node, double value)
     return fires;
 }
 
-/* Counts one more, and begins anew when that is all. */
+/* Counts one more; true at the count-th time, from where it counts anew. So `repeated 3 times` fires at
+ * the 3rd, 6th, 9th time. */
 static bool counts_out(sgm_criteria *node)
 {
     double count = node->memory[SGM__MEMORY_COUNT] + 1;
@@ -84,6 +100,7 @@ static bool counts_out(sgm_criteria *node)
     return out;
 }
 
+/* A new extremum begins the count anew; NaN counts as a check without one. */
 static bool check_stalls(sgm_criteria *node, double value)
 {
     if (!is_new_extremum(node, value, SGM__MEMORY_SEEN))
@@ -112,6 +129,7 @@ static bool check_value(sgm_criteria *node, double value)
 
 static sgm_status check_node(check *c, sgm_criteria *node, answer *result);
 
+/* Looks the value up. Only a missing one makes NEITHER; other failures of the lookup end the whole check. */
 static sgm_status check_leaf(check *c, sgm_criteria *node, answer *result)
 {
     double value = 0;
@@ -127,6 +145,7 @@ static sgm_status check_leaf(check *c, sgm_criteria *node, answer *result)
     return SGM_OK;
 }
 
+/* In a row, a check at which the part does not fire sets the count back to 0; a missing value leaves it. */
 static sgm_status check_repeated(check *c, sgm_criteria *node, answer *result)
 {
     SGM_TRY(check_node(c, node->parts[0], result));
@@ -137,7 +156,8 @@ static sgm_status check_repeated(check *c, sgm_criteria *node, answer *result)
     return SGM_OK;
 }
 
-/* Only what is true goes on. */
+/* From left to right until a part is not YES; parts behind are not checked, and their memory stays.
+ * NEITHER in front of a NO gives NEITHER, which does not fire either. */
 static sgm_status check_and(check *c, sgm_criteria *node, answer *result)
 {
     *result = YES;
@@ -146,7 +166,8 @@ static sgm_status check_and(check *c, sgm_criteria *node, answer *result)
     return SGM_OK;
 }
 
-/* Goes on until something is true. */
+/* From left to right until a part is YES. Without one, NEITHER of any part makes the whole NEITHER: its
+ * `not` must not fire. */
 static sgm_status check_or(check *c, sgm_criteria *node, answer *result)
 {
     answer all = NO, one = NO;
@@ -158,7 +179,8 @@ static sgm_status check_or(check *c, sgm_criteria *node, answer *result)
     return SGM_OK;
 }
 
-/* Takes one of the checks that were allowed. */
+/* Takes one of the checks that hold() has allowed, without a lock: a hold from another thread at this
+ * moment is not lost. */
 static answer check_external(sgm_criteria *node)
 {
     int64_t state = atomic_load(&node->external);
@@ -167,6 +189,7 @@ static answer check_external(sgm_criteria *node)
     return state > 0 || state == SGM__EXTERNAL_ON ? YES : NO;
 }
 
+/* The depth of the recursion is bounded by SGM__CRITERIA_DEEPEST. */
 static sgm_status check_node(check *c, sgm_criteria *node, answer *result)
 {
     switch (node->kind) {
@@ -207,6 +230,7 @@ sgm_status sgm_criteria_check(sgm_criteria *criteria, sgm_lookup_function lookup
 
 /* --- from outside --- */
 
+/* On becomes off for good, anything else becomes on for good. */
 static void toggle(_Atomic int64_t *external)
 {
     int64_t state = atomic_load(external);
@@ -215,6 +239,7 @@ static void toggle(_Atomic int64_t *external)
     }
 }
 
+/* Allows one more check, unless someone has toggled. */
 static void hold(_Atomic int64_t *external)
 {
     int64_t state = atomic_load(external);
@@ -223,6 +248,7 @@ static void hold(_Atomic int64_t *external)
     }
 }
 
+/* Changes all external parts of that name; returns how many there were. */
 static size_t for_externals(sgm_criteria *node, const char *name, void (*change)(_Atomic int64_t *))
 {
     size_t found = 0;

@@ -1,4 +1,15 @@
-/* Criteria as text: reading with errors that name the column, and writing what reads back. */
+/* Criteria as text: a recursive-descent reader with errors that name the column, and a writer whose text
+ * reads back as an equal tree.
+ *
+ *   or       := and { "or" and }
+ *   and      := repeated { "and" repeated }
+ *   repeated := not { "repeated" COUNT "times" [ "in a row" ] }
+ *   not      := "not" not | one
+ *   one      := "(" or ")" | "external" STRING | IDENTIFIER comparison
+ *
+ * Tokens come from src/text/phrase.c. Rules (rule.c) and hooks (hook_text.c) read criteria as a part of
+ * their own text with sgm__criteria_read; sgm_criteria_parse reads a text that is nothing else. The reader
+ * only calls the constructors of criteria.c, which check values and sizes. */
 #include "hooks/when/criteria.h"
 #include "metrics/metrics.h"
 
@@ -7,6 +18,8 @@
 /* Every part of a tree takes at most a negation and a bracket. */
 #define DEEPEST_TEXT (2 * SGM__CRITERIA_DEEPEST + 2)
 
+/* The place in the text, and the time step at which the criteria are checked, which `stalls 6 epochs`
+ * needs. */
 typedef struct reader {
     sgm__phrase *phrase;
     sgm_time_step *step;
@@ -15,6 +28,8 @@ typedef struct reader {
 
 static sgm_status read_or(reader *r, sgm_criteria **criteria);
 
+/* The direction when the text has none: losses, costs and errors should fall, other values rise. Reader
+ * and writer must agree on it. */
 static sgm_extremum default_extremum(const char *identifier)
 {
     return sgm__is_better_below(identifier) ? SGM_MINIMUM : SGM_MAXIMUM;
@@ -22,7 +37,8 @@ static sgm_extremum default_extremum(const char *identifier)
 
 /* --- reading --- */
 
-/* What a constructor gave for the token at `at`. */
+/* Hands on what a constructor gave for the token at `at`; if that is NULL, puts the column before its
+ * error. */
 static sgm_status made(const reader *r, size_t at, sgm_criteria *made_criteria, sgm_criteria **criteria)
 {
     *criteria = made_criteria;
@@ -45,6 +61,7 @@ static sgm_status read_times(reader *r, int64_t *times, bool *in_a_row)
     return SGM_OK;
 }
 
+/* `x > 5`, `x becomes > 5`. It is the last kind that is tried, so the error at its end lists all of them. */
 static sgm_status read_comparison(reader *r, const char *identifier, size_t at, sgm_criteria **criteria)
 {
     static const char *const signs[] = {">", ">=", "==", "<=", "<"};
@@ -62,6 +79,7 @@ static sgm_status read_comparison(reader *r, const char *identifier, size_t at, 
         r->phrase, "'>', '>=', '==', '<=', '<', becomes, reaches, increases, decreases or stalls", words, 5);
 }
 
+/* `x reaches maximum` is an extremum; `x reaches 0.98 [from below]` a value that is reached once. */
 static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm_criteria **criteria)
 {
     static const char *const words[] = {"maximum", "minimum"}, *const directions[] = {"below", "above"};
@@ -82,7 +100,10 @@ static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm
     return made(r, at, sgm_criteria_reaches(identifier, direction, value), criteria);
 }
 
-/* The unit after a count, at `at`: turns `*count` into checks. */
+/* The unit behind a count, `at`: turns *count from epochs or iterations into checks, of which there is one
+ * every `interval` of them. A rule without a step of its own takes the first unit as its step. A unit that
+ * is not the step's, or a count that is no multiple of the interval, has no exact number of checks, and is
+ * an error. */
 static sgm_status read_unit(reader *r, size_t at, int64_t *count)
 {
     static const char *const words[] = {"epochs", "iterations", "times"};
@@ -109,6 +130,7 @@ static sgm_status read_unit(reader *r, size_t at, int64_t *count)
     return SGM_OK;
 }
 
+/* `x stalls 5 times [below maximum]`. */
 static sgm_status read_stalls(reader *r, const char *identifier, size_t at, sgm_criteria **criteria)
 {
     static const char *const words[] = {"maximum", "minimum"};
@@ -139,6 +161,7 @@ static sgm_status read_change(reader *r, size_t at, sgm_criteria *change, sgm_cr
     return made(r, at, sgm_criteria_repeated(*criteria, times, in_a_row), criteria);
 }
 
+/* What holds of the value of an identifier; the identifier has been read. */
 static sgm_status read_of(reader *r, const char *identifier, size_t at, sgm_criteria **criteria)
 {
     if (sgm__phrase_take(r->phrase, "reaches"))
@@ -184,6 +207,7 @@ static sgm_status read_one(reader *r, sgm_criteria **criteria)
     return status;
 }
 
+/* Counts the depth before it goes deeper: each bracket passes through here, too. */
 static sgm_status read_not(reader *r, sgm_criteria **criteria)
 {
     size_t at = r->phrase->at;
@@ -198,6 +222,7 @@ static sgm_status read_not(reader *r, sgm_criteria **criteria)
     return status;
 }
 
+/* `repeated` binds to what stands before it, also several times. */
 static sgm_status read_repeated(reader *r, sgm_criteria **criteria)
 {
     size_t at = r->phrase->at;
@@ -211,7 +236,8 @@ static sgm_status read_repeated(reader *r, sgm_criteria **criteria)
     return SGM_OK;
 }
 
-/* Parts with `word` between them. */
+/* Parts with `word` between them. On failure *criteria is what was read so far, which sgm__criteria_read
+ * frees; `join` frees its parts itself, and then *criteria is NULL. */
 static sgm_status read_joined(reader *r, const char *word, sgm_status (*read_part)(reader *, sgm_criteria **),
                               sgm_criteria *(*join)(sgm_criteria *, sgm_criteria *), sgm_criteria **criteria)
 {
@@ -238,6 +264,7 @@ static sgm_status read_or(reader *r, sgm_criteria **criteria)
     return read_joined(r, "or", read_and, sgm_criteria_or, criteria);
 }
 
+/* On failure everything that was read is freed, and *criteria is NULL. */
 sgm_status sgm__criteria_read(sgm__phrase *phrase, sgm_time_step *step, bool *step_known,
                               sgm_criteria **criteria)
 {
@@ -271,7 +298,9 @@ sgm_criteria *sgm_criteria_parse(const char *text, const sgm_time_step *step)
 
 /* --- writing --- */
 
-/* How tightly a node's text binds: what is inside must bind at least as tightly as its place asks for. */
+/* How tightly a node's text binds, 0 the least: a part is put in brackets when it binds less tightly than
+ * its place asks for. `x increases 3 times` is a repetition with a text of its own, which binds like a
+ * leaf. */
 static int binding(const sgm_criteria *node)
 {
     switch (node->kind) {
@@ -288,6 +317,7 @@ static int binding(const sgm_criteria *node)
     }
 }
 
+/* A part, in brackets if it has to be. */
 static void append_within(sgm__text *text, const sgm_criteria *node, int minimum, const sgm_time_step *step)
 {
     bool brackets = binding(node) < minimum;
@@ -296,6 +326,7 @@ static void append_within(sgm__text *text, const sgm_criteria *node, int minimum
     sgm__text_append(text, brackets ? ")" : "");
 }
 
+/* Parts must bind more tightly than the node itself: an `and` in an `and` would read back flat. */
 static void append_joined(sgm__text *text, const sgm_criteria *node, const char *word,
                           const sgm_time_step *step)
 {
@@ -305,6 +336,7 @@ static void append_joined(sgm__text *text, const sgm_criteria *node, const char 
     }
 }
 
+/* `x increases 3 times` and `(...) repeated 3 times in a row`. */
 static void append_repeated(sgm__text *text, const sgm_criteria *node, const sgm_time_step *step)
 {
     append_within(text, node->parts[0], 2, step);
@@ -313,6 +345,8 @@ static void append_repeated(sgm__text *text, const sgm_criteria *node, const sgm
                      node->count == 1 ? "" : "s", node->flag ? " in a row" : "");
 }
 
+/* In the unit of the step if there is one: checks times interval. A count that would be too large for the
+ * reader is written in times. */
 static void append_stalls(sgm__text *text, const sgm_criteria *node, const sgm_time_step *step)
 {
     int64_t interval = step != NULL && step->interval > 0 ? step->interval : 1, count;

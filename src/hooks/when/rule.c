@@ -1,9 +1,18 @@
-/* Rules as text: a step, criteria, actions. */
+/* Rules as text: a time step, criteria, actions.
+ *
+ *   rule   := step [ "if" criteria "then" ] actions | "if" criteria "then" actions
+ *   action := "stop" [STRING] | "pause" | "reset" | "save" STRING | "set" IDENTIFIER sign value
+ *
+ * Here a rule is only read, written and compared. What makes it happen is a hook, hooks_ready/rule_hook.c,
+ * whose step and criteria are the rule's and whose invoke() asks for the actions. Steps are read by
+ * time.c, criteria by criteria_text.c, tokens by src/text/phrase.c. */
 #include "hooks/when/criteria.h"
 #include <sigma/rule.h>
 
-#define MAXIMUM_ACTIONS 16
+#define MAXIMUM_ACTIONS 16 /* a rule is written on one line by a person */
 
+/* Actions point into `texts` and `values`, which belong to the rule: identifier, name or reason, and a
+ * text to set. */
 struct sgm_rule {
     sgm_time_step step;
     sgm_criteria *criteria;
@@ -19,7 +28,7 @@ static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* 
 
 /* --- reading --- */
 
-/* The name becomes part of a file's. */
+/* The name becomes part of a file's, in the folder of the run and nowhere else. */
 static sgm_status read_save(sgm__phrase *phrase, char **name)
 {
     sgm__phrase before = *phrase;
@@ -30,6 +39,8 @@ static sgm_status read_save(sgm__phrase *phrase, char **name)
     return SGM_OK;
 }
 
+/* The value of `set`: a number, or, only behind `=`, a text in quotes, true or false. *text keeps the
+ * text. */
 static sgm_status read_value(sgm__phrase *phrase, sgm_action *action, char **text)
 {
     static const char *const words[] = {"true", "false"};
@@ -53,6 +64,7 @@ static sgm_status read_value(sgm__phrase *phrase, sgm_action *action, char **tex
                : sgm__phrase_number(phrase, &action->number);
 }
 
+/* IDENTIFIER, sign, value. A division by 0 would make every value infinite, so it is refused here. */
 static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **identifier, char **value)
 {
     size_t sign = 0;
@@ -69,6 +81,8 @@ static sgm_status read_set(sgm__phrase *phrase, sgm_action *action, char **ident
     return SGM_OK;
 }
 
+/* One action into the next place of the rule, which counts it at once: whatever fails behind,
+ * sgm_rule_free frees the texts. */
 static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
 {
     sgm_action *action = &rule->actions[rule->count];
@@ -105,6 +119,9 @@ static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
     return SGM_OK;
 }
 
+/* The step, if there is one, before `if`, since criteria may be in its units. Without a step a unit in the
+ * criteria gives one, and else it is every epoch. The words that would fit are listed for the error's
+ * suggestion. */
 static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
 {
     static const char *const beginnings[] = {"if", "every", "after", "at"};
@@ -178,6 +195,7 @@ static bool same_text(const char *a, const char *b)
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
 }
 
+/* Members that an action does not use are 0 in both. */
 static bool same_action(const sgm_action *a, const sgm_action *b)
 {
     return a->kind == b->kind && same_text(a->text, b->text) && a->assignment == b->assignment &&
@@ -196,6 +214,7 @@ bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b)
     return equal;
 }
 
+/* The number behind the action, from the one before it; a `set` of a text or a boolean has none. */
 double sgm_action_apply(const sgm_action *action, double before)
 {
     switch (action->assignment) {
@@ -215,6 +234,7 @@ double sgm_action_apply(const sgm_action *action, double before)
 
 /* --- writing --- */
 
+/* Numbers are written so that they read back exactly (sgm__append_number). */
 static void append_action(sgm__text *text, const sgm_action *action)
 {
     sgm__text_append(text, "%s", action_words[action->kind]);
@@ -234,6 +254,7 @@ static void append_action(sgm__text *text, const sgm_action *action)
         sgm__append_number(text, action->number);
 }
 
+/* The normal form: the step is always written, also where the text had none. */
 char *sgm_rule_text(const sgm_rule *rule)
 {
     sgm__text text = {0};

@@ -1,4 +1,9 @@
-/* Scales of events, and steps that count them. */
+/* Scales of events (iteration, epoch, start, stop, pause, resume, reset), and the steps that count them:
+ * "every 10 iterations", "after 3 epochs", "at start".
+ *
+ * A step says when; a count (sgm_time_count) says how far a holder has come, and the hook engine keeps one
+ * for each attached hook (hooks_run.c), also in checkpoints. The events themselves are told by the
+ * training loop. A step is data without a memory, so one may serve many holders. */
 #include "hooks/when/criteria.h"
 #include "text/phrase.h"
 
@@ -18,6 +23,7 @@ const char *sgm_time_scale_name(sgm_time_scale scale)
     return (size_t)scale < SGM_TIME_SCALE_COUNT ? scale_names[scale] : "unknown";
 }
 
+/* Exact names only; the error suggests the nearest and lists all. */
 sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale)
 {
     const char *wanted = name != NULL ? name : "";
@@ -34,6 +40,7 @@ sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale)
                     near != NULL ? "'?" : "");
 }
 
+/* Events that follow no rhythm, as opposed to iterations and epochs. */
 static bool is_lifecycle(sgm_time_scale scale)
 {
     return scale != SGM_ITERATION && scale != SGM_EPOCH;
@@ -41,12 +48,13 @@ static bool is_lifecycle(sgm_time_scale scale)
 
 /* --- steps --- */
 
+/* An interval of 0 counts as 1, so that a step of zeros is every iteration. */
 static int64_t interval_of(const sgm_time_step *step)
 {
     return step->interval > 0 ? step->interval : 1;
 }
 
-/* 0: for ever */
+/* How often it is due in all; 0: for ever. */
 static int64_t live_of(const sgm_time_step *step)
 {
     return step->live > 0 ? step->live : 0;
@@ -57,6 +65,7 @@ sgm_time_step sgm_every(int64_t interval, sgm_time_scale scale)
     return (sgm_time_step){.scale = scale, .interval = interval > 0 ? interval : 1};
 }
 
+/* Once, at the count-th event: a step of that interval that lives for one time. */
 sgm_time_step sgm_after(int64_t count, sgm_time_scale scale)
 {
     return sgm_live(sgm_every(count, scale), 1);
@@ -73,6 +82,10 @@ bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b)
     return a->scale == b->scale && interval_of(a) == interval_of(b) && live_of(a) == live_of(b);
 }
 
+/* Whether all that is due at `b` is due at `a` too: a hook with step b may require one with step a. Each
+ * epoch ends with an iteration, so an iteration step without an end goes with any epoch step, whatever its
+ * interval: the engine runs required hooks with those that require them. With an end, b's last event must
+ * come while `a` still lives, live_b * interval_b <= live_a * interval_a. */
 bool sgm_time_step_covers(const sgm_time_step *a, const sgm_time_step *b)
 {
     if (a->scale != b->scale)
@@ -94,6 +107,8 @@ bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_count *cou
     return live_of(step) > 0 && count->used >= live_of(step);
 }
 
+/* Counts down to the event that is due. A `left` beyond the interval comes from a checkpoint of a run with
+ * a longer one, and begins anew. */
 bool sgm_time_count_event(const sgm_time_step *step, sgm_time_count *count, sgm_time_scale scale)
 {
     if (scale != step->scale || sgm_time_count_is_dead(step, count))
@@ -115,6 +130,7 @@ void sgm__append_step(sgm__text *text, const sgm_time_step *step)
     sgm__text_append(text, "%s", sgm_time_step_text(step, buffer, sizeof buffer));
 }
 
+/* "after" only for a life of one time, which sgm_time_step_parse makes of it again. */
 char *sgm_time_step_text(const sgm_time_step *step, char *buffer, size_t size)
 {
     const char *scale = sgm_time_scale_name(step->scale);
@@ -131,6 +147,7 @@ char *sgm_time_step_text(const sgm_time_step *step, char *buffer, size_t size)
     return buffer;
 }
 
+/* Singular and plural of each scale, one behind the other: word i is of scale i / 2. */
 static const char *const scale_words[] = {
 #define SCALE_WORDS(name, text) text, text "s",
     SGM_TIME_SCALE_LIST(SCALE_WORDS)
@@ -161,7 +178,8 @@ bool sgm__phrase_is_step(const sgm__phrase *phrase)
     return sgm__phrase_is(phrase, "every") || sgm__phrase_is(phrase, "after") || sgm__phrase_is(phrase, "at");
 }
 
-/* "at start" is every start; "at epoch 5" is once. */
+/* Behind "at". A lifecycle event without a number is meant each time ("at start"), one with a number only
+ * that time ("at epoch 5", "at stop 2"). */
 static sgm_status parse_at(sgm__phrase *phrase, sgm_time_step *step)
 {
     sgm_time_scale scale = SGM_EPOCH;
@@ -176,7 +194,7 @@ static sgm_status parse_at(sgm__phrase *phrase, sgm_time_step *step)
     return SGM_OK;
 }
 
-/* ", 3 times", ", once" */
+/* Behind a step without an end: ", 3 times", ", once". */
 static sgm_status parse_live(sgm__phrase *phrase, sgm_time_step *step)
 {
     int64_t live = 1;
@@ -191,6 +209,7 @@ static sgm_status parse_live(sgm__phrase *phrase, sgm_time_step *step)
     return SGM_OK;
 }
 
+/* Reads a step as part of a longer text, up to the token behind it. */
 sgm_status sgm__phrase_step(sgm__phrase *phrase, sgm_time_step *step)
 {
     static const char *const words[] = {"every", "after", "at"};
