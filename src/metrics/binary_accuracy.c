@@ -1,7 +1,12 @@
-/* The share of correct predictions of a network with one output, by a threshold or by two bounds. */
+/* The share of correct predictions of a network with one output, by a threshold or by two bounds.
+ *
+ * The output is compared as it is, so the default threshold of 0.5 suits a probability (sigmoid). Several
+ * classes are for top_k.c. As for all metrics, hooks_ready/metric.c or metrics_text.c calls compute(). */
 #include "metrics/metrics.h"
 
-/* Equal bounds are a threshold, without an in between. */
+/* A target above 0.5 wants an output above `upper`, any other one an output below `lower`; in between, a
+ * prediction is wrong in both cases. Equal bounds are a threshold without an in between: an output of
+ * exactly the threshold is class 0, as in sgm__class_of. NaN is neither, and so wrong. */
 static double binary_accuracy(const sgm__predictions *a, double lower, double upper)
 {
     int64_t right = 0;
@@ -13,6 +18,7 @@ static double binary_accuracy(const sgm__predictions *a, double lower, double up
     return sgm__share(right, a->rows);
 }
 
+/* With bounds the number has another name, as it cannot be compared with that of a threshold. */
 static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results)
 {

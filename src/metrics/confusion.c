@@ -1,9 +1,14 @@
-/* How often which class was predicted as which, and the worst of the wrong predictions. */
+/* How often which class was predicted as which, (classes, classes), and the worst of the wrong
+ * predictions.
+ *
+ * f1.c computes precision and recall from the same counts (sgm__confusion); confusion_text.c writes the
+ * matrix as lines. Targets and predictions are classes: sgm__target_of and sgm__class_of of predictions.c. */
 #include "metrics/metrics.h"
 
-#define MAXIMUM_CLASSES 4096
-#define MAXIMUM_MISTAKES 10
+#define MAXIMUM_CLASSES 4096 /* a matrix of 128 MiB */
+#define MAXIMUM_MISTAKES 10  /* for a person to look at */
 
+/* counts[target * classes + prediction]: rows are targets, columns predictions. */
 static void count_all(const sgm__predictions *a, double threshold, int64_t *counts)
 {
     int64_t classes = sgm__predictions_classes(a);
@@ -11,6 +16,7 @@ static void count_all(const sgm__predictions *a, double threshold, int64_t *coun
         counts[sgm__target_of(a, row) * classes + sgm__class_of(a, row, threshold)]++;
 }
 
+/* int64 (classes, classes); NULL with an error. sgm_tensor_create gives zeros. */
 sgm_tensor *sgm__confusion(const sgm__predictions *predictions, const sgm_metric_options *options)
 {
     int64_t classes = sgm__predictions_classes(predictions);
@@ -26,12 +32,15 @@ sgm_tensor *sgm__confusion(const sgm__predictions *predictions, const sgm_metric
     return counts;
 }
 
+/* A wrong prediction: its row (its place in the pass), both classes, and how large its output was. */
 typedef struct mistake {
     int64_t row, target, prediction;
     double output; /* of the prediction */
 } mistake;
 
-/* The worst ones first; returns how many. */
+/* Finds the wrong predictions with the largest outputs, the most confident ones, in one pass: a sorted
+ * list into which each new one is inserted. Returns how many; the worst come first, of equal ones the
+ * earlier. With one output, the prediction 0 has the confidence 1 - output. */
 static size_t worst_mistakes(const sgm__predictions *a, double threshold, mistake mistakes[MAXIMUM_MISTAKES])
 {
     size_t count = 0;
@@ -54,6 +63,7 @@ static size_t worst_mistakes(const sgm__predictions *a, double threshold, mistak
     return count;
 }
 
+/* Leaves both results; worst_mistakes as float64 (count, 4): row, target, prediction, output. */
 static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results)
 {

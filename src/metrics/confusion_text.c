@@ -1,4 +1,9 @@
-/* Confusion matrices as text. */
+/* Confusion matrices as text, for reports and the command line (sgm_confusion_text).
+ *
+ * Up to 30 classes the whole matrix is written, a line for each target class with the share found (recall)
+ * behind it; beyond that, lines would be too wide for a terminal, and only the most frequent mistakes are
+ * listed. Any square matrix of counts will do; confusion.c makes those of metrics. Widths are counted in
+ * characters of UTF-8, not in bytes. */
 
 #include "base/base.h"
 #include "metrics/metrics.h"
@@ -8,12 +13,14 @@
 #define LONGEST_NAME 24  /* characters */
 #define MAXIMUM_LINES 10 /* mistakes that are listed */
 
+/* counts[target * classes + prediction]; the pointers are borrowed for the time of one call. */
 typedef struct matrix {
     int64_t classes;
     const int64_t *counts;
     const char *const *names; /* NULL: none */
 } matrix;
 
+/* Bytes of UTF-8 that begin a character: all but 10xxxxxx. */
 static size_t characters(const char *text)
 {
     size_t count = 0;
@@ -30,7 +37,8 @@ static size_t digits_of(int64_t number)
     return digits;
 }
 
-/* "3 setosa", padded with spaces to `width` characters. */
+/* "3 setosa": number and name of a class, the name cut at LONGEST_NAME characters (never within one),
+ * padded with spaces to `width` characters. */
 static void append_class(sgm__text *text, const matrix *m, int64_t class, size_t width)
 {
     size_t length = digits_of(class);
@@ -50,6 +58,7 @@ static void append_class(sgm__text *text, const matrix *m, int64_t class, size_t
         sgm__text_append(text, " ");
 }
 
+/* Characters of the widest class as append_class writes it. */
 static size_t class_width(const matrix *m)
 {
     size_t widest = 0;
@@ -61,6 +70,8 @@ static size_t class_width(const matrix *m)
     return widest;
 }
 
+/* One line of the matrix. 0 is written as ".", so that mistakes stand out. A class without examples has no
+ * recall. */
 static void append_row(sgm__text *text, const matrix *m, int64_t class, size_t head, int width)
 {
     int64_t examples = 0, right = m->counts[class * m->classes + class];
@@ -80,6 +91,7 @@ static void append_row(sgm__text *text, const matrix *m, int64_t class, size_t h
         sgm__text_append(text, "  %7d        -\n", 0);
 }
 
+/* Columns are wide enough for the largest count and for the number of the last class in the head line. */
 static void append_matrix(sgm__text *text, const matrix *m)
 {
     static const char corner[] = "target \\ output";
@@ -97,7 +109,8 @@ static void append_matrix(sgm__text *text, const matrix *m)
         append_row(text, m, i, head, width);
 }
 
-/* The most frequent mistakes; of equally frequent ones the first. */
+/* The most frequent mistakes, most frequent first, of equally frequent ones the first in the matrix: a
+ * sorted list of MAXIMUM_LINES places, into which each cell off the diagonal is inserted. */
 static void append_mistakes(sgm__text *text, const matrix *m)
 {
     int64_t places[MAXIMUM_LINES], found = 0;
@@ -123,6 +136,7 @@ static void append_mistakes(sgm__text *text, const matrix *m)
         sgm__text_append(text, "no mistakes\n");
 }
 
+/* The cast makes counts of any type contiguous int64. */
 char *sgm_confusion_text(const sgm_tensor *confusion, const char *const *classes)
 {
     const sgm_shape *shape = confusion != NULL ? sgm_tensor_shape(confusion) : NULL;

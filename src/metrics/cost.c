@@ -1,9 +1,10 @@
-/* The mean loss of a pass, which the trainer knows: the shares of outputs and targets alone do not tell it.
- */
+/* The mean loss of a pass, which the trainer has measured: outputs and targets alone do not tell it, since
+ * only the network knows its loss function, its weights and what padding leaves out. */
 #include "metrics/metrics.h"
 
 #include <math.h>
 
+/* The cost comes with the predictions: from the pass (DATA.cost), or NaN from sgm_metrics_compute. */
 static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results)
 {

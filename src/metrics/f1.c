@@ -1,19 +1,29 @@
-/* Precision, recall and F1 of classes, and their means (van Rijsbergen, Information Retrieval, 1979). */
+/* Precision, recall and F1 of classes, and their means (van Rijsbergen, Information Retrieval, 1979).
+ *
+ * All are computed from the confusion matrix (confusion.c), so this costs rows + classes^2. With TP counts
+ * on the diagonal, a class has the precision TP / predictions of it, the recall TP / examples of it, and
+ * F1 = 2 TP / (predictions + examples), which is their harmonic mean without its 0 / 0. Three means over
+ * classes: macro (each class counts the same), weighted (by its examples), micro (all counts together). */
 #include "metrics/metrics.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* What one class has reached. */
 typedef struct class_score {
     double precision, recall, f1; /* NaN: neither examples nor predictions */
     int64_t examples;
 } class_score;
 
+/* 0 where sgm__share has NaN: a class with examples and without predictions has a precision of 0, not
+ * none. */
 static double share_or_zero(int64_t part, int64_t all)
 {
     return all > 0 ? (double)part / (double)all : 0;
 }
 
+/* Sums a row (examples of the class) and a column (predictions of it) of the matrix. Only a class with
+ * neither is NaN, and does not count in the means. */
 static class_score score_of(const int64_t *counts, int64_t classes, int64_t class)
 {
     int64_t examples = 0, predictions = 0, right = counts[class * classes + class];
@@ -27,12 +37,13 @@ static class_score score_of(const int64_t *counts, int64_t classes, int64_t clas
                          share_or_zero(2 * right, examples + predictions), examples};
 }
 
-/* One of precision, recall and F1 of all classes. */
+/* One of precision, recall and F1, by its place in class_score, so that all three go through one function. */
 typedef struct class_measure {
     const char *name;
     size_t offset; /* in class_score */
 } class_measure;
 
+/* A double at a byte offset; memcpy, as a cast would be no valid access. */
 static double measure_of(const class_score *score, const class_measure *measure)
 {
     double value;
@@ -40,6 +51,9 @@ static double measure_of(const class_score *score, const class_measure *measure)
     return value;
 }
 
+/* Leaves one measure as four results: plain, _macro, _weighted and _per_class (classes). The plain one is
+ * that of class 1 for a network with one output, where class 1 is what is looked for, and macro else.
+ * Weights of classes that are NaN would be 0 anyway: they have no examples. */
 static sgm_status leave_measure(const class_measure *measure, const class_score *scores, int64_t classes,
                                 bool binary, const sgm__results *results)
 {
@@ -72,6 +86,8 @@ static sgm_status leave_measure(const class_measure *measure, const class_score 
     return status;
 }
 
+/* All results. Micro F1 is the accuracy: over all classes, predictions and examples are the same in
+ * number. */
 static sgm_status leave_measures(const int64_t *counts, int64_t classes, bool binary,
                                  const sgm__results *results)
 {

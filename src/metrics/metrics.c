@@ -1,4 +1,9 @@
-/* The table of metrics, and what follows from it: names, results, and which way is better. */
+/* The table of metrics, and what follows from it: names, results, and which way a result is better.
+ *
+ * What a metric computes is in a file of its own (metrics.h says what such a file has); which options it
+ * takes is in SGM__METRICS. Hooks of metrics are hooks_ready/metric.c, texts of hooks
+ * hooks_ready/metric_rows.c, texts without hooks metrics_text.c. Searches, early stopping and best
+ * checkpoints ask sgm__is_better_below here when nobody tells them a direction. */
 #include "metrics/metrics.h"
 
 #include <stdio.h>
@@ -8,6 +13,7 @@ const sgm__metric sgm__metrics[] = {
     SGM__METRICS(ROW)};
 #define COUNT (sizeof sgm__metrics / sizeof *sgm__metrics)
 
+/* In the table's order; the list is static. */
 const char *const *sgm_metric_names(size_t *count)
 {
 #define NAME(id, what, words) #id,
@@ -16,6 +22,7 @@ const char *const *sgm_metric_names(size_t *count)
     return names;
 }
 
+/* `name` need not end in 0: it may be a token of a longer text. Without a near name the error lists all. */
 size_t sgm__metric_find(const char *name, size_t length)
 {
     char copy[64];
@@ -38,6 +45,8 @@ size_t sgm__metric_find(const char *name, size_t length)
     return SIZE_MAX;
 }
 
+/* Numbers from 1, with zeros behind the last only: a 0 ends the list, and one in between would hide the
+ * rest. */
 static bool are_tops(const int32_t tops[SGM_MAX_TOPS])
 {
     for (int i = 0; i < SGM_MAX_TOPS; i++)
@@ -46,6 +55,8 @@ static bool are_tops(const int32_t tops[SGM_MAX_TOPS])
     return true;
 }
 
+/* Options that a metric does not take are refused rather than ignored, but for `threshold`: hooks fill in
+ * its default for all metrics. */
 sgm_status sgm__metric_check(size_t metric, const sgm_metric_options *options)
 {
     const sgm__metric *self = &sgm__metrics[metric];
@@ -81,7 +92,7 @@ static const sgm_option pass_rows[] = {
      .doc = "of the newest pass, examples first"},
 };
 
-/* Whether a value's name is the result's, or ends in it behind a name of its own: "second_f1". */
+/* Whether a value's name is the result's, or ends in it behind a name that the user gave, "second_f1". */
 static bool is_of(const sgm__result *result, const char *name)
 {
     size_t own = strlen(result->row.name), length = strlen(name);
@@ -89,7 +100,7 @@ static bool is_of(const sgm__result *result, const char *name)
            (length == own || name[length - own - 1] == '_');
 }
 
-/* The result whose name is the longest that fits; NULL: none does. */
+/* The result whose name fits; of several the longest, which says most. NULL: none does. */
 static const sgm__result *find_result(const char *name)
 {
     const sgm__result *found = NULL;
@@ -100,6 +111,8 @@ static const sgm__result *find_result(const char *name)
     return found;
 }
 
+/* What the registry shows of a result: kind, read-only, documentation. Only for names without a user's
+ * part. */
 const sgm_option *sgm__result_row(const char *name)
 {
     for (size_t i = 0; i < sizeof pass_rows / sizeof *pass_rows; i++)
@@ -109,6 +122,8 @@ const sgm_option *sgm__result_row(const char *name)
     return result != NULL && strcmp(result->row.name, name) == 0 ? &result->row : NULL;
 }
 
+/* The metric's record decides; for values that are no result of a metric the last part of the identifier
+ * does. */
 bool sgm__is_better_below(const char *identifier)
 {
     static const char *const words[] = {"loss", "cost", "error"};
@@ -122,6 +137,7 @@ bool sgm__is_better_below(const char *identifier)
     return false;
 }
 
+/* A name that no record has (top_7) is a headline, as the metrics that make such names are. */
 sgm_status sgm__leave_number(const sgm__results *results, const char *name, double value)
 {
     const sgm__result *result = find_result(name);
@@ -129,6 +145,7 @@ sgm_status sgm__leave_number(const sgm__results *results, const char *name, doub
     return results->leave(results->user, name, &content, result != NULL ? result->weight : SGM__HEADLINE);
 }
 
+/* Tensors are never written to metrics.jsonl or the terminal: their weight is SGM__QUIET. */
 sgm_status sgm__leave_tensor(const sgm__results *results, const char *name, sgm_tensor *tensor)
 {
     if (tensor == NULL)

@@ -17,15 +17,17 @@
 #include "base/base.h"
 #include <sigma/metrics.h>
 
-/* Outputs and targets as rows of columns; a row is a prediction. */
+/* Outputs and targets as (rows, columns), row after row: the last dimension is columns (classes, or values
+ * of a regression), all dimensions before it together are rows. A row is one prediction. */
 typedef struct sgm__predictions {
     sgm_tensor *output_tensor, *target_tensor; /* contiguous, float32 or float64 */
     const void *outputs, *targets;
     bool wide_outputs, wide_targets; /* float64 */
     int64_t rows, columns;
-    double cost; /* NaN: unknown */
+    double cost; /* mean loss of the pass that made the outputs; NaN: unknown */
 } sgm__predictions;
 
+/* Element i of the rows, i = row * columns + column, as a double. */
 static inline double sgm__output_at(const sgm__predictions *a, int64_t i)
 {
     return a->wide_outputs ? ((const double *)a->outputs)[i] : (double)((const float *)a->outputs)[i];
@@ -50,6 +52,8 @@ double sgm__share(int64_t part, int64_t all); /* NaN: of none */
 /* --- results --- */
 /* How much a number matters: only to those who read it; to metrics.jsonl, too; and to the terminal. */
 typedef enum sgm__weight { SGM__QUIET, SGM__RECORDED, SGM__HEADLINE } sgm__weight;
+/* Where a compute() leaves its results: a trainer's registry (hooks_ready/metric.c) or any registry
+ * (metrics_text.c). leave() borrows the content. */
 typedef struct sgm__results {
     sgm_status (*leave)(void *user, const char *name, const sgm_content *content, sgm__weight weight);
     void *user;
@@ -106,6 +110,7 @@ typedef struct sgm__metric_record {
 SGM__METRICS(SGM__METRIC_DECLARATION)
 #undef SGM__METRIC_DECLARATION
 
+/* A row of SGM__METRICS. */
 typedef struct sgm__metric {
     const char *name, *doc;
     sgm__metric_takes takes;

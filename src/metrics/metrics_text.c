@@ -1,10 +1,15 @@
-/* Metrics as text, computed without hooks. */
+/* Metrics as text, computed without hooks: "confusion f1 top_k(1, 3) binary_accuracy(0.3, 0.7)".
+ *
+ * For sgm_metrics_compute (two tensors of a program) and sgm_trainer_score (a pass of
+ * src/train/trainer_pass.c). Names are separated by spaces or commas; numbers in parentheses are what the
+ * metric takes (SGM__TAKES_...): the k of top_k, the bounds of binary_accuracy. Texts of hooks have other
+ * arguments and another reader, hooks/hook_text.c. */
 #include "metrics/metrics.h"
 #include "text/phrase.h"
 
 #include <math.h>
 
-/* "(1, 3)"; none is fine. */
+/* "(1, 3)"; no parentheses, no numbers. */
 static sgm_status take_numbers(sgm__phrase *phrase, double numbers[SGM_MAX_TOPS], size_t *count)
 {
     *count = 0;
@@ -19,6 +24,8 @@ static sgm_status take_numbers(sgm__phrase *phrase, double numbers[SGM_MAX_TOPS]
     return sgm__phrase_take(phrase, ")") ? SGM_OK : sgm__phrase_expected(phrase, "')'", NULL, 0);
 }
 
+/* Puts the numbers into the options that the metric takes. One number for binary_accuracy is both bounds:
+ * a threshold. */
 static sgm_status set_numbers(const sgm__metric *metric, const double *numbers, size_t count,
                               sgm_metric_options *options)
 {
@@ -48,6 +55,7 @@ static sgm_status expected_metric(const sgm__phrase *phrase)
     return sgm__phrase_expected(phrase, "the name of a metric", names, count);
 }
 
+/* One metric with its numbers; a comma behind it is optional. Errors get the column of the name. */
 static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_options *options)
 {
     size_t at = phrase->at, count;
@@ -66,6 +74,8 @@ static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_op
     return SGM_OK;
 }
 
+/* Computes while it reads, so a mistake at the end of the text is found after the metrics in front of it;
+ * to find it first, call once with `predictions` NULL. */
 sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *predictions,
                                 const sgm__results *results)
 {
@@ -81,6 +91,7 @@ sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *pre
     return SGM_OK;
 }
 
+/* The first time a result gets its row in the registry, which says what it is. */
 sgm_status sgm__leave_in_registry(void *registry, const char *name, const sgm_content *content,
                                   sgm__weight weight)
 {

@@ -1,14 +1,21 @@
-/* exp of the mean cross-entropy of a prediction. */
+/* Perplexity: exp of the mean cross-entropy of a prediction, exp(mean of -sum target * log(output)); 1 is
+ * perfect, the number of classes is guessing.
+ *
+ * Outputs must be probabilities of classes (softmax, sigmoid), natural logarithm. The loss of a run may
+ * weight or smooth; this does not. */
 #include "metrics/metrics.h"
 
 #include <math.h>
 
-/* 0 log 0 is 0. */
+/* -target * log(probability), where 0 log 0 is 0, its limit. */
 static double surprise(double target, double probability)
 {
     return target > 0 ? -target * log(probability) : 0;
 }
 
+/* Rows whose targets are all 0 are padding and do not count; with one output every row counts, as a target
+ * of 0 is a class there, with the probability 1 - output. 1.001 leaves room for sums that rounding in half
+ * precision puts above 1. NaN among the outputs makes the result NaN. */
 static sgm_status perplexity_of(const sgm__predictions *a, double *perplexity)
 {
     double sum = 0;

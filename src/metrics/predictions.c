@@ -1,8 +1,14 @@
-/* Outputs and targets as rows of columns, and which class a row predicts. */
+/* Outputs and targets as rows of columns, and which class a row predicts: what all metrics begin with.
+ *
+ * sgm__predictions_open checks the shapes once, so that a metric's compute() need not. Outputs are (...,
+ * columns) of any type, targets of the same shape, or class numbers (one for each row), which become rows
+ * of shares with a 1 at the class. float32 and float64 are read where they lie, other types are converted;
+ * metrics read by sgm__output_at and sgm__target_at, in double. */
 #include "metrics/metrics.h"
 
 #include <math.h>
 
+/* The tensor contiguous and of a type that metrics read: itself, retained, or a copy. */
 static sgm_tensor *as_rows(sgm_tensor *tensor)
 {
     sgm_dtype dtype = sgm_tensor_dtype(tensor);
@@ -11,7 +17,8 @@ static sgm_tensor *as_rows(sgm_tensor *tensor)
                 : sgm_tensor_cast(tensor, dtype == SGM_FLOAT32 ? SGM_FLOAT32 : SGM_FLOAT64);
 }
 
-/* True if the targets are a number of a class for each row of outputs. */
+/* Whether targets are a number of a class for each row of outputs: as many elements as rows, and the same
+ * first dimension, so that (rows) and (rows, 1) both do. One column of outputs has no classes to number. */
 static bool are_numbers(const sgm_shape *outputs, const sgm_shape *targets)
 {
     int64_t classes = outputs->rank > 1 ? outputs->dims[outputs->rank - 1] : 0;
@@ -19,6 +26,7 @@ static bool are_numbers(const sgm_shape *outputs, const sgm_shape *targets)
            sgm_shape_elements(targets) == sgm_shape_elements(outputs) / classes;
 }
 
+/* Writes a 1 at each row's class; the error tells which number is no class. */
 static sgm_status set_shares(sgm_tensor *shares, const double *numbers, int64_t rows, int64_t classes)
 {
     float *to = sgm_tensor_data(shares);
@@ -37,7 +45,7 @@ static sgm_status set_shares(sgm_tensor *shares, const double *numbers, int64_t 
     return SGM_OK;
 }
 
-/* Numbers of classes as one share of 1 in each row. */
+/* Numbers of classes as shares, float32 of the outputs' shape: 1 at the class, 0 elsewhere (one-hot). */
 static sgm_tensor *as_shares(const sgm_shape *shape, const sgm_tensor *targets)
 {
     int64_t classes = shape->dims[shape->rank - 1], rows = sgm_shape_elements(shape) / classes;
@@ -53,6 +61,8 @@ static sgm_tensor *as_shares(const sgm_shape *shape, const sgm_tensor *targets)
     return NULL;
 }
 
+/* The tensors that were retained or made go with sgm__predictions_close, also after a failure. A tensor of
+ * rank 1 is rows of one column. */
 sgm_status sgm__predictions_open(sgm__predictions *predictions, sgm_tensor *outputs, sgm_tensor *targets)
 {
     char one[128], other[128];
@@ -85,13 +95,17 @@ void sgm__predictions_close(sgm__predictions *predictions)
     *predictions = (sgm__predictions){0};
 }
 
+/* One output tells two classes apart. */
 int64_t sgm__predictions_classes(const sgm__predictions *predictions)
 {
     return predictions->columns == 1 ? 2 : predictions->columns;
 }
 
+/* sgm__output_at or sgm__target_at. */
 typedef double (*value_at)(const sgm__predictions *predictions, int64_t index);
 
+/* The place of a row's largest value, the first of equal ones; of one column, whether it is above the
+ * threshold. NaN is larger than nothing: it is the place only if it comes first. */
 static int64_t largest(const sgm__predictions *a, int64_t row, value_at at, double threshold)
 {
     int64_t first = row * a->columns, best = 0;
@@ -108,6 +122,7 @@ int64_t sgm__class_of(const sgm__predictions *predictions, int64_t row, double t
     return largest(predictions, row, sgm__output_at, threshold);
 }
 
+/* Targets may be shares of several classes (label smoothing): the largest counts. */
 int64_t sgm__target_of(const sgm__predictions *predictions, int64_t row)
 {
     return largest(predictions, row, sgm__target_at, 0.5);

@@ -1,13 +1,19 @@
-/* Errors of numbers, and the share of the targets' variance that outputs explain. */
+/* Errors of numbers, and the share of the targets' variance that outputs explain.
+ *
+ * Over all n values: mean |t - o|, sqrt(mean (t - o)^2), max |t - o|. R squared is 1 - sum (t - o)^2 / sum
+ * (t - mean t)^2 for each column, then the mean over columns. All sums are in double, in the order of the
+ * rows. */
 #include "metrics/metrics.h"
 
 #include <math.h>
 
+/* What is left of all rows and columns; NaN: there are no values, or for r_squared no column that varies. */
 typedef struct errors {
     double mean_absolute, root_mean_squared, maximum, r_squared;
 } errors;
 
-/* False: the targets are constant. */
+/* R squared of one column, in two passes, since the mean comes first. False if the targets are all equal,
+ * which is compared exactly: the variance of equal numbers need not come out as 0. */
 static bool r_squared_of(const sgm__predictions *a, int64_t column, double *r_squared)
 {
     double sum = 0, residual = 0, total = 0, first = sgm__target_at(a, column);
@@ -28,6 +34,8 @@ static bool r_squared_of(const sgm__predictions *a, int64_t column, double *r_sq
     return !constant;
 }
 
+/* NaN in outputs or targets makes every result NaN that it enters; for the maximum the condition sees to
+ * that, as comparisons with NaN do not hold. */
 static errors errors_of(const sgm__predictions *a)
 {
     int64_t count = a->rows * a->columns, columns = 0;

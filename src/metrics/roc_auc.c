@@ -1,22 +1,29 @@
-/* The area under the curve of true over false positives, by ranks (Hanley and McNeil, 1982; Fawcett, 2006).
- */
+/* The area under the curve of true over false positives, by ranks (Hanley and McNeil, 1982; Fawcett,
+ * 2006).
+ *
+ * The area is the probability that a positive example has a larger output than a negative one, equal
+ * outputs counting half. With R the sum of the positives' ranks among all P + N outputs, sorted from small
+ * to large, it is (R - P (P + 1) / 2) / (P N): the Mann-Whitney statistic. So no curve is drawn, and no
+ * threshold is needed. Each column is one class against the rest. */
 #include "metrics/metrics.h"
 
 #include <math.h>
 #include <stdlib.h>
 
+/* An output of one column, and whether its target is above 0.5. */
 typedef struct ranked {
     double value;
     bool positive;
 } ranked;
 
+/* For qsort, from small to large; there is no NaN among the values. */
 static int compare_ranked(const void *a, const void *b)
 {
     double left = ((const ranked *)a)->value, right = ((const ranked *)b)->value;
     return (left > right) - (left < right);
 }
 
-/* Sum of the positives' ranks from 1; equal values share the mean of theirs. */
+/* Sum of the positives' ranks from 1; equal values share the mean of their ranks, (first + last) / 2. */
 static double positive_ranks(const ranked *sorted, int64_t count)
 {
     double sum = 0;
@@ -29,7 +36,8 @@ static double positive_ranks(const ranked *sorted, int64_t count)
     return sum;
 }
 
-/* Of one column; NaN: one side has no examples. */
+/* The area of one column. NaN if one side has no examples, or if an output is NaN, which has no rank. The
+ * counts are multiplied as doubles: P * N may be beyond int64. */
 static sgm_status area_of(const sgm__predictions *a, int64_t column, double *area)
 {
     int64_t positives = 0;
@@ -54,6 +62,7 @@ static sgm_status area_of(const sgm__predictions *a, int64_t column, double *are
     return SGM_OK;
 }
 
+/* Each class, and their mean without those that are NaN. */
 static sgm_status leave_areas(const sgm__predictions *predictions, double *areas, const sgm__results *results)
 {
     double sum = 0, counted = 0;

@@ -1,9 +1,15 @@
-/* The share of predictions whose target is among the k largest outputs. */
+/* The share of predictions whose target is among the k largest outputs (top-k accuracy); with k = 1 the
+ * accuracy.
+ *
+ * The number for each k is left as top_K. Rows are not sorted: it is enough to count the outputs that are
+ * larger than the target's, which takes columns steps for each row and k. */
 #include "metrics/metrics.h"
 
 #include <stdio.h>
 
-/* The comparison is the other way round for NaN, which is among no largest ones. */
+/* Whether fewer than k outputs are larger than that of `class`; of equal outputs the first counts as
+ * larger, so that exactly k classes are among the k largest. The comparisons are written as negations so
+ * that NaN, of the class or of others, counts as larger: a NaN output is among no largest ones. */
 static bool is_among(const sgm__predictions *a, int64_t row, int64_t class, int64_t k)
 {
     int64_t first = row * a->columns, larger = 0;
@@ -23,6 +29,7 @@ static double top_k(const sgm__predictions *a, int64_t k)
     return sgm__share(right, a->rows);
 }
 
+/* k above the number of columns would always be right, and is an error. */
 static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_options *options,
                           const sgm__results *results)
 {
