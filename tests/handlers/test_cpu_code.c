@@ -164,6 +164,41 @@ TEST(each_function_that_is_called)
                             k % 2 == 0 ? SGM_FLOAT32 : SGM_BFLOAT16, k / 2 == 1);
 }
 
+/* Of two NaNs it is the first: with all of its bits, of which is_same knows nothing. */
+static void check_nans(const char *operation)
+{
+    static const uint32_t nans[] = {0x7fc00001, 0xffc00002}; /* of either sign, with numbers of their own */
+    static const char *const inputs[] = {"x", "y"};
+    uint32_t found;
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value in[2];
+    for (int i = 0; i < 2; i++)
+        in[i] = sgm_input_value(graph, inputs[i], SGM_FLOAT32, DIMS(1));
+    sgm_output(graph, "value", sgm_record(graph, sgm_find_op(operation), in, 2, NULL));
+    pair p = pair_create(1, false);
+    prepare_pair(&p, graph);
+    sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, DIMS(1));
+    for (int i = 0; i < 2; i++) {
+        memcpy(sgm_tensor_data(tensor), &nans[i], sizeof nans[i]);
+        feed_pair(&p, inputs[i], tensor);
+    }
+    run_pair(&p);
+    for (int i = 0; i < 2; i++) {
+        CHECK_OK(sgm_session_read(p.sessions[i], p.programs[i], "value", tensor));
+        memcpy(&found, sgm_tensor_data(tensor), sizeof found);
+        CHECK_INT(found, nans[0]);
+    }
+    sgm_tensor_free(tensor);
+    pair_free(&p);
+    sgm_graph_free(graph);
+}
+
+TEST(the_first_of_two_nans)
+{
+    check_nans("maximum");
+    check_nans("minimum");
+}
+
 /* --- random steps --- */
 
 typedef struct maker {

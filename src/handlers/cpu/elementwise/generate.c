@@ -74,7 +74,7 @@ static const sgm__encoding load_floats = {1, 0, 0x10, 2, false}, store_floats = 
 /* How the instruction of an operation is written. */
 typedef enum form {
     FORM_VECTOR,  /* one instruction on vectors; `code` is its opcode */
-    FORM_LARGER,  /* MAXPS or MINPS, with care for NaN (emit_larger) */
+    FORM_CHOSEN,  /* one of two operands: `code` is the kind of the comparison that takes the second */
     FORM_COMPARE, /* `code` is the kind of comparison */
     FORM_SELF,    /* comparison of an operand with itself */
     FORM_FINITE,  /* the operand is neither infinite nor NaN */
@@ -102,6 +102,7 @@ typedef struct recipe {
 /* Kinds of VCMPPS. */
 #define LESS 0x01
 #define UNORDERED 0x03
+#define ORDERED 0x07
 
 static const recipe recipes[] = {
     {&sgm__op_add, FORM_VECTOR, 0x58},
@@ -109,8 +110,8 @@ static const recipe recipes[] = {
     {&sgm__op_multiply, FORM_VECTOR, 0x59},
     {&sgm__op_divide, FORM_VECTOR, 0x5e},
     {&sgm__op_square_root, FORM_VECTOR, 0x51},
-    {&sgm__op_maximum, FORM_LARGER, 0x5f},
-    {&sgm__op_minimum, FORM_LARGER, 0x5d},
+    {&sgm__op_maximum, FORM_CHOSEN, 0x09},
+    {&sgm__op_minimum, FORM_CHOSEN, 0x06},
     {&sgm__op_equal, FORM_COMPARE, 0x00},
     {&sgm__op_not_equal, FORM_COMPARE, 0x04},
     {&sgm__op_less, FORM_COMPARE, 0x01},
@@ -298,10 +299,10 @@ static void emit_constant(generator *g, uint8_t to, uint32_t bits, sgm__mask mas
     sgm__emit_vector(g->assembler, broadcast, to, 0, SGM__RAX, mask);
 }
 
-/* A mask register of the lanes in which the comparison holds. */
-static void emit_compare(generator *g, uint8_t to, uint8_t left, uint8_t right, uint8_t kind)
+/* A mask register of the lanes, of those in `mask`, in which the comparison holds. */
+static void emit_compare(generator *g, uint8_t to, uint8_t left, uint8_t right, uint8_t kind, sgm__mask mask)
 {
-    sgm__emit_vector(g->assembler, compare, to, left, right, no_mask);
+    sgm__emit_vector(g->assembler, compare, to, left, right, mask);
     SGM__EMIT(g->assembler, kind);
 }
 
@@ -346,14 +347,14 @@ static void emit_call(generator *g, sgm__one_vector function, uint8_t to, uint8_
     sgm__emit_vector(a, move_floats, to, 0, 0, no_mask);
 }
 
-/* to = the larger (or smaller) one of x and y; if y is NaN, y; if only x is, x. MAXPS and MINPS give their
- * last operand unless the other one is truly larger (smaller), also if one of them is NaN; so x goes last,
- * and y is moved into the lanes in which y is NaN. That uses k7. */
-static void emit_larger(generator *g, uint8_t code, uint8_t to, uint8_t x, uint8_t y)
+/* to = y where x is a number and the comparison of x with y fails, else x: NaN if either is, the first of
+ * two. That uses k7. */
+static void emit_chosen(generator *g, uint8_t kind, uint8_t to, uint8_t x, uint8_t y)
 {
-    emit_compare(g, PART, y, y, UNORDERED);
-    sgm__emit_vector(g->assembler, (sgm__encoding){1, 0, code, 2, false}, to, y, x, no_mask);
-    sgm__emit_vector(g->assembler, move_floats, to, 0, y, (sgm__mask){PART, false});
+    const sgm__mask part = {PART, false};
+    emit_compare(g, PART, x, x, ORDERED, no_mask);
+    emit_compare(g, PART, x, y, kind, part);
+    sgm__emit_vector(g->assembler, blend, to, x, y, part);
     restore_part(g);
 }
 
@@ -375,7 +376,7 @@ static void emit_rounding(generator *g, uint8_t x)
     emit_constant(g, 1, 0x7fff, no_mask);
     sgm__emit_vector(a, add_integers, 0, 0, 1, no_mask);
     sgm__emit_vector(a, add_integers, 0, 0, x, no_mask);
-    emit_compare(g, PART, x, x, UNORDERED);
+    emit_compare(g, PART, x, x, UNORDERED, no_mask);
     emit_constant(g, 1, QUIET_BIT, no_mask);
     sgm__emit_vector(a, or_bits, 0, x, 1, (sgm__mask){PART, false});
     emit_constant(g, 1, 0xffff0000u, no_mask);
@@ -401,19 +402,19 @@ static void emit_micro(generator *g, const sgm__micro *micro, const recipe *how,
         sgm__emit_vector(a, (sgm__encoding){1, 0, how->code, 2, false}, to, left, right, no_mask);
         return;
     }
-    case FORM_LARGER:
-        emit_larger(g, how->code, to, in[0], in[1]);
+    case FORM_CHOSEN:
+        emit_chosen(g, how->code, to, in[0], in[1]);
         return;
     case FORM_COMPARE:
-        emit_compare(g, to, in[0], in[1], how->code);
+        emit_compare(g, to, in[0], in[1], how->code, no_mask);
         return;
     case FORM_SELF:
-        emit_compare(g, to, in[0], in[0], how->code);
+        emit_compare(g, to, in[0], in[0], how->code, no_mask);
         return;
     case FORM_FINITE:
         emit_bits(g, 1, 1, in[0]);
         emit_constant(g, 0, INFINITE, no_mask);
-        emit_compare(g, to, 1, 0, LESS);
+        emit_compare(g, to, 1, 0, LESS, no_mask);
         return;
     case FORM_BITS:
         emit_bits(g, how->code, to, in[0]);
