@@ -245,3 +245,39 @@ TEST(devices_by_number)
 {
     with_devices(check_number);
 }
+
+/* --- sums --- */
+
+/* A driver may lack all functions of sums (driver.h); this one is a device's of here without them. */
+static void check_no_sums(sgm_handler *handler)
+{
+    sgm__device *device = device_of(handler);
+    const sgm_device_driver *real = device->driver;
+    sgm_device_driver without = *real;
+    unsigned char bytes[SGM_DEVICE_INVITATION] = {0};
+    const sgm__peer_place place = {.of = 1, .seconds = 1};
+    float number = 1;
+    void *buffer;
+    without.identify = NULL;
+    without.invite = NULL;
+    without.join = NULL;
+    without.sum = NULL;
+    without.give_up = NULL;
+    without.leave = NULL;
+    device->driver = &without;
+    CHECK_OK(handler->type->allocate(device, sizeof number, &buffer));
+    CHECK_ERROR(sgm__device_identify(device, bytes), "cannot sum with other devices");
+    CHECK_ERROR(sgm__device_invite(device, bytes), "cannot sum with other devices");
+    CHECK_ERROR(sgm__device_join(device, &place), "cannot sum with other devices");
+    CHECK_ERROR(sgm__device_sum(device, &(sgm__addend){buffer, 1}, 1, SGM_FLOAT32, 1),
+                "cannot sum with other devices");
+    sgm__device_give_up(device);
+    sgm__device_leave(device);
+    handler->type->release(device, buffer);
+    device->driver = real;
+}
+
+TEST(a_driver_without_sums_says_so)
+{
+    with_devices(check_no_sums);
+}

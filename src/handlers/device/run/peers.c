@@ -6,10 +6,20 @@
  */
 #include "handlers/device/run/device.h"
 
+/* A driver has all functions of sums or none. */
+static sgm_status check_driver(const sgm__device *device)
+{
+    if (device->driver->sum != NULL)
+        return SGM_OK;
+    return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s '%s' cannot sum with other devices", device->driver->name,
+                    device->info.name);
+}
+
 sgm_status sgm__device_identify(void *self, unsigned char *identity)
 {
     sgm__device *device = self;
     char message[SGM_DEVICE_MESSAGE] = "";
+    SGM_TRY(check_driver(device));
     pthread_mutex_lock(&device->lock);
     sgm_device_result result = device->driver->identify(device->self, identity, message);
     pthread_mutex_unlock(&device->lock);
@@ -21,6 +31,7 @@ sgm_status sgm__device_invite(void *self, unsigned char *invitation)
 {
     const sgm__device *device = self;
     char message[SGM_DEVICE_MESSAGE] = "";
+    SGM_TRY(check_driver(device));
     SGM__DEVICE_TRY(device, device->driver->invite(invitation, message));
     return SGM_OK;
 }
@@ -29,6 +40,7 @@ sgm_status sgm__device_join(void *self, const sgm__peer_place *place)
 {
     sgm__device *device = self;
     char message[SGM_DEVICE_MESSAGE] = "";
+    SGM_TRY(check_driver(device));
     pthread_mutex_lock(&device->lock);
     sgm_device_result result = device->driver->join(device->self, place->invitation, (uint32_t)place->number,
                                                     (uint32_t)place->of, place->seconds, message);
@@ -56,6 +68,7 @@ sgm_status sgm__device_sum(void *self, const sgm__addend *addends, size_t count,
                            double seconds)
 {
     sgm__device *device = self;
+    SGM_TRY(check_driver(device));
     if (dtype != SGM_FLOAT32 && dtype != SGM_FLOAT64)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s '%s': devices sum float32 and float64, not %s",
                         device->driver->name, device->info.name, sgm_dtype_name(dtype));
@@ -70,12 +83,15 @@ sgm_status sgm__device_sum(void *self, const sgm__addend *addends, size_t count,
 void sgm__device_give_up(void *self)
 {
     const sgm__device *device = self;
-    device->driver->give_up(device->self);
+    if (device->driver->give_up != NULL)
+        device->driver->give_up(device->self);
 }
 
 void sgm__device_leave(void *self)
 {
     sgm__device *device = self;
+    if (device->driver->leave == NULL)
+        return;
     pthread_mutex_lock(&device->lock);
     device->driver->leave(device->self);
     pthread_mutex_unlock(&device->lock);
