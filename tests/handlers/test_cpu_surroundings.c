@@ -2,7 +2,10 @@
  * surrounding is a process of its own, as libraries look at them when they are loaded. */
 #include "graphs.h"
 
+#include "handlers/handler.h"
+
 #include <dirent.h>
+#include <dlfcn.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -14,6 +17,15 @@ static const char *const slow[] = {"OPENBLAS_CORETYPE=Haswell", "OPENBLAS_NUM_TH
                                    "GOTO_NUM_THREADS=8", "OMP_NUM_THREADS=8", NULL};
 static const char *const nonsense[] = {"OPENBLAS_CORETYPE=Abacus", "OMP_NUM_THREADS=many", "OMP_DYNAMIC=true",
                                        "OMP_NUM_THREADS=8",        "MKL_NUM_THREADS=8",    NULL};
+
+/* In place of the C library's: other threads may be reading the environment, so the library must not change
+ * it. */
+static int changes;
+int setenv(const char *name, const char *value, int overwrite)
+{
+    (void)name, (void)value, (void)overwrite;
+    return ++changes;
+}
 
 static int threads_now(void)
 {
@@ -43,7 +55,7 @@ static void report(const char *dense, int to)
     sgm_status status = sgm_session_feed(session, program, "x", x);
     status = status == SGM_OK ? sgm_session_run(session, program) : status;
     char *text = sgm_handler_describe(handler);
-    dprintf(to, "%s%s\n%d threads\n", text, sgm_status_text(status), threads_now());
+    dprintf(to, "%s%s\n%d threads, %d changes\n", text, sgm_status_text(status), threads_now(), changes);
     sgm_string_free(text);
     sgm_session_free(session);
     sgm_tensor_free(x);
@@ -51,16 +63,15 @@ static void report(const char *dense, int to)
     sgm_handler_free(handler);
 }
 
-static void report_within(const char *const *variables, const char *dense, char *text, size_t size)
+/* What `tell` writes in a process of its own. */
+static void report_by(void (*tell)(int to), char *text, size_t size)
 {
     int ends[2], status;
     CHECK_INT(pipe(ends), 0);
     pid_t child = fork();
     CHECK(child >= 0);
     if (child == 0) {
-        for (int i = 0; variables[i] != NULL; i++)
-            putenv((char *)(uintptr_t)variables[i]);
-        report(dense, ends[1]);
+        tell(ends[1]);
         _exit(0);
     }
     close(ends[1]);
@@ -71,6 +82,23 @@ static void report_within(const char *const *variables, const char *dense, char 
     close(ends[0]);
     CHECK_INT(waitpid(child, &status, 0), child);
     CHECK_INT(status, 0);
+}
+
+static const char *const *variables_now;
+static const char *dense_now;
+
+static void report_with_variables(int to)
+{
+    for (int i = 0; variables_now[i] != NULL; i++)
+        putenv((char *)(uintptr_t)variables_now[i]);
+    report(dense_now, to);
+}
+
+static void report_within(const char *const *variables, const char *dense, char *text, size_t size)
+{
+    variables_now = variables;
+    dense_now = dense;
+    report_by(report_with_variables, text, size);
 }
 
 static void compare(const char *dense)
@@ -84,6 +112,7 @@ static void compare(const char *dense)
     if (strstr(expected, "not installed") != NULL)
         SKIP("this library is not installed");
     CHECK(strstr(expected, "instructions: ") != NULL && strstr(expected, "matrix products: ") != NULL);
+    CHECK(strstr(expected, " 0 changes\n") != NULL);
     for (int i = 0; i < 2; i++) {
         report_within(others[i], dense, got, sizeof got);
         if (strcmp(got, expected) != 0)
@@ -104,4 +133,46 @@ TEST(openblas)
 TEST(onednn)
 {
     compare("onednn");
+}
+
+/* A library of that name that has none of the functions; it is found by its name once it is loaded. */
+static void report_empty(int to)
+{
+    char path[] = "/tmp/sigma-onednn-XXXXXX", command[160];
+    int file = mkstemp(path);
+    CHECK(file >= 0);
+    close(file);
+    snprintf(command, sizeof command, "cc -x c /dev/null -shared -Wl,-soname,libdnnl.so.3 -o %s", path);
+    CHECK_INT(system(command), 0);
+    CHECK(dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL);
+    unlink(path);
+    report("onednn", to);
+}
+
+TEST(a_library_without_the_functions)
+{
+    char text[2048];
+    report_by(report_empty, text, sizeof text);
+    CHECK_STR(text,
+              "dense is 'onednn', but the library that is installed here has no dnnl_sgemm; \"own\" needs "
+              "none\n");
+}
+
+static void report_checks(int to)
+{
+    static const char *const names[] = {"cpu(dense=openblas)", "cpu(dense=onednn)", "cpu(dense=own)"};
+    static const char *const libraries[] = {"libopenblas.so.0", "libdnnl.so.3", "libdnnl.so.2"};
+    for (int i = 0; i < 3; i++)
+        dprintf(to, "%s ", sgm_status_text(sgm__handler_check(names[i])));
+    for (int i = 0; i < 3; i++)
+        dprintf(to, "%d", dlopen(libraries[i], RTLD_NOW | RTLD_NOLOAD) != NULL);
+    dprintf(to, " %s", sgm__handler_check("cpu(dense=mkl)") != SGM_OK ? sgm_last_error() : "");
+}
+
+TEST(checking_a_name_loads_nothing)
+{
+    char text[1024];
+    report_by(report_checks, text, sizeof text);
+    CHECK_STR(text, "ok ok ok 000 handler 'cpu(dense=mkl)': dense is 'mkl'; give \"openblas\", "
+                    "\"onednn\" or \"own\"");
 }

@@ -10,7 +10,7 @@
 
 #include <dlfcn.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <unistd.h>
 
 /* Products with all three sides up to this go to our own loops: a library's call costs more than such a
  * product. */
@@ -31,7 +31,7 @@ typedef int (*dnnl_f32)(char a_order, char b_order, int64_t m, int64_t n, int64_
 /* A chosen library and its functions; all of them NULL for our own loops. `text` describes the choice to
  * users. */
 struct sgm__dense {
-    void *library; /* as dlopen gave it; never closed */
+    void *library; /* as dlopen gave it; never closed once it is used */
     blas_f32 blas_f32;
     blas_f64 blas_f64;
     dnnl_f32 dnnl_f32;
@@ -42,56 +42,105 @@ struct sgm__dense {
 
 /* --- loading --- */
 
-/* Stores the address of a function in *function; NULL if the library has none of that name. Copied as bytes,
- * since dlsym returns a pointer to an object and C has no conversion from that to a pointer to a function. */
-static void find(void *library, const char *name, void *function)
+bool sgm__find_function(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
     memcpy(function, &symbol, sizeof symbol);
+    return symbol != NULL;
+}
+
+/* An environment that was in force for a moment. It is kept, as other threads may still read in it. */
+typedef struct environment {
+    struct environment *before;
+    char *entries[];
+} environment;
+
+/* Makes a copy of the present environment in which `variable` ("NAME=") is `entry`, or is not there if that
+ * is NULL. The copies form a list. */
+static sgm_status copy_environment(const char *variable, const char *entry, environment **newest)
+{
+    size_t count = 0, kept = 0;
+    while (environ[count] != NULL)
+        count++;
+    environment *copy = sgm__calloc(1, sizeof *copy + (count + 2) * sizeof(char *));
+    if (copy == NULL)
+        return SGM_ERROR_MEMORY;
+    for (size_t i = 0; i < count; i++)
+        if (strncmp(environ[i], variable, strlen(variable)) != 0)
+            copy->entries[kept++] = environ[i];
+    copy->entries[kept] = (char *)(uintptr_t)entry;
+    copy->before = *newest;
+    *newest = copy;
+    return SGM_OK;
 }
 
 /* OpenBLAS chooses its kernels when it is loaded, by a list of processors: one that is not on the list gets
- * the slowest kernels, and OPENBLAS_CORETYPE in the environment may force wrong ones. So the variable is set
- * to SkylakeX where this processor has AVX-512 (the third instruction set of sgm__vector_at on x86-64), unset
- * elsewhere, and put back after loading. */
-static void *open_openblas(const char *path)
+ * the slowest kernels, and OPENBLAS_CORETYPE in the environment may force wrong ones. So the variable is
+ * SkylakeX while it is loaded where this processor has AVX-512 (the third instruction set of sgm__vector_at
+ * on x86-64), and not there elsewhere. setenv could move the environment away from under threads that read
+ * it; another environment is put in its place instead. *library NULL: there is none at this path. */
+static sgm_status load_for_processor(const char *path, void **library)
 {
-    const char *forced = getenv("OPENBLAS_CORETYPE");
-    char *before = sgm__strdup(forced);
-    bool runs_here;
-    const sgm__vector *widest = sgm__vector_at(2, &runs_here);
-    if (widest != NULL && runs_here)
-        setenv("OPENBLAS_CORETYPE", "SkylakeX", 1);
-    else
-        unsetenv("OPENBLAS_CORETYPE");
-    void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    if (before != NULL)
-        setenv("OPENBLAS_CORETYPE", before, 1);
-    else
-        unsetenv("OPENBLAS_CORETYPE");
-    sgm__free(before);
-    return library;
+    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+    static environment *newest;
+    bool runs_here, wide = sgm__vector_at(2, &runs_here) != NULL && runs_here;
+    pthread_mutex_lock(&lock);
+    char **before = environ;
+    sgm_status status =
+        copy_environment("OPENBLAS_CORETYPE=", wide ? "OPENBLAS_CORETYPE=SkylakeX" : NULL, &newest);
+    if (status == SGM_OK) {
+        __atomic_store_n(&environ, newest->entries, __ATOMIC_RELEASE);
+        *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+        __atomic_store_n(&environ, before, __ATOMIC_RELEASE);
+    }
+    pthread_mutex_unlock(&lock);
+    return status;
 }
 
-/* Prefers Debian's build without threads. A build with threads is told to use one. */
-static bool load_openblas(sgm__dense *dense)
+/* Prefers Debian's build without threads. */
+static sgm_status open_openblas(void **library)
 {
-    const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
-                                 "libopenblas.so.0", "libopenblas.so"};
-    for (size_t i = 0; i < sizeof paths / sizeof *paths && dense->library == NULL; i++)
-        dense->library = open_openblas(paths[i]);
-    if (dense->library == NULL)
-        return false;
+    static const char *const paths[] = {"/usr/lib/x86_64-linux-gnu/openblas-serial/libopenblas.so.0",
+                                        "libopenblas.so.0", "libopenblas.so"};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && *library == NULL; i++) {
+        *library = dlopen(paths[i], RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+        if (*library == NULL)
+            SGM_TRY(load_for_processor(paths[i], library));
+    }
+    return SGM_OK;
+}
+
+static sgm_status fail_absent(const char *name)
+{
+    return sgm_fail(SGM_ERROR_NOT_FOUND,
+                    "dense is '%s', but this library is not installed here; \"own\" needs none", name);
+}
+
+/* Nothing of the library has been called yet, so it can be closed. */
+static sgm_status fail_without(void *library, const char *name, const char *functions)
+{
+    dlclose(library);
+    return sgm_fail(SGM_ERROR_NOT_FOUND,
+                    "dense is '%s', but the library that is installed here has no %s; \"own\" needs none",
+                    name, functions);
+}
+
+/* A build with threads is told to use one. */
+static sgm_status load_openblas(sgm__dense *dense)
+{
+    void *library = NULL;
     char *(*core)(void) = NULL, *(*config)(void) = NULL;
     void (*set_threads)(int) = NULL;
-    find(dense->library, "cblas_sgemm", &dense->blas_f32);
-    find(dense->library, "cblas_dgemm", &dense->blas_f64);
-    find(dense->library, "openblas_get_corename", &core);
-    find(dense->library, "openblas_get_config", &config);
-    find(dense->library, "openblas_set_num_threads", &set_threads);
-    if (dense->blas_f32 == NULL || dense->blas_f64 == NULL)
-        return false;
-    if (set_threads != NULL)
+    SGM_TRY(open_openblas(&library));
+    if (library == NULL)
+        return fail_absent("openblas");
+    if (!sgm__find_function(library, "cblas_sgemm", &dense->blas_f32) ||
+        !sgm__find_function(library, "cblas_dgemm", &dense->blas_f64))
+        return fail_without(library, "openblas", "cblas_sgemm or no cblas_dgemm");
+    dense->library = library;
+    sgm__find_function(library, "openblas_get_corename", &core);
+    sgm__find_function(library, "openblas_get_config", &config);
+    if (sgm__find_function(library, "openblas_set_num_threads", &set_threads))
         set_threads(1);
     char version[64] = "OpenBLAS";
     if (config != NULL) {
@@ -102,41 +151,55 @@ static bool load_openblas(sgm__dense *dense)
             *end = '\0';
     }
     snprintf(dense->text, sizeof dense->text, "%s (%s)", version, core != NULL ? core() : "unknown kernel");
-    return true;
+    return SGM_OK;
 }
 
-static bool load_onednn(sgm__dense *dense)
+static sgm_status load_onednn(sgm__dense *dense)
 {
-    dense->library = sgm__onednn_open();
-    if (dense->library == NULL)
-        return false;
     char version[32];
-    find(dense->library, "dnnl_sgemm", &dense->dnnl_f32);
-    find(dense->library, "omp_set_num_threads", &dense->omp_threads);
-    if (dense->dnnl_f32 == NULL)
-        return false;
+    void *library = sgm__onednn_open();
+    if (library == NULL)
+        return fail_absent("onednn");
+    if (!sgm__find_function(library, "dnnl_sgemm", &dense->dnnl_f32))
+        return fail_without(library, "onednn", "dnnl_sgemm");
+    dense->library = library;
+    sgm__find_function(library, "omp_set_num_threads", &dense->omp_threads);
     snprintf(dense->text, sizeof dense->text, "oneDNN %s",
-             sgm__onednn_version(dense->library, version, sizeof version));
-    return true;
+             sgm__onednn_version(library, version, sizeof version));
+    return SGM_OK;
+}
+
+static sgm_status load_own(sgm__dense *dense)
+{
+    snprintf(dense->text, sizeof dense->text, "own loops");
+    return SGM_OK;
+}
+
+static const struct choice {
+    const char *name;
+    sgm_status (*load)(sgm__dense *dense);
+} choices[] = {{"own", load_own}, {"openblas", load_openblas}, {"onednn", load_onednn}};
+
+static const struct choice *find_choice(const char *name)
+{
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++)
+        if (strcmp(choices[i].name, name != NULL ? name : "own") == 0)
+            return &choices[i];
+    sgm_fail(SGM_ERROR_ARGUMENT, "dense is '%s'; give \"openblas\", \"onednn\" or \"own\"", name);
+    return NULL;
+}
+
+sgm_status sgm__dense_check(const char *name)
+{
+    return find_choice(name) != NULL ? SGM_OK : sgm__last_failure();
 }
 
 sgm__dense *sgm__dense_create(const char *name)
 {
-    sgm__dense *dense = sgm__calloc(1, sizeof *dense);
-    if (dense == NULL)
-        return NULL;
-    if (name == NULL || strcmp(name, "own") == 0) {
-        snprintf(dense->text, sizeof dense->text, "own loops");
+    const struct choice *choice = find_choice(name);
+    sgm__dense *dense = choice != NULL ? sgm__calloc(1, sizeof *dense) : NULL;
+    if (dense == NULL || choice->load(dense) == SGM_OK)
         return dense;
-    }
-    bool openblas = strcmp(name, "openblas") == 0, onednn = strcmp(name, "onednn") == 0;
-    if ((openblas && load_openblas(dense)) || (onednn && load_onednn(dense)))
-        return dense;
-    if (openblas || onednn)
-        sgm_fail(SGM_ERROR_NOT_FOUND,
-                 "dense is '%s', but this library is not installed here; \"own\" needs none", name);
-    else
-        sgm_fail(SGM_ERROR_ARGUMENT, "dense is '%s'; give \"openblas\", \"onednn\" or \"own\"", name);
     sgm__dense_free(dense);
     return NULL;
 }
@@ -155,14 +218,10 @@ const char *sgm__dense_text(const sgm__dense *dense)
 
 /* --- products --- */
 
-/* Libraries take operands one of whose strides is 1, with the other one at least as long as a row (or
- * column), both within an int. */
-static bool has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t columns)
+/* Libraries take operands one of whose strides is 1, both within an int. */
+static bool suits_library(int64_t row, int64_t column, int64_t rows, int64_t columns)
 {
-    int64_t largest = INT32_MAX;
-    if (row > largest || column > largest)
-        return false;
-    return (column == 1 && row >= columns) || (row == 1 && column >= rows);
+    return row <= INT32_MAX && column <= INT32_MAX && sgm__has_unit_stride(row, column, rows, columns);
 }
 
 bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *p)
@@ -172,8 +231,8 @@ bool sgm__dense_for_library(const sgm__dense *dense, const sgm__product *p)
     if (p->m <= SMALL_SIDE && p->n <= SMALL_SIDE && p->k <= SMALL_SIDE)
         return false;
     return p->m > 0 && p->n > 0 && p->k > 0 && p->m <= INT32_MAX && p->n <= INT32_MAX && p->k <= INT32_MAX &&
-           has_unit_stride(p->a_row, p->a_column, p->m, p->k) &&
-           has_unit_stride(p->b_row, p->b_column, p->k, p->n) && p->c_row >= p->n && p->c_row <= INT32_MAX;
+           suits_library(p->a_row, p->a_column, p->m, p->k) &&
+           suits_library(p->b_row, p->b_column, p->k, p->n) && p->c_row >= p->n && p->c_row <= INT32_MAX;
 }
 
 size_t sgm__dense_scratch(const sgm__dense *dense, const sgm__vector *vector, const sgm__product *product,

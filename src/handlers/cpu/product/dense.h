@@ -14,6 +14,8 @@ typedef struct sgm__dense sgm__dense;
 /* `name`: "openblas", "onednn", "own", or NULL for the default, our own loops. NULL, with an error set, if a
  * library is named that is not installed. */
 sgm__dense *sgm__dense_create(const char *name);
+/* Whether there is a choice of that name (NULL: the default), without loading anything. */
+sgm_status sgm__dense_check(const char *name);
 void sgm__dense_free(sgm__dense *dense);
 /* For users: "OpenBLAS 0.3.21 (SkylakeX)". */
 const char *sgm__dense_text(const sgm__dense *dense);

@@ -91,15 +91,6 @@ struct sgm__onednn_product {
 
 /* --- the library --- */
 
-/* Stores the address of a function in *function; false if there is none. Copied as bytes, since C has no
- * conversion from dlsym's pointer to a pointer to a function. */
-static bool find(void *library, const char *name, void *function)
-{
-    void *symbol = dlsym(library, name);
-    memcpy(function, &symbol, sizeof symbol);
-    return symbol != NULL;
-}
-
 void *sgm__onednn_open(void)
 {
     static const char *const names[] = {"libdnnl.so.3", "libdnnl.so.2", "libdnnl.so"};
@@ -112,7 +103,7 @@ void *sgm__onednn_open(void)
 static version version_of(void *library)
 {
     const version *(*get)(void) = NULL;
-    return find(library, "dnnl_version", &get) ? *get() : (version){0, 0, 0};
+    return sgm__find_function(library, "dnnl_version", &get) ? *get() : (version){0, 0, 0};
 }
 
 const char *sgm__onednn_version(void *library, char *text, size_t size)
@@ -128,34 +119,35 @@ const char *sgm__onednn_version(void *library, char *text, size_t size)
 static bool find_all(sgm__onednn *o)
 {
     void *l = o->library;
-    bool found = find(l, "dnnl_engine_create", &o->engine_create) &&
-                 find(l, "dnnl_engine_destroy", &o->engine_destroy) &&
-                 find(l, "dnnl_stream_create", &o->stream_create) &&
-                 find(l, "dnnl_stream_wait", &o->stream_wait) &&
-                 find(l, "dnnl_stream_destroy", &o->stream_destroy) &&
-                 find(l, "dnnl_primitive_attr_create", &o->attr_create) &&
-                 find(l, "dnnl_primitive_attr_set_scratchpad_mode", &o->attr_set_scratchpad_mode) &&
-                 find(l, "dnnl_primitive_attr_destroy", &o->attr_destroy) &&
-                 find(l, "dnnl_primitive_desc_query_md", &o->query_md) &&
-                 find(l, "dnnl_memory_desc_get_size", &o->get_size) &&
-                 find(l, "dnnl_primitive_desc_destroy", &o->primitive_desc_destroy) &&
-                 find(l, "dnnl_primitive_create", &o->primitive_create) &&
-                 find(l, "dnnl_primitive_execute", &o->primitive_execute) &&
-                 find(l, "dnnl_primitive_destroy", &o->primitive_destroy) &&
-                 find(l, "dnnl_memory_create", &o->memory_create) &&
-                 find(l, "dnnl_memory_set_data_handle", &o->memory_set) &&
-                 find(l, "dnnl_memory_destroy", &o->memory_destroy);
-    find(l, "omp_set_num_threads", &o->omp_threads);
-    find(l, "omp_get_max_threads", &o->omp_most);
+    bool found =
+        sgm__find_function(l, "dnnl_engine_create", &o->engine_create) &&
+        sgm__find_function(l, "dnnl_engine_destroy", &o->engine_destroy) &&
+        sgm__find_function(l, "dnnl_stream_create", &o->stream_create) &&
+        sgm__find_function(l, "dnnl_stream_wait", &o->stream_wait) &&
+        sgm__find_function(l, "dnnl_stream_destroy", &o->stream_destroy) &&
+        sgm__find_function(l, "dnnl_primitive_attr_create", &o->attr_create) &&
+        sgm__find_function(l, "dnnl_primitive_attr_set_scratchpad_mode", &o->attr_set_scratchpad_mode) &&
+        sgm__find_function(l, "dnnl_primitive_attr_destroy", &o->attr_destroy) &&
+        sgm__find_function(l, "dnnl_primitive_desc_query_md", &o->query_md) &&
+        sgm__find_function(l, "dnnl_memory_desc_get_size", &o->get_size) &&
+        sgm__find_function(l, "dnnl_primitive_desc_destroy", &o->primitive_desc_destroy) &&
+        sgm__find_function(l, "dnnl_primitive_create", &o->primitive_create) &&
+        sgm__find_function(l, "dnnl_primitive_execute", &o->primitive_execute) &&
+        sgm__find_function(l, "dnnl_primitive_destroy", &o->primitive_destroy) &&
+        sgm__find_function(l, "dnnl_memory_create", &o->memory_create) &&
+        sgm__find_function(l, "dnnl_memory_set_data_handle", &o->memory_set) &&
+        sgm__find_function(l, "dnnl_memory_destroy", &o->memory_destroy);
+    sgm__find_function(l, "omp_set_num_threads", &o->omp_threads);
+    sgm__find_function(l, "omp_get_max_threads", &o->omp_most);
     o->major = version_of(l).major;
     if (o->major == 2)
-        return found && find(l, "dnnl_memory_desc_init_by_strides", &o->init_by_strides) &&
-               find(l, "dnnl_matmul_desc_init", &o->matmul_init) &&
-               find(l, "dnnl_primitive_desc_create", &o->desc_create);
+        return found && sgm__find_function(l, "dnnl_memory_desc_init_by_strides", &o->init_by_strides) &&
+               sgm__find_function(l, "dnnl_matmul_desc_init", &o->matmul_init) &&
+               sgm__find_function(l, "dnnl_primitive_desc_create", &o->desc_create);
     return found && o->major == 3 &&
-           find(l, "dnnl_memory_desc_create_with_strides", &o->create_with_strides) &&
-           find(l, "dnnl_memory_desc_destroy", &o->description_destroy) &&
-           find(l, "dnnl_matmul_primitive_desc_create", &o->matmul_create);
+           sgm__find_function(l, "dnnl_memory_desc_create_with_strides", &o->create_with_strides) &&
+           sgm__find_function(l, "dnnl_memory_desc_destroy", &o->description_destroy) &&
+           sgm__find_function(l, "dnnl_matmul_primitive_desc_create", &o->matmul_create);
 }
 
 /* The calling thread's number of OpenMP threads becomes 1. Returns the number of before for restore_threads;
@@ -237,12 +229,6 @@ const char *sgm__onednn_text(const sgm__onednn *o)
 
 /* --- products --- */
 
-/* A matrix as the library takes it: one of its strides is 1, and rows (or columns) do not overlap. */
-static bool has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t columns)
-{
-    return (column == 1 && row >= columns) || (row == 1 && column >= rows);
-}
-
 /* A description of an array: bytes of the caller in version 2, an object to be destroyed in version 3. */
 typedef struct description {
     _Alignas(64) unsigned char own[DESCRIPTION_BYTES]; /* version 2 */
@@ -302,12 +288,12 @@ static bool create_objects(sgm__onednn_product *p, const void *const of[3])
 static bool make_room(sgm__onednn_product *p)
 {
     sgm__product *s = &p->product;
-    if (!has_unit_stride(s->a_row, s->a_column, s->m, s->k)) {
+    if (!sgm__has_unit_stride(s->a_row, s->a_column, s->m, s->k)) {
         p->packed[0] = sgm__alloc((size_t)(s->m * s->k) * sizeof *p->packed[0]);
         if (p->packed[0] == NULL)
             return false;
     }
-    if (!has_unit_stride(s->b_row, s->b_column, s->k, s->n)) {
+    if (!sgm__has_unit_stride(s->b_row, s->b_column, s->k, s->n)) {
         p->packed[1] = sgm__alloc((size_t)(s->k * s->n) * sizeof *p->packed[1]);
         if (p->packed[1] == NULL)
             return false;

@@ -28,6 +28,13 @@ typedef struct sgm__product {
     int64_t c_row;
 } sgm__product;
 
+/* Whether one of a matrix's strides is 1, and rows (or columns) do not overlap: so libraries want operands.
+ */
+static inline bool sgm__has_unit_stride(int64_t row, int64_t column, int64_t rows, int64_t columns)
+{
+    return (column == 1 && row >= columns) || (row == 1 && column >= rows);
+}
+
 /* Bytes of scratch memory that sgm__product_post needs with up to `threads` threads, 64-byte aligned. */
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads);
 /* May return before the product is computed, as sgm__pool_post does; operands and scratch must last until

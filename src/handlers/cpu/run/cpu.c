@@ -111,17 +111,12 @@ static sgm_status open_cpu(const sgm_handler_options *options, void **self)
     return SGM_OK;
 }
 
-/* Whether open_cpu would accept the names in the options, without starting threads: for checking settings
- * early. */
+/* Whether there is what the options name; a library may not be installed all the same. */
 sgm_status sgm__cpu_check(const sgm_handler_options *options)
 {
     if (options->instructions != NULL && sgm__vector_named(options->instructions) == NULL)
         return sgm__last_failure();
-    sgm__dense *dense = options->dense != NULL ? sgm__dense_create(options->dense) : NULL;
-    if (options->dense != NULL && dense == NULL)
-        return sgm__last_failure();
-    sgm__dense_free(dense);
-    return SGM_OK;
+    return sgm__dense_check(options->dense);
 }
 
 /* The processor's name as /proc/cpuinfo gives it; "" if it does not. */
