@@ -1,16 +1,18 @@
-/* Source text to machine code, by NVRTC.
+/* Source text to machine code, by NVRTC, and machine code to kernels.
  *
- * Products and sums are not contracted to fused multiply-adds unless the text says so (sgm_fma), division and
- * square root are exact, denormal numbers stay: formulas give what they give on the host, but for the last
- * bits of the functions.
- */
+ * Products and sums are not contracted to fused multiply-adds unless the text says so (sgm_fma), division
+ * and square root are exact, denormal numbers stay: formulas give what they give on the host, but for the
+ * last bits of the functions. Which text is compiled, and what is kept on disk, is decided by
+ * src/handlers/device/run; here nothing is remembered. */
 #include "plugin.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* The device's own code if the compiler knows it; else the newest it knows, as text for the driver. */
+/* Chooses what is compiled for a device of this compute capability (10 * major + minor): the device's own
+ * code ("sm_90") if the compiler knows it; else PTX of the newest capability below it that the compiler
+ * knows ("compute_90"), which the driver translates when it loads it. */
 sgm_device_result cuda_choose_target(cuda_device *device, int capability, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -34,7 +36,8 @@ sgm_device_result cuda_choose_target(cuda_device *device, int capability, char *
 
 #define OPTIONS 2
 
-/* The compiler's; `target` has room for the one that depends on the device. */
+/* The compiler's options. They are part of what a compiled source depends on (cuda_describe_options), so
+ * that a cache on disk does not outlive a change of them. */
 static void take_options(const cuda_device *device, char target[64], const char *options[OPTIONS])
 {
     snprintf(target, 64, "--gpu-architecture=%s", device->target);
@@ -50,7 +53,7 @@ void cuda_describe_options(const cuda_device *device, char *text, size_t size)
     snprintf(text, size, "%s %s", options[0], options[1]);
 }
 
-/* What the compiler complains about, as far as there is room. */
+/* The compiler's complaint, cut to the room that `message` has. */
 static void take_log(const cuda_device *device, nvrtc_program program, char *message)
 {
     size_t bytes = 0;
@@ -64,6 +67,8 @@ static void take_log(const cuda_device *device, nvrtc_program program, char *mes
     free(text);
 }
 
+/* The result as machine code (CUBIN) or as PTX, in memory of this file's own allocator: cuda_drop frees
+ * it. */
 static sgm_device_result take_binary(const cuda_device *device, nvrtc_program program, void **binary,
                                      size_t *bytes, char *message)
 {
@@ -83,6 +88,8 @@ static sgm_device_result take_binary(const cuda_device *device, nvrtc_program pr
     return SGM_DEVICE_OK;
 }
 
+/* Needs no context: NVRTC compiles on the host. SGM_DEVICE_SOURCE means that the text was refused, with
+ * the compiler's words in `message`; anything else that fails is not the text's fault. */
 sgm_device_result cuda_build(void *self, const char *source, void **binary, size_t *bytes, char *message)
 {
     const cuda_device *device = self;
@@ -111,7 +118,9 @@ void cuda_drop(void *binary)
     free(binary);
 }
 
-/* The driver is told no length: what ends early must not come to it. */
+/* Whether a binary, perhaps from a file, has its whole length. The driver is given no length, and would
+ * read beyond the end of a truncated one. An ELF file ends behind its table of sections, whose offset,
+ * entry size and count stand at bytes 40, 58 and 60; PTX is a text that ends in 0. */
 static bool is_whole(const unsigned char *binary, size_t bytes)
 {
     uint64_t sections;
@@ -142,6 +151,7 @@ sgm_device_result cuda_load_module(void *self, const void *binary, size_t bytes,
     return status;
 }
 
+/* The queue may still run kernels of the module, so it is drained first. */
 void cuda_unload(void *self, void *module)
 {
     const cuda_device *device = self;
@@ -153,6 +163,7 @@ void cuda_unload(void *self, void *module)
     cuda_leave(device);
 }
 
+/* The function belongs to its module. */
 sgm_device_result cuda_kernel(void *self, void *module, const char *name, void **kernel, char *message)
 {
     const cuda_device *device = self;

@@ -1,8 +1,13 @@
-/* The functions that are used of CUDA: X(result, name, parameters). Their types are cuda_types.h's, or, where
- * these lists are held against NVIDIA's own headers, other names for NVIDIA's. */
+/* The functions that are used of CUDA's libraries: X(result, name, parameters), a list for each library.
+ *
+ * libraries.c looks all of them up by name, so each function in a list is one that the library must have;
+ * plugin.h makes a struct of pointers out of each list. Their types are those of cuda_types.h, or, where
+ * these lists are held against NVIDIA's own headers, other names for NVIDIA's. A name that ends in _v2 is
+ * what NVIDIA's headers give to the plain name. */
 #ifndef SGM_CUDA_FUNCTIONS_H
 #define SGM_CUDA_FUNCTIONS_H
 
+/* libcuda.so.1, of the driver: devices, contexts, streams, graphs, events, memory, modules, kernels. */
 #define SGM_CUDA_FUNCTIONS(X)                                                                                \
     X(cu_result, cuInit, (unsigned int flags))                                                               \
     X(cu_result, cuDriverGetVersion, (int *version))                                                         \
@@ -55,6 +60,7 @@
        unsigned int block_x, unsigned int block_y, unsigned int block_z, unsigned int shared,                \
        cu_stream stream, void **parameters, void **extra))
 
+/* libnvrtc.so: from source text to machine code. */
 #define SGM_NVRTC_FUNCTIONS(X)                                                                               \
     X(nvrtc_result, nvrtcVersion, (int *major, int *minor))                                                  \
     X(nvrtc_result, nvrtcGetNumSupportedArchs, (int *count))                                                 \
@@ -72,6 +78,7 @@
     X(nvrtc_result, nvrtcGetProgramLog, (nvrtc_program program, char *text))                                 \
     X(const char *, nvrtcGetErrorString, (nvrtc_result error))
 
+/* libcublasLt.so: matrix products. */
 #define SGM_CUBLASLT_FUNCTIONS(X)                                                                            \
     X(cublas_status, cublasLtCreate, (cublaslt_handle * handle))                                             \
     X(cublas_status, cublasLtDestroy, (cublaslt_handle handle))                                              \
@@ -102,6 +109,7 @@
        cublaslt_layout layout_c, void *d, cublaslt_layout layout_d, const cublaslt_algorithm *algorithm,     \
        void *workspace, size_t workspace_bytes, cu_stream stream))
 
+/* libnccl.so.2: sums over devices. */
 #define SGM_NCCL_FUNCTIONS(X)                                                                                \
     X(nccl_result, ncclGetVersion, (int *version))                                                           \
     X(const char *, ncclGetErrorString, (nccl_result error))                                                 \

@@ -1,6 +1,8 @@
 /* What is used of CUDA, declared here so that a build needs none of NVIDIA's files: types and numbers.
  *
- * Where those files are, tests/handlers/test_cuda_api.c holds these against them.
+ * Functions are in cuda_functions.h. Names are this plug-in's own, so that both can be included side by side:
+ * where NVIDIA's files are, tests/handlers/test_cuda_api.c holds these declarations against them. Handles are
+ * pointers to structs that only the libraries know; enumerations are unsigned int, which has their size.
  */
 #ifndef SGM_CUDA_TYPES_H
 #define SGM_CUDA_TYPES_H
@@ -21,11 +23,12 @@ typedef struct cu_function_ *cu_function;
 typedef struct cu_graph_ *cu_graph;
 typedef struct cu_graph_run_ *cu_graph_run;
 typedef struct cu_pool_ *cu_pool;
+/* A device's UUID. */
 typedef struct cu_identity {
     char bytes[16];
 } cu_identity;
 
-/* name here, name there, value */
+/* X(name here, NVIDIA's name, value) */
 #define SGM_CUDA_NUMBERS(X)                                                                                  \
     X(CU_DONE, CUDA_SUCCESS, 0)                                                                              \
     X(CU_INVALID, CUDA_ERROR_INVALID_VALUE, 1)                                                               \
@@ -71,9 +74,11 @@ typedef struct cublaslt_ *cublaslt_handle;
 typedef struct cublaslt_operation_ *cublaslt_operation;
 typedef struct cublaslt_layout_ *cublaslt_layout;
 typedef struct cublaslt_preference_ *cublaslt_preference;
+/* Opaque, but copied by value: its size counts. */
 typedef struct cublaslt_algorithm {
     uint64_t data[8];
 } cublaslt_algorithm;
+/* One answer of the heuristic; `state` says whether it may be used. */
 typedef struct cublaslt_choice {
     cublaslt_algorithm algorithm;
     size_t workspace;
@@ -142,6 +147,7 @@ typedef struct nccl_settings {
     X(NCCL_BFLOAT16, ncclBfloat16, 9)                                                                        \
     X(NCCL_ADD, ncclSum, 0)
 
+/* All numbers of the four lists as constants. */
 #define SGM_CUDA_NUMBER(name, theirs, value) name = (value),
 enum {
     SGM_CUDA_NUMBERS(SGM_CUDA_NUMBER) SGM_NVRTC_NUMBERS(SGM_CUDA_NUMBER) SGM_CUBLAS_NUMBERS(SGM_CUDA_NUMBER)

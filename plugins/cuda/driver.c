@@ -1,4 +1,11 @@
-/* Devices found and opened, and the table that the plug-in gives. */
+/* CUDA devices found and opened, and the table of functions that the plug-in gives (sgm_plugin_cuda).
+ *
+ * The plug-in drives devices for src/handlers/device, which knows plans and kernels; it knows neither
+ * (src/handlers/device/driver.h is the whole interface). A device is its primary context, which other
+ * users of CUDA in this process share, with one stream of its own. CUDA's current context belongs to a
+ * thread, so every function enters the context and leaves it again (cuda_enter, cuda_leave). Each file of
+ * this folder has the functions of one concern: compile.c, queue.c, memory.c, products.c, peers.c,
+ * libraries.c. */
 #include "plugin.h"
 
 #include "handlers/device/code/prelude_cuda.h"
@@ -8,6 +15,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Writes a sentence into a message of the interface's fixed size. */
 void cuda_say(char *message, const char *format, ...)
 {
     va_list arguments;
@@ -16,7 +24,10 @@ void cuda_say(char *message, const char *format, ...)
     va_end(arguments);
 }
 
-/* After these a process's context does nothing any more. */
+/* After these errors a context does nothing any more, nor does a new one in this process: the errors from
+ * an illegal address (700) to a failed launch (719), without those that say nothing of the device's
+ * health: too many resources wanted (701), peer access there already (704) or not there (705), a context
+ * in use (708). */
 static bool is_lost(cu_result result)
 {
     return result >= CU_ILLEGAL_ADDRESS && result <= CU_LAUNCH_FAILED && result != 701 && result != 704 &&
@@ -61,6 +72,7 @@ cu_pointer cuda_address(sgm_device_place place)
     return (cu_pointer)(uintptr_t)place.buffer + place.offset;
 }
 
+/* Devices of the driver, which CUDA_VISIBLE_DEVICES restricts and numbers. */
 static sgm_device_result count_devices(uint32_t *devices, char *message)
 {
     int count = 0;
@@ -74,7 +86,8 @@ static sgm_device_result count_devices(uint32_t *devices, char *message)
     return cuda_check(&none, result, "counting the devices", message);
 }
 
-/* All that is asked of the device itself. */
+/* Asks for all that the library must know of the device, and chooses what to compile for it. A pool of
+ * memory is used where the driver has one. */
 static sgm_device_result ask(cuda_device *device, uint32_t number, sgm_device_info *info, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -111,6 +124,7 @@ static sgm_device_result ask(cuda_device *device, uint32_t number, sgm_device_in
     return cuda_choose_target(device, 10 * major + minor, message);
 }
 
+/* Names of driver and compiler for users, and all else that compiled sources depend on. */
 static void describe_driver(const cuda_device *device, sgm_device_info *info)
 {
     int major = 0, minor = 0;
@@ -121,6 +135,8 @@ static void describe_driver(const cuda_device *device, sgm_device_info *info)
     cuda_describe_options(device, info->compiler, sizeof info->compiler);
 }
 
+/* Also for a device that could not be opened to the end: what is missing is NULL. Peers are left first, as
+ * they may wait for this device. */
 static void close_device(void *self)
 {
     cuda_device *device = self;
@@ -143,6 +159,8 @@ static void close_device(void *self)
     free(device);
 }
 
+/* Retains the primary context and makes the queue. The stream does not wait for the default stream, so
+ * other users of CUDA in this process do not hold it up. */
 static sgm_device_result begin(cuda_device *device, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -160,6 +178,8 @@ static sgm_device_result begin(cuda_device *device, char *message)
     return status;
 }
 
+/* The driver is loaded already, as count_devices has succeeded. *info is filled in by ask and
+ * describe_driver. */
 static sgm_device_result open_device(uint32_t number, void **self, sgm_device_info *info, char *message)
 {
     uint32_t count;

@@ -1,4 +1,10 @@
-/* NVIDIA's libraries, loaded when they are first needed. They stay. */
+/* Loads NVIDIA's libraries when they are first needed; they stay until the process ends.
+ *
+ * libcuda.so.1 belongs to the driver and must be there. libnvrtc compiles kernels and must be there, too.
+ * libcublasLt and libnccl are for products and for sums over devices, and may be missing. Nothing is
+ * linked, so the plug-in is built and loaded on computers without any of them. A library counts only if it
+ * has every function of its list in cuda_functions.h: one that is too old is refused with the name of what
+ * it lacks. A failed attempt is made again at the next call, so what is installed meanwhile is found. */
 #include "plugin.h"
 
 #include <dlfcn.h>
@@ -10,6 +16,7 @@
 
 #define FOLDERS_VARIABLE "SIGMA_CUDA_LIBRARIES"
 
+/* A function to look up, and where its pointer goes. */
 typedef struct symbol {
     const char *name;
     size_t offset; /* of the pointer in cuda_libraries */
@@ -24,10 +31,12 @@ static const symbol nvrtc_symbols[] = {SGM_NVRTC_FUNCTIONS(NVRTC_SYMBOL){NULL, 0
 static const symbol cublaslt_symbols[] = {SGM_CUBLASLT_FUNCTIONS(CUBLASLT_SYMBOL){NULL, 0}};
 static const symbol nccl_symbols[] = {SGM_NCCL_FUNCTIONS(NCCL_SYMBOL){NULL, 0}};
 
+/* All devices of the process share the libraries; the lock is held while one is loaded. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static cuda_libraries libraries;
 
-/* Loads a library from one of the folders, or from where the system looks. */
+/* Loads a library from the first folder of SIGMA_CUDA_LIBRARIES that has it; an empty name in that list,
+ * or no list, stands for where the system looks and /usr/local/cuda/lib64. NULL: it is nowhere. */
 static void *find_library(const char *file)
 {
     const char *folders = getenv(FOLDERS_VARIABLE);
@@ -49,7 +58,8 @@ static void *find_library(const char *file)
     return library;
 }
 
-/* The first function that it lacks; NULL: none. */
+/* Looks up all functions of a list. Returns the name of the first that the library lacks; NULL: it has
+ * all. */
 static const char *take_symbols(void *library, const symbol *symbols)
 {
     for (; symbols->name != NULL; symbols++) {
@@ -61,6 +71,7 @@ static const char *take_symbols(void *library, const symbol *symbols)
     return NULL;
 }
 
+/* Each way to fail has a message that says what to install or to change. With the lock. */
 static bool load_driver(char *message)
 {
     void *library = find_library("libcuda.so.1");
@@ -99,7 +110,9 @@ const cuda_libraries *cuda_load(char *message)
     return loaded;
 }
 
-/* The library of the driver's own version before older ones, and those before newer ones. */
+/* Of several versions of a library the newest that is not newer than the driver, since a newer one may
+ * make code that the driver cannot load; only if there is none, a newer one. NVRTC 11 has 11.2 in its
+ * file's name. With the lock. */
 static void *find_version(const char *name)
 {
     int own = libraries.version / 1000;
@@ -116,6 +129,7 @@ static void *find_version(const char *name)
     return NULL;
 }
 
+/* True if it is loaded now or was before; else `message` says what is missing. */
 bool cuda_load_compiler(char *message)
 {
     pthread_mutex_lock(&lock);
@@ -138,6 +152,7 @@ bool cuda_load_compiler(char *message)
     return loaded;
 }
 
+/* Without cuBLASLt there is no message: the library's own kernels multiply then. */
 bool cuda_load_products(void)
 {
     pthread_mutex_lock(&lock);

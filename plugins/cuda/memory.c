@@ -1,9 +1,17 @@
-/* Memory of the device, given and taken in the order of the queue, and the ways to and from the host. */
+/* Memory of the device, given and taken in the order of the queue, and the ways to and from the host.
+ *
+ * With a pool (CUDA 11.2 and most devices), allocations and releases are queued like work: memory that is
+ * released may be given again to work that is queued later, and nobody waits. Without one they are
+ * immediate, and a release waits for the queue. Bytes from the host go through page-locked stages
+ * (cuda_staging in plugin.h): the copy into a stage is the host's, the transfer out of it the device's,
+ * and cuda_write returns after the first. */
 #include "plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+/* What is released stays with the process for the next allocation, however much it is: giving memory back
+ * to the system and asking for it anew would stop the queue. */
 sgm_device_result cuda_memory_open(cuda_device *device, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -20,6 +28,7 @@ sgm_device_result cuda_memory_open(cuda_device *device, char *message)
     return cuda_check(device, result, "getting page-locked memory for transfers", message);
 }
 
+/* Only here the pool gives its memory back to the system. */
 void cuda_memory_close(cuda_device *device)
 {
     const cuda_libraries *l = device->library;
@@ -33,6 +42,9 @@ void cuda_memory_close(cuda_device *device)
         l->cuda.cuMemPoolTrimTo(device->pool, 0);
 }
 
+/* With a pool, memory that is used up gets a second chance: after the queue has been drained, the pool
+ * gives back the pieces that were released, which do not fit together until then. 0 bytes become 1, so
+ * that a buffer always has an address of its own. */
 static cu_result allocate(const cuda_device *device, cu_pointer *memory, uint64_t bytes)
 {
     const cuda_libraries *l = device->library;
@@ -48,6 +60,7 @@ static cu_result allocate(const cuda_device *device, cu_pointer *memory, uint64_
     return l->cuda.cuMemAllocAsync(memory, bytes, device->stream);
 }
 
+/* Memory that is used up is no broken device: SGM_DEVICE_MEMORY, with how much is free. */
 sgm_device_result cuda_allocate(void *self, uint64_t bytes, void **buffer, char *message)
 {
     cuda_device *device = self;
@@ -74,6 +87,7 @@ sgm_device_result cuda_allocate(void *self, uint64_t bytes, void **buffer, char 
     return status;
 }
 
+/* With a pool in the order of the queue; without, cuMemFree waits for the queue. */
 static void release(const cuda_device *device, cu_pointer memory)
 {
     if (device->pool != NULL)
@@ -82,7 +96,8 @@ static void release(const cuda_device *device, cu_pointer memory)
         device->library->cuda.cuMemFree_v2(memory); /* waits for the queue */
 }
 
-/* A recording would release it at each replay. */
+/* Notes memory for cuda_release_late. A recording would release it again at each replay. False: no room to
+ * note it, and the memory is lost until the process ends. */
 static bool note_released(cuda_device *device, cu_pointer memory)
 {
     if (device->released_count == device->released_room) {
@@ -112,6 +127,7 @@ void cuda_release(void *self, void *buffer)
     }
 }
 
+/* Behind a recording. The context is current. */
 void cuda_release_late(cuda_device *device)
 {
     for (size_t i = 0; i < device->released_count; i++)
@@ -132,7 +148,8 @@ sgm_device_result cuda_clear(void *self, sgm_device_place place, uint64_t bytes,
         "clearing memory", message);
 }
 
-/* Goes on to the next stage, once the device has fetched what was in it. */
+/* Goes on to the next stage, once the device has fetched what was in it. The event in the old stage's
+ * place is recorded behind its transfers, since the queue is in order. */
 static cu_result next_stage(cuda_device *device)
 {
     const cuda_libraries *l = device->library;
@@ -149,6 +166,8 @@ static cu_result next_stage(cuda_device *device)
     return result;
 }
 
+/* Queues a write through the stages, in parts that begin at multiples of 256 bytes. `host` has been read
+ * when this returns. */
 static cu_result stage(cuda_device *device, cu_pointer to, const unsigned char *host, uint64_t bytes)
 {
     cuda_staging *staging = &device->staging;
@@ -170,6 +189,7 @@ static cu_result stage(cuda_device *device, cu_pointer to, const unsigned char *
     return result;
 }
 
+/* A replay would transfer what is in the stage by then. */
 static sgm_device_result cannot_record(char *message)
 {
     cuda_say(message, "transfers to and from the host cannot be recorded");
@@ -189,6 +209,7 @@ sgm_device_result cuda_write(void *self, sgm_device_place place, const void *hos
                            message);
 }
 
+/* Reads through the last stage, which writes do not use, and waits for each part. */
 static cu_result fetch(cuda_device *device, unsigned char *host, cu_pointer from, uint64_t bytes)
 {
     const cuda_libraries *l = device->library;

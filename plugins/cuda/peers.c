@@ -1,14 +1,19 @@
-/* Sums over several devices, by NCCL. A group of devices is asked for without blocking, so that whoever waits
- * for a peer that does not come can stop waiting. */
+/* Sums over several devices, by NCCL (all-reduce), in one process or in several.
+ *
+ * A group of devices is asked for without blocking (settings.blocking = 0), so that a thread that waits
+ * for a peer which does not come can stop waiting: it looks again and again (wait_on) until NCCL is done,
+ * the time is over, or another thread has called cuda_give_up. After a failure the group is aborted, since
+ * NCCL's group cannot be used any more; all peers must join anew. Which devices sum what, and when, is
+ * decided by src/parallel/operator_peers.c. */
 #include "plugin.h"
 
 #include <sched.h>
 #include <string.h>
 #include <time.h>
 
-#define QUICK_LOOKS 200 /* before somebody who waits sleeps between two of them */
-#define NAP_NANOSECONDS 20000
-#define LEAVING_SECONDS 10.0 /* for peers that leave, too */
+#define QUICK_LOOKS 200       /* looks without sleeping: most sums are done by then */
+#define NAP_NANOSECONDS 20000 /* between two looks after that */
+#define LEAVING_SECONDS 10.0  /* that leaving waits for peers, which leave at the same time */
 
 static double now(void)
 {
@@ -17,6 +22,8 @@ static double now(void)
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
+/* The device's UUID, by which processes find out whether they use the same one, which NCCL cannot sum
+ * over. */
 sgm_device_result cuda_identify(void *self, unsigned char identity[SGM_DEVICE_IDENTITY], char *message)
 {
     const cuda_device *device = self;
@@ -29,7 +36,8 @@ sgm_device_result cuda_identify(void *self, unsigned char identity[SGM_DEVICE_ID
     return status;
 }
 
-/* NCCL keeps a sentence of its own beside the name of an error. */
+/* An error of NCCL as a sentence. Beside the error's name NCCL keeps a sentence of its own about the
+ * newest one. */
 static sgm_device_result check(const cuda_libraries *l, nccl_group group, nccl_result result,
                                const char *doing, char *message)
 {
@@ -42,6 +50,7 @@ static sgm_device_result check(const cuda_libraries *l, nccl_group group, nccl_r
     return SGM_DEVICE_FAILED;
 }
 
+/* NCCL's unique id: whoever has it can join. */
 sgm_device_result cuda_invite(unsigned char invitation[SGM_DEVICE_INVITATION], char *message)
 {
     nccl_invitation made;
@@ -56,6 +65,7 @@ sgm_device_result cuda_invite(unsigned char invitation[SGM_DEVICE_INVITATION], c
 
 /* --- waiting --- */
 
+/* A wait that has begun: what for, until when, and how often it has looked. */
 typedef struct patience {
     const char *doing;
     double seconds, until;
@@ -67,7 +77,8 @@ static patience begin_patience(const char *doing, double seconds)
     return (patience){.doing = doing, .seconds = seconds, .until = now() + seconds};
 }
 
-/* Fails when there is nothing to wait for any more. */
+/* Between two looks: sleeps a little. Fails when waiting is no use any more: given up by another thread,
+ * or the time is over. */
 static sgm_device_result wait_on(const cuda_device *device, patience *p, char *message)
 {
     const struct timespec nap = {.tv_nsec = NAP_NANOSECONDS};
@@ -90,7 +101,8 @@ static sgm_device_result wait_on(const cuda_device *device, patience *p, char *m
     return SGM_DEVICE_OK;
 }
 
-/* Until NCCL has done what it was asked for, as far as that is a matter of this thread. */
+/* Waits until NCCL has done what it was asked for on the host's side; the sum itself is queued then, not
+ * done. */
 static sgm_device_result settle(const cuda_device *device, nccl_result result, patience *p, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -104,8 +116,8 @@ static sgm_device_result settle(const cuda_device *device, nccl_result result, p
     return check(l, device->group, result, p->doing, message);
 }
 
-/* Until the queue is empty. A device that waits for a peer looks like one that works, so NCCL is asked, too.
- */
+/* Waits until the queue is empty. A device that waits for a peer looks like one that works, so NCCL is
+ * asked for errors, too. */
 static sgm_device_result drain(const cuda_device *device, patience *p, char *message)
 {
     const cuda_libraries *l = device->library;
@@ -124,7 +136,7 @@ static sgm_device_result drain(const cuda_device *device, patience *p, char *mes
 
 /* --- the group --- */
 
-/* What is under way on the device ends. */
+/* Ends also what is under way on the device, where a kernel may wait for a peer. */
 static void abort_group(cuda_device *device)
 {
     if (device->group != NULL)
@@ -132,6 +144,8 @@ static void abort_group(cuda_device *device)
     device->group = NULL;
 }
 
+/* Joins the group of an invitation, as device `number` of `of`, and waits for the others. A group from
+ * before is left without their consent. */
 sgm_device_result cuda_join(void *self, const unsigned char *invitation, uint32_t number, uint32_t of,
                             double seconds, char *message)
 {
@@ -161,6 +175,7 @@ sgm_device_result cuda_join(void *self, const unsigned char *invitation, uint32_
     return status;
 }
 
+/* Sums of bfloat16 are made in NCCL's way, rounded at each step. */
 static nccl_type type_of(sgm_device_type type)
 {
     static const nccl_type types[] = {[SGM_DEVICE_FLOAT32] = NCCL_FLOAT32,
@@ -169,7 +184,8 @@ static nccl_type type_of(sgm_device_type type)
     return types[type];
 }
 
-/* As one group of calls, of which NCCL makes few large transfers. */
+/* Queues all sums in place, as one group of calls, of which NCCL makes few large transfers. ncclGroupEnd
+ * is called also after a failure, as every start needs its end. */
 static nccl_result queue_sums(const cuda_device *device, const sgm_device_addend *addends, uint32_t count,
                               sgm_device_type type)
 {
@@ -186,6 +202,7 @@ static nccl_result queue_sums(const cuda_device *device, const sgm_device_addend
     return result == NCCL_DONE || result == NCCL_UNDER_WAY ? end : result;
 }
 
+/* Done on return, unlike other work: the caller wants to know whether the peers came. */
 sgm_device_result cuda_sum(void *self, const sgm_device_addend *addends, uint32_t count, sgm_device_type type,
                            double seconds, char *message)
 {
@@ -208,12 +225,14 @@ sgm_device_result cuda_sum(void *self, const sgm_device_addend *addends, uint32_
     return status;
 }
 
+/* Any thread. The flag is seen by the next look of wait_on. */
 void cuda_give_up(void *self)
 {
     cuda_device *device = self;
     atomic_store(&device->given_up, true);
 }
 
+/* Leaves together with the others if all is well; else aborts, which needs nobody. */
 void cuda_leave_peers(void *self)
 {
     cuda_device *device = self;

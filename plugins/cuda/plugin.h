@@ -15,6 +15,8 @@
 #include <stdatomic.h>
 
 #define SGM_CUDA_MEMBER(result, name, parameters) result(*name) parameters;
+/* The functions of all four libraries by their own names, `library->cuda.cuInit`. One for the process,
+ * filled in by libraries.c; of a library whose has_... is false, the pointers must not be used. */
 typedef struct cuda_libraries {
     struct {
         SGM_CUDA_FUNCTIONS(SGM_CUDA_MEMBER)
@@ -33,6 +35,7 @@ typedef struct cuda_libraries {
 } cuda_libraries;
 #undef SGM_CUDA_MEMBER
 
+/* Four stages of 2 MiB: the host fills one while the device fetches others. */
 #define STAGES 4
 #define STAGE_BYTES ((size_t)2 << 20)
 
@@ -48,6 +51,8 @@ typedef struct cuda_staging {
 
 typedef struct cuda_products cuda_products;
 
+/* An opened device: the `self` of the driver's functions. It has one stream, so all work is done in the
+ * order in which it was queued. One thread at a time uses it, but for given_up. */
 typedef struct cuda_device {
     const cuda_libraries *library;
     cu_device number;

@@ -1,17 +1,22 @@
-/* Matrix products by cuBLASLt. It thinks in columns: of matrices that lie row by row it sees the transposes,
- * and (left right)^T = right^T left^T. Which of its algorithms, its own heuristic says once for each shape.
- */
+/* Matrix products by cuBLASLt, with an addend, a bias and a rectification in the same kernel (its
+ * epilogue).
+ *
+ * cuBLASLt thinks in columns: of matrices that lie row by row it sees the transposes, and (left right)^T =
+ * right^T left^T, so a is our right operand and b our left one. Which of its algorithms is used, its own
+ * heuristic says once for each shape, and a table keeps the answer (find). Every function may decline:
+ * then src/handlers/device computes the product by kernels of its own text. */
 #include "plugin.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define BUCKETS 256
+#define BUCKETS 256 /* of the table; a network has a few dozen shapes */
 
-/* A product as cuBLASLt sees it: d = op(a) op(b) + c + bias, all in columns; c lies as d does. */
+/* The operands of d = op(a) op(b) + c + bias as cuBLASLt sees them, all in columns; c lies as d does. */
 enum { A, B, D, C, BIAS, PLACES };
 
-/* No gaps, as bytes are compared. */
+/* Everything that the choice of an algorithm depends on: the key of the table. There are no gaps between
+ * its members, as keys are compared and hashed as bytes. */
 typedef struct shape {
     int64_t rows, columns, depth, batch; /* of d */
     int64_t leading[3], stride[3];       /* of a, b, d: elements from column to column, matrix to matrix */
@@ -20,6 +25,8 @@ typedef struct shape {
     uint32_t compute, epilogue, adds; /* adds: there is a c */
 } shape;
 
+/* A shape that was asked for, with cuBLASLt's descriptions and the algorithm; not usable: cuBLASLt
+ * declines it. */
 typedef struct product {
     struct product *next;
     shape key;
@@ -31,11 +38,13 @@ typedef struct product {
 
 struct cuda_products {
     cublaslt_handle handle;
-    cu_pointer workspace;
+    cu_pointer workspace; /* memory of the device that algorithms may use; one product runs at a time */
     size_t workspace_bytes;
-    product *known[BUCKETS];
+    product *known[BUCKETS]; /* lists, by the shape's hash */
 };
 
+/* Opens cuBLASLt at the first product. After a failure no_products keeps it from being tried again.
+ * Without memory for the workspace, algorithms that need none remain. The context is current. */
 static bool open_products(cuda_device *device)
 {
     const cuda_libraries *l = device->library;
@@ -69,6 +78,7 @@ static void free_product(const cuda_device *device, product *p)
     free(p);
 }
 
+/* The context is current. */
 void cuda_products_close(cuda_device *device)
 {
     cuda_products *products = device->products;
@@ -94,8 +104,8 @@ static uint32_t type_of(sgm_device_type type)
     return types[type];
 }
 
-/* Whether a matrix lies row by row, with how many elements from row to row; of one row or column anything
- * does. */
+/* Whether a matrix lies row by row, and how many elements there are from row to row (*leading); a matrix
+ * of one row or one column lies in any way. */
 static bool lies_in_rows(const sgm_device_matrix *m, int64_t rows, int64_t columns, int64_t *leading)
 {
     if (columns > 1 && m->column != 1)
@@ -112,13 +122,15 @@ static sgm_device_matrix flipped(sgm_device_matrix m)
     return m;
 }
 
+/* The largest power of 2 up to 256 that the address is a multiple of: its lowest bit that is set. */
 static uint32_t alignment(sgm_device_place place)
 {
     cu_pointer address = cuda_address(place) | 256;
     return (uint32_t)(address & (~address + 1));
 }
 
-/* An operand of rows x columns as the transpose that cuBLASLt sees, or transposed by it. */
+/* An operand of rows x columns: as the transpose that cuBLASLt sees of it, or, if it lies column by
+ * column, transposed by cuBLASLt. False: it lies in neither way. */
 static bool set_operand(shape *key, int i, const sgm_device_matrix *m, int64_t rows, int64_t columns)
 {
     sgm_device_matrix other = flipped(*m);
@@ -129,6 +141,9 @@ static bool set_operand(shape *key, int i, const sgm_device_matrix *m, int64_t r
     return lies_in_rows(&other, columns, rows, &key->leading[i]);
 }
 
+/* Both operands have one type; the result has it, too, or is float32 of a product of bfloat16. `narrow`
+ * lets float32 be rounded to tf32 (10 bits of fraction) for the tensor cores; sums are float32 or wider in
+ * any case. */
 static bool set_types(shape *key, const sgm_device_product *p)
 {
     sgm_device_type left = p->left.type, result = p->result.type;
@@ -143,6 +158,7 @@ static bool set_types(shape *key, const sgm_device_product *p)
     return true;
 }
 
+/* What the kernel does behind the product. */
 static void set_epilogue(shape *key, const sgm_device_product *p)
 {
     key->adds = p->has_addend;
@@ -152,7 +168,10 @@ static void set_epilogue(shape *key, const sgm_device_product *p)
                                                 : CUBLASLT_NO_EPILOGUE;
 }
 
-/* Where a, b, c, d and the bias are. False: cuBLASLt cannot see the product so. */
+/* The key of a product, and where a, b, d, c and the bias are. A result that lies column by column is
+ * computed as its transpose, with the operands exchanged. False: cuBLASLt cannot see the product in any
+ * such way. Alignments are part of the key, as algorithms depend on them; of a bias they want 16 bytes,
+ * more than they say. */
 static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_place **places)
 {
     sgm_device_product transposed = *p;
@@ -193,6 +212,7 @@ static bool shape_of(const sgm_device_product *p, shape *key, const sgm_device_p
 
 /* --- what is known about a shape --- */
 
+/* The numbers by which the product is scaled have the type that is computed in. */
 static bool describe_operation(const cuda_libraries *l, product *p)
 {
     const shape *key = &p->key;
@@ -210,6 +230,8 @@ static bool describe_operation(const cuda_libraries *l, product *p)
     return ok;
 }
 
+/* Layouts of a, b and d as they lie in memory: an operand that cuBLASLt transposes is described
+ * untransposed. */
 static bool describe_matrices(const cuda_libraries *l, product *p)
 {
     const shape *key = &p->key;
@@ -231,6 +253,7 @@ static bool describe_matrices(const cuda_libraries *l, product *p)
     return ok;
 }
 
+/* The bias is an attribute of the operation, unlike the other operands: it is set before each product. */
 static bool point_to_bias(const cuda_libraries *l, const product *p, uint64_t address)
 {
     const void *place = (const void *)(uintptr_t)address;
@@ -239,6 +262,8 @@ static bool point_to_bias(const cuda_libraries *l, const product *p, uint64_t ad
                CUBLAS_DONE;
 }
 
+/* Asks cuBLASLt's heuristic for the algorithm that it thinks the fastest within the workspace and for
+ * these alignments. False: it has none. */
 static bool choose(const cuda_device *device, product *p)
 {
     const cuda_libraries *l = device->library;
@@ -271,6 +296,7 @@ static bool choose(const cuda_device *device, product *p)
     return true;
 }
 
+/* FNV-1a over the bytes of the key. */
 static uint32_t bucket_of(const shape *key)
 {
     uint64_t hash = 14695981039346656037u;
@@ -279,7 +305,9 @@ static uint32_t bucket_of(const shape *key)
     return (uint32_t)((hash ^ (hash >> 32)) % BUCKETS);
 }
 
-/* NULL: cuBLASLt does not multiply so. Its context is current. */
+/* The product of this shape, described and chosen at its first use; NULL: cuBLASLt does not compute it.
+ * The description lasts as long as the device, since a network has few shapes. While an algorithm is
+ * chosen, the alignment of the bias stands in for its address. The context is current. */
 static product *find(const cuda_device *device, const shape *key)
 {
     const cuda_libraries *l = device->library;
@@ -298,6 +326,7 @@ static product *find(const cuda_device *device, const shape *key)
     return p != NULL && p->usable ? p : NULL;
 }
 
+/* Asked while a program is compiled. Places without a buffer count as aligned as their offsets are. */
 bool cuda_takes(void *self, const sgm_device_product *wanted)
 {
     cuda_device *device = self;
@@ -312,6 +341,7 @@ bool cuda_takes(void *self, const sgm_device_product *wanted)
     return taken;
 }
 
+/* cuBLASLt has no texts for its errors. */
 static const char *words_for(cublas_status status)
 {
     switch (status) {
@@ -332,13 +362,16 @@ static const char *words_for(cublas_status status)
     }
 }
 
-/* Its heuristic names algorithms, now and then, that it then does not run. */
+/* Errors after which the product can still be computed in another way: the heuristic now and then names an
+ * algorithm that does not run. */
 static bool is_declined(cublas_status status)
 {
     return status == CUBLAS_NO_MEMORY || status == CUBLAS_INVALID || status == CUBLAS_ARCHITECTURE ||
            status == CUBLAS_UNSUPPORTED;
 }
 
+/* Queues d = 1 * a b + (0 or 1) * c, with the epilogue. The scales are read from the host at the call, in
+ * the type that is computed in. An algorithm that is refused is not tried again for this shape. */
 static sgm_device_result multiply(const cuda_device *device, product *p, const sgm_device_place **places,
                                   char *message)
 {
@@ -365,6 +398,7 @@ static sgm_device_result multiply(const cuda_device *device, product *p, const s
     return p->usable ? SGM_DEVICE_FAILED : SGM_DEVICE_DECLINED;
 }
 
+/* While recording, cuBLASLt is not opened, as that allocates memory. */
 sgm_device_result cuda_multiply(void *self, const sgm_device_product *wanted, char *message)
 {
     cuda_device *device = self;

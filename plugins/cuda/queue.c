@@ -1,10 +1,18 @@
-/* The queue: one stream, and recordings of what went into it. */
+/* The queue: one stream, and recordings (CUDA graphs) of what went into it.
+ *
+ * All work goes to the device's stream, in order. Between cuda_record and cuda_keep the stream is
+ * captured: nothing runs, and what would have run becomes a graph that cuda_replay queues with one call,
+ * which spares the host the time of each launch. What cannot be recorded (transfers to and from the host,
+ * allocations, waits, sums over devices) is refused meanwhile; memory that is released while recording is
+ * noted in device->released, and given back behind it. */
 #include "plugin.h"
 
 #include <stdlib.h>
 
-#define USUAL_PLACES 48
+#define USUAL_PLACES 48 /* arguments of a kernel that need no allocation */
 
+/* Queues a kernel over launch->groups blocks of launch->group threads. Its arguments are addresses, of
+ * which CUDA wants pointers; both arrays are only read during the call. */
 sgm_device_result cuda_launch(void *self, const sgm_device_launch *launch, char *message)
 {
     cuda_device *device = self;
@@ -39,6 +47,8 @@ sgm_device_result cuda_launch(void *self, const sgm_device_launch *launch, char 
     return status;
 }
 
+/* Also tells of failures of kernels that were queued before: CUDA reports them at the next
+ * synchronisation. */
 sgm_device_result cuda_wait(void *self, char *message)
 {
     cuda_device *device = self;
@@ -72,6 +82,8 @@ sgm_device_result cuda_record(void *self, char *message)
     return status;
 }
 
+/* The graph is only the description; what is kept is its compiled form. *recording is NULL after a
+ * failure, and nothing of what was recorded has run. */
 sgm_device_result cuda_keep(void *self, void **recording, char *message)
 {
     cuda_device *device = self;
@@ -98,6 +110,7 @@ sgm_device_result cuda_keep(void *self, void **recording, char *message)
     return status;
 }
 
+/* The recording has the addresses that it was made with: their memory must still be there. */
 sgm_device_result cuda_replay(void *self, void *recording, char *message)
 {
     cuda_device *device = self;
@@ -108,6 +121,7 @@ sgm_device_result cuda_replay(void *self, void *recording, char *message)
                            "running a recording", message);
 }
 
+/* The recording may still run, so the queue is drained first. */
 void cuda_forget(void *self, void *recording)
 {
     const cuda_device *device = self;

@@ -1,6 +1,11 @@
-/* Ranks by MPI: Open MPI, MPICH and what is built like them. Works are non-blocking collectives.
+/* Carries numbers between processes by MPI (Open MPI, MPICH and what is built like them): the table of
+ * functions that the plug-in gives (sgm_plugin_mpi, src/parallel/collective/communicator.h).
  *
- * Trainers may run side by side, but MPI is asked by one thread at a time, who has the door. */
+ * Which numbers, and when, is decided by src/parallel/collective. A work is a non-blocking collective,
+ * which goes on only while somebody calls MPI: `test` looks again and again. Trainers may run side by
+ * side, each with communicators of its own (a group), but MPI is initialised with MPI_THREAD_SERIALIZED:
+ * one thread at a time calls it, the one that holds `door`, and waiting is done without it. MPI_Init comes
+ * once in a process, with the first `open`. */
 #include "parallel/collective/communicator.h"
 
 #define OMPI_SKIP_MPICXX 1
@@ -15,25 +20,29 @@
 #include <time.h>
 #include <unistd.h>
 
-#define MAXIMUM_WORKS 256
+#define MAXIMUM_WORKS 256  /* under way at once, of one group */
 #define REST 20e-6         /* seconds between two looks: messages go on only while somebody looks */
 #define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
-/* While ranks open, the program's own messages may be there, too. */
+/* Tags of messages between ranks. While ranks open, these go over MPI_COMM_WORLD, where the program's own
+ * messages may be, too: numbers that nobody else is likely to use. */
 enum { TAG_CALL = 23171, TAG_HERE = 23172 };
 
+/* What one `open` has given: communicators of its own, so that the works of several trainers are kept
+ * apart. `works` carries most; `apart` those works that other ranks may start at another point of the
+ * order; `calls` the questions who is there. Requests are indexed by tickets. */
 typedef struct group {
     MPI_Comm works, apart, calls; /* the last one for who asks whom */
     int rank, size;
     MPI_Request requests[MAXIMUM_WORKS];
     bool used[MAXIMUM_WORKS];
     char (*places)[SGM_COMMUNICATOR_NAME];
-    bool *here; /* answered the call of now */
-    double looked;
+    bool *here;    /* of each rank: it has answered the newest call */
+    double looked; /* when calls were last listened for, as now() tells */
 } group;
 
 static char library_name[MPI_MAX_LIBRARY_VERSION_STRING];
 static MPI_Op sum_bfloat16;
-static bool joined, failed;
+static bool joined, failed; /* of the process: MPI is ready; some rank did not come or has failed */
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 
 static double now(void)
@@ -48,6 +57,7 @@ static void pause_for(double seconds)
     nanosleep(&(struct timespec){0, (long)(seconds * 1e9)}, NULL);
 }
 
+/* MPI's error as a sentence behind the call that failed. */
 static sgm_communicator_result check(int code, const char *what, char *message)
 {
     char text[MPI_MAX_ERROR_STRING] = "";
@@ -59,6 +69,7 @@ static sgm_communicator_result check(int code, const char *what, char *message)
     return SGM_COMMUNICATOR_FAILED;
 }
 
+/* Returns from the function with the error if an MPI call fails. */
 #define TRY(call)                                                                                            \
     do {                                                                                                     \
         sgm_communicator_result try_result = check(call, #call, message);                                    \
@@ -66,7 +77,8 @@ static sgm_communicator_result check(int code, const char *what, char *message)
             return try_result;                                                                               \
     } while (0)
 
-/* The call, by one thread at a time. */
+/* Makes the call with the door closed behind this thread, and returns its failure. It must not be used
+ * while the door is held. */
 #define BEHIND_DOOR(call)                                                                                    \
     do {                                                                                                     \
         pthread_mutex_lock(&door);                                                                           \
@@ -78,7 +90,8 @@ static sgm_communicator_result check(int code, const char *what, char *message)
 
 /* --- joining and leaving --- */
 
-/* A process that fails leaves without the others' consent: the launcher sees that and ends them. */
+/* At the process's exit. After a failure MPI_Finalize would wait for ranks that do not come; a process
+ * that ends without it makes the launcher end the others. */
 static void leave(int status, void *unused)
 {
     int initialised = 0, finalised = 0;
@@ -89,6 +102,7 @@ static void leave(int status, void *unused)
         MPI_Finalize();
 }
 
+/* bfloat16 is the upper half of a float. */
 static float widen(uint16_t value)
 {
     uint32_t bits = (uint32_t)value << 16;
@@ -97,7 +111,7 @@ static float widen(uint16_t value)
     return number;
 }
 
-/* To nearest, halves to even; what is no number stays so. */
+/* Rounds to nearest, halves to even. NaN keeps a bit of its fraction, or it might become infinity. */
 static uint16_t narrow(float number)
 {
     uint32_t bits;
@@ -107,6 +121,7 @@ static uint16_t narrow(float number)
     return (uint16_t)((bits + 0x7fffu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* The sum that MPI does not have: each addition in float, rounded to bfloat16. */
 static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type)
 {
     const uint16_t *a = from;
@@ -123,8 +138,8 @@ static void prefer_algorithm(void)
     setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
 }
 
-/* MPI_Init waits for all processes, however long: on a thread of its own, which is left where not all come.
- */
+/* MPI_Init waits for all processes, however long: so it runs on a thread of its own, which is left to
+ * itself where not all come. What it returns is handed over here. */
 static struct {
     pthread_mutex_t lock;
     pthread_cond_t returned;
@@ -144,6 +159,7 @@ static void *initialise(void *unused)
     return unused;
 }
 
+/* Waits at most so long for MPI_Init; false: it has not returned. */
 static bool wait_for_beginning(double seconds)
 {
     struct timespec until;
@@ -159,6 +175,7 @@ static bool wait_for_beginning(double seconds)
     return done;
 }
 
+/* Initialises MPI, within `seconds`. *given: which threads may call it. */
 static sgm_communicator_result begin(double seconds, int *given, char *message)
 {
     pthread_t thread;
@@ -180,6 +197,8 @@ static sgm_communicator_result begin(double seconds, int *given, char *message)
     return check(beginning.code, "MPI_Init_thread", message);
 }
 
+/* Makes MPI ready, once in a process; with the door. A program that has initialised MPI itself keeps it.
+ * After a failure there is no second try: MPI cannot be initialised twice. */
 static sgm_communicator_result join(double seconds, char *message)
 {
     int initialised = 0, given = 0, length = 0;
@@ -214,7 +233,10 @@ static sgm_communicator_result join(double seconds, char *message)
 
 /* --- works --- */
 
-/* `test` waits for what begins here. NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
+/* Starts a collective in a free place, whose index is the ticket. All ranks start the same works of a
+ * communicator in the same order; `test` waits for them. Counts are int in MPI, so a work is below 2^31
+ * elements. With the door. */
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 static sgm_communicator_result start_work(group *l, const sgm_communicator_work *work, int32_t *ticket,
                                           char *message)
 {
@@ -266,7 +288,9 @@ static sgm_communicator_result start(void *self, const sgm_communicator_work *wo
 
 /* --- who is there --- */
 
-/* Does not wait: who is addressed may never take it. NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
+/* Sends an empty message without waiting, as the rank that it is for may never take it; MPI frees the request
+ * when it is done. */
+/* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker) */
 static int send_sign(group *l, int to, int tag)
 {
     MPI_Request request;
@@ -275,6 +299,7 @@ static int send_sign(group *l, int to, int tag)
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
+/* Takes all messages of a tag that have come: answers a call, or notes an answer. With the door. */
 static sgm_communicator_result hear(group *l, int tag, char *message)
 {
     for (;;) {
@@ -291,13 +316,14 @@ static sgm_communicator_result hear(group *l, int tag, char *message)
     }
 }
 
-/* Answers those who call, and notes who answers. */
+/* Answers the ranks that call, and notes those that answer. With the door. */
 static sgm_communicator_result listen(group *l, char *message)
 {
     sgm_communicator_result result = hear(l, TAG_CALL, message);
     return result == SGM_COMMUNICATOR_OK ? hear(l, TAG_HERE, message) : result;
 }
 
+/* Asks all others whether they are there. With the door. */
 static sgm_communicator_result call_all(group *l, char *message)
 {
     memset(l->here, 0, (size_t)l->size * sizeof *l->here);
@@ -308,6 +334,8 @@ static sgm_communicator_result call_all(group *l, char *message)
     return SGM_COMMUNICATOR_OK;
 }
 
+/* Which ranks do not answer within `seconds`: those that are in `test` or `call` answer, so a silent one
+ * is gone, stopped, or busy with something else. It takes no longer than the last answer. */
 static sgm_communicator_result call(void *self, double seconds, bool *silent, char *message)
 {
     group *l = self;
@@ -326,7 +354,8 @@ static sgm_communicator_result call(void *self, double seconds, bool *silent, ch
     return SGM_COMMUNICATOR_OK;
 }
 
-/* A short rest is one, instead of what the system finds convenient. */
+/* Makes the system's timers exact to a microsecond for this thread: otherwise it may add 50 microseconds
+ * to each rest, more than the rest itself. */
 static void rest_exactly(void)
 {
     static _Thread_local bool set;
@@ -335,7 +364,8 @@ static void rest_exactly(void)
     set = true;
 }
 
-/* One look: whether it is done, and now and then who calls. */
+/* One look, with the door: whether the work is done, and, every 20 ms, whether somebody calls. A work that
+ * is done gives its ticket back. */
 static sgm_communicator_result look(group *l, int32_t ticket, double moment, bool *done, char *message)
 {
     int ended = 0;
@@ -350,6 +380,8 @@ static sgm_communicator_result look(group *l, int32_t ticket, double moment, boo
     return listen(l, message);
 }
 
+/* Looks until the work is done or `seconds` are over, with a rest between two looks: other threads may
+ * need the processor, and the door. After a second the rest is longer, since the end is far. */
 static sgm_communicator_result test(void *self, int32_t ticket, double seconds, bool *done, char *message)
 {
     double began = seconds > 0 ? now() : 0, moment = began;
@@ -368,6 +400,8 @@ static sgm_communicator_result test(void *self, int32_t ticket, double seconds, 
 
 /* --- opening and closing --- */
 
+/* Works that are still under way mean that a rank did not come. Communicators are not freed then, as that
+ * would wait for all. With the door. */
 static void release(group *l)
 {
     MPI_Comm *const all[] = {&l->calls, &l->apart, &l->works};
@@ -390,7 +424,8 @@ static void close_link(void *self)
     pthread_mutex_unlock(&door);
 }
 
-/* Names those who are not in their opening. */
+/* The message of an opening that took too long: names the ranks that do not answer, which are not in an
+ * opening. */
 static sgm_communicator_result fail_opening(group *l, double seconds, char *message)
 {
     bool *silent = calloc((size_t)l->size, sizeof *silent);
@@ -410,7 +445,7 @@ static sgm_communicator_result fail_opening(group *l, double seconds, char *mess
     return SGM_COMMUNICATOR_FAILED;
 }
 
-/* What was begun as work 0. */
+/* Waits for the collective that was begun in place 0. */
 static sgm_communicator_result wait_opening(group *l, double until, double seconds, char *message)
 {
     bool done = false;
@@ -419,12 +454,14 @@ static sgm_communicator_result wait_opening(group *l, double until, double secon
     return result != SGM_COMMUNICATOR_OK || done ? result : fail_opening(l, seconds, message);
 }
 
+/* With the door. */
 static sgm_communicator_result begin_copy(group *l, MPI_Comm from, MPI_Comm *to, char *message)
 {
     TRY(MPI_Comm_idup(from, to, &l->requests[0]));
     return SGM_COMMUNICATOR_OK;
 }
 
+/* A new communicator must be told to return its errors; the default ends the process. With the door. */
 static sgm_communicator_result end_copy(MPI_Comm made, MPI_Comm *to, char *message)
 {
     *to = made;
@@ -432,7 +469,7 @@ static sgm_communicator_result end_copy(MPI_Comm made, MPI_Comm *to, char *messa
     return SGM_COMMUNICATOR_OK;
 }
 
-/* Of a communicator, for all. */
+/* Duplicates a communicator, which all ranks do together, without waiting for them in MPI. */
 static sgm_communicator_result copy(group *l, MPI_Comm from, MPI_Comm *to, double until, double seconds,
                                     char *message)
 {
@@ -444,6 +481,7 @@ static sgm_communicator_result copy(group *l, MPI_Comm from, MPI_Comm *to, doubl
     return result;
 }
 
+/* Tells all ranks where this one is: its host and process. With the door. */
 static sgm_communicator_result begin_places(group *l, char *message)
 {
     char *own = l->places[l->rank], host[64] = "";
@@ -454,6 +492,7 @@ static sgm_communicator_result begin_places(group *l, char *message)
     return SGM_COMMUNICATOR_OK;
 }
 
+/* Rank, number of ranks, and the lists that depend on it. With the door. */
 static sgm_communicator_result begin_opening(group *l, double seconds, char *message)
 {
     sgm_communicator_result result = join(seconds, message);
@@ -469,6 +508,8 @@ static sgm_communicator_result begin_opening(group *l, double seconds, char *mes
     return SGM_COMMUNICATOR_FAILED;
 }
 
+/* Opens the three communicators one after the other. `calls` is taken into use last: until then questions
+ * go over MPI_COMM_WORLD, where also ranks hear them that have come less far. */
 static sgm_communicator_result open_all(group *l, double seconds, char *message)
 {
     double until = now() + seconds;
@@ -487,6 +528,7 @@ static sgm_communicator_result open_all(group *l, double seconds, char *message)
     return result;
 }
 
+/* A failed opening fails the process: some ranks may have what others lack. */
 /* NOLINTBEGIN(clang-analyzer-optin.mpi.MPI-Checker): `test` has waited for what was begun. */
 static sgm_communicator_result open_link(void **self, int32_t *rank, int32_t *size, double seconds,
                                          char *message)
@@ -517,6 +559,7 @@ static const char *place(void *self, int32_t rank)
     return l->places[rank];
 }
 
+/* From here on nothing at the process's end waits for the other ranks. */
 static void fail(void *self)
 {
     (void)self;

@@ -1,4 +1,8 @@
-/* What OpenCL's errors are to us. */
+/* Errors of OpenCL: as sentences for users, and as what the library distinguishes.
+ *
+ * The library only distinguishes memory that is used up, after which the device still works and the caller
+ * may free some, from all other failures. The number of the error stands in each message, since drivers
+ * differ in what they mean by it. */
 #include "errors.h"
 
 #include <stdarg.h>
@@ -13,6 +17,7 @@ sgm_device_result opencl_fail(sgm_device_result result, char *message, const cha
     return result;
 }
 
+/* The errors that users meet, with what to look for. */
 const char *opencl_text(cl_int error)
 {
     static const struct {

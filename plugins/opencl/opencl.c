@@ -1,4 +1,11 @@
-/* Drives OpenCL devices, of any vendor, by OpenCL 1.2. */
+/* Drives OpenCL devices, of any vendor, by OpenCL 1.2: the table of functions that the plug-in gives
+ * (sgm_plugin_opencl).
+ *
+ * What is run is decided by src/handlers/device, whose interface is src/handlers/device/driver.h; plans
+ * and operations are not known here. A device has one queue, in order. Places in buffers are a buffer and
+ * an offset: OpenCL 1.2 has no pointers on the host, so each argument of a kernel is passed as two, and
+ * the prelude (prelude_opencl.h) adds them. Products by a vendor's library, recordings and sums over
+ * devices are not offered. */
 #include "errors.h"
 #include "staging.h"
 
@@ -13,9 +20,10 @@
 #define MAXIMUM_DEVICES 64
 #define MINIMUM_LOCAL 16384 /* bytes of a group's memory, */
 #define MINIMUM_GROUP 64    /* and its work-items: kernels count on that */
-#define TOGETHER 32         /* launches that are handed to the device at once */
+#define TOGETHER 32         /* launches that are handed to the device at once: a flush takes time */
 #define NO_PLATFORM (-1001) /* of the loader: CL_PLATFORM_NOT_FOUND_KHR */
 
+/* An opened device, the `self` of the driver's functions. */
 typedef struct device {
     cl_device_id id;
     cl_context context;
@@ -26,6 +34,7 @@ typedef struct device {
     uint32_t waiting;    /* launches that were not handed over yet */
 } device;
 
+/* A loaded program and its kernels, which are released with it. */
 typedef struct module {
     cl_program program;
     cl_kernel *kernels;
@@ -36,7 +45,8 @@ __attribute__((visibility("default"))) const sgm_device_driver *sgm_plugin_openc
 
 /* --- devices --- */
 
-/* GPUs come first, the computer's own processor last. */
+/* The order in which devices are numbered: GPUs, accelerators, others, and the computer's own processor
+ * last, for which the handler `cpu` is better. */
 static int rank_of(cl_device_type type)
 {
     return (type & CL_DEVICE_TYPE_GPU) != 0           ? 0
@@ -45,6 +55,7 @@ static int rank_of(cl_device_type type)
                                                       : 2;
 }
 
+/* Adds a platform's devices of one rank. */
 static void add_devices(cl_platform_id platform, int rank, cl_device_id *devices, uint32_t *count)
 {
     cl_device_id found[MAXIMUM_DEVICES];
@@ -59,6 +70,8 @@ static void add_devices(cl_platform_id platform, int rank, cl_device_id *devices
     }
 }
 
+/* All devices of all platforms, in the order of their ranks; the numbers are stable as long as the drivers
+ * are the same. Without any, the message tells a missing driver from a driver without devices. */
 static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, char *message)
 {
     cl_platform_id platforms[MAXIMUM_PLATFORMS];
@@ -88,6 +101,8 @@ static sgm_device_result count_devices(uint32_t *count, char *message)
     return find_devices(devices, count, message);
 }
 
+/* A property that is a number. Some have 4 bytes and some 8; little-endian, both fill the low bytes of
+ * `value` (check() refuses devices that are not, and the host is little-endian, too). 0: not known. */
 static uint64_t number_of(cl_device_id id, cl_device_info what)
 {
     /* Numbers are of 4 or 8 bytes, little end first. */
@@ -99,6 +114,7 @@ static uint64_t number_of(cl_device_id id, cl_device_info what)
     return value;
 }
 
+/* A property that is a text, without spaces in front, cut to `size`. */
 static void string_of(cl_device_id id, cl_device_info what, char *text, size_t size)
 {
     char found[1024] = "";
@@ -109,6 +125,8 @@ static void string_of(cl_device_id id, cl_device_info what, char *text, size_t s
     snprintf(text, size, "%.*s", (int)size - 1, start);
 }
 
+/* The compiler's options. Division and square root are rounded correctly where the device can; -w, as
+ * warnings about generated text help nobody. */
 static const char *options_for(cl_device_id id)
 {
     bool rounds =
@@ -116,7 +134,8 @@ static const char *options_for(cl_device_id id)
     return rounds ? "-cl-std=CL1.2 -w -cl-fp32-correctly-rounded-divide-sqrt" : "-cl-std=CL1.2 -w";
 }
 
-/* PoCL compiles a kernel when it is first started, and finds it again by its source. */
+/* Whether the device is PoCL's, which keeps what it compiles on disk by itself: it compiles a kernel when
+ * it is first started, and finds it again by its source. */
 static bool is_pocl(cl_device_id id)
 {
     char name[64] = "";
@@ -126,7 +145,8 @@ static bool is_pocl(cl_device_id id)
            strcmp(name, "Portable Computing Language") == 0;
 }
 
-/* The platform's version has that of the compiler in it, where drivers take another one's. */
+/* What a compiled source depends on beside device and driver. The platform's version names the compiler's
+ * (LLVM's for PoCL), which can change while the driver's stays. */
 static void describe_compiler(cl_device_id id, sgm_device_info *info)
 {
     char version[sizeof info->compiler - 128] = "";
@@ -138,6 +158,8 @@ static void describe_compiler(cl_device_id id, sgm_device_info *info)
              options_for(id));
 }
 
+/* All that the library must know of a device. OpenCL does not tell which work-items run in lockstep: warp
+ * 1. */
 static void describe(cl_device_id id, sgm_device_info *info)
 {
     char version[128], driver[96];
@@ -159,6 +181,7 @@ static void describe(cl_device_id id, sgm_device_info *info)
     describe_compiler(id, info);
 }
 
+/* Whether the device has what all kernels need; the message tells the user what it lacks. */
 static sgm_device_result check(cl_device_id id, const sgm_device_info *info, char *message)
 {
     char version[128];
@@ -196,6 +219,7 @@ static void close_device(void *self)
     free(d);
 }
 
+/* Context, queue and staging. After a failure close_device releases what there is. */
 static sgm_device_result start(device *d, const sgm_device_info *info, char *message)
 {
     cl_int error = CL_SUCCESS;
@@ -240,6 +264,7 @@ static sgm_device_result open_device(uint32_t number, void **self, sgm_device_in
 
 /* --- memory --- */
 
+/* Drivers may defer the allocation until the buffer is first used: then clear() is the one that fails. */
 static sgm_device_result allocate(void *self, uint64_t bytes, void **buffer, char *message)
 {
     const device *d = self;
@@ -264,6 +289,8 @@ static sgm_device_result clear(void *self, sgm_device_place place, uint64_t byte
                                    "clearing memory", message);
 }
 
+/* `host` has been read when this returns. Before new bytes come, all launches so far are handed to the
+ * device: a write is the beginning of the next minibatch, and the device may work on this one meanwhile. */
 static sgm_device_result write_buffer(void *self, sgm_device_place place, const void *host, uint64_t bytes,
                                       char *message)
 {
@@ -275,6 +302,7 @@ static sgm_device_result write_buffer(void *self, sgm_device_place place, const 
                          "writing to its memory", message);
 }
 
+/* Blocks, and flushes by that. */
 static sgm_device_result read_buffer(void *self, sgm_device_place place, void *host, uint64_t bytes,
                                      char *message)
 {
@@ -296,7 +324,7 @@ static sgm_device_result copy(void *self, sgm_device_place from, sgm_device_plac
 
 /* --- programs --- */
 
-/* The first lines of what the compiler says. */
+/* The compiler's complaint, cut to the room that `message` has. */
 static sgm_device_result fail_source(const device *d, cl_program program, char *message)
 {
     size_t size = 0;
@@ -311,6 +339,7 @@ static sgm_device_result fail_source(const device *d, cl_program program, char *
     return SGM_DEVICE_SOURCE;
 }
 
+/* The binary in memory of this file's own allocator. The program is of one device, so there is one binary. */
 static sgm_device_result take_binary(cl_program program, void **binary, size_t *bytes, char *message)
 {
     cl_int error = clGetProgramInfo(program, CL_PROGRAM_BINARY_SIZES, sizeof *bytes, bytes, NULL);
@@ -329,8 +358,8 @@ static sgm_device_result take_binary(cl_program program, void **binary, size_t *
     return SGM_DEVICE_OK;
 }
 
-/* For a driver that keeps what it compiles: a binary of PoCL's has all kernels compiled for groups of any
- * size, which takes as long as all that is compiled for those that are started. */
+/* For a driver that keeps what it compiles, the source is the binary: a real binary of PoCL's would have
+ * all kernels compiled for groups of any size, which takes as long as compiling those that are started. */
 static sgm_device_result take_source(const char *source, void **binary, size_t *bytes, char *message)
 {
     *binary = strdup(source);
@@ -339,6 +368,7 @@ static sgm_device_result take_source(const char *source, void **binary, size_t *
                            : opencl_fail(SGM_DEVICE_FAILED, message, "the computer's memory is used up");
 }
 
+/* SGM_DEVICE_SOURCE means that the text was refused, with the compiler's words in `message`. */
 static sgm_device_result build(void *self, const char *source, void **binary, size_t *bytes, char *message)
 {
     const device *d = self;
@@ -372,6 +402,8 @@ static void unload(void *self, void *loaded)
     free(m);
 }
 
+/* OpenCL wants a program built also when it comes from a binary. A binary of another driver fails here,
+ * and the library compiles anew. */
 static sgm_device_result load(void *self, const void *binary, size_t bytes, void **loaded, char *message)
 {
     const device *d = self;
@@ -395,6 +427,7 @@ static sgm_device_result load(void *self, const void *binary, size_t bytes, void
     return SGM_DEVICE_OK;
 }
 
+/* Makes the kernel object and notes it in its module. */
 static sgm_device_result find_kernel(void *self, void *loaded, const char *name, void **kernel, char *message)
 {
     (void)self;
@@ -415,6 +448,8 @@ static sgm_device_result find_kernel(void *self, void *loaded, const char *name,
 
 /* --- running --- */
 
+/* Queues a launch. Arguments are set on the kernel object and copied by the enqueueing, so the next launch
+ * may set others. Drivers hand work to the device when they are told to: every TOGETHER launches. */
 static sgm_device_result launch(void *self, const sgm_device_launch *launched, char *message)
 {
     device *d = self;
@@ -436,6 +471,7 @@ static sgm_device_result launch(void *self, const sgm_device_launch *launched, c
     return opencl_result(error, "starting a kernel", message);
 }
 
+/* Until the queue is empty; tells of failures of earlier work. */
 static sgm_device_result wait_for(void *self, char *message)
 {
     device *d = self;

@@ -1,9 +1,14 @@
-/* Stages in turn, each with the event of its newest transfer: the queue is in order, so the older ones are
- * done, too. */
+/* Stages in turn, each with the event of its newest transfer: the queue is in order, so the older
+ * transfers of a stage are done when that one is.
+ *
+ * The host copies into the mapped memory of a stage and queues the transfer out of it; before it fills a
+ * stage anew, it waits for that stage's event. opencl.c writes only through here; reads go directly, as
+ * they wait anyway. */
 #include "staging.h"
 
 #include <string.h>
 
+/* CL_MEM_ALLOC_HOST_PTR makes drivers take page-locked memory, which the device can fetch by itself. */
 cl_int opencl_staging_open(opencl_staging *staging, cl_context context, cl_command_queue queue)
 {
     cl_int error;
@@ -15,6 +20,7 @@ cl_int opencl_staging_open(opencl_staging *staging, cl_context context, cl_comma
     return error;
 }
 
+/* An event must be released before another one takes its place. */
 static void forget(opencl_staging *staging, int stage)
 {
     if (staging->fetched[stage] != NULL)
@@ -22,6 +28,7 @@ static void forget(opencl_staging *staging, int stage)
     staging->fetched[stage] = NULL;
 }
 
+/* Also of stages that could not be opened to the end. The buffer is unmapped before it goes. */
 void opencl_staging_close(opencl_staging *staging, cl_command_queue queue)
 {
     for (int i = 0; i < OPENCL_STAGES; i++)
@@ -33,7 +40,8 @@ void opencl_staging_close(opencl_staging *staging, cl_command_queue queue)
         clReleaseMemObject(staging->buffer);
 }
 
-/* Goes on to the next stage, once the device has fetched what was in it. */
+/* Goes on to the next stage, once the device has fetched what was in it. Without the flush the transfer
+ * might not have been handed to the device at all, and the wait would not end. */
 static cl_int next_stage(opencl_staging *staging, cl_command_queue queue)
 {
     staging->current = (staging->current + 1) % OPENCL_STAGES;
@@ -47,6 +55,8 @@ static cl_int next_stage(opencl_staging *staging, cl_command_queue queue)
     return error;
 }
 
+/* More than all stages hold is written directly and waited for: the host would wait for the stages anyway,
+ * and the copies would be in vain. Parts in a stage begin at multiples of 64 bytes. */
 cl_int opencl_staging_write(opencl_staging *staging, cl_command_queue queue, cl_mem to, uint64_t offset,
                             const void *host, uint64_t bytes)
 {

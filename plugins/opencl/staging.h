@@ -1,5 +1,5 @@
-/* Memory through which the host's bytes go to an OpenCL device, so that a write need not wait for what is
- * queued before it: the device fetches a stage while the next is filled. */
+/* Memory through which the host's bytes go to an OpenCL device, so that a write need not wait for the work
+ * that is queued before it: the device fetches a stage while the host fills the next one. */
 #ifndef SGM_OPENCL_STAGING_H
 #define SGM_OPENCL_STAGING_H
 
@@ -9,9 +9,11 @@
 #include <CL/cl.h>
 #include <stdint.h>
 
+/* As many and as large as those of the CUDA plug-in. */
 #define OPENCL_STAGES 4
 #define OPENCL_STAGE_BYTES ((size_t)2 << 20)
 
+/* The stages lie one behind the other in one buffer that stays mapped. One queue, in order, uses them. */
 typedef struct opencl_staging {
     cl_mem buffer; /* page-locked where the driver can */
     unsigned char *memory;

@@ -2,8 +2,8 @@
  *
  * The text is read by src/hooks/when/rule.c into a time step, criteria and actions. The engine counts the
  * step and checks the criteria, as for any hook; what is left for invoke() are the actions. Each of them
- * is a request, which the training's thread carries out after all hooks of the event
- * (src/loop/trainer_requests.c), so a rule may run anywhere, and no action sees half of another's effect. */
+ * is a command, which the training's thread carries out after all hooks of the event
+ * (src/runs/trainer_commands.c), so a rule may run anywhere, and no action sees half of another's effect. */
 #include "base/base.h"
 #include "hooks/hooks.h"
 #include "registry/option_check.h"

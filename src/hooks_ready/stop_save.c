@@ -1,7 +1,7 @@
 /* Stopping and saving at a time step: stop, early_stopper, save.
  *
  * They only ask: the training's thread stops or saves after all hooks of the event
- * (src/loop/trainer_requests.c), so hooks that run later in the same event still see the trainer as it is.
+ * (src/runs/trainer_commands.c), so hooks that run later in the same event still see the trainer as it is.
  * Whether the moment has come is for the engine: an early stopper is a hook that asks to stop, on
  * condition that criteria of src/hooks/when hold (`stalls`). Several checkpoints that replace each other
  * are checkpoints.c.
