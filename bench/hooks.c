@@ -5,7 +5,7 @@
  * it is due, on a network of 17,226 parameters. The minimum of several rounds, for neighbours only ever add.
  */
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <sigma/sigma.h>
 

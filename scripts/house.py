@@ -52,7 +52,10 @@ BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops"), ("src/onnx", "src/
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
-OPERATOR, OPERATORS_FOLDER = re.compile(r"(?:->|\.)parallel\b"), "src/parallel"
+# Who makes a trainer, prepares it and runs it sees the struct itself; all others take groups of it.
+STRUCT, STRUCT_FOLDERS = "src/trainer/trainer_struct.h", ("src/trainer/", "src/train/", "src/loop/")
+OPERATOR = re.compile(r"(?:\bsharing(?:\.|->)|_sharing_of\([^()]*\)->)operator\b")
+OPERATORS_FOLDER = "src/parallel"
 MOST_FILES, MOST_LINES = 25, 6000
 # A file for each layer, for each operation: as many as there are.
 COLLECTIONS = ["src/network/layers", "src/ops"]
@@ -128,14 +131,16 @@ class House:
         for path, header, _ in self.includes():
             includes[path].add(header)
 
-        def reaches(path, seen):
+        def reaches(path, target, seen):
             new = includes[path] - seen
             seen |= new
-            return INSIDE in seen or any(reaches(header, seen) for header in new)
+            return target in seen or any(reaches(header, target, seen) for header in new)
 
         for path, text in self.text.items():
-            if path.startswith(OUTSIDE) and reaches(path, set()):
+            if path.startswith(OUTSIDE) and reaches(path, INSIDE, set()):
                 self.problems.append("%s sees %s; src/trainer/view.h is for it" % (path, INSIDE))
+            if not path.startswith(STRUCT_FOLDERS) and reaches(path, STRUCT, set()):
+                self.problems.append("%s sees %s; groups of it are in %s" % (path, STRUCT, INSIDE))
             if not path.startswith(OPERATORS_FOLDER) and OPERATOR.search(text):
                 self.problems.append("%s looks at a trainer's operator; strategy.h is for it" % path)
 

@@ -64,7 +64,7 @@ static char *name_to_save(const sgm__control_request *c)
     const char *given = sgm__control_field(c, "name");
     if (given != NULL)
         return sgm__strdup(given);
-    long long iteration = (long long)c->call->trainer->position.iteration;
+    long long iteration = (long long)sgm__position_of(c->call->trainer)->iteration;
     char *name = sgm__format("iteration-%lld", iteration);
     for (int again = 2; name != NULL && sgm__checkpoint_exists(c->call->trainer, name); again++) {
         sgm__free(name);
@@ -161,12 +161,12 @@ static sgm_status add_numbers(sgm__control_request *c)
 {
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
         sgm_content content = {0};
-        SGM_TRY(sgm_resolve_one(c->call->trainer->registry, status_rows[i].identifier, &content));
+        SGM_TRY(sgm_resolve_one(sgm__registry_of(c->call->trainer), status_rows[i].identifier, &content));
         json_object_set_new(c->answer, status_rows[i].key, sgm__answer_content(&content));
         sgm_content_clear(&content);
     }
-    if (c->call->trainer->progress.epochs > 0)
-        json_object_set_new(c->answer, "epochs", json_integer(c->call->trainer->progress.epochs));
+    if (sgm__progress_of(c->call->trainer)->epochs > 0)
+        json_object_set_new(c->answer, "epochs", json_integer(sgm__progress_of(c->call->trainer)->epochs));
     return SGM_OK;
 }
 
@@ -174,7 +174,7 @@ static sgm_status add_numbers(sgm__control_request *c)
  * does. */
 static void add_whereabouts(sgm__control_request *c)
 {
-    sgm__whereabouts *place = &c->call->trainer->whereabouts;
+    sgm__whereabouts *place = &sgm__control_of(c->call->trainer)->whereabouts;
     const char *doing = atomic_load(&place->doing);
     json_object_set_new(c->answer, "epoch", json_integer(atomic_load(&place->epoch)));
     json_object_set_new(c->answer, "iteration", json_integer(atomic_load(&place->iteration)));
@@ -192,7 +192,7 @@ static sgm_status do_status(sgm__control_request *c)
 {
     static const char *const names[] = {"idle", "running", "paused"};
     sgm_trainer *trainer = c->call->trainer;
-    json_object_set_new(c->answer, "trainer", sgm__answer_text(trainer->name));
+    json_object_set_new(c->answer, "trainer", sgm__answer_text(sgm_trainer_name(trainer)));
     json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(trainer)]));
     if (c->locked)
         SGM_TRY(add_numbers(c));
@@ -330,11 +330,11 @@ static void tell(const sgm__control_request *c, const command_row *row)
     char place[80] = "";
     if (row->act != do_pause && row->act != do_stop)
         snprintf(place, sizeof place, ", after epoch %lld, iteration %lld",
-                 (long long)atomic_load(&trainer->whereabouts.epoch),
-                 (long long)atomic_load(&trainer->whereabouts.iteration));
+                 (long long)atomic_load(&sgm__control_of(trainer)->whereabouts.epoch),
+                 (long long)atomic_load(&sgm__control_of(trainer)->whereabouts.iteration));
     char *words = words_of(c, row);
-    sgm__log(SGM_LOG_INFO, trainer->name, "%s: %s%s%s", c->call->who, row->name, words != NULL ? words : "",
-             place);
+    sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer), "%s: %s%s%s", c->call->who, row->name,
+             words != NULL ? words : "", place);
     sgm__free(words);
 }
 
@@ -343,8 +343,9 @@ static sgm_status tell_withdrawn(const sgm__control_request *c, const command_ro
 {
     char *words = words_of(c, row), *message = sgm__strdup(sgm_last_error());
     if (status == SGM_ERROR_INTERRUPTED && sgm__patience_has_left() && row->told)
-        sgm__log(SGM_LOG_WARNING, c->call->trainer->name, "%s: %s%s was not done: who asked has left",
-                 c->call->who, row->name, words != NULL ? words : "");
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(c->call->trainer),
+                 "%s: %s%s was not done: who asked has left", c->call->who, row->name,
+                 words != NULL ? words : "");
     sgm_fail(status, "%s", message != NULL ? message : "no memory");
     sgm__free(message);
     sgm__free(words);
@@ -359,8 +360,8 @@ static sgm_status act_locked(sgm__control_request *c, const command_row *row, bo
     SGM_TRY(sgm__trainer_enter(trainer));
     c->locked = true;
     sgm_status status = sgm__patience_has_left() ? sgm__patience_check(trainer) : row->act(c);
-    if (status == SGM_OK && noted && trainer->strategy != NULL)
-        trainer->strategy->note(trainer, c->call->who, c->request);
+    if (status == SGM_OK && noted && sgm__sharing_of(trainer)->strategy != NULL)
+        sgm__sharing_of(trainer)->strategy->note(trainer, c->call->who, c->request);
     sgm__trainer_unlock(trainer);
     c->locked = false;
     return status;
@@ -400,7 +401,7 @@ static sgm_status act_either(sgm__control_request *c, const command_row *row)
 
 static sgm_status act(sgm__control_request *c, const command_row *row)
 {
-    const sgm__strategy *strategy = c->call->trainer->strategy;
+    const sgm__strategy *strategy = sgm__sharing_of(c->call->trainer)->strategy;
     bool noted = row->shared && strategy != NULL && strategy->meet != NULL; /* other processes do it, too */
     if (sgm__patience_has_left())
         return sgm__patience_check(c->call->trainer);

@@ -13,7 +13,7 @@ static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
     if (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
         return SGM_OK;
     SGM_TRY(sgm__trainer_enter(trainer));
-    sgm_status status = sgm__hooks_check_new(trainer->hooks, trainer, hook);
+    sgm_status status = sgm__hooks_check_new(sgm__hooks_of(trainer), trainer, hook);
     sgm__trainer_unlock(trainer);
     return status;
 }

@@ -227,7 +227,7 @@ static sgm_status list_match(listing *l, sgm_registry *root, const sgm_match *ma
 /* All of the tree, or what an identifier matches. */
 static sgm_status list_all(listing *l, const char *identifier)
 {
-    sgm_registry *root = l->command->call->trainer->registry;
+    sgm_registry *root = sgm__registry_of(l->command->call->trainer);
     sgm_matches matches = {0};
     if (identifier == NULL)
         return list_below(l, root, "", 0);

@@ -421,7 +421,7 @@ sgm__control_server *sgm__control_server_start(sgm_trainer *trainer, const char 
             return server;
         free_server(server);
     }
-    sgm__log(SGM_LOG_WARNING, trainer->name, "the run takes no commands from other processes: %s",
+    sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the run takes no commands from other processes: %s",
              sgm_last_error());
     return NULL;
 }

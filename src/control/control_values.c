@@ -8,7 +8,7 @@
 /* All that match; none is an error, which names the nearest. */
 sgm_status sgm__control_find(const sgm__control_request *c, const char *identifier, sgm_matches *matches)
 {
-    sgm_registry *root = c->call->trainer->registry;
+    sgm_registry *root = sgm__registry_of(c->call->trainer);
     SGM_TRY(sgm_resolve(root, identifier, matches));
     if (matches->count > 0)
         return SGM_OK;
@@ -77,8 +77,8 @@ static sgm_status set_plain(sgm__control_request *c)
         return sgm_fail(SGM_ERROR_TYPE, "'%.100s' is no tensor: a file is for tensors",
                         sgm__control_field(c, "identifier"));
     SGM_TRY(parse_value(c, &content));
-    sgm_status status =
-        sgm_resolve_set(c->call->trainer->registry, sgm__control_field(c, "identifier"), content, NULL, NULL);
+    sgm_status status = sgm_resolve_set(sgm__registry_of(c->call->trainer),
+                                        sgm__control_field(c, "identifier"), content, NULL, NULL);
     sgm_content_clear(&content);
     return status;
 }
@@ -107,7 +107,7 @@ static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matche
 {
     SGM_TRY(read_tensors(c, matches));
     for (size_t i = 0; i < matches->count; i++)
-        SGM_TRY(sgm_resolve_set(c->call->trainer->registry, matches->items[i].identifier,
+        SGM_TRY(sgm_resolve_set(sgm__registry_of(c->call->trainer), matches->items[i].identifier,
                                 matches->items[i].content, NULL, NULL));
     return SGM_OK;
 }
@@ -115,7 +115,7 @@ static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matche
 /* The values as they are now, and from when on they count. */
 static sgm_status answer_set(sgm__control_request *c)
 {
-    sgm_registry *root = c->call->trainer->registry;
+    sgm_registry *root = sgm__registry_of(c->call->trainer);
     sgm_matches matches = {0};
     size_t i;
     json_t *item;
@@ -134,17 +134,17 @@ static sgm_status answer_set(sgm__control_request *c)
 sgm_status sgm__control_set(sgm__control_request *c)
 {
     sgm_trainer *trainer = c->call->trainer;
-    const char *before = trainer->journal.changed_by;
+    const char *before = sgm__journal_of(trainer)->changed_by;
     sgm_matches matches = {0};
     if (sgm__control_field(c, "value") == NULL && sgm__control_field(c, "file") == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "set needs a value%s", c->call->files ? " or a file" : "");
     SGM_TRY(sgm__control_find(c, sgm__control_field(c, "identifier"), &matches));
     bool tensors = matches.count > 0 && matches.items[0].content.kind == SGM_KIND_TENSOR;
-    trainer->journal.changed_by = c->call->who;
+    sgm__journal_of(trainer)->changed_by = c->call->who;
     sgm__changes_begin(trainer);
     sgm_status status = tensors ? set_tensors(c, &matches) : set_plain(c);
     sgm__changes_end(trainer);
-    trainer->journal.changed_by = before;
+    sgm__journal_of(trainer)->changed_by = before;
     sgm_matches_free(&matches);
     return status == SGM_OK ? answer_set(c) : status;
 }

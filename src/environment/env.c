@@ -303,7 +303,7 @@ sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled
     sgm_status status = sgm__env_make_trainer(env, name, &trainer);
     if (status != SGM_OK || trainer == NULL)
         return status;
-    trainer->unscheduled = unscheduled;
+    sgm__membership_of(trainer)->unscheduled = unscheduled;
     SGM_TRY(sgm__env_enter_trainer(env, trainer));
     *added = trainer;
     return SGM_OK;

@@ -215,13 +215,13 @@ static sgm_status set_up(const branching *b)
     SGM_TRY(sgm__trainer_publish_states(trainer));
     /* The seconds of metrics continue from where the training was at the checkpoint. */
     if (b->folder != NULL) /* for the axis of seconds: how long the training had been running there */
-        trainer->progress.running_time = sgm__run_folder_seconds(trainer, b->folder);
+        sgm__progress_of(trainer)->running_time = sgm__run_folder_seconds(trainer, b->folder);
     for (size_t i = 0; i < request->count; i++)
         SGM_TRY(set_value(trainer, request->who, request->identifiers[i], request->values[i]));
     SGM_TRY(sgm_trainer_status(trainer));
     sgm__log(SGM_LOG_INFO, request->name, "branches off '%s' after epoch %lld, iteration %lld",
-             sgm_trainer_name(b->from), (long long)trainer->position.epoch,
-             (long long)trainer->position.iteration);
+             sgm_trainer_name(b->from), (long long)sgm__position_of(trainer)->epoch,
+             (long long)sgm__position_of(trainer)->iteration);
     return SGM_OK;
 }
 
@@ -236,7 +236,7 @@ static sgm_status start(sgm_env *env, sgm__runner *runner)
     if (status == SGM_OK)
         status = sgm__trainer_reserve(runner->trainer, runner->options.paused);
     if (status == SGM_OK && pthread_create(&runner->thread, NULL, run_branch, runner) != 0) {
-        sgm__control_end(&runner->trainer->control);
+        sgm__control_end(sgm__control_of(runner->trainer));
         status = sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for trainer '%s'",
                           sgm_trainer_name(runner->trainer));
     }
@@ -270,7 +270,7 @@ static sgm_status add(branching *b)
                         b->env->name);
     SGM_TRY(plan(b));
     SGM_TRY(sgm__env_make_trainer(b->env, b->request->name, &b->runner->trainer));
-    b->runner->trainer->branched = true;
+    sgm__membership_of(b->runner->trainer)->branched = true;
     SGM_TRY(set_up(b));
     if (b->folder != NULL)
         SGM_TRY(copy_description(b));

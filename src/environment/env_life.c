@@ -73,7 +73,7 @@ static bool is_running(const sgm_env *env)
 static sgm_status prepare(sgm_env *env)
 {
     for (size_t i = 0; i < env->trainer_count; i++)
-        if (!env->trainers[i]->branched)
+        if (!sgm__membership_of(env->trainers[i])->branched)
             SGM_TRY(sgm_trainer_prepare(env->trainers[i]));
     return sgm__env_start_monitors(env);
 }
@@ -145,10 +145,10 @@ static sgm_status check_removable(const sgm_env *env, sgm_trainer *trainer)
 {
     if (is_running(env) || sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "%s: trainer '%s' cannot be removed while %s runs; stop it first",
-                        env->name, trainer->name, is_running(env) ? "the environment" : "it");
-    if (trainer->held)
+                        env->name, sgm_trainer_name(trainer), is_running(env) ? "the environment" : "it");
+    if (sgm__membership_of(trainer)->held)
         return sgm_fail(SGM_ERROR_STATE, "%s: trainer '%s' is a model's and goes with the environment",
-                        env->name, trainer->name);
+                        env->name, sgm_trainer_name(trainer));
     return SGM_OK;
 }
 

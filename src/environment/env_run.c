@@ -81,7 +81,7 @@ static void run_side_by_side(sgm_env *env)
         break;
     }
     for (size_t i = started; i < env->runner_count; i++)
-        sgm__control_end(&env->runners[i].trainer->control);
+        sgm__control_end(sgm__control_of(env->runners[i].trainer));
     for (size_t i = 0; i < started; i++)
         pthread_join(env->runners[i].thread, NULL);
 }
@@ -141,7 +141,8 @@ static size_t count_runners(const sgm_env *env)
 {
     size_t count = 0;
     for (size_t i = 0; i < env->trainer_count; i++)
-        count += !env->trainers[i]->unscheduled && !env->trainers[i]->branched;
+        count += !sgm__membership_of(env->trainers[i])->unscheduled &&
+                 !sgm__membership_of(env->trainers[i])->branched;
     return count;
 }
 
@@ -166,10 +167,10 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
     env->several = count > 1;
     for (size_t i = 0; i < env->trainer_count; i++) {
         sgm_trainer *trainer = env->trainers[i];
-        if (trainer->branched)
+        if (sgm__membership_of(trainer)->branched)
             continue;
         SGM_TRY(sgm_trainer_status(trainer));
-        if (trainer->unscheduled) {
+        if (sgm__membership_of(trainer)->unscheduled) {
             SGM_TRY(sgm_trainer_prepare(trainer));
             continue;
         }
@@ -188,7 +189,7 @@ static sgm_status reserve(const sgm__runner *runners, size_t count)
         if (status == SGM_OK)
             continue;
         while (i-- > 0)
-            sgm__control_end(&runners[i].trainer->control);
+            sgm__control_end(sgm__control_of(runners[i].trainer));
         return status;
     }
     return SGM_OK;
@@ -313,7 +314,7 @@ sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options)
         return SGM_OK;
     set_in_background(env, false);
     for (size_t i = 0; i < env->runner_count; i++)
-        sgm__control_end(&env->runners[i].trainer->control);
+        sgm__control_end(sgm__control_of(env->runners[i].trainer));
     end_run(env);
     return sgm__env_keep(
         env, sgm_fail(SGM_ERROR_MEMORY, "the system refused a thread for a run in the background"));

@@ -59,12 +59,11 @@ static const char *first_failure(const sgm_env *env, sgm_status *status)
         return env->message;
     if (running)
         return "";
-    for (size_t i = 0; i < env->trainer_count; i++)
-        if (env->trainers[i]->status != SGM_OK && !env->trainers[i]->branched) {
-            *status = env->trainers[i]->status;
-            return env->trainers[i]->message;
-        }
-    return "";
+    const char *message = "";
+    for (size_t i = 0; i < env->trainer_count && *status == SGM_OK; i++)
+        if (!sgm__membership_of(env->trainers[i])->branched)
+            message = sgm__trainer_failure(env->trainers[i], status);
+    return message;
 }
 
 sgm_status sgm__env_check(const sgm_env *env)

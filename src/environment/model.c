@@ -133,7 +133,7 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
         sgm_optimiser_free(optimiser);
         return status;
     }
-    model->trainer->held = true;
+    sgm__membership_of(model->trainer)->held = true;
     sgm_layer *layers = model->layers;
     model->layers = NULL;
     sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(examples)));

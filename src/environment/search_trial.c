@@ -150,7 +150,7 @@ static sgm_status set_seed(const piece *p)
         if (!sgm__parse_int64(value->text, &seed) || seed < 0)
             return sgm_fail(SGM_ERROR_ARGUMENT, "value 'seed': expected a whole number from 0, got '%.60s'",
                             value->text);
-        p->trainer->settings.seed = (uint64_t)seed;
+        sgm__settings_of(p->trainer)->seed = (uint64_t)seed;
     }
     return SGM_OK;
 }
@@ -205,7 +205,7 @@ static void end(const piece *p)
  * end. `reason` receives at most `size` bytes. */
 static bool was_stopped(const piece *p, char *reason, size_t size)
 {
-    return sgm__control_stops(&p->trainer->control, reason, size) && strcmp(reason, RUNG_REACHED) != 0;
+    return sgm__control_stops(sgm__control_of(p->trainer), reason, size) && strcmp(reason, RUNG_REACHED) != 0;
 }
 
 /* The objective at the end of the piece. The registry is read again after the run, because hooks at the
@@ -228,7 +228,7 @@ static sgm_status final_objective(piece *p)
     if (isfinite(value))
         return SGM_OK;
     return sgm_fail(SGM_ERROR_NUMERIC, "%s is not a finite number after epoch %lld",
-                    p->search->options.objective, (long long)p->trainer->position.epoch);
+                    p->search->options.objective, (long long)sgm__position_of(p->trainer)->epoch);
 }
 
 /* Keeps the newest error as the trial's. The trainer's name in front is cut off, since tables show the

@@ -125,19 +125,21 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
 /* With the lock. The network is made again from its text, as recordings belong to a network. */
 static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
 {
+    sgm__trainer_settings *settings = sgm__settings_of(trainer);
+    sgm__learner *learner = sgm__learner_of(trainer);
     SGM_TRY(sgm__trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_collect(trainer));
-    char *text = sgm_network_text(trainer->network);
+    char *text = sgm_network_text(learner->network);
     g->network = text != NULL ? sgm_network_parse(text) : NULL;
     sgm_string_free(text);
     g->graph = sgm_graph_create();
-    g->session = sgm_session_create(trainer->settings.handler);
+    g->session = sgm_session_create(settings->handler);
     if (g->network == NULL || g->graph == NULL || g->session == NULL)
         return sgm__last_failure();
     bool averaged =
-        !trainer->averages_in && trainer->optimiser != NULL && trainer->optimiser->options.average > 0;
-    SGM_TRY(record(g, trainer->settings.precision, averaged));
-    return fill(g, trainer->session, averaged);
+        !learner->averages_in && learner->optimiser != NULL && learner->optimiser->options.average > 0;
+    SGM_TRY(record(g, settings->precision, averaged));
+    return fill(g, learner->session, averaged);
 }
 
 sgm_generator *sgm_generator_create(sgm_trainer *trainer)
@@ -147,7 +149,7 @@ sgm_generator *sgm_generator_create(sgm_trainer *trainer)
     sgm_generator *g = sgm__calloc(1, sizeof *g);
     sgm_status status = g != NULL ? begin(g, trainer) : SGM_ERROR_MEMORY;
     if (status != SGM_OK)
-        sgm__fail_within("trainer '%s'", trainer->name);
+        sgm__fail_within("trainer '%s'", sgm_trainer_name(trainer));
     sgm__trainer_unlock(trainer);
     if (status == SGM_OK)
         return g;

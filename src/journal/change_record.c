@@ -132,12 +132,14 @@ static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *be
 static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const char *identifier,
                           sgm__noted_change *change)
 {
-    double running = trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0;
+    const sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    const sgm__training_position *position = sgm__position_of(trainer);
+    double running = progress->running_since > 0 ? sgm__now() - progress->running_since : 0;
     *change = (sgm__noted_change){.when = wall_clock(),
-                                  .seconds = trainer->progress.running_time + running,
-                                  .epoch = trainer->position.epoch,
-                                  .iteration = trainer->position.iteration,
-                                  .branch = trainer->journal.branch,
+                                  .seconds = progress->running_time + running,
+                                  .epoch = position->epoch,
+                                  .iteration = position->iteration,
+                                  .branch = sgm__journal_of(trainer)->branch,
                                   .identifier = sgm__strdup(identifier),
                                   .who = sgm__strdup(who)};
     return change->identifier != NULL && change->who != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -160,7 +162,7 @@ static void mark_undone(sgm__change_record *record, int64_t number)
  * first change's. */
 static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     pthread_mutex_lock(&record->lock);
     record->bytes += bytes_of(change);
     make_room(record);
@@ -186,9 +188,10 @@ static sgm_status append(sgm_trainer *trainer, sgm__noted_change *change)
 
 static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *change)
 {
-    if (trainer->journal.folder == NULL)
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (journal->folder == NULL)
         return SGM_OK;
-    SGM_TRY(sgm__run_folder_change(trainer->journal.folder, change));
+    SGM_TRY(sgm__run_folder_change(journal->folder, change));
     change->written = true;
     return SGM_OK;
 }
@@ -196,7 +199,7 @@ static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *chan
 /* What the program sets before its first run is no change but the setting itself. */
 static bool is_setting_up(sgm_trainer *trainer, const char *who)
 {
-    return !sgm__is_person(who) && trainer->journal.folder == NULL &&
+    return !sgm__is_person(who) && sgm__journal_of(trainer)->folder == NULL &&
            sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
 }
 
@@ -204,10 +207,11 @@ static bool is_setting_up(sgm_trainer *trainer, const char *who)
  * resume that had planned to. */
 static bool begin_note(sgm_trainer *trainer, const char *identifier)
 {
-    const char *who = trainer->journal.changed_by;
-    if (trainer->journal.restoring || is_setting_up(trainer, who))
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    const char *who = journal->changed_by;
+    if (journal->restoring || is_setting_up(trainer, who))
         return false;
-    if (trainer->journal.folder != NULL && sgm__is_request(who))
+    if (journal->folder != NULL && sgm__is_request(who))
         sgm__changes_supersede(trainer, identifier, 0);
     return true;
 }
@@ -224,10 +228,10 @@ static sgm_status note(sgm_trainer *trainer, const char *identifier, const sgm_c
                        const sgm_content *after, const sgm_content *average)
 {
     sgm__noted_change change = {0};
-    trainer = trainer->owner;
+    trainer = sgm__sharing_of(trainer)->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, trainer->journal.changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, sgm__journal_of(trainer)->changed_by, identifier, &change);
     change.before = sgm__content_change_json(before);
     change.after = sgm__content_change_json(after);
     if (status == SGM_OK)
@@ -267,10 +271,10 @@ sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, c
                                  const char *after, int64_t undoes)
 {
     sgm__noted_change change = {0};
-    trainer = trainer->owner;
+    trainer = sgm__sharing_of(trainer)->owner;
     if (!begin_note(trainer, identifier))
         return SGM_OK;
-    sgm_status status = fill_in(trainer, trainer->journal.changed_by, identifier, &change);
+    sgm_status status = fill_in(trainer, sgm__journal_of(trainer)->changed_by, identifier, &change);
     change.before = json_string(before != NULL ? before : "none");
     change.after = json_string(after != NULL ? after : "none");
     change.undoes = undoes;
@@ -289,7 +293,7 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
     if (status == SGM_OK)
         append(trainer, &change);
     else
-        free_change(trainer->journal.changes, &change);
+        free_change(sgm__journal_of(trainer)->changes, &change);
 }
 
 /* Whether the entry still has the value that the change gave it. */
@@ -297,7 +301,7 @@ static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     sgm_content now = {0};
     bool same = change->new.kind !=
-                SGM_KIND_NOTHING &&sgm_resolve_one(trainer->registry, change->identifier, &now) ==
+                SGM_KIND_NOTHING &&sgm_resolve_one(sgm__registry_of(trainer), change->identifier, &now) ==
                 SGM_OK &&sgm_content_equal(&now, &change->new);
     sgm_content_clear(&now);
     return same;
@@ -307,23 +311,23 @@ static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
  * thread changes the list now, so entries are read without the record's lock. */
 void sgm__changes_write(sgm_trainer *trainer)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     for (size_t i = 0; i < record->count; i++) {
         sgm__noted_change *change = &record->items[i];
         if (change->written || !sgm__is_person(change->who) || !holds(trainer, change))
             continue;
         if (write_down(trainer, change) != SGM_OK)
-            sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s",
+            sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the change of %s could not be recorded: %s",
                      change->identifier, sgm_last_error());
     }
 }
 
 void sgm__changes_begin(sgm_trainer *trainer)
 {
-    trainer->journal.changes->group = -1; /* the first change gives its number */
+    sgm__journal_of(trainer)->changes->group = -1; /* the first change gives its number */
 }
 
 void sgm__changes_end(sgm_trainer *trainer)
 {
-    trainer->journal.changes->group = 0;
+    sgm__journal_of(trainer)->changes->group = 0;
 }

@@ -41,7 +41,7 @@ static json_t *text_json(const char *text)
 static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     json_t *shown = json_object();
-    json_object_set_new(shown, "trainer", text_json(trainer->name));
+    json_object_set_new(shown, "trainer", text_json(sgm_trainer_name(trainer)));
     json_object_set_new(shown, "number", json_integer(change->number));
     json_object_set_new(shown, "time", json_real(change->when));
     json_object_set_new(shown, "iteration", json_integer(change->iteration));
@@ -54,13 +54,14 @@ static json_t *change_json(const sgm_trainer *trainer, const sgm__noted_change *
     json_object_set_new(shown, "person", json_boolean(sgm__is_person(change->who)));
     json_object_set_new(shown, "undoes", change->undoes > 0 ? json_integer(change->undoes) : json_null());
     json_object_set_new(shown, "undone", json_boolean(change->undone));
-    json_object_set_new(shown, "undoable", json_boolean(is_undoable(trainer->journal.changes, change)));
+    json_object_set_new(shown, "undoable",
+                        json_boolean(is_undoable(sgm__journal_of(trainer)->changes, change)));
     return shown;
 }
 
 json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     json_t *list = json_array();
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < record->count; i++)
@@ -74,7 +75,7 @@ json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after)
 
 void sgm__change_tell(sgm_trainer *trainer, const sgm__noted_change *change)
 {
-    const sgm__change_listener *listeners = trainer->journal.changes->listeners;
+    const sgm__change_listener *listeners = sgm__journal_of(trainer)->changes->listeners;
     json_t *shown = NULL;
     for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++) {
         if (listeners[i].function == NULL)
@@ -88,7 +89,7 @@ void sgm__change_tell(sgm_trainer *trainer, const sgm__noted_change *change)
 
 sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function function, void *user)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     size_t i = 0;
     pthread_mutex_lock(&record->lock);
     while (i < SGM__MAXIMUM_CHANGE_LISTENERS && record->listeners[i].function != NULL)
@@ -99,13 +100,13 @@ sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function functi
     return i < SGM__MAXIMUM_CHANGE_LISTENERS
                ? SGM_OK
                : sgm_fail(SGM_ERROR_STATE,
-                          "trainer '%s' has %d listeners to its changes, which is the maximum", trainer->name,
-                          SGM__MAXIMUM_CHANGE_LISTENERS);
+                          "trainer '%s' has %d listeners to its changes, which is the maximum",
+                          sgm_trainer_name(trainer), SGM__MAXIMUM_CHANGE_LISTENERS);
 }
 
 void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, const void *user)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     pthread_mutex_lock(&record->lock);
     for (size_t i = 0; i < SGM__MAXIMUM_CHANGE_LISTENERS; i++)
         if (record->listeners[i].function == function && record->listeners[i].user == user)
@@ -117,10 +118,11 @@ void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, 
 
 static sgm_status no_number(const sgm_trainer *trainer, int64_t number)
 {
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     return sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no change %lld%s; the newest is %lld",
-                    trainer->name, (long long)number,
-                    number > 0 && number <= trainer->journal.changes->made ? " any more" : "",
-                    (long long)trainer->journal.changes->made);
+                    sgm_trainer_name(trainer), (long long)number,
+                    number > 0 && number <= journal->changes->made ? " any more" : "",
+                    (long long)journal->changes->made);
 }
 
 static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_change *change)
@@ -137,7 +139,7 @@ static sgm_status check_undoable(const sgm_trainer *trainer, const sgm__noted_ch
     if (!can_be_undone(change))
         return sgm_fail(SGM_ERROR_STATE, "change %lld (%s) is nothing that can be taken back", number,
                         change->identifier);
-    const sgm__noted_change *later = obstacle_of(trainer->journal.changes, change);
+    const sgm__noted_change *later = obstacle_of(sgm__journal_of(trainer)->changes, change);
     if (later != NULL)
         return sgm_fail(SGM_ERROR_STATE,
                         "%s was changed again after change %lld, by %s (change %lld): take that back first, "
@@ -152,7 +154,7 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
     sgm_content now = {0};
     if (change->new.kind == SGM_KIND_NOTHING)
         return SGM_OK;
-    SGM_TRY(sgm_resolve_one(trainer->registry, change->identifier, &now));
+    SGM_TRY(sgm_resolve_one(sgm__registry_of(trainer), change->identifier, &now));
     sgm_status status = SGM_OK;
     if (!sgm_content_equal(&now, &change->new)) {
         char *is = sgm_content_describe(&now), *was = sgm_content_describe(&change->new);
@@ -170,7 +172,8 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
  * average that the parameter had is put back after it, as setting the parameter began it anew. */
 static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *change, const char *who)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    sgm__change_record *record = journal->changes;
     int64_t number = change->number;
     SGM_TRY(check_undoable(trainer, change));
     SGM_TRY(check_value(trainer, change));
@@ -184,12 +187,12 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
         old.as.text = sgm__strdup(old.as.text);
     sgm_tensor *average =
         change->old_average.kind == SGM_KIND_TENSOR ? sgm_tensor_retain(change->old_average.as.tensor) : NULL;
-    const char *before = trainer->journal.changed_by;
-    trainer->journal.changed_by = who;
+    const char *before = journal->changed_by;
+    journal->changed_by = who;
     record->undoing = number;
-    sgm_status status = sgm_resolve_set(trainer->registry, identifier, old, NULL, NULL);
+    sgm_status status = sgm_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
     record->undoing = 0;
-    trainer->journal.changed_by = before;
+    journal->changed_by = before;
     if (status == SGM_OK && average != NULL) /* setting the parameter began it anew */
         status = sgm__trainer_put_average(trainer, identifier, average);
     sgm_tensor_free(average);
@@ -211,7 +214,7 @@ static const sgm__noted_change *newest_of_person(const sgm__change_record *recor
 
 bool sgm__changes_can_undo(sgm_trainer *trainer)
 {
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     pthread_mutex_lock(&record->lock);
     const sgm__noted_change *change = newest_of_person(record);
     bool can = change != NULL && obstacle_of(record, change) == NULL;
@@ -228,7 +231,7 @@ static const sgm__noted_change *next_of_group(const sgm__change_record *record, 
 /* Looks at all changes of a command before the first one is taken back. */
 static sgm_status check_group(const sgm_trainer *trainer, int64_t group)
 {
-    const sgm__change_record *record = trainer->journal.changes;
+    const sgm__change_record *record = sgm__journal_of(trainer)->changes;
     for (size_t i = record->count; i-- > 0;) {
         const sgm__noted_change *change = &record->items[i];
         if (change->group != group || change->undone || change->undoes > 0 || !can_be_undone(change))
@@ -271,14 +274,14 @@ sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *w
                              sgm__hook_undo *hook)
 {
     *hook = (sgm__hook_undo){0};
-    sgm__change_record *record = trainer->journal.changes;
+    sgm__change_record *record = sgm__journal_of(trainer)->changes;
     const sgm__noted_change *change =
         number > 0 ? sgm__change_find(record, number) : newest_of_person(record);
     if (change == NULL && number > 0)
         return no_number(trainer, number);
     if (change == NULL)
         return sgm_fail(SGM_ERROR_STATE, "there is no change of a person to take back in trainer '%s'",
-                        trainer->name);
+                        sgm_trainer_name(trainer));
     int64_t group = number > 0 ? 0 : change->group;
     *first = change->number;
     if (change->old.kind == SGM_KIND_NOTHING && can_be_undone(change))

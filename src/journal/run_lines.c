@@ -97,8 +97,9 @@ static sgm_status newest_branch(const char *path, int64_t *number)
 
 sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number)
 {
-    char *path = sgm__format("%s/" SGM__BRANCHES_FILE, trainer->journal.folder);
-    *number = trainer->journal.branch;
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    char *path = sgm__format("%s/" SGM__BRANCHES_FILE, journal->folder);
+    *number = journal->branch;
     sgm_status status = path != NULL ? newest_branch(path, number) : SGM_ERROR_MEMORY;
     ++*number;
     sgm__free(path);
@@ -107,21 +108,22 @@ sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *numb
 
 sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
+    const sgm__training_position *position = sgm__position_of(trainer);
     json_t *line = json_object();
     set_when(line, time(NULL));
     json_object_set_new(line, "branch", json_integer(branch->number));
     json_object_set_new(line, "who", json_string(branch->who));
     json_object_set_new(line, "from", from != NULL ? json_string(from) : json_null());
-    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
-    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
+    json_object_set_new(line, "epoch", json_integer(position->epoch));
+    json_object_set_new(line, "iteration", json_integer(position->iteration));
     json_object_set_new(line, "left", json_integer(branch->of));
     json_object_set_new(line, "left_epoch", json_integer(branch->left_epoch));
     json_object_set_new(line, "left_iteration", json_integer(branch->left_iteration));
     json_object_set_new(line, "left_checkpoint", json_string(branch->left));
     char *text = json_dumps(line, JSON_COMPACT | JSON_PRESERVE_ORDER);
-    sgm_status status = text != NULL
-                            ? sgm__run_folder_append(trainer->journal.folder, SGM__BRANCHES_FILE, text)
-                            : sgm__fail_memory(256);
+    sgm_status status =
+        text != NULL ? sgm__run_folder_append(sgm__journal_of(trainer)->folder, SGM__BRANCHES_FILE, text)
+                     : sgm__fail_memory(256);
     free(text);
     json_decref(line);
     return status;

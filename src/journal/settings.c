@@ -23,15 +23,16 @@ static void free_setting(sgm__changed_setting *setting)
 
 static void remove_setting(sgm_trainer *trainer, size_t index)
 {
-    free_setting(&trainer->journal.changed[index]);
-    trainer->journal.changed[index] = trainer->journal.changed[--trainer->journal.changed_count];
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    free_setting(&journal->changed[index]);
+    journal->changed[index] = journal->changed[--journal->changed_count];
 }
 
 static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
 {
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     size_t i = 0;
-    while (i < trainer->journal.changed_count &&
-           strcmp(trainer->journal.changed[i].identifier, identifier) != 0)
+    while (i < journal->changed_count && strcmp(journal->changed[i].identifier, identifier) != 0)
         i++;
     return i;
 }
@@ -39,14 +40,15 @@ static size_t find_setting(const sgm_trainer *trainer, const char *identifier)
 static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, const char *first,
                               const char *now)
 {
-    SGM_TRY(sgm__reserve(&trainer->journal.changed, &trainer->journal.changed_capacity,
-                         trainer->journal.changed_count + 1, sizeof(sgm__changed_setting)));
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    SGM_TRY(sgm__reserve(&journal->changed, &journal->changed_capacity, journal->changed_count + 1,
+                         sizeof(sgm__changed_setting)));
     sgm__changed_setting made = {sgm__strdup(identifier), sgm__strdup(first), sgm__strdup(now)};
     if (made.identifier == NULL || made.first == NULL || made.now == NULL) {
         free_setting(&made);
         return SGM_ERROR_MEMORY;
     }
-    trainer->journal.changed[trainer->journal.changed_count++] = made;
+    journal->changed[journal->changed_count++] = made;
     return SGM_OK;
 }
 
@@ -54,50 +56,54 @@ static sgm_status add_setting(sgm_trainer *trainer, const char *identifier, cons
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     size_t i = find_setting(trainer, identifier);
-    if (i == trainer->journal.changed_count)
+    if (i == journal->changed_count)
         return add_setting(trainer, identifier, before, after);
-    if (strcmp(trainer->journal.changed[i].first, after) == 0) {
+    if (strcmp(journal->changed[i].first, after) == 0) {
         remove_setting(trainer, i);
         return SGM_OK;
     }
     char *now = sgm__strdup(after);
     if (now == NULL)
         return SGM_ERROR_MEMORY;
-    sgm__free(trainer->journal.changed[i].now);
-    trainer->journal.changed[i].now = now;
+    sgm__free(journal->changed[i].now);
+    journal->changed[i].now = now;
     return SGM_OK;
 }
 
 void sgm__settings_forget(sgm_trainer *trainer)
 {
-    while (trainer->journal.changed_count > 0)
-        remove_setting(trainer, trainer->journal.changed_count - 1);
-    sgm__free(trainer->journal.changed);
-    trainer->journal.changed = NULL;
-    trainer->journal.changed_capacity = 0;
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    while (journal->changed_count > 0)
+        remove_setting(trainer, journal->changed_count - 1);
+    sgm__free(journal->changed);
+    journal->changed = NULL;
+    journal->changed_capacity = 0;
 }
 
 /* Sets the value in the copy too: a layer's argument is in no options that could be copied. */
 static sgm_status copy_setting(sgm_trainer *to, const sgm__changed_setting *setting)
 {
-    bool restoring = to->journal.restoring;
-    to->journal.restoring = true;
+    sgm__trainer_journal *journal = sgm__journal_of(to);
+    bool restoring = journal->restoring;
+    journal->restoring = true;
     sgm_status status = sgm__settings_set(to, setting->identifier, setting->now);
-    to->journal.restoring = restoring;
+    journal->restoring = restoring;
     SGM_TRY(status);
     size_t i = find_setting(to, setting->identifier);
-    if (i < to->journal.changed_count)
+    if (i < journal->changed_count)
         remove_setting(to, i);
     return add_setting(to, setting->identifier, setting->first, setting->now);
 }
 
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 {
-    for (size_t i = 0; i < from->journal.changed_count; i++)
-        if (copy_setting(to, &from->journal.changed[i]) != SGM_OK)
-            sgm__log(SGM_LOG_WARNING, to->name, "%s is not as in '%s': %s",
-                     from->journal.changed[i].identifier, from->name, sgm_last_error());
+    const sgm__trainer_journal *journal = sgm__journal_of(from);
+    for (size_t i = 0; i < journal->changed_count; i++)
+        if (copy_setting(to, &journal->changed[i]) != SGM_OK)
+            sgm__log(SGM_LOG_WARNING, sgm_trainer_name(to), "%s is not as in '%s': %s",
+                     journal->changed[i].identifier, sgm_trainer_name(from), sgm_last_error());
     return SGM_OK;
 }
 
@@ -108,7 +114,7 @@ sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, const char *text,
                                 sgm_content *current, sgm_content *read)
 {
-    SGM_TRY(sgm_resolve_one(trainer->registry, identifier, current));
+    SGM_TRY(sgm_resolve_one(sgm__registry_of(trainer), identifier, current));
     return sgm_content_parse(text, current->kind, read);
 }
 
@@ -117,7 +123,7 @@ sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const
     sgm_content current = {0}, wanted = {0};
     sgm_status status = read_as_entry(trainer, identifier, text, &current, &wanted);
     if (status == SGM_OK)
-        status = sgm_resolve_set(trainer->registry, identifier, wanted, NULL, NULL);
+        status = sgm_resolve_set(sgm__registry_of(trainer), identifier, wanted, NULL, NULL);
     sgm_content_clear(&current);
     sgm_content_clear(&wanted);
     return status;
@@ -137,9 +143,10 @@ static bool is_now(sgm_trainer *trainer, const char *identifier, const char *tex
 
 json_t *sgm__settings_describe(const sgm_trainer *trainer)
 {
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     json_t *settings = json_object(); /* written in the order of their names */
-    for (size_t i = 0; i < trainer->journal.changed_count; i++) {
-        const sgm__changed_setting *own = &trainer->journal.changed[i];
+    for (size_t i = 0; i < journal->changed_count; i++) {
+        const sgm__changed_setting *own = &journal->changed[i];
         json_object_set_new(settings, own->identifier, json_pack("[s, s]", own->first, own->now));
     }
     return settings;
@@ -148,20 +155,21 @@ json_t *sgm__settings_describe(const sgm_trainer *trainer)
 static void put_back(sgm_trainer *trainer, const char *identifier, const char *first)
 {
     if (sgm__settings_set(trainer, identifier, first) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "%s cannot be set back to %s: %s", identifier, first,
-                 sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "%s cannot be set back to %s: %s", identifier,
+                 first, sgm_last_error());
 }
 
 /* Values that the checkpoint does not list go back to what the program set. */
 static void revert_but(sgm_trainer *trainer, const json_t *kept)
 {
-    for (size_t i = trainer->journal.changed_count; i-- > 0;) {
-        char *identifier = sgm__strdup(trainer->journal.changed[i].identifier),
-             *first = sgm__strdup(trainer->journal.changed[i].first);
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    for (size_t i = journal->changed_count; i-- > 0;) {
+        char *identifier = sgm__strdup(journal->changed[i].identifier),
+             *first = sgm__strdup(journal->changed[i].first);
         if (identifier != NULL && first != NULL && json_object_get(kept, identifier) == NULL) {
             put_back(trainer, identifier, first);
             size_t left = find_setting(trainer, identifier);
-            if (left < trainer->journal.changed_count)
+            if (left < journal->changed_count)
                 remove_setting(trainer, left);
         }
         sgm__free(identifier);
@@ -173,26 +181,27 @@ static void revert_but(sgm_trainer *trainer, const json_t *kept)
 static void restore_setting(sgm_trainer *trainer, const char *identifier, const char *first, const char *now)
 {
     size_t own = find_setting(trainer, identifier);
-    bool was_changed = own < trainer->journal.changed_count;
+    bool was_changed = own < sgm__journal_of(trainer)->changed_count;
     if (is_now(trainer, identifier, now))
         return;
     if (!was_changed && !is_now(trainer, identifier, first)) {
-        sgm__log(SGM_LOG_WARNING, trainer->name,
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "%s was changed from %s to %s before the checkpoint, but is set otherwise now: that stays",
                  identifier, first, now);
         return;
     }
     if (sgm__settings_set(trainer, identifier, now) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "%s was changed to %.60s, which cannot be set again: %s",
-                 identifier, now, sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
+                 "%s was changed to %.60s, which cannot be set again: %s", identifier, now, sgm_last_error());
 }
 
 void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     const char *identifier;
     json_t *setting, *all = (json_t *)(uintptr_t)settings; /* for the macro, which changes nothing */
-    bool restoring = trainer->journal.restoring;
-    trainer->journal.restoring = true;
+    bool restoring = journal->restoring;
+    journal->restoring = true;
     revert_but(trainer, settings);
     json_object_foreach(all, identifier, setting)
     {
@@ -201,5 +210,5 @@ void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings)
         if (first != NULL && now != NULL)
             restore_setting(trainer, identifier, first, now);
     }
-    trainer->journal.restoring = restoring;
+    journal->restoring = restoring;
 }

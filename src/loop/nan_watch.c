@@ -4,6 +4,7 @@
 #include "hooks/hook_text.h"
 #include "train/snapshot.h"
 #include "train/train.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>
@@ -113,13 +114,13 @@ static sgm_status copy_states(sgm_session *from, sgm_session *to)
 /* Runs the step in a session of its own. The status is the step's: SGM_ERROR_NUMERIC tells the place. */
 static sgm_status run_slowly(sgm_trainer *trainer, sgm_session *session, const sgm_block *block)
 {
-    sgm_session *own = trainer->session;
+    sgm_session *own = trainer->learner.session;
     sgm__training_position position = trainer->position;
     SGM_TRY(copy_states(own, session));
-    trainer->session = session;
+    trainer->learner.session = session;
     sgm__trainer_forget_programs(trainer);
     sgm_status status = sgm__trainer_step(trainer, block, rate_of(trainer));
-    trainer->session = own;
+    trainer->learner.session = own;
     sgm__trainer_forget_programs(trainer);
     trainer->position = position;
     return status;
@@ -244,7 +245,7 @@ static char *find_out(const nan_watch *self, sgm_trainer *trainer, int64_t last,
 {
     finding result = {0};
     bool found = false;
-    if (trainer->strategy != NULL)
+    if (trainer->sharing.strategy != NULL)
         return sgm__format("%s (the NaN watch does no steps of several workers again: run with one)",
                            message);
     if (!can_go_back(self, trainer, last))

@@ -3,6 +3,7 @@
 #include "train/snapshot.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <sigma/diagnostics.h>
@@ -174,11 +175,11 @@ static sgm_status check_parts(const sgm_trainer *trainer)
 {
     if (trainer->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
-    if (trainer->optimiser == NULL)
+    if (trainer->learner.optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
-    if (trainer->averages_in)
+    if (trainer->learner.averages_in)
         return sgm_fail(SGM_ERROR_STATE, "the averages are in place of the parameters: put them back first");
-    if (trainer->strategy != NULL)
+    if (trainer->sharing.strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a learning rate is found with one worker: take the others away for it");
     return SGM_OK;

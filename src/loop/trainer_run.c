@@ -22,6 +22,7 @@
 #include "train/train.h"
 #include "trainer/signals.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 /* --- one run --- */
 
@@ -29,7 +30,7 @@
  * waiting names it. `doing` must be a string that stays. */
 void sgm__trainer_note_whereabouts(sgm_trainer *trainer, const char *doing)
 {
-    sgm__whereabouts *place = &trainer->whereabouts;
+    sgm__whereabouts *place = &trainer->control.whereabouts;
     atomic_store_explicit(&place->doing, doing, memory_order_relaxed);
     atomic_store_explicit(&place->epoch, trainer->position.epoch, memory_order_relaxed);
     atomic_store_explicit(&place->iteration, trainer->position.iteration, memory_order_relaxed);
@@ -144,8 +145,8 @@ static sgm_status train_on(sgm__training_run *run, const sgm_block *block)
         run->examples += trainer->position.sums.examples - examples;
         status = sgm__trainer_check_loss(trainer);
     }
-    if (status == SGM_OK && trainer->strategy != NULL)
-        status = trainer->strategy->check(trainer);
+    if (status == SGM_OK && trainer->sharing.strategy != NULL)
+        status = trainer->sharing.strategy->check(trainer);
     return status == SGM_ERROR_NUMERIC ? sgm__nan_watch_look(trainer, status) : status;
 }
 
@@ -157,8 +158,8 @@ static sgm_status tell_hooks(sgm__training_run *run, sgm_time_scale scale)
 {
     sgm_trainer *trainer = run->trainer;
     sgm__trainer_note_whereabouts(trainer, "running hooks");
-    if (trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->event(trainer, scale));
+    if (trainer->sharing.strategy != NULL)
+        SGM_TRY(trainer->sharing.strategy->event(trainer, scale));
     SGM_TRY(sgm__hooks_event(trainer->hooks, scale, trainer->position.epoch, trainer->position.iteration));
     return sgm__trainer_do_hooks_commands(trainer);
 }
@@ -179,8 +180,8 @@ static sgm_status end_epoch(sgm__training_run *run)
     sgm_trainer *trainer = run->trainer;
     const sgm_run_options *options = run->options;
     sgm__trainer_note_whereabouts(trainer, "ending an epoch, with validation and a checkpoint,");
-    if (trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->end_epoch(trainer));
+    if (trainer->sharing.strategy != NULL)
+        SGM_TRY(trainer->sharing.strategy->end_epoch(trainer));
     for (size_t i = 0; i < trainer->data.validation_count; i++)
         SGM_TRY(sgm__trainer_validate(trainer, i));
     double training_loss = sgm__metrics_of(&trainer->position.sums).loss;
@@ -191,8 +192,8 @@ static sgm_status end_epoch(sgm__training_run *run)
     trainer->position.epoch++;
     trainer->position.batch = 0;
     SGM_TRY(sgm__trainer_forget_memories(trainer));
-    if (trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->prepare_save(trainer, true));
+    if (trainer->sharing.strategy != NULL)
+        SGM_TRY(trainer->sharing.strategy->prepare_save(trainer, true));
     /* hooks first, as observers are told what they measured */
     sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
@@ -211,7 +212,7 @@ static sgm_status end_epoch(sgm__training_run *run)
  * so that none goes on alone. */
 static bool meets(const sgm__training_run *run)
 {
-    const sgm__strategy *strategy = run->trainer->strategy;
+    const sgm__strategy *strategy = run->trainer->sharing.strategy;
     return strategy != NULL && strategy->meet != NULL;
 }
 
@@ -245,8 +246,8 @@ sgm_status sgm__run_do_commands(sgm__training_run *run)
         sgm_status done = sgm__trainer_do(trainer, command, &outcome);
         status = outcome.broken ? done : SGM_OK;
         run->saved = run->saved && !outcome.moved;
-        if (outcome.moved && trainer->strategy != NULL)
-            trainer->strategy->moved(trainer);
+        if (outcome.moved && trainer->sharing.strategy != NULL)
+            trainer->sharing.strategy->moved(trainer);
         run->ran_before += run_seconds(run) - ran; /* the training's time may be another now */
         sgm__trainer_command_done(trainer, command, done);
         if (outcome.moved && resets)
@@ -323,7 +324,7 @@ void sgm__run_look_for_signals(sgm__training_run *run)
 static sgm_status do_commands(sgm__training_run *run)
 {
     if (meets(run))
-        return run->trainer->strategy->meet(run);
+        return run->trainer->sharing.strategy->meet(run);
     SGM_TRY(sgm__run_do_commands(run));
     sgm__changes_remake(run->trainer);
     return SGM_OK;
@@ -333,8 +334,8 @@ static sgm_status do_commands(sgm__training_run *run)
  */
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    return trainer->strategy != NULL ? trainer->strategy->next(trainer, block)
-                                     : sgm__trainer_next_block(trainer, block);
+    return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->next(trainer, block)
+                                             : sgm__trainer_next_block(trainer, block);
 }
 
 /* Counts iterations for whoever shows progress; cancelling the task stops the run. */
@@ -403,7 +404,7 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
 static sgm_status end_as_before(const sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    const sgm__ending *ended = &trainer->ending;
+    const sgm__ending *ended = &trainer->progress.ending;
     if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->progress.epochs ||
         ended->iterations != trainer->progress.maximum)
         return SGM_OK;
@@ -418,8 +419,9 @@ static sgm_status end_as_before(const sgm__training_run *run)
  * difference is the examples', not the step's: the user is told so once. */
 static void warn_of_minibatches(const sgm_trainer *trainer)
 {
-    int64_t together = trainer->optimiser->options.accumulate;
-    if (trainer->optimiser->type->prepare != sgm__prepare_lbfgs || trainer->progress.batches <= together)
+    int64_t together = trainer->learner.optimiser->options.accumulate;
+    if (trainer->learner.optimiser->type->prepare != sgm__prepare_lbfgs ||
+        trainer->progress.batches <= together)
         return;
     sgm__log(
         SGM_LOG_WARNING, trainer->name,
@@ -437,7 +439,7 @@ static sgm_status start(sgm__training_run *run)
     sgm_trainer *trainer = run->trainer;
     if (trainer->data.training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
-    if (trainer->optimiser == NULL)
+    if (trainer->learner.optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     trainer->progress.epochs = run->options->epochs;
     trainer->progress.maximum = run->options->iterations;
@@ -448,7 +450,7 @@ static sgm_status start(sgm__training_run *run)
         SGM_TRY(end_as_before(run));
         run->server = sgm__control_server_start(trainer, run->options->folder);
     }
-    if (trainer->averages_in)
+    if (trainer->learner.averages_in)
         return sgm_fail(SGM_ERROR_STATE,
                         "the averages are in place of the parameters: put them back before training, with "
                         "sgm_trainer_swap_averages");
@@ -459,9 +461,9 @@ static sgm_status start(sgm__training_run *run)
     if (run->options->folder != NULL)
         sgm__changes_write(trainer);
     char who[96] = "";
-    if (trainer->strategy != NULL) {
-        SGM_TRY(trainer->strategy->start(trainer, epochs_between_checkpoints(run->options)));
-        trainer->strategy->describe(trainer, who, sizeof who);
+    if (trainer->sharing.strategy != NULL) {
+        SGM_TRY(trainer->sharing.strategy->start(trainer, epochs_between_checkpoints(run->options)));
+        trainer->sharing.strategy->describe(trainer, who, sizeof who);
     }
     sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm__log(SGM_LOG_INFO, trainer->name,
@@ -483,7 +485,7 @@ static sgm_status start(sgm__training_run *run)
  * workers still have, the last checkpoint. Ranks leave together, after all have saved. */
 static sgm_status run_all(sgm__training_run *run)
 {
-    const sgm__strategy *strategy = run->trainer->strategy;
+    const sgm__strategy *strategy = run->trainer->sharing.strategy;
     if (!meets(run) && run->options->paused && sgm__control_is_held(&run->trainer->control))
         SGM_TRY(obey(run));
     SGM_TRY(iterate(run));
@@ -557,8 +559,8 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
     sgm_task_can_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
-    if (trainer->strategy != NULL)
-        trainer->strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
+    if (trainer->sharing.strategy != NULL)
+        trainer->sharing.strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     bool ended = false;

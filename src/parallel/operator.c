@@ -158,45 +158,50 @@ sgm_operator *sgm__operator_copy(const sgm_operator *parallel)
 
 void sgm__replica_take_settings(sgm_trainer *replica)
 {
-    const sgm_trainer *owner = replica->owner;
-    replica->network = owner->network;
-    replica->optimiser = owner->optimiser;
-    replica->patterns.modifiers = owner->patterns.modifiers;
-    replica->patterns.modifier_count = owner->patterns.modifier_count;
-    replica->patterns.frozen = owner->patterns.frozen;
-    replica->patterns.frozen_count = owner->patterns.frozen_count;
-    replica->journal.folder = owner->journal.folder;
-    replica->progress.epochs = owner->progress.epochs;
-    replica->progress.batches = owner->progress.batches;
+    sgm__trainer_patterns *patterns = sgm__patterns_of(replica);
+    sgm__trainer_progress *progress = sgm__progress_of(replica);
+    sgm__learner *learner = sgm__learner_of(replica);
+    const sgm_trainer *owner = sgm__sharing_of(replica)->owner;
+    learner->network = sgm__learner_of(owner)->network;
+    learner->optimiser = sgm__learner_of(owner)->optimiser;
+    patterns->modifiers = sgm__patterns_of(owner)->modifiers;
+    patterns->modifier_count = sgm__patterns_of(owner)->modifier_count;
+    patterns->frozen = sgm__patterns_of(owner)->frozen;
+    patterns->frozen_count = sgm__patterns_of(owner)->frozen_count;
+    sgm__journal_of(replica)->folder = sgm__journal_of(owner)->folder;
+    progress->epochs = sgm__progress_of(owner)->epochs;
+    progress->batches = sgm__progress_of(owner)->batches;
 }
 
 static void free_replica(sgm_trainer *replica)
 {
     if (replica == NULL)
         return;
-    replica->network = NULL;
-    replica->optimiser = NULL;
-    replica->patterns.modifiers = NULL;
-    replica->patterns.frozen = NULL;
-    replica->patterns.modifier_count = replica->patterns.frozen_count = 0;
+    sgm__learner_of(replica)->network = NULL;
+    sgm__learner_of(replica)->optimiser = NULL;
+    sgm__patterns_of(replica)->modifiers = NULL;
+    sgm__patterns_of(replica)->frozen = NULL;
+    sgm__patterns_of(replica)->modifier_count = sgm__patterns_of(replica)->frozen_count = 0;
     sgm__trainer_free(replica);
 }
 
 /* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
 static uint64_t seed_of(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
+    const sgm__trainer_settings *settings = sgm__settings_of(trainer);
     int32_t number = sgm__worker_number(parallel, worker);
-    return number == 0 ? trainer->settings.seed : sgm__hash(&number, sizeof number, trainer->settings.seed);
+    return number == 0 ? settings->seed : sgm__hash(&number, sizeof number, settings->seed);
 }
 
 static sgm_handler *create_handler(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
+    const sgm__trainer_settings *settings = sgm__settings_of(trainer);
     char name[128];
-    int threads = parallel->threads, all = trainer->settings.handler->threads;
+    int threads = parallel->threads, all = settings->handler->threads;
     if (parallel->handlers != NULL)
         copy_word(parallel->handlers, worker, name, sizeof name);
     else
-        snprintf(name, sizeof name, "%s", sgm_handler_name(trainer->settings.handler));
+        snprintf(name, sizeof name, "%s", sgm_handler_name(settings->handler));
     if (threads == 0)
         threads = (all > 0 ? all : sgm__processors()) / parallel->count;
     return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
@@ -208,13 +213,13 @@ sgm_status sgm__worker_create(sgm_operator *parallel, sgm_trainer *trainer, int3
     worker->handler = create_handler(parallel, trainer, number);
     if (worker->handler == NULL)
         return sgm__fail_within("worker %d", number);
-    sgm__trainer_settings settings = trainer->settings;
+    sgm__trainer_settings settings = *sgm__settings_of(trainer);
     settings.handler = worker->handler;
     settings.seed = seed_of(parallel, trainer, number);
     worker->replica = sgm__trainer_create_replica(trainer, &settings);
     if (worker->replica == NULL)
         return SGM_ERROR_MEMORY;
-    worker->replica->worker = number;
+    sgm__sharing_of(worker->replica)->worker = number;
     sgm__replica_take_settings(worker->replica);
     return SGM_OK;
 }
@@ -261,7 +266,7 @@ void sgm_operator_free(sgm_operator *parallel)
 
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__forget_update_parts(parallel);
     sgm__ranks_forget(parallel->ranks);
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -269,8 +274,8 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
         sgm_session *session = sgm_session_create(worker->handler);
         if (session == NULL)
             return SGM_ERROR_MEMORY;
-        sgm_session_free(worker->replica->session);
-        worker->replica->session = session;
+        sgm_session_free(sgm__learner_of(worker->replica)->session);
+        sgm__learner_of(worker->replica)->session = session;
         sgm__trainer_drop_programs(worker->replica);
         worker->from = worker->cut = worker->reduces = NULL;
         worker->addend_count = 0;
@@ -281,6 +286,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 
 void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; i < trainer->parallel->count; i++)
-        sgm__trainer_drop_programs(trainer->parallel->workers[i].replica);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    for (int32_t i = 0; i < parallel->count; i++)
+        sgm__trainer_drop_programs(parallel->workers[i].replica);
 }

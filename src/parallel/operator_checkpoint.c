@@ -12,7 +12,7 @@
 
 sgm_status sgm__operator_describe(const sgm_trainer *trainer, json_t *state)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     if (parallel->ranks != NULL || !parallel->synchronised) /* ranks are alike where they are saved */
         return SGM_OK;
     json_t *list = json_array();
@@ -33,12 +33,13 @@ static bool is_kept(const char *state)
 
 static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
 {
+    sgm__learner *learner = sgm__learner_of(replica);
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(replica->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
         if (is_kept(name))
             continue;
-        char *full = sgm__format(SGM__WORKER_PREFIX "%d.%s", replica->worker, name);
-        sgm_tensor *value = sgm_session_get(replica->session, name);
+        char *full = sgm__format(SGM__WORKER_PREFIX "%d.%s", sgm__sharing_of(replica)->worker, name);
+        sgm_tensor *value = sgm_session_get(learner->session, name);
         sgm_status status =
             full != NULL && value != NULL ? sgm_bundle_add(bundle, full, value) : sgm__last_failure();
         sgm_tensor_free(value);
@@ -51,7 +52,7 @@ static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
 /* Where gradients are merged, the workers have nothing of their own. */
 sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     if (parallel->ranks != NULL || parallel->merges_gradients || !parallel->synchronised)
         return SGM_OK;
     for (int32_t i = 0; i < parallel->count; i++)
@@ -73,7 +74,8 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
         long worker = sgm__worker_of_state(name, &state);
-        if (worker < 0 || worker >= trainer->parallel->count || is_kept(state)) /* older files have some */
+        if (worker < 0 || worker >= sgm__sharing_of(trainer)->operator->count ||
+                                    is_kept(state)) /* older files have some */
             continue;
         if (!sgm_bundle_has(bundle, state))
             return sgm_fail(SGM_ERROR_FORMAT, "'%s': a worker has '%s', the trainer has not", path, state);
@@ -89,7 +91,7 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
 sgm_status sgm__operator_check(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state,
                                const char *path)
 {
-    const json_t *list = workers_in(trainer->parallel, state);
+    const json_t *list = workers_in(sgm__sharing_of(trainer)->operator, state);
     for (size_t i = 0; i < json_array_size(list); i++) {
         sgm__saved_state one = {.json = json_array_get(list, i), .parts = WORKER_PARTS};
         SGM_TRY(sgm__state_read(&one, path));
@@ -103,7 +105,7 @@ static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundl
         const char *name = sgm_bundle_name(bundle, i), *state;
         long worker = sgm__worker_of_state(name, &state);
         if (worker >= 0 && worker < parallel->count && !is_kept(state))
-            SGM_TRY(sgm_session_set(parallel->workers[worker].replica->session, state,
+            SGM_TRY(sgm_session_set(sgm__learner_of(parallel->workers[worker].replica)->session, state,
                                     sgm_bundle_get(bundle, name)));
     }
     return SGM_OK;
@@ -112,11 +114,11 @@ static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundl
 sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state,
                                    const char *path)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     const json_t *list = workers_in(parallel, state);
     sgm__operator_restart(trainer);
     if (list == NULL && json_object_get(state, KEY) != NULL)
-        sgm__log(SGM_LOG_INFO, trainer->name,
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
                  "'%s' is of %zu workers: the %d of now begin with what those have learnt together", path,
                  json_array_size(json_object_get(state, KEY)), parallel->count);
     if (list == NULL)

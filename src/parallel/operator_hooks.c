@@ -74,16 +74,16 @@ static sgm_status attach(sgm_operator *parallel, sgm_hook *hook, int32_t worker,
     pthread_mutex_lock(&parallel->hook_lock);
     sgm_status status = copy_for(parallel, hook, worker, &copy);
     pthread_mutex_unlock(&parallel->hook_lock);
-    return status == SGM_OK
-               ? sgm__hooks_attach_as(parallel->workers[worker].replica->hooks, copy, how, attached, name)
-               : status;
+    return status == SGM_OK ? sgm__hooks_attach_as(sgm__hooks_of(parallel->workers[worker].replica), copy,
+                                                   how, attached, name)
+                            : status;
 }
 
 /* All workers or none. */
 sgm_status sgm__operator_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                 char **name)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     bool added[SGM__MAXIMUM_WORKERS] = {false};
     sgm_status status = SGM_OK;
     int32_t done = 0;
@@ -95,14 +95,15 @@ sgm_status sgm__operator_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__attac
         *attached = status == SGM_OK && added[0];
     for (int32_t i = 0; i < done && status != SGM_OK; i++)
         if (added[i])
-            sgm__hooks_detach(parallel->workers[i].replica->hooks, find_hook(parallel, hook)->copies[i]);
+            sgm__hooks_detach(sgm__hooks_of(parallel->workers[i].replica),
+                              find_hook(parallel, hook)->copies[i]);
     return status;
 }
 
 /* The workers' lists are alike, so the name is the same for all; the last one's texts are the caller's. */
 sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **full, char **text)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm_status status = SGM_OK;
     *full = *text = NULL;
     if (strncmp(name, LOCAL, strlen(LOCAL)) == 0)
@@ -110,7 +111,7 @@ sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **f
     for (int32_t i = 0; i < parallel->count && status == SGM_OK; i++) {
         sgm__free(*full);
         sgm__free(*text);
-        status = sgm__hooks_detach_named(parallel->workers[i].replica->hooks, name, full, text, NULL);
+        status = sgm__hooks_detach_named(sgm__hooks_of(parallel->workers[i].replica), name, full, text, NULL);
     }
     return status == SGM_OK ? name_local(full) : status;
 }
@@ -118,7 +119,8 @@ sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **f
 /* Alike for all workers, so it is the first one's that are counted. */
 sgm_status sgm__operator_list(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
-    sgm_status status = sgm__hooks_list(trainer->parallel->workers[0].replica->hooks, list, count);
+    sgm_status status =
+        sgm__hooks_list(sgm__hooks_of(sgm__sharing_of(trainer)->operator->workers[0].replica), list, count);
     for (size_t i = 0; i < *count && status == SGM_OK; i++)
         status = name_local(&(*list)[i].name);
     if (status == SGM_OK)
@@ -132,13 +134,14 @@ sgm_status sgm__operator_list(sgm_trainer *trainer, sgm_attached_hook **list, si
 /* An iteration is one only for those that had examples. */
 sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     for (int32_t i = 0; i < parallel->count; i++) {
         const sgm__worker *worker = &parallel->workers[i];
-        const sgm__training_position *position = &worker->replica->position;
+        const sgm__training_position *position = sgm__position_of(worker->replica);
         if (scale == SGM_ITERATION && worker->examples == 0)
             continue;
-        if (sgm__hooks_event(worker->replica->hooks, scale, position->epoch, position->iteration) != SGM_OK)
+        if (sgm__hooks_event(sgm__hooks_of(worker->replica), scale, position->epoch, position->iteration) !=
+            SGM_OK)
             return sgm__fail_within("worker %d", i);
     }
     return SGM_OK;
@@ -146,28 +149,31 @@ sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale)
 
 sgm_status sgm__operator_reset(sgm_trainer *trainer)
 {
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__operator_restart(trainer);
     SGM_TRY(sgm__ranks_begin_anew(trainer));
-    for (int32_t i = 0; i < trainer->parallel->count; i++) {
-        sgm_trainer *replica = trainer->parallel->workers[i].replica;
-        replica->progress.newest_loss = NAN;
-        sgm__registry_clear_child(replica->registry, "shared");
-        sgm__registry_clear(trainer->parallel->workers[i].results);
-        SGM_TRY(sgm__hooks_restart(replica->hooks));
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm_trainer *replica = parallel->workers[i].replica;
+        sgm__progress_of(replica)->newest_loss = NAN;
+        sgm__registry_clear_child(sgm__registry_of(replica), "shared");
+        sgm__registry_clear(parallel->workers[i].results);
+        SGM_TRY(sgm__hooks_restart(sgm__hooks_of(replica)));
     }
     return SGM_OK;
 }
 
 void sgm__operator_wait_for_hooks(sgm_trainer *trainer)
 {
-    for (int32_t i = 0; i < trainer->parallel->count; i++)
-        sgm__hooks_wait(trainer->parallel->workers[i].replica->hooks);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    for (int32_t i = 0; i < parallel->count; i++)
+        sgm__hooks_wait(sgm__hooks_of(parallel->workers[i].replica));
 }
 
 sgm__command *sgm__operator_take_command(sgm_trainer *trainer)
 {
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__command *command = NULL;
-    for (int32_t i = 0; i < trainer->parallel->count && command == NULL; i++)
-        command = sgm__hooks_take_command(trainer->parallel->workers[i].replica->hooks);
+    for (int32_t i = 0; i < parallel->count && command == NULL; i++)
+        command = sgm__hooks_take_command(sgm__hooks_of(parallel->workers[i].replica));
     return command;
 }

@@ -20,9 +20,9 @@ int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker)
 /* The arrays of a recording are the network's, and all replicas have the same network. */
 void sgm__operator_recorded(sgm_trainer *trainer)
 {
-    sgm_trainer *owner = trainer->owner;
-    sgm_recording recording = trainer->recording;
-    owner->recording = recording;
-    for (int32_t i = 0; i < owner->parallel->count; i++)
-        owner->parallel->workers[i].replica->recording = recording;
+    sgm_trainer *owner = sgm__sharing_of(trainer)->owner;
+    sgm_recording recording = sgm__learner_of(trainer)->recording;
+    sgm__learner_of(owner)->recording = recording;
+    for (int32_t i = 0; i < sgm__sharing_of(owner)->operator->count; i++)
+        sgm__learner_of(sgm__sharing_of(owner)->operator->workers[i].replica)->recording = recording;
 }

@@ -42,7 +42,7 @@ static void refuse(candidate *own, const char *why_not)
  */
 static void introduce(const sgm_trainer *trainer, candidate *own)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     const sgm__handler_type *type = parallel->workers[0].handler->type;
     const sgm__peers *peers = type->peers;
     *own = (candidate){.workers = parallel->count, .able = peers != NULL};
@@ -58,7 +58,7 @@ static void introduce(const sgm_trainer *trainer, candidate *own)
             sgm_clear_error();
         }
     }
-    if (own->able && sgm_network_is_dynamic(trainer->network))
+    if (own->able && sgm_network_is_dynamic(sgm__learner_of(trainer)->network))
         refuse(own, "the network is recorded anew for each minibatch");
     if (own->able && parallel->ranks != NULL && parallel->ranks->options.narrow)
         refuse(own, "operator.bfloat16 rounds them there");
@@ -117,7 +117,7 @@ static void find_place(const sgm_operator *parallel, const candidate *all, sgm__
 
 static sgm_status agree(const sgm_trainer *trainer, bool *together)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     int32_t ranks = sgm_operator_ranks(parallel), own = sgm_operator_rank(parallel);
     candidate *all = sgm__calloc((size_t)ranks, sizeof *all);
     const char *why_not;
@@ -130,8 +130,8 @@ static sgm_status agree(const sgm_trainer *trainer, bool *together)
         find_place(parallel, all, &parallel->place);
         *together = *together && parallel->place.of > 1;
         if (!*together && why_not[0] != '\0' && parallel->place.of > 1 && own == 0)
-            sgm__log(SGM_LOG_INFO, trainer->name, "gradients are merged in the computer's memory: %s",
-                     why_not);
+            sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
+                     "gradients are merged in the computer's memory: %s", why_not);
     }
     sgm__free(all);
     return status;
@@ -142,12 +142,13 @@ static sgm_status agree(const sgm_trainer *trainer, bool *together)
 /* From peers to not, or back: the recorded programs are others, and so is who has the newest states. */
 static sgm_status change(sgm_trainer *trainer, bool together)
 {
-    if (trainer->parallel->together == together)
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    if (parallel->together == together)
         return SGM_OK;
     SGM_TRY(sgm__operator_collect(trainer));
-    trainer->parallel->together = together;
+    parallel->together = together;
     sgm__trainer_forget_programs(trainer);
-    sgm__ranks_forget(trainer->parallel->ranks);
+    sgm__ranks_forget(parallel->ranks);
     return SGM_OK;
 }
 
@@ -189,7 +190,7 @@ static sgm_status leave(sgm__worker *worker)
 
 sgm_status sgm__peers_begin(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     bool together = false;
     if (!parallel->merges_gradients)
         return SGM_OK;
@@ -201,7 +202,8 @@ sgm_status sgm__peers_begin(sgm_trainer *trainer)
     parallel->joined = true;
     SGM_TRY(sgm__workers_do(parallel, join, true));
     if (sgm_operator_rank(parallel) == 0)
-        sgm__log(SGM_LOG_INFO, trainer->name, "gradients are summed between %d devices", parallel->place.of);
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer), "gradients are summed between %d devices",
+                 parallel->place.of);
     return SGM_OK;
 }
 
@@ -231,29 +233,32 @@ void sgm__peers_give_up(sgm__worker *worker)
  * that computes it, the sum, and the program that updates by it. */
 static sgm_value gradient_state(const sgm_trainer *replica, const sgm__trained_parameter *parameter)
 {
-    sgm_type type = sgm_value_type(replica->graph, parameter->value);
+    const sgm__learner *learner = sgm__learner_of(replica);
+    sgm_type type = sgm_value_type(learner->graph, parameter->value);
     char *name = sgm__format(SGM__PART_PREFIX "%s", parameter->name);
     if (name == NULL)
-        return sgm_graph_fail(replica->graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
-    sgm_value state = sgm_state(replica->graph, name, type.dtype, &type.shape);
+        return sgm_graph_fail(learner->graph, SGM_ERROR_MEMORY, "no memory for the name of a gradient");
+    sgm_value state = sgm_state(learner->graph, name, type.dtype, &type.shape);
     sgm__free(name);
     return state;
 }
 
 void sgm__peers_record_part(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
-    sgm_assign(replica->graph, gradient_state(replica, &replica->recorded.trained[index]), gradient);
+    const sgm__learner *learner = sgm__learner_of(replica);
+    sgm_assign(learner->graph, gradient_state(replica, &learner->trained[index]), gradient);
 }
 
 sgm_value sgm__peers_record_sum(const sgm_trainer *replica, size_t index)
 {
-    return gradient_state(replica, &replica->recorded.trained[index]);
+    return gradient_state(replica, &sgm__learner_of(replica)->trained[index]);
 }
 
 sgm_status sgm__peers_define(sgm_trainer *replica, const char *state, const sgm_type *type)
 {
     sgm_tensor *zeros = sgm_tensor_create(type->dtype, &type->shape);
-    sgm_status status = zeros != NULL ? sgm_session_set(replica->session, state, zeros) : SGM_ERROR_MEMORY;
+    sgm_status status =
+        zeros != NULL ? sgm_session_set(sgm__learner_of(replica)->session, state, zeros) : SGM_ERROR_MEMORY;
     sgm_tensor_free(zeros);
     return status;
 }
@@ -276,8 +281,8 @@ static sgm_status each_gradient(sgm__worker *worker,
 static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
-    SGM_TRY(
-        sgm_session_state_type(worker->parallel->trainer->session, worker->parallel->names[index], &type));
+    SGM_TRY(sgm_session_state_type(sgm__learner_of(worker->parallel->trainer)->session,
+                                   worker->parallel->names[index], &type));
     return sgm__peers_define(worker->replica, state, &type);
 }
 
@@ -285,13 +290,13 @@ static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
 static sgm_status find_addend(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
-    SGM_TRY(sgm_session_state_type(worker->replica->session, state, &type));
+    SGM_TRY(sgm_session_state_type(sgm__learner_of(worker->replica)->session, state, &type));
     if (index > 0 && type.dtype != worker->dtype)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "devices sum gradients of one type: '%s' is of %s, '%s' of %s",
                         worker->parallel->names[0], sgm_dtype_name(worker->dtype),
                         worker->parallel->names[index], sgm_dtype_name(type.dtype));
     worker->dtype = type.dtype;
-    SGM_TRY(sgm__session_addend(worker->replica->session, state, &worker->addends[index]));
+    SGM_TRY(sgm__session_addend(sgm__learner_of(worker->replica)->session, state, &worker->addends[index]));
     worker->addend_count = index + 1;
     return SGM_OK;
 }
@@ -313,7 +318,7 @@ static sgm_status compute_and_sum(sgm__worker *worker)
 {
     if (worker->examples > 0) {
         SGM_TRY(sgm__worker_run(worker));
-        SGM_TRY(sgm__session_check(worker->replica->session));
+        SGM_TRY(sgm__session_check(sgm__learner_of(worker->replica)->session));
     }
     worker->sums = true;
     return peers_of(worker)->sum(worker->handler->self, worker->addends, worker->addend_count, worker->dtype,
@@ -352,21 +357,21 @@ static sgm_status compare_with(const sgm__worker *worker, const char *state, con
 {
     size_t bytes =
         (size_t)sgm_shape_elements(sgm_tensor_shape(expected)) * sgm_dtype_size(sgm_tensor_dtype(expected));
-    sgm_tensor *own = sgm_session_get(worker->replica->session, state);
+    sgm_tensor *own = sgm_session_get(sgm__learner_of(worker->replica)->session, state);
     sgm_status status = own != NULL ? SGM_OK : sgm_last_status();
     if (own != NULL && memcmp(sgm_tensor_const_data(own), sgm_tensor_const_data(expected), bytes) != 0)
-        status =
-            sgm_fail(SGM_ERROR_STATE,
-                     "worker %d has other values of '%s' than worker 0 after iteration %lld: the devices "
-                     "have come apart; the newest checkpoint is from before",
-                     worker->number, state, (long long)worker->parallel->trainer->position.iteration);
+        status = sgm_fail(
+            SGM_ERROR_STATE,
+            "worker %d has other values of '%s' than worker 0 after iteration %lld: the devices "
+            "have come apart; the newest checkpoint is from before",
+            worker->number, state, (long long)sgm__position_of(worker->parallel->trainer)->iteration);
     sgm_tensor_free(own);
     return status;
 }
 
 static sgm_status compare(const sgm_operator *parallel, const char *state)
 {
-    sgm_tensor *expected = sgm_session_get(parallel->workers[0].replica->session, state);
+    sgm_tensor *expected = sgm_session_get(sgm__learner_of(parallel->workers[0].replica)->session, state);
     sgm_status status = expected != NULL ? SGM_OK : sgm_last_status();
     for (int32_t k = 1; k < parallel->count && status == SGM_OK; k++)
         status = compare_with(&parallel->workers[k], state, expected);
@@ -376,7 +381,7 @@ static sgm_status compare(const sgm_operator *parallel, const char *state)
 
 sgm_status sgm__peers_compare(const sgm_operator *parallel)
 {
-    const sgm_session *first = parallel->workers[0].replica->session;
+    const sgm_session *first = sgm__learner_of(parallel->workers[0].replica)->session;
     const char *state;
     for (size_t i = 0;
          parallel->together && parallel->count > 1 && (state = sgm_session_state_at(first, i)) != NULL; i++)

@@ -47,10 +47,11 @@ static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_paramete
 
 static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
-    char *name = sgm__format(SGM__PART_PREFIX "%s", replica->recorded.trained[index].name);
+    const sgm__learner *learner = sgm__learner_of(replica);
+    char *name = sgm__format(SGM__PART_PREFIX "%s", learner->trained[index].name);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_output(replica->graph, name, gradient);
+    sgm_output(learner->graph, name, gradient);
     sgm__free(name);
     return SGM_OK;
 }
@@ -59,17 +60,18 @@ static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_va
  * sum up to the whole's. */
 static sgm_status record_gradients(sgm_trainer *replica)
 {
-    sgm_operator *parallel = replica->owner->parallel;
-    size_t count = replica->recorded.trained_count;
-    SGM_TRY(keep_names(parallel, replica->recorded.trained, count));
-    parallel->random = replica->recording.random;
+    sgm__learner *learner = sgm__learner_of(replica);
+    sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(replica)->owner)->operator;
+    size_t count = learner->trained_count;
+    SGM_TRY(keep_names(parallel, learner->trained, count));
+    parallel->random = learner->recording.random;
     sgm_value *values = sgm__calloc(count, 2 * sizeof(sgm_value));
     if (values == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        values[i] = replica->recorded.trained[i].value;
+        values[i] = learner->trained[i].value;
     sgm_status status =
-        sgm_gradients(replica->graph, replica->recording.part, values, (int32_t)count, values + count);
+        sgm_gradients(learner->graph, learner->recording.part, values, (int32_t)count, values + count);
     for (size_t i = 0; i < count && status == SGM_OK; i++)
         if (parallel->together)
             sgm__peers_record_part(replica, i, values[count + i]);
@@ -82,16 +84,17 @@ static sgm_status record_gradients(sgm_trainer *replica)
 /* The trained parameters, for a program that records no network. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
-    const sgm_operator *parallel = trainer->owner->parallel;
-    SGM_TRY(sgm__reserve(&trainer->recorded.trained, &trainer->recorded.trained_capacity,
-                         parallel->name_count, sizeof(sgm__trained_parameter)));
-    trainer->recorded.trained_count = parallel->name_count;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator;
+    SGM_TRY(sgm__reserve(&learner->trained, &learner->trained_capacity, parallel->name_count,
+                         sizeof(sgm__trained_parameter)));
+    learner->trained_count = parallel->name_count;
     for (size_t i = 0; i < parallel->name_count; i++) {
         sgm_type type;
-        const sgm_parameter *recorded = sgm__network_parameter(trainer->network, parallel->names[i]);
-        SGM_TRY(sgm_session_state_type(trainer->session, parallel->names[i], &type));
-        trainer->recorded.trained[i] = (sgm__trained_parameter){
-            parallel->names[i], sgm_state(trainer->graph, parallel->names[i], type.dtype, &type.shape),
+        const sgm_parameter *recorded = sgm__network_parameter(learner->network, parallel->names[i]);
+        SGM_TRY(sgm_session_state_type(learner->session, parallel->names[i], &type));
+        learner->trained[i] = (sgm__trained_parameter){
+            parallel->names[i], sgm_state(learner->graph, parallel->names[i], type.dtype, &type.shape),
             recorded != NULL && recorded->sparse, false};
     }
     return SGM_OK;
@@ -99,7 +102,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
 
 static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parameter, int32_t worker)
 {
-    sgm_graph *graph = trainer->graph;
+    sgm_graph *graph = sgm__learner_of(trainer)->graph;
     sgm_type type = sgm_value_type(graph, parameter->value);
     char *name = sgm__format(SGM__PART_PREFIX "%d.%s", worker, parameter->name);
     if (name == NULL)
@@ -112,18 +115,19 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
 /* In the order of the workers, so that each run gives the same bits. */
 static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     SGM_TRY(find_trained(trainer));
-    *gradients = sgm__calloc(trainer->recorded.trained_count, sizeof(sgm_value));
+    *gradients = sgm__calloc(learner->trained_count, sizeof(sgm_value));
     if (*gradients == NULL)
         return SGM_ERROR_MEMORY;
-    for (size_t i = 0; i < trainer->recorded.trained_count; i++) {
+    for (size_t i = 0; i < learner->trained_count; i++) {
         if (sgm__trainer_is_replica(trainer)) {
             (*gradients)[i] = sgm__peers_record_sum(trainer, i);
             continue;
         }
-        sgm_value sum = part(trainer, &trainer->recorded.trained[i], 0);
+        sgm_value sum = part(trainer, &learner->trained[i], 0);
         for (int32_t k = 1; k < workers; k++)
-            sum = sgm_add(trainer->graph, sum, part(trainer, &trainer->recorded.trained[i], k));
+            sum = sgm_add(learner->graph, sum, part(trainer, &learner->trained[i], k));
         (*gradients)[i] = sum;
     }
     return SGM_OK;
@@ -131,8 +135,9 @@ static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value *
 
 static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     sgm_value *gradients = NULL;
-    sgm_graph_clear(trainer->graph);
+    sgm_graph_clear(learner->graph);
     SGM_TRY(record_sums(trainer, (int32_t)workers, &gradients));
     sgm_status status = own ? sgm__ranks_mark_placed(trainer) : SGM_OK;
     if (status == SGM_OK)
@@ -140,9 +145,9 @@ static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t worke
                                             sgm__ranks_sharded(sgm__trainer_ranks(trainer)));
     sgm__free(gradients);
     SGM_TRY(status);
-    if (trainer->owner->parallel->random)
-        sgm__trainer_record_random_step(trainer->graph);
-    return sgm_graph_status(trainer->graph);
+    if (sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator->random)
+        sgm__trainer_record_random_step(learner->graph);
+    return sgm_graph_status(learner->graph);
 }
 
 /* The second half of a step whose gradients come from so many workers; a replica's own. */
@@ -156,10 +161,11 @@ static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t worker
 
 static sgm_status record_averages(sgm_trainer *trainer)
 {
-    sgm_graph_clear(trainer->graph);
+    sgm__learner *learner = sgm__learner_of(trainer);
+    sgm_graph_clear(learner->graph);
     SGM_TRY(find_trained(trainer));
-    return sgm__optimiser_record_averages(trainer->optimiser, trainer->graph, trainer->recorded.trained,
-                                          trainer->recorded.trained_count);
+    return sgm__optimiser_record_averages(learner->optimiser, learner->graph, learner->trained,
+                                          learner->trained_count);
 }
 
 sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch)

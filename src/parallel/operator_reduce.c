@@ -117,7 +117,7 @@ sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index)
 {
     sgm_operator *parallel = worker->parallel;
     const sgm__program_sum *sum = &worker->reductions[index];
-    const sgm_session *session = worker->replica->session;
+    const sgm_session *session = sgm__learner_of(worker->replica)->session;
     SGM_TRY(sgm__session_read_sum(session, worker->program, sum, worker->reduced));
     pthread_mutex_lock(&parallel->lock);
     sgm_status status = meet(worker, index);

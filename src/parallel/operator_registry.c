@@ -9,13 +9,13 @@
 
 static sgm_status get_every(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_integer_content(bound->trainer->parallel->every);
+    *content = sgm_integer_content(sgm__sharing_of(bound->trainer)->operator->every);
     return SGM_OK;
 }
 
 static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
 {
-    bound->trainer->parallel->every = content->as.integer;
+    sgm__sharing_of(bound->trainer)->operator->every = content->as.integer;
     return SGM_OK;
 }
 
@@ -23,7 +23,7 @@ static const sgm__access every_access = {.get = get_every, .set = set_every};
 
 static sgm_status get_together(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_boolean_content(bound->trainer->parallel->together);
+    *content = sgm_boolean_content(sgm__sharing_of(bound->trainer)->operator->together);
     return SGM_OK;
 }
 
@@ -83,7 +83,7 @@ typedef struct worker_row {
 
 static double get_cost(const sgm__worker *worker)
 {
-    return worker->replica->progress.newest_loss;
+    return sgm__progress_of(worker->replica)->newest_loss;
 }
 
 static double get_examples(const sgm__worker *worker)
@@ -93,7 +93,7 @@ static double get_examples(const sgm__worker *worker)
 
 static double get_iteration(const sgm__worker *worker)
 {
-    return (double)worker->replica->position.iteration;
+    return (double)sgm__position_of(worker->replica)->iteration;
 }
 
 static double get_busy(const sgm__worker *worker)
@@ -123,7 +123,9 @@ static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const worker_row *row = bound->row;
     const sgm_trainer *replica = bound->trainer;
-    double value = row->get(&replica->owner->parallel->workers[replica->worker]);
+    double value = row->get(&sgm__sharing_of(sgm__sharing_of(replica)->owner)
+                                 ->
+                                 operator->workers[sgm__sharing_of(replica)->worker]);
     *content = row->option.kind == SGM_KIND_INTEGER ? sgm_integer_content((int64_t)value)
                                                     : sgm_number_content(value);
     return SGM_OK;
@@ -150,14 +152,14 @@ static sgm_status publish_results(sgm__worker *worker, sgm_registry *registry)
     worker->results = sgm_registry_create();
     if (worker->results == NULL)
         return SGM_ERROR_MEMORY;
-    sgm__hooks_of_worker(worker->replica->hooks, worker->number, worker->results);
+    sgm__hooks_of_worker(sgm__hooks_of(worker->replica), worker->number, worker->results);
     return sgm_registry_put(registry, "shared", worker->results);
 }
 
 static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 {
     char name[16];
-    sgm_registry *local = worker->replica->registry, *registry = sgm_registry_create();
+    sgm_registry *local = sgm__registry_of(worker->replica), *registry = sgm_registry_create();
     if (registry == NULL)
         return SGM_ERROR_MEMORY;
     snprintf(name, sizeof name, "%d", worker->number);
@@ -174,7 +176,7 @@ static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     SGM_TRY(sgm_registry_tag(registry, "operator"));
     SGM_TRY(sgm_registry_define(registry, &workers_row));
     SGM_TRY(sgm_registry_define(registry, &merge_row));
@@ -189,7 +191,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_regi
         SGM_TRY(publish_worker(&parallel->workers[i], list));
     SGM_TRY(sgm__ranks_publish(trainer, registry));
     SGM_TRY(sgm_registry_put(registry, "local", list));
-    return sgm_registry_put(trainer->registry, "operator", registry);
+    return sgm_registry_put(sgm__registry_of(trainer), "operator", registry);
 }
 
 sgm_status sgm__operator_publish(sgm_trainer *trainer)

@@ -21,9 +21,9 @@
 /* A reducer whose pattern matches no parameter is a mistake of the user's. */
 static sgm_status check_patterns(const sgm_trainer *trainer)
 {
-    const sgm_reducer *reducer = trainer->parallel->reducer;
+    const sgm_reducer *reducer = sgm__sharing_of(trainer)->operator->reducer;
     const char *pattern;
-    if (reducer == NULL || sgm_network_is_dynamic(trainer->network))
+    if (reducer == NULL || sgm_network_is_dynamic(sgm__learner_of(trainer)->network))
         return SGM_OK;
     for (size_t i = 0; (pattern = sgm__reducer_pattern(reducer, i)) != NULL; i++)
         if (!sgm__trainer_matches_any(trainer, pattern))
@@ -36,7 +36,7 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
  * they can sum among themselves. */
 sgm_status sgm__operator_start(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     SGM_TRY(check_patterns(trainer));
     parallel->at_end = false;
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -49,7 +49,7 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
         sgm_trainer *replica = parallel->workers[i].replica;
         SGM_TRY(sgm__trainer_publish_network(replica));
         SGM_TRY(sgm__trainer_publish_states(replica));
-        sgm__hooks_ask(replica->hooks, replica->registry);
+        sgm__hooks_ask(sgm__hooks_of(replica), sgm__registry_of(replica));
         SGM_TRY(sgm__worker_start(&parallel->workers[i]));
     }
     return sgm__peers_begin(trainer);
@@ -74,15 +74,15 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
         sgm_tensor *values = sgm_block_field(block, name);
         if (values == NULL)
             return sgm_last_status();
-        sgm_status status =
-            sgm__session_feed_part(replica->session, worker->program, name, values, first, count);
+        sgm_status status = sgm__session_feed_part(sgm__learner_of(replica)->session, worker->program, name,
+                                                   values, first, count);
         if (status != SGM_OK)
             return status == SGM_ERROR_SHAPE
                        ? sgm__trainer_shape_mismatch(worker->parallel->trainer, worker->program, (int32_t)i,
                                                      values)
                        : status;
     }
-    worker->examples = replica->progress.given = count;
+    worker->examples = sgm__progress_of(replica)->given = count;
     return SGM_OK;
 }
 
@@ -91,7 +91,7 @@ static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const 
 static sgm_status read_part(const sgm__worker *worker, const char *part, const char *whole, double *value)
 {
     const char *output = sgm_program_has_output(worker->program, part) ? part : whole;
-    return sgm_session_read_number(worker->replica->session, worker->program, output, value);
+    return sgm_session_read_number(sgm__learner_of(worker->replica)->session, worker->program, output, value);
 }
 
 /* The trainer's sums weight each minibatch's loss by its examples. A part's loss is a share of the whole
@@ -108,7 +108,8 @@ static sgm_status count_part(const sgm__worker *worker, double own_correct, sgm_
         return SGM_OK;
     }
     double correct;
-    SGM_TRY(sgm_session_read_number(worker->replica->session, worker->program, SGM__CORRECT_PART, &correct));
+    SGM_TRY(sgm_session_read_number(sgm__learner_of(worker->replica)->session, worker->program,
+                                    SGM__CORRECT_PART, &correct));
     all->correct += correct * whole;
     return SGM_OK;
 }
@@ -117,12 +118,13 @@ static sgm_status count_part(const sgm__worker *worker, double own_correct, sgm_
 static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
 {
     sgm_trainer *replica = worker->replica;
-    sgm__metric_sums before = replica->position.sums;
-    SGM_TRY(sgm__trainer_count(replica, worker->program, worker->examples, &replica->position.sums));
-    replica->progress.newest_loss = (replica->position.sums.loss - before.loss) / (double)worker->examples;
+    sgm__metric_sums before = sgm__position_of(replica)->sums;
+    SGM_TRY(sgm__trainer_count(replica, worker->program, worker->examples, &sgm__position_of(replica)->sums));
+    sgm__progress_of(replica)->newest_loss =
+        (sgm__position_of(replica)->sums.loss - before.loss) / (double)worker->examples;
     SGM_TRY(sgm__trainer_read_costs(replica, worker->program));
     return worker->parallel->merges_gradients
-               ? count_part(worker, replica->position.sums.correct - before.correct, all)
+               ? count_part(worker, sgm__position_of(replica)->sums.correct - before.correct, all)
                : sgm__trainer_count(replica, worker->program, worker->examples, all);
 }
 
@@ -145,14 +147,16 @@ static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, doub
 /* Each cost of the trainer is the mean over the examples of all workers. */
 static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 {
-    const sgm_operator *parallel = trainer->parallel;
-    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    for (size_t i = 0; i < learner->cost_count; i++) {
         double sum = 0;
         for (int32_t k = 0; k < parallel->count; k++)
-            if (parallel->workers[k].examples > 0 && i < parallel->workers[k].replica->recorded.cost_count)
-                SGM_TRY(cost_of(&parallel->workers[k], trainer->recorded.costs[i],
-                                parallel->workers[k].replica->recorded.costs[i]->newest, &sum));
-        trainer->recorded.costs[i]->newest = sum / (double)examples;
+            if (parallel->workers[k].examples > 0 &&
+                i < sgm__learner_of(parallel->workers[k].replica)->cost_count)
+                SGM_TRY(cost_of(&parallel->workers[k], learner->costs[i],
+                                sgm__learner_of(parallel->workers[k].replica)->costs[i]->newest, &sum));
+        learner->costs[i]->newest = sum / (double)examples;
     }
     return SGM_OK;
 }
@@ -160,8 +164,9 @@ static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 /* In the order of the workers, so that each run gives the same bits. */
 static sgm_status count_all(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
-    sgm__metric_sums *sums = &trainer->position.sums;
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm__metric_sums *sums = &sgm__position_of(trainer)->sums;
     double before = sums->loss;
     int64_t examples = sums->examples;
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -170,41 +175,45 @@ static sgm_status count_all(sgm_trainer *trainer)
         SGM_TRY(count_worker(&parallel->workers[i], sums));
     }
     examples = sums->examples - examples;
-    trainer->progress.newest_loss = (sums->loss - before) / (double)examples;
-    trainer->progress.given = examples;
+    progress->newest_loss = (sums->loss - before) / (double)examples;
+    progress->given = examples;
     return merge_costs(trainer, examples);
 }
 
 /* The sums of this rank's workers alone, in *own: those of other ranks are added by a message. */
 static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
 {
-    sgm__metric_sums before = trainer->position.sums;
-    trainer->position.sums = (sgm__metric_sums){0};
+    sgm__training_position *position = sgm__position_of(trainer);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm__metric_sums before = position->sums;
+    position->sums = (sgm__metric_sums){0};
     bool any = false;
-    for (int32_t i = 0; i < trainer->parallel->count; i++)
-        any |= trainer->parallel->workers[i].examples > 0;
+    for (int32_t i = 0; i < parallel->count; i++)
+        any |= parallel->workers[i].examples > 0;
     sgm_status status = any ? count_all(trainer) : SGM_OK;
-    *own = trainer->position.sums;
-    trainer->position.sums = before;
-    trainer->parallel->ranks->examples += own->examples;
+    *own = position->sums;
+    position->sums = before;
+    parallel->ranks->examples += own->examples;
     return status;
 }
 
 /* Of all ranks. */
 static void take_sums(sgm_trainer *trainer, const sgm__metric_sums *all)
 {
-    sgm__metric_sums *sums = &trainer->position.sums;
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    sgm__metric_sums *sums = &sgm__position_of(trainer)->sums;
     sums->loss += all->loss;
     sums->correct += all->correct;
     sums->examples += all->examples;
     sums->has_accuracy = all->has_accuracy;
-    trainer->progress.newest_loss = all->loss / (double)all->examples;
-    trainer->progress.given = all->examples;
+    progress->newest_loss = all->loss / (double)all->examples;
+    progress->given = all->examples;
 }
 
 static bool updates_next(const sgm_trainer *replica)
 {
-    return replica->position.accumulated + 1 >= replica->optimiser->options.accumulate;
+    return sgm__position_of(replica)->accumulated + 1 >=
+           sgm__learner_of(replica)->optimiser->options.accumulate;
 }
 
 static void count_update(sgm__training_position *position, bool update)
@@ -218,14 +227,14 @@ static void count_update(sgm__training_position *position, bool update)
  * (running statistics) are averaged and given to all workers. */
 static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool update, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, parts);
     if (apply == NULL)
         return sgm_last_status();
     for (int32_t i = 0; i < parts; i++)
         SGM_TRY(sgm__worker_pass_gradients(&parallel->workers[i], trainer, apply));
-    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, trainer->position.updates + 1));
-    SGM_TRY(sgm_session_run(trainer->session, apply));
+    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, sgm__position_of(trainer)->updates + 1));
+    SGM_TRY(sgm_session_run(sgm__learner_of(trainer)->session, apply));
     SGM_TRY(sgm__operator_merge_others(parallel));
     return sgm__operator_spread_others(parallel);
 }
@@ -250,8 +259,8 @@ static sgm_status prepare_part(sgm__worker *worker, const sgm_block *block, int6
     double whole = (double)worker->parallel->whole;
     SGM_TRY(prepare(worker, purpose_of(worker->parallel, worker->parallel->whole), block, first, count));
     return sgm_program_has_input(worker->program, SGM__SHARE)
-               ? sgm_session_feed_number(worker->replica->session, worker->program, SGM__SHARE,
-                                         (double)count / whole)
+               ? sgm_session_feed_number(sgm__learner_of(worker->replica)->session, worker->program,
+                                         SGM__SHARE, (double)count / whole)
                : SGM_OK;
 }
 
@@ -277,7 +286,7 @@ static sgm_status divide_block(sgm_operator *parallel, const sgm_block *block, i
 
 static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     SGM_TRY(divide_block(parallel, block, 0, block->count, block->count));
     SGM_TRY(sgm__workers_do(parallel, sgm__worker_run, false));
     int32_t parts = block->count < parallel->count ? (int32_t)block->count : parallel->count;
@@ -290,7 +299,7 @@ static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool u
  * states each rank updates its parameters and brings them to all. */
 static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__metric_sums sums;
     int64_t first, count, whole;
     sgm__ranks_part(trainer, block, &first, &count, &whole);
@@ -309,9 +318,9 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     if (apply == NULL)
         return sgm_last_status();
     SGM_TRY(sgm__ranks_pass(trainer, apply));
-    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, trainer->position.updates + 1));
+    SGM_TRY(sgm__trainer_feed_update(trainer, apply, rate, sgm__position_of(trainer)->updates + 1));
     SGM_TRY(sgm__ranks_know_others(parallel->ranks, false));
-    SGM_TRY(sgm_session_run(trainer->session, apply));
+    SGM_TRY(sgm_session_run(sgm__learner_of(trainer)->session, apply));
     SGM_TRY(update ? sgm__ranks_bring(trainer) : sgm__ranks_give_back(parallel->ranks));
     take_sums(trainer, &sums);
     return sgm__operator_spread_others(parallel);
@@ -320,20 +329,20 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
 /* A task: an update is never in pieces. */
 static sgm_status run_update(sgm__worker *worker)
 {
-    return sgm_session_run(worker->replica->session, worker->program);
+    return sgm_session_run(sgm__learner_of(worker->replica)->session, worker->program);
 }
 
 /* Workers that have summed gradients among themselves make the update, too, each for itself, with the same
  * result. The trainer's states are older then, until somebody looks (sgm__operator_collect). */
 static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
         sgm_program *apply = sgm__trainer_program(replica, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
         if (apply == NULL)
             return sgm__fail_within("worker %d", i);
-        SGM_TRY(sgm__trainer_feed_update(replica, apply, rate, trainer->position.updates + 1));
+        SGM_TRY(sgm__trainer_feed_update(replica, apply, rate, sgm__position_of(trainer)->updates + 1));
         parallel->workers[i].program = apply;
     }
     parallel->changed = true;
@@ -343,7 +352,7 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
 /* An iteration whose gradients stay on the devices. Nothing has changed yet where a sum fails. */
 static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__metric_sums sums;
     int64_t first = 0, count = block->count, whole = count;
     if (parallel->ranks != NULL)
@@ -369,8 +378,8 @@ static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bo
 
 static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
-    sgm__training_position *position = &trainer->position;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm__training_position *position = sgm__position_of(trainer);
     bool update = sgm__trainer_updates_next(trainer);
     SGM_TRY(parallel->together        ? step_together(trainer, block, update, rate)
             : parallel->ranks != NULL ? step_with_ranks(trainer, block, update, rate)
@@ -378,7 +387,7 @@ static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block
     count_update(position, update);
     position->batch++;
     for (int32_t i = 0; i < parallel->count; i++) {
-        sgm__training_position *own = &parallel->workers[i].replica->position;
+        sgm__training_position *own = sgm__position_of(parallel->workers[i].replica);
         own->iteration = position->iteration;
         own->updates = position->updates;
         own->accumulated = position->accumulated;
@@ -392,7 +401,7 @@ static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block
 /* The minibatch is copied into the program, so the iterator may go on. */
 static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, double rate)
 {
-    const sgm__training_position *own = &worker->replica->position;
+    const sgm__training_position *own = sgm__position_of(worker->replica);
     bool update = updates_next(worker->replica);
     sgm_status status = prepare(worker, update ? SGM__UPDATE : SGM__ACCUMULATE, block, 0, block->count);
     if (status == SGM_OK)
@@ -410,14 +419,14 @@ static sgm_status take_block(sgm_trainer *trainer, const sgm_block **block)
 /* Minibatches go to the workers of all ranks in turn; *taken: how many there were. */
 static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate, int64_t *taken)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     int32_t all = parallel->count * sgm_operator_ranks(parallel), first = sgm__worker_number(parallel, 0);
     for (int32_t i = 0; i < parallel->count; i++)
         parallel->workers[i].examples = 0;
     for (int32_t i = 0; i < all; i++) {
         bool own = i >= first && i < first + parallel->count;
         if (i > 0 && !own)
-            sgm__iterator_skip_next(trainer->data.training);
+            sgm__iterator_skip_next(sgm__data_of(trainer)->training);
         if (i > 0)
             SGM_TRY(take_block(trainer, &block));
         parallel->at_end = block == NULL;
@@ -433,19 +442,20 @@ static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, 
 /* What all ranks computed becomes what the trainer shows. */
 static sgm_status share_counts(sgm_trainer *trainer)
 {
+    sgm__training_position *position = sgm__position_of(trainer);
     sgm__metric_sums sums;
-    if (trainer->parallel->ranks == NULL)
+    if (sgm__sharing_of(trainer)->operator->ranks == NULL)
         return count_all(trainer);
     SGM_TRY(count_own(trainer, &sums));
-    SGM_TRY(sgm__ranks_share(trainer, &sums, &trainer->position.updates, &trainer->position.accumulated));
+    SGM_TRY(sgm__ranks_share(trainer, &sums, &position->updates, &position->accumulated));
     take_sums(trainer, &sums);
     return SGM_OK;
 }
 
 static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_operator *parallel = trainer->parallel;
-    sgm__training_position *position = &trainer->position;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm__training_position *position = sgm__position_of(trainer);
     int64_t taken = 0;
     sgm__trainer_updates_next(trainer); /* another number of minibatches for an update begins here */
     SGM_TRY(prepare_updates(trainer, block, rate, &taken));
@@ -453,7 +463,7 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
     SGM_TRY(sgm__workers_do(parallel, sgm__worker_run, false));
     parallel->changed = true;
     for (int32_t i = 0; i < parallel->count; i++) {
-        sgm__training_position *own = &parallel->workers[i].replica->position;
+        sgm__training_position *own = sgm__position_of(parallel->workers[i].replica);
         if (parallel->workers[i].examples == 0)
             continue;
         count_update(own, updates_next(parallel->workers[i].replica));
@@ -461,8 +471,8 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
     }
     position->iteration++;
     position->batch += taken;
-    position->updates = parallel->workers[0].replica->position.updates;
-    position->accumulated = parallel->workers[0].replica->position.accumulated;
+    position->updates = sgm__position_of(parallel->workers[0].replica)->updates;
+    position->accumulated = sgm__position_of(parallel->workers[0].replica)->accumulated;
     if (parallel->ranks != NULL)
         parallel->ranks->computed += sgm__now() - began;
     SGM_TRY(share_counts(trainer));
@@ -472,30 +482,32 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
 
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    if (!trainer->parallel->synchronised)
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    if (!parallel->synchronised)
         SGM_TRY(sgm__operator_synchronise(trainer));
-    if (trainer->position.sums.examples == 0) /* an epoch begins */
-        for (int32_t i = 0; i < trainer->parallel->count; i++)
-            trainer->parallel->workers[i].replica->position.sums = (sgm__metric_sums){0};
-    return trainer->parallel->merges_gradients ? iterate_gradients(trainer, block, rate)
-                                               : iterate_parameters(trainer, block, rate);
+    if (sgm__position_of(trainer)->sums.examples == 0) /* an epoch begins */
+        for (int32_t i = 0; i < parallel->count; i++)
+            sgm__position_of(parallel->workers[i].replica)->sums = (sgm__metric_sums){0};
+    return parallel->merges_gradients ? iterate_gradients(trainer, block, rate)
+                                      : iterate_parameters(trainer, block, rate);
 }
 
 sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
 {
-    bool at_end = trainer->parallel->at_end; /* the iteration before met it when it asked for minibatches */
-    trainer->parallel->at_end = false;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    bool at_end = parallel->at_end; /* the iteration before met it when it asked for minibatches */
+    parallel->at_end = false;
     *block = NULL;
     return at_end ? SGM_OK : take_block(trainer, block);
 }
 
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
-        replica->position.epoch = trainer->position.epoch + 1;
-        replica->position.batch = 0;
+        sgm__position_of(replica)->epoch = sgm__position_of(trainer)->epoch + 1;
+        sgm__position_of(replica)->batch = 0;
     }
     if (parallel->merges_gradients)
         return sgm__peers_compare(parallel);

@@ -40,17 +40,18 @@ static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *nam
 static sgm_status set_seed(sgm_trainer *replica)
 {
     static const char name[] = "random.seed";
-    sgm_tensor *value = sgm_session_get(replica->owner->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name);
     if (value == NULL)
         return sgm_last_status();
-    int32_t number = sgm__worker_number(replica->owner->parallel, replica->worker);
+    int32_t number = sgm__worker_number(sgm__sharing_of(sgm__sharing_of(replica)->owner)->operator,
+                                        sgm__sharing_of(replica)->worker);
     if (number > 0) {
         uint64_t seed;
         memcpy(&seed, sgm_tensor_const_data(value), sizeof seed);
         seed = sgm__hash(&number, sizeof number, seed);
         memcpy(sgm_tensor_data(value), &seed, sizeof seed);
     }
-    sgm_status status = sgm_session_set(replica->session, name, value);
+    sgm_status status = sgm_session_set(sgm__learner_of(replica)->session, name, value);
     sgm_tensor_free(value);
     return status;
 }
@@ -58,8 +59,10 @@ static sgm_status set_seed(sgm_trainer *replica)
 /* Where gradients are merged only the trainer's update changes these, so workers read them in place. */
 static bool is_shared(const sgm_trainer *replica, const char *name)
 {
-    return replica->owner->parallel->merges_gradients && sgm__session_is_host(replica->session) &&
-           sgm__session_is_host(replica->owner->session) &&
+    return sgm__sharing_of(sgm__sharing_of(replica)->owner)
+               ->
+               operator->merges_gradients && sgm__session_is_host(sgm__learner_of(replica)->session) &&
+           sgm__session_is_host(sgm__learner_of(sgm__sharing_of(replica)->owner)->session) &&
            (sgm__trainer_trains(replica, name) || begins(name, SGM__SLOT_PREFIX) ||
             begins(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
 }
@@ -73,20 +76,24 @@ static bool is_kept(const char *name)
 /* Whether a replica has a copy of a state, not the trainer's own memory. */
 static bool has_own(const sgm_trainer *replica, const char *name)
 {
-    const void *memory = sgm__session_state_memory(replica->session, name);
-    return sgm_session_has(replica->session, name) &&
-           (memory == NULL || memory != sgm__session_state_memory(replica->owner->session, name));
+    const sgm__learner *learner = sgm__learner_of(replica);
+    const void *memory = sgm__session_state_memory(learner->session, name);
+    return sgm_session_has(learner->session, name) &&
+           (memory == NULL || memory != sgm__session_state_memory(
+                                            sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name));
 }
 
 /* The trainer's value becomes the replica's. */
 static sgm_status take_state(sgm_trainer *replica, const char *name)
 {
+    sgm__learner *learner = sgm__learner_of(replica);
     if (strcmp(name, "random.seed") == 0)
         return set_seed(replica);
-    if (!sgm_session_has(replica->session, name) && is_shared(replica, name))
-        return sgm__session_share(replica->session, replica->owner->session, name);
-    return !sgm_session_has(replica->session, name) || has_own(replica, name)
-               ? copy_state(replica->session, replica->owner->session, name)
+    if (!sgm_session_has(learner->session, name) && is_shared(replica, name))
+        return sgm__session_share(learner->session, sgm__learner_of(sgm__sharing_of(replica)->owner)->session,
+                                  name);
+    return !sgm_session_has(learner->session, name) || has_own(replica, name)
+               ? copy_state(learner->session, sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name)
                : SGM_OK;
 }
 
@@ -95,25 +102,26 @@ sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, con
 {
     if (begins(name, SGM__PART_PREFIX))
         return sgm__peers_define(replica, name, type);
-    if (!sgm_session_has(replica->owner->session, name)) {
-        SGM_TRY(sgm__operator_collect(replica->owner)); /* an average begins as what it is of */
-        SGM_TRY(sgm__trainer_define_state(replica->owner, name, type));
+    if (!sgm_session_has(sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name)) {
+        SGM_TRY(
+            sgm__operator_collect(sgm__sharing_of(replica)->owner)); /* an average begins as what it is of */
+        SGM_TRY(sgm__trainer_define_state(sgm__sharing_of(replica)->owner, name, type));
     }
     return take_state(replica, name);
 }
 
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     const char *name;
     sgm__operator_recorded(trainer);
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
-        for (size_t k = 0; (name = sgm_session_state_at(trainer->session, k)) != NULL; k++)
+        for (size_t k = 0; (name = sgm_session_state_at(sgm__learner_of(trainer)->session, k)) != NULL; k++)
             if (!is_kept(name))
                 SGM_TRY(take_state(replica, name));
-        replica->position = trainer->position;
-        replica->position.sums = (sgm__metric_sums){0};
+        *sgm__position_of(replica) = *sgm__position_of(trainer);
+        sgm__position_of(replica)->sums = (sgm__metric_sums){0};
     }
     parallel->synchronised = true;
     parallel->changed = parallel->at_end = false;
@@ -122,13 +130,14 @@ sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 
 void sgm__operator_restart(sgm_trainer *trainer)
 {
-    trainer->parallel->synchronised = trainer->parallel->changed = trainer->parallel->at_end = false;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    parallel->synchronised = parallel->changed = sgm__sharing_of(trainer)->operator->at_end = false;
 }
 
 /* A state was set from outside: workers that have a copy get the new value. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     for (int32_t i = 0; parallel->synchronised && i < parallel->count; i++)
         if (has_own(parallel->workers[i].replica, name))
             SGM_TRY(take_state(parallel->workers[i].replica, name));
@@ -158,7 +167,7 @@ static sgm_status gather(const sgm_operator *parallel, const char *name, bool ne
     all->count = 0;
     for (int32_t i = 0; i < parallel->count; i++) {
         const sgm__worker *worker = &parallel->workers[i];
-        sgm_session *session = worker->replica->session;
+        sgm_session *session = sgm__learner_of(worker->replica)->session;
         if (!sgm_session_has(session, name) || (newest && worker->examples == 0))
             continue;
         const void *memory = sgm__session_state_memory(session, name);
@@ -198,7 +207,7 @@ static void merge_values(const sgm_operator *parallel, const char *name, const s
 static sgm_status merge_state(const sgm_operator *parallel, const char *name, bool newest)
 {
     gathered all;
-    sgm_session *session = parallel->trainer->session;
+    sgm_session *session = sgm__learner_of(parallel->trainer)->session;
     sgm_type type;
     SGM_TRY(sgm_session_state_type(session, name, &type));
     SGM_TRY(gather(parallel, name, newest, &all));
@@ -221,7 +230,7 @@ sgm_status sgm__operator_merge_others(sgm_operator *parallel)
 {
     sgm_trainer *trainer = parallel->trainer;
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+    for (size_t i = 0; (name = sgm_session_state_at(sgm__learner_of(trainer)->session, i)) != NULL; i++)
         if (sgm__trainer_is_layer_state(trainer, name))
             SGM_TRY(merge_state(parallel, name, true));
     return SGM_OK;
@@ -232,7 +241,8 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel)
 {
     const char *name;
     for (int32_t k = 0; k < parallel->count; k++)
-        for (size_t i = 0; (name = sgm_session_state_at(parallel->workers[k].replica->session, i)) != NULL;
+        for (size_t i = 0;
+             (name = sgm_session_state_at(sgm__learner_of(parallel->workers[k].replica)->session, i)) != NULL;
              i++)
             if (has_own(parallel->workers[k].replica, name) && strcmp(name, "random.seed") != 0 &&
                 (!parallel->together || sgm__trainer_is_layer_state(parallel->trainer, name)))
@@ -244,19 +254,20 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel)
  * all are alike, else merged ones. */
 sgm_status sgm__operator_collect(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     const char *name;
     if (!parallel->changed)
         return SGM_OK;
-    sgm_session *first = parallel->workers[0].replica->session;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    sgm_session *first = sgm__learner_of(parallel->workers[0].replica)->session;
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
         bool copied = parallel->merges_gradients || strcmp(name, "random.step") == 0;
         if (strcmp(name, "random.seed") == 0)
             continue;
         if (!copied)
             SGM_TRY(merge_state(parallel, name, false));
         else if (sgm_session_has(first, name))
-            SGM_TRY(copy_state(trainer->session, first, name));
+            SGM_TRY(copy_state(learner->session, first, name));
     }
     parallel->changed = false;
     return SGM_OK;
@@ -266,14 +277,16 @@ sgm_status sgm__operator_collect(sgm_trainer *trainer)
  * resume. */
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
 {
-    if (trainer->parallel->ranks == NULL || trainer->parallel->merges_gradients ||
-        !trainer->parallel->synchronised)
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    if (parallel->ranks == NULL ||
+        sgm__sharing_of(trainer)->operator->merges_gradients || !sgm__sharing_of(trainer)->
+        operator->synchronised)
         return SGM_OK;
     SGM_TRY(sgm__operator_collect(trainer));
     SGM_TRY(sgm__ranks_average(trainer, true));
-    bool at_end = trainer->parallel->at_end;
+    bool at_end = parallel->at_end;
     sgm__operator_restart(trainer);
-    trainer->parallel->at_end = at_end;
+    parallel->at_end = at_end;
     return SGM_OK;
 }
 
@@ -285,7 +298,7 @@ sgm_status sgm__operator_merge(sgm_operator *parallel)
     SGM_TRY(sgm__operator_collect(trainer));
     SGM_TRY(sgm__ranks_average(trainer, false));
     for (int32_t k = 0; k < parallel->count; k++)
-        for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+        for (size_t i = 0; (name = sgm_session_state_at(sgm__learner_of(trainer)->session, i)) != NULL; i++)
             if (!begins(name, "random.") && !begins(name, SGM__SLOT_PREFIX) && !is_kept(name))
                 SGM_TRY(take_state(parallel->workers[k].replica, name));
     return SGM_OK;

@@ -6,12 +6,12 @@
 
 static void free_operator(sgm_trainer *trainer)
 {
-    sgm_operator_free(trainer->parallel);
+    sgm_operator_free(sgm__sharing_of(trainer)->operator);
 }
 
 static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
 {
-    return sgm_trainer_operator(to, sgm__operator_copy(from->parallel));
+    return sgm_trainer_operator(to, sgm__operator_copy(sgm__sharing_of(from)->operator));
 }
 
 /* --- a run --- */
@@ -56,11 +56,12 @@ static void end(sgm_trainer *trainer, bool failed)
 static sgm_status find_kept(sgm_trainer *trainer, const char *parameter, const char *what,
                             sgm_trainer **keeper)
 {
-    const sgm_operator *parallel = trainer->owner->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator;
     if (parallel->ranks != NULL && sgm__ranks_owner(parallel->ranks, parameter) != parallel->ranks->rank)
         return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
                         what, parameter, sgm__ranks_owner(parallel->ranks, parameter));
-    *keeper = parallel->merges_gradients ? trainer->owner : trainer; /* sums are kept, not what they are of */
+    *keeper = parallel->merges_gradients ? sgm__sharing_of(trainer)->owner
+                                         : trainer; /* sums are kept, not what they are of */
     return SGM_OK;
 }
 
@@ -82,12 +83,15 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
 
 static const sgm_trainer *first_replica(const sgm_trainer *trainer)
 {
-    return trainer->parallel->workers[0].replica;
+    return sgm__sharing_of(trainer)->operator->workers[0].replica;
 }
 
 static sgm_registry *results(const sgm_trainer *replica)
 {
-    return replica->owner->parallel->workers[replica->worker].results;
+    return sgm__sharing_of(sgm__sharing_of(replica)->owner)
+        ->
+        operator->workers[sgm__sharing_of(replica)->worker]
+        .results;
 }
 
 /* --- the table --- */
@@ -118,7 +122,7 @@ static const sgm__strategy with_workers = {FUNCTIONS}, with_ranks = {FUNCTIONS, 
 static sgm_status take_local_hooks(sgm_trainer *trainer)
 {
     sgm_hook *hook;
-    while ((hook = sgm__hooks_take_local(trainer->hooks)) != NULL) {
+    while ((hook = sgm__hooks_take_local(sgm__hooks_of(trainer))) != NULL) {
         sgm_status status = sgm__operator_attach(trainer, hook, SGM__ATTACHED_AS_SETUP, NULL, NULL);
         sgm_hook_free(hook);
         SGM_TRY(status);
@@ -132,23 +136,24 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
         return sgm__trainer_missing("operator");
     if (parallel->trainer != NULL)
         return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
-    if (trainer->strategy != NULL)
+    if (sgm__sharing_of(trainer)->strategy != NULL)
         return sgm_fail(SGM_ERROR_STATE, "has an operator already");
     if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
-    if (sgm__ranks_sharded(parallel->ranks) && sgm_session_state_at(trainer->session, 0) != NULL)
+    if (sgm__ranks_sharded(parallel->ranks) &&
+        sgm_session_state_at(sgm__learner_of(trainer)->session, 0) != NULL)
         return sgm_fail(SGM_ERROR_STATE,
                         "has optimiser state already, of all parameters: give it an operator that is "
                         "sharded before it is prepared, or loads a checkpoint");
     for (int32_t i = 0; i < parallel->count; i++)
         SGM_TRY(sgm__worker_create(parallel, trainer, i));
     parallel->trainer = trainer;
-    trainer->parallel = parallel;
+    sgm__sharing_of(trainer)->operator= parallel;
     if (take_local_hooks(trainer) != SGM_OK) {
-        trainer->parallel = NULL;
+        sgm__sharing_of(trainer)->operator= NULL;
         return sgm_last_status();
     }
-    trainer->strategy = parallel->ranks != NULL ? &with_ranks : &with_workers;
+    sgm__sharing_of(trainer)->strategy = parallel->ranks != NULL ? &with_ranks : &with_workers;
     return sgm__operator_publish(trainer);
 }
 
@@ -158,7 +163,7 @@ sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel)
     if (status == SGM_OK)
         status = sgm__trainer_close(trainer, give(trainer, parallel));
     bool elsewhere = parallel != NULL && parallel->trainer != NULL && parallel->trainer != trainer;
-    if (!elsewhere && (trainer == NULL || trainer->parallel != parallel))
+    if (!elsewhere && (trainer == NULL || sgm__sharing_of(trainer)->operator!= parallel))
         sgm_operator_free(parallel);
     return status;
 }

@@ -26,8 +26,9 @@ static sgm_status piece_done(void *user, size_t piece)
 sgm_status sgm__worker_run(sgm__worker *worker)
 {
     const sgm__pieces pieces = {worker->ends, worker->end_count, piece_done, worker};
-    return worker->end_count > 0 ? sgm__session_run_pieces(worker->replica->session, worker->program, &pieces)
-                                 : sgm_session_run(worker->replica->session, worker->program);
+    return worker->end_count > 0
+               ? sgm__session_run_pieces(sgm__learner_of(worker->replica)->session, worker->program, &pieces)
+               : sgm_session_run(sgm__learner_of(worker->replica)->session, worker->program);
 }
 
 /* Nobody waits any more for a sum with this worker. */
@@ -169,7 +170,7 @@ sgm_status sgm__workers_do(sgm_operator *parallel, sgm_status (*task)(sgm__worke
 
 void sgm__operator_end(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     if (parallel == NULL)
         return;
     sgm__peers_end(parallel);

@@ -73,13 +73,14 @@ static void leave(sgm__checkpoint_place *place)
 
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder)
 {
+    sgm__control *control = sgm__control_of(trainer);
     char *copy = sgm__strdup(folder);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    pthread_mutex_lock(&trainer->control.lock);
-    leave(&trainer->place);
-    trainer->place = (sgm__checkpoint_place){.folder = copy, .release = leave};
-    pthread_mutex_unlock(&trainer->control.lock);
+    pthread_mutex_lock(&control->lock);
+    leave(&control->place);
+    control->place = (sgm__checkpoint_place){.folder = copy, .release = leave};
+    pthread_mutex_unlock(&control->lock);
     return SGM_OK;
 }
 
@@ -91,7 +92,7 @@ static char *make_own(const sgm_trainer *trainer)
     if (path == NULL)
         return NULL;
     if (mkdtemp(path) != NULL) {
-        sgm__log(SGM_LOG_INFO, trainer->name,
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
                  "the run has no folder: checkpoints are kept in '%s' as long as the trainer", path);
         return path;
     }
@@ -103,14 +104,15 @@ static char *make_own(const sgm_trainer *trainer)
 /* A copy of the folder's name. `make`: one of its own is made if there is none. *run: it is a run's. */
 static sgm_status folder_of(sgm_trainer *trainer, bool make, char **folder, bool *run)
 {
-    pthread_mutex_lock(&trainer->control.lock);
-    sgm__checkpoint_place *place = &trainer->place;
+    sgm__control *control = sgm__control_of(trainer);
+    pthread_mutex_lock(&control->lock);
+    sgm__checkpoint_place *place = &control->place;
     if (place->folder == NULL && make)
         *place = (sgm__checkpoint_place){.folder = make_own(trainer), .own = true, .release = leave};
     bool has = place->folder != NULL;
     *folder = sgm__strdup(place->folder);
     *run = !place->own;
-    pthread_mutex_unlock(&trainer->control.lock);
+    pthread_mutex_unlock(&control->lock);
     return *folder != NULL || (!has && !make) ? SGM_OK : sgm__last_failure();
 }
 
@@ -132,9 +134,9 @@ static sgm_status not_there(sgm_trainer *trainer, const char *name)
         names[i] = list[i].name;
     if (names != NULL)
         near = sgm__nearest(name, names, count);
-    sgm_status status =
-        sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s", trainer->name, name,
-                 near != NULL ? "; did you mean '" : "", near != NULL ? near : "", near != NULL ? "'?" : "");
+    sgm_status status = sgm_fail(SGM_ERROR_NOT_FOUND, "trainer '%s' has no checkpoint '%.200s'%s%s%s",
+                                 sgm_trainer_name(trainer), name, near != NULL ? "; did you mean '" : "",
+                                 near != NULL ? near : "", near != NULL ? "'?" : "");
     sgm__free(names);
     sgm__free(list);
     return status;

@@ -19,9 +19,9 @@ static sgm_status record_batch(sgm__fit *fit, int64_t batch)
 {
     sgm_recording_options options = {.struct_size = sizeof options,
                                      .batch = batch,
-                                     .dtype = fit->trainer->settings.precision,
+                                     .dtype = sgm__settings_of(fit->trainer)->precision,
                                      .training = true,
-                                     .iteration = (uint64_t)fit->trainer->position.iteration};
+                                     .iteration = (uint64_t)sgm__position_of(fit->trainer)->iteration};
     sgm_graph_clear(fit->graph);
     SGM_TRY(sgm_network_record(fit->network, fit->graph, &options, &fit->recording));
     return sgm_graph_status(fit->graph);
@@ -43,12 +43,15 @@ sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bu
 {
     *fit = (sgm__fit){.trainer = trainer, .bundle = bundle, .wanted = wanted, .source = source};
     const char *saved = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
-    if (trainer->network == NULL && ((wanted->parts & SGM_PART_NETWORK) == 0 || saved == NULL))
+    if (sgm__learner_of(trainer)->network == NULL &&
+        ((wanted->parts & SGM_PART_NETWORK) == 0 || saved == NULL))
         return sgm_fail(SGM_ERROR_STATE,
                         "the trainer has no network yet, and '%s' has none to take: call "
                         "sgm_trainer_network first",
                         source);
-    fit->notation = trainer->network != NULL ? sgm_network_text(trainer->network) : sgm__strdup(saved);
+    fit->notation = sgm__learner_of(trainer)->network != NULL
+                        ? sgm_network_text(sgm__learner_of(trainer)->network)
+                        : sgm__strdup(saved);
     return fit->notation != NULL ? record(fit) : sgm_last_status();
 }
 
@@ -105,8 +108,9 @@ static const char *owner_of(const char *state)
 static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
 {
     const sgm_type *found = parameter_type(fit, name);
-    if (found == NULL && fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name))
-        return sgm_session_state_type(fit->trainer->session, name, type) == SGM_OK;
+    if (found == NULL && sgm__learner_of(fit->trainer)->network != NULL &&
+        sgm_session_has(sgm__learner_of(fit->trainer)->session, name))
+        return sgm_session_state_type(sgm__learner_of(fit->trainer)->session, name, type) == SGM_OK;
     if (found == NULL)
         found = parameter_type(fit, owner_of(name));
     if (found != NULL)
@@ -137,7 +141,8 @@ static bool is_slot_of(const sgm__fit *fit, const char *name, const sgm_tensor *
     const sgm_shape *shape = sgm_tensor_shape(value);
     if (sgm__part_of_state(name) != SGM_PART_OPTIMISER || !converts(value, type->dtype) ||
         shape->rank != type->shape.rank ||
-        (fit->trainer->network != NULL && sgm_session_has(fit->trainer->session, name)))
+        (sgm__learner_of(fit->trainer)->network != NULL &&
+         sgm_session_has(sgm__learner_of(fit->trainer)->session, name)))
         return false;
     for (int32_t i = 0; i < shape->rank; i++)
         if (shape->dims[i] != type->shape.dims[i] && shape->dims[i] != 1)

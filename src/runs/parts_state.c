@@ -31,10 +31,11 @@ static json_t *exact_number(double value)
 /* What preprocessors of the training data have learnt. */
 static sgm_status append_dataset(const sgm_trainer *trainer, json_t *state)
 {
-    if (trainer->data.training == NULL)
+    const sgm__trainer_data *data = sgm__data_of(trainer);
+    if (data->training == NULL)
         return SGM_OK;
     size_t count = 0;
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
+    sgm_dataset *dataset = sgm_iterator_dataset(data->training);
     SGM_TRY(sgm_dataset_get_state(dataset, NULL, &count));
     double *numbers = sgm__calloc(count + 1, sizeof(double));
     if (numbers == NULL)
@@ -52,7 +53,7 @@ static sgm_status append_hooks(const sgm_trainer *trainer, json_t *state)
 {
     size_t count = 0;
     double *numbers = NULL;
-    SGM_TRY(sgm__hooks_copy_state(trainer->hooks, &numbers, &count));
+    SGM_TRY(sgm__hooks_copy_state(sgm__hooks_of(trainer), &numbers, &count));
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         json_array_append_new(list, exact_number(numbers[i]));
@@ -83,7 +84,7 @@ static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
 {
     sgm_matches matches;
     json_t *shared = json_object();
-    SGM_TRY(sgm_resolve(trainer->registry, "shared.*", &matches));
+    SGM_TRY(sgm_resolve(sgm__registry_of(trainer), "shared.*", &matches));
     for (size_t i = 0; i < matches.count; i++) {
         const char *name = matches.items[i].identifier + strlen("shared.");
         json_t *value = strncmp(name, TIME_PREFIX, strlen(TIME_PREFIX)) != 0
@@ -103,7 +104,7 @@ static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data,
     sgm_matches matches;
     char *part = sgm__identifier_part(data), *pattern = part != NULL ? sgm__format("%s.*", part) : NULL;
     sgm_status status =
-        pattern != NULL ? sgm_resolve(trainer->registry, pattern, &matches) : SGM_ERROR_MEMORY;
+        pattern != NULL ? sgm_resolve(sgm__registry_of(trainer), pattern, &matches) : SGM_ERROR_MEMORY;
     if (status == SGM_OK) {
         json_t *own = json_object();
         for (size_t i = 0; i < matches.count; i++) {
@@ -122,19 +123,21 @@ static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data,
 
 static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
 {
+    const sgm__trainer_data *data = sgm__data_of(trainer);
     json_t *scores = json_object();
     json_object_set_new(state, "scores", scores);
     SGM_TRY(append_scores_of(trainer, "training", scores));
-    for (size_t i = 0; i < trainer->data.validation_count; i++)
-        SGM_TRY(append_scores_of(trainer, trainer->data.validation[i].name, scores));
+    for (size_t i = 0; i < data->validation_count; i++)
+        SGM_TRY(append_scores_of(trainer, data->validation[i].name, scores));
     return SGM_OK;
 }
 
 static void append_metrics(const sgm_trainer *trainer, json_t *state)
 {
+    const sgm__trainer_data *data = sgm__data_of(trainer);
     json_t *metrics = json_object();
-    for (size_t i = 0; i < trainer->data.validation_count; i++) {
-        const sgm_named_metrics *own = &trainer->data.metrics[i];
+    for (size_t i = 0; i < data->validation_count; i++) {
+        const sgm_named_metrics *own = &data->metrics[i];
         if (own->metrics.examples > 0)
             json_object_set_new(metrics, own->name,
                                 json_pack("{s:o, s:o, s:I}", "loss", exact_number(own->metrics.loss),
@@ -142,30 +145,32 @@ static void append_metrics(const sgm_trainer *trainer, json_t *state)
                                           (json_int_t)own->metrics.examples));
     }
     json_object_set_new(state, "metrics", metrics);
-    json_object_set_new(state, "cost", exact_number(trainer->progress.newest_loss));
+    json_object_set_new(state, "cost", exact_number(sgm__progress_of(trainer)->newest_loss));
 }
 
 static void append_optimiser(const sgm_trainer *trainer, json_t *state)
 {
-    const sgm__training_position *position = &trainer->position;
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm__training_position *position = sgm__position_of(trainer);
     json_object_set_new(state, "updates", json_integer(position->updates));
     json_object_set_new(state, "best_loss", number_or_null(position->best_loss));
     json_object_set_new(state, "bad_epochs", json_integer(position->bad_epochs));
     json_object_set_new(state, "reductions", json_integer(position->reductions));
-    if (trainer->optimiser == NULL)
+    if (learner->optimiser == NULL)
         return;
-    json_object_set_new(state, "optimiser", json_string(trainer->optimiser->type->name));
+    json_object_set_new(state, "optimiser", json_string(learner->optimiser->type->name));
     json_object_set_new(state, "accumulated", json_integer(position->accumulated));
-    json_object_set_new(state, "accumulate", json_integer(trainer->optimiser->options.accumulate));
+    json_object_set_new(state, "accumulate", json_integer(learner->optimiser->options.accumulate));
 }
 
 /* If another size of minibatches was set for the next epoch, the epoch that is under way has the old one:
  * that is saved. */
 static void append_iterator(const sgm_trainer *trainer, json_t *state)
 {
+    const sgm__trainer_data *data = sgm__data_of(trainer);
     sgm_iterator_state place = {0};
-    if (trainer->data.training != NULL)
-        sgm_iterator_get_state(trainer->data.training, &place);
+    if (data->training != NULL)
+        sgm_iterator_get_state(data->training, &place);
     if (place.size == 0)
         return;
     json_object_set_new(state, "batch_size", json_integer(place.size));
@@ -177,19 +182,20 @@ static void append_iterator(const sgm_trainer *trainer, json_t *state)
  * go on from. */
 static void append_end(const sgm_trainer *trainer, json_t *state)
 {
-    if (trainer->progress.ended_by != NULL)
+    const sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    if (progress->ended_by != NULL)
         json_object_set_new(state, "ended",
-                            json_pack("{s:s, s:I, s:I}", "by", trainer->progress.ended_by, "epochs",
-                                      (json_int_t)trainer->progress.epochs, "iterations",
-                                      (json_int_t)trainer->progress.maximum));
+                            json_pack("{s:s, s:I, s:I}", "by", progress->ended_by, "epochs",
+                                      (json_int_t)progress->epochs, "iterations",
+                                      (json_int_t)progress->maximum));
 }
 
 /* Sums of the epoch that ended last: the registry shows them until the next epoch has a minibatch. */
 static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
-    const sgm__training_position *position = &trainer->position;
+    const sgm__training_position *position = sgm__position_of(trainer);
     bool at_end = position->batch == 0 && position->sums.examples > 0;
-    const sgm__metric_sums *sums = at_end ? &position->sums : &trainer->progress.ended;
+    const sgm__metric_sums *sums = at_end ? &position->sums : &sgm__progress_of(trainer)->ended;
     if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
         return;
     json_object_set_new(state, "epoch_before",
@@ -202,7 +208,7 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
  * them or not. */
 static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
 {
-    const sgm__training_position *position = &trainer->position;
+    const sgm__training_position *position = sgm__position_of(trainer);
     /* At the end of an epoch they are told already: a worker may have them still, a resumed one has not. */
     sgm__metric_sums sums = position->batch > 0 ? position->sums : (sgm__metric_sums){0};
     json_object_set_new(state, "epoch", json_integer(position->epoch));
@@ -215,7 +221,7 @@ static sgm_status append_position(const sgm_trainer *trainer, json_t *state)
     append_iterator(trainer, state);
     append_end(trainer, state);
     append_epoch_before(trainer, state);
-    json_object_set_new(state, "branch", json_integer(trainer->journal.branch));
+    json_object_set_new(state, "branch", json_integer(sgm__journal_of(trainer)->branch));
     return append_dataset(trainer, state);
 }
 
@@ -227,7 +233,7 @@ sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_
             json_array_append_new(names, json_string(sgm_part_name(part)));
     json_object_set_new(state, "version", json_integer(SGM__FILES_VERSION));
     json_object_set_new(state, "parts", names);
-    if ((parts & SGM_PART_PARAMETERS) != 0 && trainer->averages_in)
+    if ((parts & SGM_PART_PARAMETERS) != 0 && sgm__learner_of(trainer)->averages_in)
         json_object_set_new(state, "averages_in", json_true());
     if ((parts & SGM_PART_POSITION) != 0)
         SGM_TRY(append_position(trainer, state));
@@ -249,10 +255,11 @@ sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_
 
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     json_t *state = json_object();
     sgm_status status = sgm__state_describe(trainer, parts, state);
-    if (status == SGM_OK && parts == SGM_PART_EVERYTHING && trainer->strategy != NULL)
-        status = trainer->strategy->describe_state(trainer, state);
+    if (status == SGM_OK && parts == SGM_PART_EVERYTHING && strategy != NULL)
+        status = strategy->describe_state(trainer, state);
     char *text =
         status == SGM_OK ? json_dumps(state, JSON_COMPACT | JSON_SORT_KEYS | JSON_REAL_PRECISION(17)) : NULL;
     json_decref(state);

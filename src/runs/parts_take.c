@@ -69,10 +69,11 @@ static sgm_status set_hooks(sgm__hooks *hooks, const json_t *json)
  * nothing is set. */
 static sgm_status set_dataset(const sgm_trainer *trainer, const json_t *json, number_list *before)
 {
+    const sgm__trainer_data *data = sgm__data_of(trainer);
     number_list list = {0};
-    if (trainer->data.training == NULL || json_array_size(json) == 0)
+    if (data->training == NULL || json_array_size(json) == 0)
         return SGM_OK;
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
+    sgm_dataset *dataset = sgm_iterator_dataset(data->training);
     sgm_status status = read_list(json, "dataset", &list);
     if (status == SGM_OK)
         status = sgm_dataset_get_state(dataset, NULL, &before->count);
@@ -97,10 +98,11 @@ sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *s
     if (status == SGM_OK && (parts & SGM_PART_HOOKS) != 0) {
         sgm__loaded_hooks loaded = {0};
         sgm__trainer_load_hooks(trainer, state->json, &loaded);
-        status = set_hooks(trainer->hooks, json_object_get(state->json, "hooks"));
+        status = set_hooks(sgm__hooks_of(trainer), json_object_get(state->json, "hooks"));
         sgm__loaded_hooks_end(trainer, &loaded, status == SGM_OK);
         if (status != SGM_OK && before.items != NULL) /* its own numbers are not refused */
-            sgm_dataset_set_state(sgm_iterator_dataset(trainer->data.training), before.items, before.count);
+            sgm_dataset_set_state(sgm_iterator_dataset(sgm__data_of(trainer)->training), before.items,
+                                  before.count);
     }
     sgm__free(before.items);
     return status;
@@ -128,8 +130,8 @@ static void share_all_again(const sgm_trainer *trainer, sgm_registry *shared, js
     for (void *at = json_object_iter(json); at != NULL; at = json_object_iter_next(json, at)) {
         const char *name = json_object_iter_key(at);
         if (share_again(shared, name, json_object_iter_value(at)) != SGM_OK)
-            sgm__log(SGM_LOG_WARNING, trainer->name, "shared.%.60s of the checkpoint is left out: %s", name,
-                     sgm_last_error());
+            sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
+                     "shared.%.60s of the checkpoint is left out: %s", name, sgm_last_error());
     }
 }
 
@@ -138,8 +140,9 @@ static void set_shared(const sgm_trainer *trainer, json_t *json)
 {
     sgm_content shared;
     if (sgm__trainer_is_replica(trainer))
-        share_all_again(trainer, trainer->owner->strategy->results(trainer), json);
-    if (sgm_registry_get(trainer->registry, "shared", &shared) != SGM_OK)
+        share_all_again(trainer, sgm__sharing_of(sgm__sharing_of(trainer)->owner)->strategy->results(trainer),
+                        json);
+    if (sgm_registry_get(sgm__registry_of(trainer), "shared", &shared) != SGM_OK)
         return;
     share_all_again(trainer, shared.as.registry, json);
     sgm_content_clear(&shared);
@@ -164,58 +167,64 @@ static void set_scores(sgm_trainer *trainer, json_t *scores)
 
 static sgm_status set_metrics(sgm_trainer *trainer, const json_t *state)
 {
+    sgm__trainer_data *data = sgm__data_of(trainer);
     const json_t *metrics = json_object_get(state, "metrics");
-    for (size_t i = 0; i < trainer->data.validation_count; i++) {
-        const json_t *saved = json_object_get(metrics, trainer->data.metrics[i].name);
+    for (size_t i = 0; i < data->validation_count; i++) {
+        const json_t *saved = json_object_get(metrics, data->metrics[i].name);
         sgm_metrics read;
         if (sgm__state_exact(json_object_get(saved, "loss"), &read.loss) &&
             sgm__state_exact(json_object_get(saved, "accuracy"), &read.accuracy) &&
             sgm__state_count(saved, "examples", &read.examples))
-            trainer->data.metrics[i].metrics = read;
+            data->metrics[i].metrics = read;
     }
-    sgm__state_exact(json_object_get(state, "cost"), &trainer->progress.newest_loss);
+    sgm__state_exact(json_object_get(state, "cost"), &sgm__progress_of(trainer)->newest_loss);
     set_scores(trainer, json_object_get(state, "scores"));
     return sgm__trainer_publish_metrics(trainer);
 }
 
 static void set_optimiser(sgm_trainer *trainer, const sgm__saved_state *state)
 {
-    trainer->position.updates = state->position.updates;
-    trainer->position.best_loss = state->position.best_loss;
-    trainer->position.bad_epochs = state->position.bad_epochs;
-    trainer->position.reductions = state->position.reductions;
-    trainer->kept.from = trainer->position.updates; /* gradients and updates are of another place */
+    sgm__training_position *position = sgm__position_of(trainer);
+    position->updates = state->position.updates;
+    position->best_loss = state->position.best_loss;
+    position->bad_epochs = state->position.bad_epochs;
+    position->reductions = state->position.reductions;
+    sgm__kept_of(trainer)->from = position->updates; /* gradients and updates are of another place */
 }
 
 /* In the middle of an accumulation, the number of minibatches with which it began counts until its end; the
  * number that the optimiser has now counts after that. */
 static void set_accumulation(sgm_trainer *trainer, const sgm__saved_state *state)
 {
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    sgm__learner *learner = sgm__learner_of(trainer);
     int64_t accumulated, accumulate;
-    if (trainer->optimiser == NULL)
+    if (learner->optimiser == NULL)
         return;
-    sgm_optimiser_options *options = &trainer->optimiser->options;
+    sgm_optimiser_options *options = &learner->optimiser->options;
     bool known = sgm__state_count(state->json, "accumulated", &accumulated) &&
                  sgm__state_count(state->json, "accumulate", &accumulate) && accumulated < accumulate;
-    trainer->position.accumulated = known ? accumulated : state->position.iteration % options->accumulate;
+    sgm__position_of(trainer)->accumulated =
+        known ? accumulated : state->position.iteration % options->accumulate;
     if (!known || accumulated == 0 || accumulate == options->accumulate)
         return;
-    if (trainer->next_accumulate == 0)
-        trainer->next_accumulate = options->accumulate;
+    if (progress->next_accumulate == 0)
+        progress->next_accumulate = options->accumulate;
     options->accumulate = accumulate;
 }
 
 static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
 {
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
     const json_t *ended = json_object_get(state->json, "ended");
     const char *by = json_string_value(json_object_get(ended, "by"));
-    sgm__free(trainer->ending.by);
-    trainer->ending = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
+    sgm__free(progress->ending.by);
+    progress->ending = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
     if (by == NULL)
         return SGM_OK;
-    trainer->ending.epochs = json_integer_value(json_object_get(ended, "epochs"));
-    trainer->ending.iterations = json_integer_value(json_object_get(ended, "iterations"));
-    return trainer->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    progress->ending.epochs = json_integer_value(json_object_get(ended, "epochs"));
+    progress->ending.iterations = json_integer_value(json_object_get(ended, "iterations"));
+    return progress->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
@@ -224,7 +233,7 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
                  sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
                  sgm__state_count(saved, "example_sum", &read.examples);
-    trainer->progress.ended = known ? read : (sgm__metric_sums){0};
+    sgm__progress_of(trainer)->ended = known ? read : (sgm__metric_sums){0};
 }
 
 /* The position, and the place in the data. Sums of an epoch that has just ended are told already, so the
@@ -232,16 +241,17 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
  * anew. */
 static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
 {
+    sgm__trainer_data *data = sgm__data_of(trainer);
     SGM_TRY(set_end(trainer, state));
     const sgm__training_position *saved = &state->position;
-    sgm__training_position *position = &trainer->position;
+    sgm__training_position *position = sgm__position_of(trainer);
     position->epoch = saved->epoch;
     position->batch = saved->batch;
     position->iteration = saved->iteration;
     /* Saved at the end of an epoch its sums are told already. */
     position->sums = saved->batch > 0 ? saved->sums : (sgm__metric_sums){0};
     set_epoch_before(trainer, json_object_get(state->json, "epoch_before"));
-    if (trainer->data.training == NULL)
+    if (data->training == NULL)
         return SGM_OK;
     sgm_iterator_state place = {.epoch = saved->epoch, .batches = saved->batch};
     if (sgm__state_count(state->json, "batch_size", &place.size)) {
@@ -250,18 +260,21 @@ static sgm_status set_place(sgm_trainer *trainer, const sgm__saved_state *state)
     } else {
         place.size = 0;
     }
-    if (sgm_iterator_set_state(trainer->data.training, &place) == SGM_OK)
+    if (sgm_iterator_set_state(data->training, &place) == SGM_OK)
         return SGM_OK;
-    sgm__log(SGM_LOG_WARNING, trainer->name, "the epoch of the checkpoint begins anew: %s", sgm_last_error());
+    sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the epoch of the checkpoint begins anew: %s",
+             sgm_last_error());
     place = (sgm_iterator_state){.epoch = saved->epoch};
-    return sgm_iterator_set_state(trainer->data.training, &place);
+    return sgm_iterator_set_state(data->training, &place);
 }
 
 sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    sgm__learner *learner = sgm__learner_of(trainer);
     if ((parts & SGM_PART_PARAMETERS) != 0 &&
-        trainer->averages_in != json_is_true(json_object_get(state->json, "averages_in"))) {
-        trainer->averages_in = !trainer->averages_in;
+        learner->averages_in != json_is_true(json_object_get(state->json, "averages_in"))) {
+        learner->averages_in = !learner->averages_in;
         sgm__trainer_forget_programs(trainer);
     }
     if ((parts & SGM_PART_OPTIMISER) != 0)
@@ -276,8 +289,7 @@ sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state 
         SGM_TRY(set_metrics(trainer, state->json));
     if ((parts & SGM_PART_POSITION) == 0)
         return SGM_OK;
-    if (!sgm__state_count(state->json, "branch",
-                          &trainer->journal.branch)) /* from before there were branches */
-        trainer->journal.branch = 0;
+    if (!sgm__state_count(state->json, "branch", &journal->branch)) /* from before there were branches */
+        journal->branch = 0;
     return set_place(trainer, state);
 }

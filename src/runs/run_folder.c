@@ -119,7 +119,7 @@ static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
             sgm_fail(SGM_ERROR_FILE, "cannot rename '%s' to '%s': %s", path, aside, sgm__errno_text(errno));
     if (status == SGM_OK)
         sgm__log(
-            SGM_LOG_WARNING, trainer->name,
+            SGM_LOG_WARNING, sgm_trainer_name(trainer),
             "the folder has no checkpoint, as the run in it ended before its first: training begins anew, "
             "and what '%s' had is kept in '%s'; checkpoint_every says how often one is written",
             path, aside);
@@ -130,6 +130,8 @@ static sgm_status put_aside(const sgm_trainer *trainer, const char *path)
 static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const char *metrics,
                              const char *histograms, bool resume)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    sgm__training_position *position = sgm__position_of(trainer);
     if (checkpoint == NULL || metrics == NULL || histograms == NULL)
         return SGM_ERROR_MEMORY;
     bool there = sgm__file_exists(checkpoint);
@@ -138,13 +140,13 @@ static sgm_status open_files(sgm_trainer *trainer, const char *checkpoint, const
                         "'%s' holds a run already; resume it (.resume = true) or choose another folder",
                         checkpoint);
     if (!there) {
-        trainer->journal.branch = 0;
+        journal->branch = 0;
         SGM_TRY(put_aside(trainer, histograms));
         return put_aside(trainer, metrics);
     }
     SGM_TRY(sgm_trainer_load_parts(trainer, checkpoint, .parts = SGM_PART_EVERYTHING));
-    SGM_TRY(drop_newer_lines(histograms, "iteration", trainer->position.iteration, trainer->journal.branch));
-    return drop_newer_lines(metrics, "epoch", trainer->position.epoch, trainer->journal.branch);
+    SGM_TRY(drop_newer_lines(histograms, "iteration", position->iteration, journal->branch));
+    return drop_newer_lines(metrics, "epoch", position->epoch, journal->branch);
 }
 
 static bool is_leftover(const char *name)
@@ -264,7 +266,8 @@ sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder
     char *path = path_of(folder, SGM__LOG_FILE);
     sgm_log_sink *sink = path != NULL ? sgm_log_to_file(path, .level = SGM_LOG_INFO) : NULL;
     if (sink == NULL)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "the run goes on without a log: %s", sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the run goes on without a log: %s",
+                 sgm_last_error());
     sgm__free(path);
     return sink;
 }
@@ -282,26 +285,29 @@ static void set_number(json_t *object, const char *prefix, const char *name, dou
  * branch. */
 static json_t *describe_epoch(const sgm_trainer *trainer, double seconds)
 {
+    const sgm__trainer_results *results = sgm__results_of(trainer);
+    const sgm__trainer_data *data = sgm__data_of(trainer);
+    const sgm__training_position *position = sgm__position_of(trainer);
     json_t *line = json_object();
-    json_object_set_new(line, "epoch", json_integer(trainer->position.epoch));
-    json_object_set_new(line, "iteration", json_integer(trainer->position.iteration));
-    sgm_metrics training = sgm__metrics_of(&trainer->position.sums);
+    json_object_set_new(line, "epoch", json_integer(position->epoch));
+    json_object_set_new(line, "iteration", json_integer(position->iteration));
+    sgm_metrics training = sgm__metrics_of(&position->sums);
     set_number(line, "", "loss", training.loss);
     set_number(line, "", "accuracy", training.accuracy);
     set_number(line, "", "learning_rate", sgm__trainer_learning_rate(trainer, 0));
     set_number(line, "", "seconds", seconds);
-    for (size_t i = 0; i < trainer->data.validation_count; i++) {
+    for (size_t i = 0; i < data->validation_count; i++) {
         char prefix[96];
-        snprintf(prefix, sizeof prefix, "%s.", trainer->data.metrics[i].name);
-        set_number(line, prefix, "loss", trainer->data.metrics[i].metrics.loss);
-        set_number(line, prefix, "accuracy", trainer->data.metrics[i].metrics.accuracy);
+        snprintf(prefix, sizeof prefix, "%s.", data->metrics[i].name);
+        set_number(line, prefix, "loss", data->metrics[i].metrics.loss);
+        set_number(line, prefix, "accuracy", data->metrics[i].metrics.accuracy);
     }
-    for (size_t i = 0; i < trainer->results.score_count; i++) {
+    for (size_t i = 0; i < results->score_count; i++) {
         char prefix[96];
-        snprintf(prefix, sizeof prefix, "%s.", trainer->results.scores[i].data);
-        set_number(line, prefix, trainer->results.scores[i].name, trainer->results.scores[i].value);
+        snprintf(prefix, sizeof prefix, "%s.", results->scores[i].data);
+        set_number(line, prefix, results->scores[i].name, results->scores[i].value);
     }
-    json_object_set_new(line, "branch", json_integer(trainer->journal.branch));
+    json_object_set_new(line, "branch", json_integer(sgm__journal_of(trainer)->branch));
     return line;
 }
 

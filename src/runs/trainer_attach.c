@@ -13,8 +13,8 @@ static void record(sgm_trainer *trainer, const char *name, const char *before, c
     const sgm__command_fields fields = {
         .who = change.who, .text = what, .before = before, .after = after, .undoes = change.undoes};
     if (what == NULL || sgm__trainer_command(trainer, SGM__COMMAND_NOTE, fields) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of hook %s could not be recorded: %s", name,
-                 sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
+                 "the change of hook %s could not be recorded: %s", name, sgm_last_error());
     sgm__free(what);
 }
 
@@ -46,16 +46,17 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
  * trainer's, which lists names. */
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     char *full, *text;
     sgm__detached detached;
-    sgm_status status = sgm__hooks_detach_named(trainer->hooks, name, &full, &text, &detached);
+    sgm_status status = sgm__hooks_detach_named(sgm__hooks_of(trainer), name, &full, &text, &detached);
     if (status == SGM_OK)
         sgm__trainer_drop_left(trainer, &detached);
-    if (status == SGM_ERROR_NOT_FOUND && trainer->strategy != NULL) {
+    if (status == SGM_ERROR_NOT_FOUND && strategy != NULL) {
         char *message = sgm__strdup(sgm_last_error()); /* which knows the trainer's names */
         sgm__free(full);
         sgm__free(text);
-        status = trainer->strategy->detach(trainer, name, &full, &text);
+        status = strategy->detach(trainer, name, &full, &text);
         if (status == SGM_ERROR_NOT_FOUND && message != NULL)
             sgm_fail(status, "%s", message);
         sgm__free(message);
@@ -94,7 +95,7 @@ static sgm_status add_local(sgm_trainer *trainer, sgm_attached_hook **list, size
 {
     sgm_attached_hook *local;
     size_t more;
-    SGM_TRY(trainer->strategy->list_hooks(trainer, &local, &more));
+    SGM_TRY(sgm__sharing_of(trainer)->strategy->list_hooks(trainer, &local, &more));
     sgm_attached_hook *all = sgm__realloc(*list, (*count + more + 1) * sizeof *all);
     if (all == NULL) {
         sgm_attached_hooks_free(local, more);
@@ -113,8 +114,8 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
     *count = 0;
     if (trainer == NULL)
         return sgm__fail_null("the trainer is NULL");
-    sgm_status status = sgm__hooks_list(trainer->hooks, list, count);
-    if (status != SGM_OK || trainer->strategy == NULL)
+    sgm_status status = sgm__hooks_list(sgm__hooks_of(trainer), list, count);
+    if (status != SGM_OK || sgm__sharing_of(trainer)->strategy == NULL)
         return status;
     status = add_local(trainer, list, count);
     if (status == SGM_OK)
@@ -127,7 +128,8 @@ sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, siz
 
 sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer)
 {
+    sgm__training_position *position = sgm__position_of(trainer);
     SGM_TRY(sgm_trainer_prepare(trainer));
     SGM_TRY(sgm__trainer_publish_states(trainer));
-    return sgm__hooks_check(trainer->hooks, trainer->position.epoch, trainer->position.iteration);
+    return sgm__hooks_check(sgm__hooks_of(trainer), position->epoch, position->iteration);
 }

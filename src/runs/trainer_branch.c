@@ -18,8 +18,9 @@
 
 static char *position_text(const sgm_trainer *trainer)
 {
-    return sgm__format("epoch %lld, iteration %lld", (long long)trainer->position.epoch,
-                       (long long)trainer->position.iteration);
+    const sgm__training_position *position = sgm__position_of(trainer);
+    return sgm__format("epoch %lld, iteration %lld", (long long)position->epoch,
+                       (long long)position->iteration);
 }
 
 /* For those who show what was changed. */
@@ -36,23 +37,25 @@ static void note_position(sgm_trainer *trainer, const sgm__command *command, con
  * ends. */
 static sgm_status leave(sgm_trainer *trainer, const sgm__command *command, sgm__branch *branch)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    sgm__training_position *position = sgm__position_of(trainer);
     *branch = (sgm__branch){.who = command->who,
-                            .of = trainer->journal.branch,
-                            .left_epoch = trainer->position.epoch,
-                            .left_iteration = trainer->position.iteration};
-    if (trainer->journal.folder == NULL)
+                            .of = journal->branch,
+                            .left_epoch = position->epoch,
+                            .left_iteration = position->iteration};
+    if (journal->folder == NULL)
         return SGM_OK;
     SGM_TRY(sgm__run_folder_next_branch(trainer, &branch->number));
     snprintf(branch->left, sizeof branch->left, "before-branch-%lld", (long long)branch->number);
-    return sgm__run_folder_save_as(trainer, trainer->journal.folder, branch->left);
+    return sgm__run_folder_save_as(trainer, journal->folder, branch->left);
 }
 
 /* Nothing came of it. */
 static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
 {
-    char *path = trainer->journal.folder != NULL
-                     ? sgm__format("%s/%s.safetensors", trainer->journal.folder, branch->left)
-                     : NULL;
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    char *path =
+        journal->folder != NULL ? sgm__format("%s/%s.safetensors", journal->folder, branch->left) : NULL;
     if (path != NULL)
         unlink(path);
     sgm__free(path);
@@ -62,12 +65,13 @@ static void forget(const sgm_trainer *trainer, const sgm__branch *branch)
  * there already, so a failure here is reported but undoes nothing. */
 static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const char *from)
 {
-    if (trainer->journal.folder == NULL)
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    if (journal->folder == NULL)
         return SGM_OK;
-    trainer->journal.branch = branch->number;
+    journal->branch = branch->number;
     sgm_status status = sgm__run_folder_branch(trainer, branch, from);
     if (status == SGM_OK)
-        status = sgm__run_folder_save(trainer, trainer->journal.folder);
+        status = sgm__run_folder_save(trainer, journal->folder);
     return status == SGM_OK ? SGM_OK : sgm__fail_within("it is done, but the folder does not tell of it");
 }
 
@@ -76,25 +80,27 @@ static sgm_status begin(sgm_trainer *trainer, const sgm__branch *branch, const c
 /* Clears what was measured of the training that is left: passes, scores, metrics and results of hooks. */
 static void forget_measured(sgm_trainer *trainer)
 {
+    sgm__trainer_data *data = sgm__data_of(trainer);
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
-    trainer->progress.newest_loss = NAN;
-    for (size_t i = 0; i < trainer->data.validation_count; i++) {
-        char *part = sgm__identifier_part(trainer->data.validation[i].name);
-        trainer->data.metrics[i].metrics = (sgm_metrics){0};
+    sgm__progress_of(trainer)->newest_loss = NAN;
+    for (size_t i = 0; i < data->validation_count; i++) {
+        char *part = sgm__identifier_part(data->validation[i].name);
+        data->metrics[i].metrics = (sgm_metrics){0};
         if (part != NULL)
-            sgm__registry_clear_child(trainer->registry, part);
+            sgm__registry_clear_child(sgm__registry_of(trainer), part);
         sgm__free(part);
     }
-    sgm__registry_clear_child(trainer->registry, "shared");
+    sgm__registry_clear_child(sgm__registry_of(trainer), "shared");
 }
 
 /* The time goes on from here. */
 static void go_on_from(sgm_trainer *trainer, double seconds)
 {
-    trainer->progress.running_time = seconds;
-    if (trainer->progress.running_since > 0)
-        trainer->progress.running_since = sgm__now();
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    progress->running_time = seconds;
+    if (progress->running_since > 0)
+        progress->running_since = sgm__now();
 }
 
 /* --- reset --- */
@@ -102,19 +108,21 @@ static void go_on_from(sgm_trainer *trainer, double seconds)
 /* Everything of a training becomes what it was before its first iteration. */
 static sgm_status begin_anew(sgm_trainer *trainer)
 {
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     sgm_iterator_state first = {0};
-    trainer->position = (sgm__training_position){.best_loss = INFINITY};
-    trainer->kept.from = 0;
+    *sgm__position_of(trainer) = (sgm__training_position){.best_loss = INFINITY};
+    sgm__kept_of(trainer)->from = 0;
     SGM_TRY(sgm__trainer_refill(trainer));
-    if (trainer->data.training != NULL)
-        SGM_TRY(sgm_iterator_set_state(trainer->data.training, &first));
-    trainer->progress.ended = (sgm__metric_sums){0};
+    if (data->training != NULL)
+        SGM_TRY(sgm_iterator_set_state(data->training, &first));
+    sgm__progress_of(trainer)->ended = (sgm__metric_sums){0};
     go_on_from(trainer, 0);
     sgm__changes_forget(trainer);
     forget_measured(trainer);
-    if (trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->reset(trainer));
-    return sgm__hooks_restart(trainer->hooks);
+    if (strategy != NULL)
+        SGM_TRY(strategy->reset(trainer));
+    return sgm__hooks_restart(sgm__hooks_of(trainer));
 }
 
 /* A failure in the middle leaves states of both trainings: `broken` tells the caller that nothing can go on.
@@ -139,19 +147,21 @@ sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *comman
 /* The path of a checkpoint: a name without a slash is one of the run's folder. */
 static char *path_of(const sgm_trainer *trainer, const char *name)
 {
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
     static const char ending[] = ".safetensors";
     size_t length = strlen(name), end = sizeof ending - 1;
-    if (trainer->journal.folder == NULL || strchr(name, '/') != NULL)
+    if (journal->folder == NULL || strchr(name, '/') != NULL)
         return sgm__strdup(name);
     bool has_ending = length > end && strcmp(name + length - end, ending) == 0;
-    return sgm__format("%s/%s%s", trainer->journal.folder, name, has_ending ? "" : ending);
+    return sgm__format("%s/%s%s", journal->folder, name, has_ending ? "" : ending);
 }
 
 /* A checkpoint as a person knows it: a file of the run's folder by its name alone. */
 static char *told_name(const sgm_trainer *trainer, const char *path)
 {
-    size_t length = trainer->journal.folder != NULL ? strlen(trainer->journal.folder) : 0;
-    bool inside = length > 0 && strncmp(path, trainer->journal.folder, length) == 0 && path[length] == '/' &&
+    const sgm__trainer_journal *journal = sgm__journal_of(trainer);
+    size_t length = journal->folder != NULL ? strlen(journal->folder) : 0;
+    bool inside = length > 0 && strncmp(path, journal->folder, length) == 0 && path[length] == '/' &&
                   strchr(path + length + 1, '/') == NULL;
     const char *name = inside ? path + length + 1 : path, *dot = strrchr(name, '.');
     return inside && dot != NULL ? sgm__strndup(name, (size_t)(dot - name)) : sgm__strdup(name);
@@ -175,6 +185,7 @@ static sgm_status tell_restored(sgm_trainer *trainer, const sgm__command *comman
 static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command, const char *path,
                                sgm__command_outcome *outcome)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     sgm__branch branch;
     if (!sgm__file_exists(path))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint '%s'", path);
@@ -190,8 +201,8 @@ static sgm_status restore_from(sgm_trainer *trainer, const sgm__command *command
     sgm__trainer_parameters_changed(trainer);
     sgm__trainer_forget_scores(trainer);
     sgm__changes_forget(trainer);
-    if (trainer->journal.folder != NULL)
-        go_on_from(trainer, sgm__run_folder_seconds(trainer, trainer->journal.folder));
+    if (journal->folder != NULL)
+        go_on_from(trainer, sgm__run_folder_seconds(trainer, journal->folder));
     status = tell_restored(trainer, command, &branch, left);
     sgm__free(left);
     return status;

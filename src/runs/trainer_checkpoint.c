@@ -20,29 +20,31 @@
  * the optimiser's states, the strategy adds the others. */
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     const char *name;
     size_t matches = 0;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
         if (!sgm__parts_have(wanted, name) || !sgm__trainer_has_state(trainer, name))
             continue;
         matches += sgm__part_of_state(name) != SGM_PART_RANDOM;
-        sgm_tensor *value = sgm_session_get(trainer->session, name);
+        sgm_tensor *value = sgm_session_get(learner->session, name);
         sgm_status status = value != NULL ? sgm_bundle_add(bundle, name, value) : sgm_last_status();
         sgm_tensor_free(value);
         SGM_TRY(status);
     }
     if (wanted->pattern_count > 0 && matches == 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "no state of the trainer matches '%s'; one is '%s'",
-                        wanted->patterns[0], sgm_session_state_at(trainer->session, 0));
+                        wanted->patterns[0], sgm_session_state_at(learner->session, 0));
     return SGM_OK;
 }
 
 /* With the lock. Preparing defines the states, so that a trainer that has never run can be saved. */
 static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     SGM_TRY(sgm__trainer_prepare(trainer));
     if ((wanted->parts & SGM_PART_NETWORK) != 0) {
-        char *network = sgm_network_text(trainer->network);
+        char *network = sgm_network_text(sgm__learner_of(trainer)->network);
         sgm_status status =
             network != NULL ? sgm_bundle_set_text(bundle, SGM__NETWORK_KEY, network) : sgm_last_status();
         sgm_string_free(network);
@@ -51,7 +53,7 @@ static sgm_status fill_bundle(sgm_trainer *trainer, const sgm__parts *wanted, sg
     SGM_TRY(sgm__trainer_collect(trainer));
     SGM_TRY(sgm__state_add(trainer, wanted->parts, bundle));
     SGM_TRY(add_states(trainer, wanted, bundle));
-    return trainer->strategy != NULL ? trainer->strategy->add_states(trainer, wanted, bundle) : SGM_OK;
+    return strategy != NULL ? strategy->add_states(trainer, wanted, bundle) : SGM_OK;
 }
 
 /* Takes the lock; where hooks' states are taken, no hook may be in the middle of its work. */
@@ -65,11 +67,12 @@ static sgm_status enter(sgm_trainer *trainer, unsigned parts)
 static sgm_status rename_states(const sgm_trainer *trainer, const sgm__parts *wanted, bool saving,
                                 sgm_bundle **bundle)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     if (wanted->names == NULL)
         return SGM_OK;
     sgm_bundle *renamed =
-        saving ? sgm__torch_export(trainer->network, wanted->names, *bundle, trainer->name)
-               : sgm__torch_import(trainer->network, wanted->names, *bundle, wanted->skip_mismatch);
+        saving ? sgm__torch_export(learner->network, wanted->names, *bundle, sgm_trainer_name(trainer))
+               : sgm__torch_import(learner->network, wanted->names, *bundle, wanted->skip_mismatch);
     if (renamed == NULL)
         return sgm_last_status();
     sgm_bundle_free(*bundle);
@@ -111,7 +114,7 @@ sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const s
         status = bundle != NULL ? sgm_bundle_save(bundle, path) : sgm_last_status();
     sgm_task_end(task, status);
     if (status == SGM_OK)
-        sgm__log(SGM_LOG_DEBUG, trainer->name, "saved '%s'", path);
+        sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "saved '%s'", path);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;
@@ -145,13 +148,14 @@ static sgm_status choose_parts(const sgm__saved_state *state, const char *source
  * wrong optimiser. With the position it is a wish: the training goes on with another optimiser. */
 static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_state *state, sgm__fit *fit)
 {
-    const char *old = state->optimiser, *own = trainer->optimiser ? trainer->optimiser->type->name : NULL;
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    const char *old = state->optimiser, *own = learner->optimiser ? learner->optimiser->type->name : NULL;
     if ((fit->wanted->parts & SGM_PART_OPTIMISER) == 0 || old == NULL || own == NULL || strcmp(old, own) == 0)
         return;
     if ((fit->wanted->parts & SGM_PART_POSITION) == 0)
         sgm__fit_differs(fit, "it was trained with the optimiser %s, the trainer has %s", old, own);
-    else if (trainer->data.training != NULL)
-        sgm__log(SGM_LOG_WARNING, trainer->name,
+    else if (sgm__data_of(trainer)->training != NULL)
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "the checkpoint was trained with the optimiser %s, training goes on with %s", old, own);
 }
 
@@ -159,21 +163,23 @@ static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_stat
  * empty session. */
 static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     sgm__trainer_forget_programs(trainer);
-    sgm_network_free(trainer->network);
-    trainer->network = NULL;
-    trainer->recording = (sgm_recording){0};
-    if (trainer->strategy != NULL)
-        trainer->strategy->recorded(trainer);
-    sgm_session *session = sgm_session_create(trainer->settings.handler);
+    sgm_network_free(learner->network);
+    learner->network = NULL;
+    learner->recording = (sgm_recording){0};
+    if (strategy != NULL)
+        strategy->recorded(trainer);
+    sgm_session *session = sgm_session_create(sgm__settings_of(trainer)->handler);
     if (session == NULL)
         return sgm__trainer_keep(trainer, sgm_last_status());
-    if (trainer->strategy != NULL && trainer->strategy->new_session(trainer) != SGM_OK) {
+    if (strategy != NULL && strategy->new_session(trainer) != SGM_OK) {
         sgm_session_free(session);
         return sgm__trainer_keep(trainer, sgm_last_status());
     }
-    sgm_session_free(trainer->session);
-    trainer->session = session;
+    sgm_session_free(learner->session);
+    learner->session = session;
     sgm_status status = sgm__trainer_keep(trainer, sgm__trainer_publish_network(trainer));
     return status == SGM_OK ? failure : status;
 }
@@ -182,12 +188,13 @@ static sgm_status take_back_network(sgm_trainer *trainer, sgm_status failure)
  * made from the file. What is not in the file stays as the workers have learnt it. */
 static sgm_status prepare(sgm_trainer *trainer, sgm__fit *fit, bool *is_new)
 {
-    *is_new = trainer->network == NULL;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    *is_new = learner->network == NULL;
     if (!*is_new)
         SGM_TRY(sgm__trainer_prepare(trainer));
     if (!*is_new)
         return sgm__trainer_collect(trainer); /* what is not in the file stays as workers have learnt it */
-    trainer->network = fit->network;
+    learner->network = fit->network;
     fit->network = NULL;
     SGM_TRY(sgm__trainer_publish_network(trainer));
     return sgm__trainer_define_states(trainer);
@@ -197,7 +204,7 @@ static sgm_status set_state(sgm_trainer *trainer, const char *name, const sgm_te
 {
     if (sgm__part_of_state(name) == SGM_PART_PARAMETERS)
         return sgm__trainer_put_state(trainer, name, value);
-    return sgm_session_set(trainer->session, name, value);
+    return sgm_session_set(sgm__learner_of(trainer)->session, name, value);
 }
 
 /* Sets the states that are taken. Averages come last: setting a parameter starts its average anew, and what
@@ -218,6 +225,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
 /* Everything that changes the trainer. A failure after the network was taken undoes that. */
 static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__saved_state *state)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     size_t count = sgm_bundle_count(fit->bundle);
     bool is_new = false, *taken = sgm__calloc(count + 1, sizeof(bool));
     if (taken == NULL)
@@ -229,23 +237,22 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
         status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
     if (status == SGM_OK)
         status = set_states(trainer, fit->bundle, taken);
-    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0 && trainer->strategy != NULL)
-        status = trainer->strategy->loaded(trainer, fit->bundle, taken);
+    if (status == SGM_OK && (fit->wanted->parts & SGM_PART_OPTIMISER) != 0 && strategy != NULL)
+        status = strategy->loaded(trainer, fit->bundle, taken);
     sgm__free(taken);
     if (status != SGM_OK && is_new)
         return take_back_network(trainer, status);
     SGM_TRY(status);
     SGM_TRY(sgm__state_set_position(trainer, state, fit->wanted->parts));
     bool all = sgm__parts_are_all(fit->wanted);
-    return trainer->strategy != NULL
-               ? trainer->strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
-               : SGM_OK;
+    return strategy != NULL ? strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
+                            : SGM_OK;
 }
 
 static void tell_conversions(const sgm_trainer *trainer, const sgm__fit *fit)
 {
     if (fit->conversions > 0)
-        sgm__log(SGM_LOG_INFO, trainer->name,
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer),
                  "'%s' is of another precision: %zu of its tensors were converted, %s%s", fit->source,
                  fit->conversions, fit->conversions > 1 ? "such as " : "",
                  fit->first_conversion.data != NULL ? fit->first_conversion.data : "");
@@ -255,8 +262,8 @@ static void tell_what_was_left(const sgm_trainer *trainer, const sgm__fit *fit, 
 {
     if (fit->difference_count == 0)
         return;
-    sgm__log(SGM_LOG_INFO, trainer->name, "'%s' was loaded as far as it fits: %.600s", fit->source,
-             fit->differences.data);
+    sgm__log(SGM_LOG_INFO, sgm_trainer_name(trainer), "'%s' was loaded as far as it fits: %.600s",
+             fit->source, fit->differences.data);
     if (left != NULL)
         *left = sgm__strdup(fit->differences.data);
 }
@@ -273,6 +280,7 @@ static sgm_status compare(sgm__fit *fit, const sgm_trainer *trainer, const sgm_b
 static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm__parts *wanted,
                              const char *source, const sgm__saved_state *state, char **left)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     sgm__fit fit = {0};
     SGM_TRY(choose_parts(state, source, wanted));
     sgm_status status = compare(&fit, trainer, bundle, wanted, source);
@@ -280,8 +288,8 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
         compare_optimisers(trainer, state, &fit);
         status = sgm__fit_decide(&fit);
     }
-    if (status == SGM_OK && sgm__parts_are_all(wanted) && trainer->strategy != NULL)
-        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
+    if (status == SGM_OK && sgm__parts_are_all(wanted) && strategy != NULL)
+        status = strategy->check_states(trainer, bundle, state->json, source);
     if (status == SGM_OK)
         status = sgm__fit_convert(&fit);
     if (status == SGM_OK && (status = take_over(trainer, &fit, state)) != SGM_OK)
@@ -298,13 +306,14 @@ static sgm_status load_state(sgm_trainer *trainer, const sgm_bundle *bundle, sgm
 sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
                                 const char *source)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     const sgm__parts wanted = {.parts = state->parts};
     sgm__fit fit = {0};
     sgm_status status = compare(&fit, trainer, bundle, &wanted, source);
     if (status == SGM_OK)
         status = sgm__fit_decide(&fit);
-    if (status == SGM_OK && sgm__parts_are_all(&wanted) && trainer->strategy != NULL)
-        status = trainer->strategy->check_states(trainer, bundle, state->json, source);
+    if (status == SGM_OK && sgm__parts_are_all(&wanted) && strategy != NULL)
+        status = strategy->check_states(trainer, bundle, state->json, source);
     sgm__fit_close(&fit);
     return status;
 }
@@ -331,7 +340,7 @@ static sgm_status load_bundle(sgm_trainer *trainer, const sgm_bundle *bundle, sg
 static void note_missing_checksums(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     if (bundle != NULL && !bundle->verified && sgm__bundle_has_text(bundle, SGM__NETWORK_KEY))
-        sgm__log(SGM_LOG_WARNING, trainer->name,
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer),
                  "'%s' has no checksums, so damage to it would not be noticed; what is saved from now on has "
                  "them",
                  path);
@@ -366,7 +375,7 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
         status = load_bundle(trainer, bundle, &wanted, path, left);
     sgm_task_end(task, status);
     if (status == SGM_OK)
-        sgm__log(SGM_LOG_DEBUG, trainer->name, "loaded '%s'", path);
+        sgm__log(SGM_LOG_DEBUG, sgm_trainer_name(trainer), "loaded '%s'", path);
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;
@@ -394,7 +403,8 @@ sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_p
         all.parts = SGM_PART_EVERYTHING;
     sgm_bundle *bundle = status == SGM_OK ? make_bundle(from, &all) : NULL;
     if (status == SGM_OK)
-        status = bundle != NULL ? load_bundle(to, bundle, &wanted, from->name, left) : sgm_last_status();
+        status = bundle != NULL ? load_bundle(to, bundle, &wanted, sgm_trainer_name(from), left)
+                                : sgm_last_status();
     sgm_bundle_free(bundle);
     sgm__parts_free(&wanted);
     return status;
@@ -403,7 +413,7 @@ sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_p
 sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
 {
     SGM_TRY(sgm_trainer_status(to));
-    bool needs_network = to->network == NULL;
+    bool needs_network = sgm__learner_of(to)->network == NULL;
     return sgm_trainer_copy_parts(to, from,
                                   .parts = SGM_PART_PARAMETERS | (needs_network ? SGM_PART_NETWORK : 0u));
 }

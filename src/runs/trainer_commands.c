@@ -21,20 +21,22 @@
  * replica's own; the record is its owner's. */
 static sgm_status set(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     (void)outcome;
     sgm_trainer *asker = command->asker != NULL ? command->asker : trainer;
-    trainer->journal.changed_by = command->who;
-    sgm_status status = sgm_resolve_set(asker->registry, command->text, command->content, NULL, NULL);
-    trainer->journal.changed_by = "program";
+    journal->changed_by = command->who;
+    sgm_status status = sgm_resolve_set(sgm__registry_of(asker), command->text, command->content, NULL, NULL);
+    journal->changed_by = "program";
     return status;
 }
 
 /* Stops the run in a way that checkpoints keep: a resumed run with the same length does not begin again. */
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by)
 {
-    sgm__free(trainer->progress.ended_by);
-    trainer->progress.ended_by = sgm__strdup(by);
-    return trainer->progress.ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    sgm__free(progress->ended_by);
+    progress->ended_by = sgm__strdup(by);
+    return progress->ended_by != NULL ? sgm_trainer_stop(trainer, by) : SGM_ERROR_MEMORY;
 }
 
 static sgm_status stop(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
@@ -59,7 +61,7 @@ static sgm_status pause_run(sgm_trainer *trainer, const sgm__command *command, s
 static sgm_status save(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
     (void)outcome;
-    const char *folder = trainer->journal.folder;
+    const char *folder = sgm__journal_of(trainer)->folder;
     if (folder == NULL)
         return sgm_fail(SGM_ERROR_STATE, "the run has no folder to save '%s' in", command->text);
     return sgm__run_folder_save_as(trainer, folder, command->text);
@@ -73,12 +75,13 @@ static sgm_status act(sgm_trainer *trainer, const sgm__command *command, sgm__co
 
 static sgm_status note(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome)
 {
+    sgm__trainer_journal *journal = sgm__journal_of(trainer);
     (void)outcome;
-    const char *who = trainer->journal.changed_by;
-    trainer->journal.changed_by = command->who;
+    const char *who = journal->changed_by;
+    journal->changed_by = command->who;
     sgm_status status =
         sgm__change_note_hook(trainer, command->text, command->before, command->after, command->undoes);
-    trainer->journal.changed_by = who;
+    journal->changed_by = who;
     return status;
 }
 
@@ -118,7 +121,7 @@ static void append(sgm__control *control, sgm__command *command)
 
 size_t sgm__trainer_commands_count(sgm_trainer *trainer)
 {
-    sgm__control *control = &trainer->control;
+    sgm__control *control = sgm__control_of(trainer);
     size_t count = 0;
     if (!atomic_load_explicit(&control->commands.has_any, memory_order_relaxed))
         return 0;
@@ -131,7 +134,7 @@ size_t sgm__trainer_commands_count(sgm_trainer *trainer)
 
 sgm__command *sgm__trainer_take_command(sgm_trainer *trainer)
 {
-    sgm__control *control = &trainer->control;
+    sgm__control *control = sgm__control_of(trainer);
     if (!atomic_load_explicit(&control->commands.has_any, memory_order_relaxed))
         return NULL;
     pthread_mutex_lock(&control->lock);
@@ -146,10 +149,10 @@ sgm__command *sgm__trainer_take_command(sgm_trainer *trainer)
  * training. */
 void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_status status)
 {
-    sgm__control *control = &trainer->control;
+    sgm__control *control = sgm__control_of(trainer);
     if (!command->waited) {
         if (status != SGM_OK)
-            sgm__log(SGM_LOG_ERROR, trainer->name, "%s: %s", command->who, sgm_last_error());
+            sgm__log(SGM_LOG_ERROR, sgm_trainer_name(trainer), "%s: %s", command->who, sgm_last_error());
         sgm__command_free(command);
         return;
     }
@@ -166,11 +169,12 @@ void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_
 
 static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     const kind_row *kind = &kinds[command->kind];
-    if (kind->meets && trainer->strategy != NULL)
-        trainer->strategy->must_meet(trainer);
-    if (kind->saves && trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->prepare_save(trainer, false));
+    if (kind->meets && strategy != NULL)
+        strategy->must_meet(trainer);
+    if (kind->saves && strategy != NULL)
+        SGM_TRY(strategy->prepare_save(trainer, false));
     if (kind->leads && sgm__trainer_follows(trainer))
         return SGM_OK;
     return kind->act(trainer, command, NULL);
@@ -178,36 +182,39 @@ static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
 
 void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command)
 {
+    sgm__control *control = sgm__control_of(trainer);
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     const kind_row *kind = &kinds[command->kind];
     if (!kind->later) {
         sgm__trainer_command_done(trainer, command, do_for_hook(trainer, command));
         return;
     }
-    if (trainer->strategy != NULL)
-        trainer->strategy->must_meet(trainer);
+    if (strategy != NULL)
+        strategy->must_meet(trainer);
     if (sgm__trainer_follows(trainer)) {
         sgm__command_free(command); /* the first process has the same hook, and all follow it */
         return;
     }
-    pthread_mutex_lock(&trainer->control.lock);
-    append(&trainer->control, command);
-    pthread_mutex_unlock(&trainer->control.lock);
+    pthread_mutex_lock(&control->lock);
+    append(control, command);
+    pthread_mutex_unlock(&control->lock);
 }
 
 /* The oldest of replicas' hooks, else of the trainer's own. */
 static sgm__command *next_of_hooks(sgm_trainer *trainer)
 {
-    sgm__command *command = trainer->strategy != NULL ? trainer->strategy->next_command(trainer) : NULL;
-    return command != NULL ? command : sgm__hooks_take_command(trainer->hooks);
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
+    sgm__command *command = strategy != NULL ? strategy->next_command(trainer) : NULL;
+    return command != NULL ? command : sgm__hooks_take_command(sgm__hooks_of(trainer));
 }
 
 sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     sgm__command *command;
     while ((command = next_of_hooks(trainer)) != NULL) {
         sgm__command_time time = SGM__COMMAND_NOW;
-        sgm_status status =
-            trainer->strategy != NULL ? trainer->strategy->decide(trainer, command, &time) : SGM_OK;
+        sgm_status status = strategy != NULL ? strategy->decide(trainer, command, &time) : SGM_OK;
         if (status == SGM_OK && time == SGM__COMMAND_NOW)
             sgm__trainer_do_for_hook(trainer, command);
         else if (time != SGM__COMMAND_LATER)
@@ -236,7 +243,7 @@ typedef enum handling {
 /* With the control's lock; DONE: not yet. A note tells of what has happened already, so it stays. */
 static handling look_after(sgm_trainer *trainer, sgm__command *command)
 {
-    sgm__control *control = &trainer->control;
+    sgm__control *control = sgm__control_of(trainer);
     if (command->taken)
         return DONE;
     if (control->state == SGM_TRAINER_IDLE) {
@@ -255,7 +262,7 @@ static handling look_after(sgm_trainer *trainer, sgm__command *command)
 
 static handling leave_to_run(sgm_trainer *trainer, sgm__command *command)
 {
-    sgm__control *control = &trainer->control;
+    sgm__control *control = sgm__control_of(trainer);
     pthread_mutex_lock(&control->lock);
     bool runs = control->state != SGM_TRAINER_IDLE;
     handling so_far = !runs ? NOBODY_RUNS : command->waited ? DONE : LEFT_TO_RUN;
@@ -270,11 +277,13 @@ static handling leave_to_run(sgm_trainer *trainer, sgm__command *command)
 /* True if the trainer was idle, and no run begins before the command is done. */
 static bool do_idle(sgm_trainer *trainer, const sgm__command *command, sgm_status *status)
 {
+    sgm__training_position *position = sgm__position_of(trainer);
     if (command->kind != SGM__COMMAND_NOTE && (*status = sgm__trainer_check_thread(trainer)) != SGM_OK)
         return true;
     bool busy = sgm__is_busy();
-    if (busy && !sgm__turn_lock_try(&trainer->lock)) {
-        *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread", trainer->name);
+    if (busy && !sgm__turn_lock_try(&sgm__control_of(trainer)->turn)) {
+        *status = sgm_fail(SGM_ERROR_STATE, "trainer '%s' is being changed by another thread",
+                           sgm_trainer_name(trainer));
         return true;
     }
     if (!busy && (*status = sgm__trainer_enter(trainer)) != SGM_OK)
@@ -284,8 +293,8 @@ static bool do_idle(sgm_trainer *trainer, const sgm__command *command, sgm_statu
         sgm__command_outcome outcome = {0};
         *status = sgm__trainer_do(trainer, command, &outcome);
         if (*status == SGM_OK && outcome.moved)
-            *status = sgm__hooks_event(trainer->hooks, SGM_RESET, trainer->position.epoch,
-                                       trainer->position.iteration);
+            *status =
+                sgm__hooks_event(sgm__hooks_of(trainer), SGM_RESET, position->epoch, position->iteration);
         if (outcome.broken)
             sgm__trainer_keep(trainer, *status);
     }

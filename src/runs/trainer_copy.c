@@ -8,9 +8,10 @@
 
 static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
 {
-    if (from->network == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", from->name);
-    char *notation = sgm_network_text(from->network);
+    const sgm__learner *learner = sgm__learner_of(from);
+    if (learner->network == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", sgm_trainer_name(from));
+    char *notation = sgm_network_text(learner->network);
     if (notation == NULL)
         return sgm__last_failure();
     sgm_status status = sgm_trainer_network(to, notation);
@@ -20,49 +21,53 @@ static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
 
 static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
 {
-    if (from->data.training == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", from->name);
-    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(from->data.training)));
-    for (size_t i = 0; i < from->data.validation_count; i++)
-        SGM_TRY(sgm_trainer_add_data(to, from->data.validation[i].name,
-                                     sgm__iterator_copy(from->data.validation[i].iterator)));
+    const sgm__trainer_data *data = sgm__data_of(from);
+    if (data->training == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", sgm_trainer_name(from));
+    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(data->training)));
+    for (size_t i = 0; i < data->validation_count; i++)
+        SGM_TRY(sgm_trainer_add_data(to, data->validation[i].name,
+                                     sgm__iterator_copy(data->validation[i].iterator)));
     return SGM_OK;
 }
 
 static sgm_status copy_optimiser(sgm_trainer *to, const sgm_trainer *from)
 {
-    if (from->optimiser == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no optimiser yet", from->name);
+    const sgm__learner *learner = sgm__learner_of(from);
+    if (learner->optimiser == NULL)
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no optimiser yet", sgm_trainer_name(from));
     sgm_optimiser *copy = sgm__calloc(1, sizeof *copy);
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
-    *copy = *from->optimiser;
-    to->next_accumulate = from->next_accumulate;
+    *copy = *learner->optimiser;
+    sgm__progress_of(to)->next_accumulate = sgm__progress_of(from)->next_accumulate;
     return sgm_trainer_optimiser(to, copy);
 }
 
 static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
 {
-    for (size_t i = 0; i < from->patterns.rule_count; i++)
-        SGM_TRY(sgm_trainer_initialiser(to, from->patterns.rules[i].pattern,
-                                        sgm__initialiser_copy(from->patterns.rules[i].initialiser)));
-    for (size_t i = 0; i < from->patterns.modifier_count; i++)
-        SGM_TRY(sgm_trainer_modifier(to, from->patterns.modifiers[i].pattern,
-                                     sgm__modifier_copy(from->patterns.modifiers[i].modifier)));
-    for (size_t i = 0; i < from->patterns.frozen_count; i++)
-        SGM_TRY(sgm_trainer_freeze(to, from->patterns.frozen[i]));
+    const sgm__trainer_patterns *patterns = sgm__patterns_of(from);
+    for (size_t i = 0; i < patterns->rule_count; i++)
+        SGM_TRY(sgm_trainer_initialiser(to, patterns->rules[i].pattern,
+                                        sgm__initialiser_copy(patterns->rules[i].initialiser)));
+    for (size_t i = 0; i < patterns->modifier_count; i++)
+        SGM_TRY(sgm_trainer_modifier(to, patterns->modifiers[i].pattern,
+                                     sgm__modifier_copy(patterns->modifiers[i].modifier)));
+    for (size_t i = 0; i < patterns->frozen_count; i++)
+        SGM_TRY(sgm_trainer_freeze(to, patterns->frozen[i]));
     return SGM_OK;
 }
 
 static sgm_status copy_all(sgm_trainer *to, sgm_trainer *from)
 {
-    to->settings.seed = from->settings.seed;
+    const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
+    sgm__settings_of(to)->seed = sgm__settings_of(from)->seed;
     SGM_TRY(copy_network(to, from));
     SGM_TRY(copy_data(to, from));
     SGM_TRY(copy_optimiser(to, from));
     SGM_TRY(copy_rules(to, from));
-    if (from->strategy != NULL)
-        SGM_TRY(from->strategy->copy(to, from));
+    if (strategy != NULL)
+        SGM_TRY(strategy->copy(to, from));
     SGM_TRY(sgm__hooks_copy(from, to));
     return sgm__settings_copy(from, to);
 }

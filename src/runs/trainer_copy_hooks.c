@@ -91,7 +91,7 @@ static sgm_status attach_copy(sgm_trainer *to, const original *one)
 {
     bool is_new = false;
     if (one->hook != NULL && !can_copy(one->hook)) {
-        sgm__log(SGM_LOG_INFO, to->name, "goes without the hook '%s', which cannot be copied",
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(to), "goes without the hook '%s', which cannot be copied",
                  sgm_hook_name(one->hook));
         return SGM_OK;
     }
@@ -122,6 +122,7 @@ static sgm_status copy_all(sgm__hooks *hooks, sgm_trainer *to)
 
 sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to)
 {
-    SGM_TRY(copy_all(from->hooks, to));
-    return from->strategy != NULL ? copy_all(from->strategy->first_replica(from)->hooks, to) : SGM_OK;
+    const sgm__strategy *strategy = sgm__sharing_of(from)->strategy;
+    SGM_TRY(copy_all(sgm__hooks_of(from), to));
+    return strategy != NULL ? copy_all(sgm__hooks_of(strategy->first_replica(from)), to) : SGM_OK;
 }

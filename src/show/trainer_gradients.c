@@ -35,19 +35,22 @@ static const kept_kind kinds[] = {
  * (sgm__trainer_read_for), or for good. */
 static void ask(sgm_trainer *trainer, const kept_kind *kind)
 {
-    double *until = kind->updates ? &trainer->kept.updates_until : &trainer->kept.gradients_until;
+    double *until =
+        kind->updates ? &sgm__kept_of(trainer)->updates_until : &sgm__kept_of(trainer)->gradients_until;
     bool kept = *until > 0;
-    *until = fmax(*until, trainer->kept.read_for > 0 ? sgm__now() + trainer->kept.read_for : INFINITY);
+    *until = fmax(*until, sgm__kept_of(trainer)->read_for > 0 ? sgm__now() + sgm__kept_of(trainer)->read_for
+                                                              : INFINITY);
     if (kept)
         return;
-    trainer->kept.from = trainer->position.updates;
+    sgm__kept_of(trainer)->from = sgm__position_of(trainer)->updates;
     sgm__trainer_forget_programs(trainer);
 }
 
 /* Between two iterations: stops keeping what nobody has read for as long as its readers said. */
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
 {
-    double *const ends[] = {&trainer->kept.gradients_until, &trainer->kept.updates_until};
+    sgm__trainer_kept *kept = sgm__kept_of(trainer);
+    double *const ends[] = {&kept->gradients_until, &kept->updates_until};
     for (size_t i = 0; i < 2; i++)
         if (*ends[i] > 0 && isfinite(*ends[i]) && sgm__now() > *ends[i]) {
             *ends[i] = 0;
@@ -59,22 +62,23 @@ void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
  * again after the next one. */
 static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
 {
-    sgm_trainer *trainer = bound->trainer, *owner = trainer->owner;
+    sgm_trainer *trainer = bound->trainer, *owner = sgm__sharing_of(trainer)->owner;
     const kept_kind *kind = bound->row;
     const char *what = kind->updates ? "updates" : "gradients";
     const char *name = bound->identifier + strlen(kind->prefix);
-    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    const sgm_parameter *parameter = sgm__network_parameter(sgm__learner_of(trainer)->network, name);
     if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
         return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
-    if (owner->strategy != NULL)
-        SGM_TRY(owner->strategy->find_kept(bound->trainer, name, what, &trainer));
+    if (sgm__sharing_of(owner)->strategy != NULL)
+        SGM_TRY(sgm__sharing_of(owner)->strategy->find_kept(bound->trainer, name, what, &trainer));
     ask(owner, kind);
     SGM_TRY(sgm__trainer_collect(trainer));
     char *state = sgm__format("%s%s", kind->state_prefix, name);
     if (state == NULL)
         return SGM_ERROR_MEMORY;
-    bool is_there = trainer->position.updates > owner->kept.from && sgm_session_has(trainer->session, state);
-    sgm_tensor *value = is_there ? sgm_session_get(trainer->session, state) : NULL;
+    bool is_there = sgm__position_of(trainer)->updates > sgm__kept_of(owner)->from &&
+                    sgm_session_has(sgm__learner_of(trainer)->session, state);
+    sgm_tensor *value = is_there ? sgm_session_get(sgm__learner_of(trainer)->session, state) : NULL;
     sgm__free(state);
     if (!is_there)
         return sgm_fail(
@@ -107,14 +111,15 @@ static sgm_status publish_kept(sgm_trainer *trainer, sgm_registry *parent, const
 
 sgm_status sgm__publish_kept(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     static const char *const names[] = {"gradients", "updates"};
     for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
         sgm_registry *parent;
-        SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &parent));
+        SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &parent));
         SGM_TRY(sgm__publish_child(parent, names[k], names[k], &parent));
-        for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-            if (trainer->recording.parameters[i].trainable)
-                SGM_TRY(publish_kept(trainer, parent, &kinds[k], trainer->recording.parameters[i].name));
+        for (size_t i = 0; i < learner->recording.parameter_count; i++)
+            if (learner->recording.parameters[i].trainable)
+                SGM_TRY(publish_kept(trainer, parent, &kinds[k], learner->recording.parameters[i].name));
     }
     return SGM_OK;
 }

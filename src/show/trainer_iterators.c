@@ -16,10 +16,10 @@ static sgm_iterator *iterator_of(const sgm__bound *bound)
 {
     const sgm_trainer *trainer = bound->trainer;
     if (bound->row == NULL)
-        return trainer->data.training;
-    for (size_t i = 0; i < trainer->data.validation_count; i++)
-        if (trainer->data.validation[i].name == bound->row)
-            return trainer->data.validation[i].iterator;
+        return sgm__data_of(trainer)->training;
+    for (size_t i = 0; i < sgm__data_of(trainer)->validation_count; i++)
+        if (sgm__data_of(trainer)->validation[i].name == bound->row)
+            return sgm__data_of(trainer)->validation[i].iterator;
     return NULL;
 }
 
@@ -39,8 +39,8 @@ static sgm_status set_setting(const sgm__bound *bound, const sgm_content *conten
 {
     sgm_trainer *trainer = bound->trainer;
     SGM_TRY(sgm_iterator_set(iterator_of(bound), last_part(bound), content));
-    return bound->row == NULL && trainer->progress.batches > 0
-               ? sgm_iterator_batches(trainer->data.training, &trainer->progress.batches)
+    return bound->row == NULL && sgm__progress_of(trainer)->batches > 0
+               ? sgm_iterator_batches(sgm__data_of(trainer)->training, &sgm__progress_of(trainer)->batches)
                : SGM_OK;
 }
 
@@ -120,7 +120,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *parent, const char
 
 sgm_status sgm__trainer_publish_training(sgm_trainer *trainer)
 {
-    return publish(trainer, trainer->registry, "iterator.", trainer->data.training, NULL);
+    return publish(trainer, sgm__registry_of(trainer), "iterator.", sgm__data_of(trainer)->training, NULL);
 }
 
 sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
@@ -128,8 +128,9 @@ sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *nam
     sgm_registry *parent;
     char *part = sgm__identifier_part(name);
     char *prefix = part != NULL ? sgm__format("%s.iterator.", part) : NULL;
-    sgm_status status = prefix != NULL ? sgm__publish_child(trainer->registry, part, "validation", &parent)
-                                       : SGM_ERROR_MEMORY;
+    sgm_status status = prefix != NULL
+                            ? sgm__publish_child(sgm__registry_of(trainer), part, "validation", &parent)
+                            : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = publish(trainer, parent, prefix, iterator, name);
     sgm__free(prefix);

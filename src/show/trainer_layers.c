@@ -39,7 +39,7 @@ static sgm_option row_of(const sgm_argument *argument)
  * entry was bound. */
 static size_t layer_of(const sgm__bound *bound, const char **name)
 {
-    const sgm_network *network = bound->trainer->network;
+    const sgm_network *network = sgm__learner_of(bound->trainer)->network;
     const char *layer = bound->identifier + strlen(LAYERS);
     const char *dot = strchr(layer, '.');
     size_t length = (size_t)(dot - layer), index = 0;
@@ -55,7 +55,7 @@ static sgm_status get_argument(const sgm__bound *bound, sgm_content *content)
 {
     const char *name;
     size_t layer = layer_of(bound, &name);
-    return sgm_network_argument(bound->trainer->network, layer, name, content);
+    return sgm_network_argument(sgm__learner_of(bound->trainer)->network, layer, name, content);
 }
 
 /* It is part of the programs, which are re-recorded. */
@@ -63,7 +63,7 @@ static sgm_status set_argument(const sgm__bound *bound, const sgm_content *conte
 {
     const char *name;
     size_t layer = layer_of(bound, &name);
-    SGM_TRY(sgm_network_set_argument(bound->trainer->network, layer, name, content));
+    SGM_TRY(sgm_network_set_argument(sgm__learner_of(bound->trainer)->network, layer, name, content));
     sgm__trainer_forget_programs(bound->trainer);
     return SGM_OK;
 }
@@ -114,15 +114,16 @@ static const sgm__access partial_access = {.get = get_partial}, one_access = {.g
 
 static sgm_status add_cost(sgm_trainer *trainer, const char *layer, sgm__cost **cost)
 {
-    SGM_TRY(sgm__reserve(&trainer->recorded.costs, &trainer->recorded.cost_capacity,
-                         trainer->recorded.cost_count + 1, sizeof(sgm__cost *)));
+    sgm__learner *learner = sgm__learner_of(trainer);
+    SGM_TRY(
+        sgm__reserve(&learner->costs, &learner->cost_capacity, learner->cost_count + 1, sizeof(sgm__cost *)));
     *cost = sgm__calloc(1, sizeof(sgm__cost));
     if (*cost == NULL)
         return SGM_ERROR_MEMORY;
     (*cost)->newest = NAN;
     (*cost)->output = sgm__format(SGM__COST_PREFIX "%s", layer);
     (*cost)->part = sgm__format(SGM__COST_PART_PREFIX "%s", layer);
-    trainer->recorded.costs[trainer->recorded.cost_count++] = *cost;
+    learner->costs[learner->cost_count++] = *cost;
     return (*cost)->output != NULL && (*cost)->part != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
@@ -134,7 +135,7 @@ static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sg
     sgm__cost *cost;
     char prefix[256];
     SGM_TRY(add_cost(trainer, layer, &cost));
-    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &registry));
+    SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &registry));
     SGM_TRY(sgm__publish_child(registry, "costs", "costs", &registry));
     SGM_TRY(sgm__publish_child(registry, layer, type->name, &registry));
     snprintf(prefix, sizeof prefix, COSTS "%s.", layer);
@@ -164,26 +165,28 @@ static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *
 /* Outputs for single costs, unless the total says the same. */
 sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
 {
-    const sgm_recording *recording = &trainer->recording;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_recording *recording = &learner->recording;
     if (recording->cost_count == 1 && recording->costs[0].importance == 1)
         return SGM_OK; /* the total says it */
     for (size_t i = 0; i < recording->cost_count; i++) {
         const sgm_named_value *cost = &recording->costs[i];
-        SGM_TRY(record_cost(trainer->graph, SGM__COST_PREFIX, cost->name, cost->value));
+        SGM_TRY(record_cost(learner->graph, SGM__COST_PREFIX, cost->name, cost->value));
         if (part)
-            SGM_TRY(record_cost(trainer->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
+            SGM_TRY(record_cost(learner->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
     }
     return SGM_OK;
 }
 
 sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program)
 {
-    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
-        sgm__cost *cost = trainer->recorded.costs[i];
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->cost_count; i++) {
+        sgm__cost *cost = learner->costs[i];
         if (sgm_program_has_output(program, cost->output))
-            SGM_TRY(sgm_session_read_number(trainer->session, program, cost->output, &cost->newest));
-        else if (trainer->recorded.cost_count == 1)
-            cost->newest = trainer->progress.newest_loss;
+            SGM_TRY(sgm_session_read_number(learner->session, program, cost->output, &cost->newest));
+        else if (learner->cost_count == 1)
+            cost->newest = sgm__progress_of(trainer)->newest_loss;
     }
     return SGM_OK;
 }
@@ -199,14 +202,14 @@ static const sgm_option count_row = {.name = "parameter_count",
 
 static sgm_status get_notation(const sgm__bound *bound, sgm_content *content)
 {
-    char *text = sgm_network_text(bound->trainer->network);
+    char *text = sgm_network_text(sgm__learner_of(bound->trainer)->network);
     *content = (sgm_content){SGM_KIND_TEXT, {.text = text}};
     return text != NULL ? SGM_OK : sgm_last_status();
 }
 
 static sgm_status get_count(const sgm__bound *bound, sgm_content *content)
 {
-    const sgm_recording *recording = &bound->trainer->recording;
+    const sgm_recording *recording = &sgm__learner_of(bound->trainer)->recording;
     int64_t count = 0;
     for (size_t i = 0; i < recording->parameter_count; i++)
         count += sgm_shape_elements(&recording->parameters[i].type.shape);
@@ -229,8 +232,9 @@ static const char *place_of(const sgm_layer_type *type)
 
 static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size_t index)
 {
-    const char *name = sgm_network_layer_name(trainer->network, index);
-    const sgm_layer_type *type = sgm_network_layer_type(trainer->network, index);
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const char *name = sgm_network_layer_name(learner->network, index);
+    const sgm_layer_type *type = sgm_network_layer_type(learner->network, index);
     sgm_registry *layer;
     char prefix[256];
     snprintf(prefix, sizeof prefix, LAYERS "%s.", name);
@@ -243,12 +247,13 @@ static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size
 
 static void forget_costs(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->recorded.cost_count; i++) {
-        sgm__free(trainer->recorded.costs[i]->output);
-        sgm__free(trainer->recorded.costs[i]->part);
-        sgm__free(trainer->recorded.costs[i]);
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->cost_count; i++) {
+        sgm__free(learner->costs[i]->output);
+        sgm__free(learner->costs[i]->part);
+        sgm__free(learner->costs[i]);
     }
-    trainer->recorded.cost_count = 0;
+    learner->cost_count = 0;
 }
 
 /* Removes what belongs to the network that was there before, also gradients and updates of its parameters. */
@@ -256,37 +261,39 @@ static sgm_status take_out_old(sgm_trainer *trainer)
 {
     static const char *const below[] = {"costs", "gradients", "updates"};
     sgm_registry *optimiser;
-    if (sgm_registry_has(trainer->registry, "network"))
-        SGM_TRY(sgm_registry_remove(trainer->registry, "network"));
-    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
+    if (sgm_registry_has(sgm__registry_of(trainer), "network"))
+        SGM_TRY(sgm_registry_remove(sgm__registry_of(trainer), "network"));
+    SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &optimiser));
     for (size_t i = 0; i < sizeof below / sizeof *below; i++)
         if (sgm_registry_has(optimiser, below[i]))
             SGM_TRY(sgm_registry_remove(optimiser, below[i]));
     forget_costs(trainer);
-    trainer->published = 0;
+    sgm__learner_of(trainer)->published = 0;
     return SGM_OK;
 }
 
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     sgm_registry *network, *layers;
     SGM_TRY(take_out_old(trainer));
-    if (trainer->network == NULL)
+    if (learner->network == NULL)
         return SGM_OK;
-    SGM_TRY(sgm__publish_child(trainer->registry, "network", "network", &network));
+    SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "network", "network", &network));
     SGM_TRY(sgm__publish_value(trainer, network, "network.", &notation_row, &notation_access, NULL));
     SGM_TRY(sgm__publish_value(trainer, network, "network.", &count_row, &count_access, NULL));
     SGM_TRY(sgm__publish_child(network, "layers", "layers", &layers));
-    for (size_t i = 0; i < sgm_network_layers(trainer->network); i++)
+    for (size_t i = 0; i < sgm_network_layers(learner->network); i++)
         SGM_TRY(publish_layer(trainer, layers, i));
     return SGM_OK;
 }
 
 void sgm__trainer_unpublish_network(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     forget_costs(trainer);
-    sgm__free(trainer->recorded.costs);
-    for (size_t i = 0; i < trainer->recorded.row_count; i++)
-        sgm__free(trainer->recorded.rows[i]);
-    sgm__free(trainer->recorded.rows);
+    sgm__free(learner->costs);
+    for (size_t i = 0; i < learner->row_count; i++)
+        sgm__free(learner->rows[i]);
+    sgm__free(learner->rows);
 }

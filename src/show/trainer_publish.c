@@ -37,14 +37,14 @@ static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_
                         const sgm_content *after)
 {
     char *old = plain_text(before), *new = plain_text(after);
-    trainer = trainer->owner;
+    trainer = sgm__sharing_of(trainer)->owner;
     sgm_status status =
         old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
         status = sgm__change_note(trainer, identifier, before, after);
     if (status != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, trainer->name, "the change of %s could not be recorded: %s", identifier,
-                 sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the change of %s could not be recorded: %s",
+                 identifier, sgm_last_error());
     sgm__free(old);
     sgm__free(new);
 }
@@ -149,14 +149,15 @@ sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_regis
 /* A copy of an option that stays as long as the trainer; equal ones are shared. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
 {
-    for (size_t i = 0; i < trainer->recorded.row_count; i++) {
-        const sgm_option *known = trainer->recorded.rows[i];
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->row_count; i++) {
+        const sgm_option *known = learner->rows[i];
         if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind &&
             known->effect == row->effect)
             return known;
     }
-    if (sgm__reserve(&trainer->recorded.rows, &trainer->recorded.row_capacity,
-                     trainer->recorded.row_count + 1, sizeof(sgm_option *)) != SGM_OK)
+    if (sgm__reserve(&learner->rows, &learner->row_capacity, learner->row_count + 1, sizeof(sgm_option *)) !=
+        SGM_OK)
         return NULL;
     size_t size = strlen(row->name) + 1;
     sgm_option *copy = sgm__alloc(sizeof *copy + size);
@@ -164,6 +165,6 @@ const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *
         return NULL;
     *copy = *row;
     copy->name = memcpy(copy + 1, row->name, size);
-    trainer->recorded.rows[trainer->recorded.row_count++] = copy;
+    learner->rows[learner->row_count++] = copy;
     return copy;
 }

@@ -14,7 +14,7 @@ const char *sgm__option_effect(const sgm_option *option)
 
 sgm_status sgm__trainer_publish(sgm_trainer *trainer)
 {
-    sgm_registry *child, *root = trainer->registry;
+    sgm_registry *child, *root = sgm__registry_of(trainer);
     SGM_TRY(sgm_registry_tag(root, "trainer"));
     SGM_TRY(sgm__publish_values(trainer));
     SGM_TRY(sgm__publish_settings(trainer));

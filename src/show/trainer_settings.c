@@ -23,20 +23,21 @@ static const char *setting_name(const sgm__bound *bound)
 static sgm_status get_setting(const sgm__bound *bound, sgm_content *content)
 {
     void *options;
-    if (bound->trainer->optimiser == NULL)
+    if (sgm__learner_of(bound->trainer)->optimiser == NULL)
         return no_optimiser();
-    SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
+    SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)));
     const sgm_setting *setting =
-        sgm__optimiser_setting(bound->trainer->optimiser, setting_name(bound), &options);
+        sgm__optimiser_setting(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound), &options);
     return sgm_setting_get(setting, options, content);
 }
 
 /* The learning rate is fed; the others are part of the program, which is re-recorded. */
 static sgm_status set_setting(const sgm__bound *bound, const sgm_content *content)
 {
-    if (!bound->trainer->journal.restoring) /* what a folder has from another optimiser does no harm */
-        SGM_TRY(sgm__optimiser_check_used(bound->trainer->optimiser, setting_name(bound)));
-    SGM_TRY(sgm_optimiser_set(bound->trainer->optimiser, setting_name(bound), content));
+    if (!sgm__journal_of(bound->trainer)
+             ->restoring) /* what a folder has from another optimiser does no harm */
+        SGM_TRY(sgm__optimiser_check_used(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound)));
+    SGM_TRY(sgm_optimiser_set(sgm__learner_of(bound->trainer)->optimiser, setting_name(bound), content));
     sgm__trainer_forget_programs(bound->trainer);
     return SGM_OK;
 }
@@ -48,16 +49,17 @@ static const sgm__access setting_access = {.get = get_setting, .set = set_settin
 static sgm_status get_accumulate(const sgm__bound *bound, sgm_content *content)
 {
     const sgm_trainer *trainer = bound->trainer;
-    if (trainer->optimiser == NULL)
+    if (sgm__learner_of(trainer)->optimiser == NULL)
         return no_optimiser();
-    *content = sgm_integer_content(trainer->next_accumulate > 0 ? trainer->next_accumulate
-                                                                : trainer->optimiser->options.accumulate);
+    *content = sgm_integer_content(sgm__progress_of(trainer)->next_accumulate > 0
+                                       ? sgm__progress_of(trainer)->next_accumulate
+                                       : sgm__learner_of(trainer)->optimiser->options.accumulate);
     return SGM_OK;
 }
 
 static sgm_status set_accumulate(const sgm__bound *bound, const sgm_content *content)
 {
-    bound->trainer->next_accumulate = content->as.integer;
+    sgm__progress_of(bound->trainer)->next_accumulate = content->as.integer;
     return SGM_OK;
 }
 
@@ -67,14 +69,16 @@ static const sgm__access accumulate_access = {.get = get_accumulate, .set = set_
  * twice. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer)
 {
-    sgm_optimiser_options *options = &trainer->optimiser->options;
-    if (trainer->position.accumulated == 0 && trainer->next_accumulate > 0) {
-        if (options->accumulate != trainer->next_accumulate)
+    sgm__trainer_progress *progress = sgm__progress_of(trainer);
+    sgm__training_position *position = sgm__position_of(trainer);
+    sgm_optimiser_options *options = &sgm__learner_of(trainer)->optimiser->options;
+    if (position->accumulated == 0 && progress->next_accumulate > 0) {
+        if (options->accumulate != progress->next_accumulate)
             sgm__trainer_forget_programs(trainer);
-        options->accumulate = trainer->next_accumulate;
-        trainer->next_accumulate = 0;
+        options->accumulate = progress->next_accumulate;
+        progress->next_accumulate = 0;
     }
-    return trainer->position.accumulated + 1 >= options->accumulate;
+    return position->accumulated + 1 >= options->accumulate;
 }
 
 /* --- the moving average --- */
@@ -82,14 +86,15 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer)
 /* An average that was switched off is of long ago: it begins anew, as the parameters are now. */
 static sgm_status restart_averages(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     const char *name;
     SGM_TRY(sgm__trainer_collect(trainer));
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
         if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
             continue;
-        sgm_tensor *value = sgm_session_get(trainer->session, name + strlen(SGM__AVERAGE_PREFIX));
+        sgm_tensor *value = sgm_session_get(learner->session, name + strlen(SGM__AVERAGE_PREFIX));
         sgm_status status =
-            value != NULL ? sgm_session_set(trainer->session, name, value) : sgm_last_status();
+            value != NULL ? sgm_session_set(learner->session, name, value) : sgm_last_status();
         sgm_tensor_free(value);
         if (status == SGM_OK)
             status = sgm__trainer_state_was_set(trainer, name);
@@ -100,7 +105,8 @@ static sgm_status restart_averages(sgm_trainer *trainer)
 
 static sgm_status set_average(const sgm__bound *bound, const sgm_content *content)
 {
-    if (bound->trainer->optimiser->options.average == 0 && !bound->trainer->journal.restoring)
+    if (sgm__learner_of(bound->trainer)->optimiser->options.average == 0 &&
+        !sgm__journal_of(bound->trainer)->restoring)
         SGM_TRY(restart_averages(bound->trainer));
     return set_setting(bound, content);
 }
@@ -120,8 +126,8 @@ static sgm_status get_frozen(const sgm__bound *bound, sgm_content *content)
     const sgm_trainer *trainer = bound->trainer;
     sgm__text text = {0};
     sgm__text_append(&text, "%s", "");
-    for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
-        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", trainer->patterns.frozen[i]);
+    for (size_t i = 0; i < sgm__patterns_of(trainer)->frozen_count; i++)
+        sgm__text_append(&text, "%s%s", i > 0 ? ", " : "", sgm__patterns_of(trainer)->frozen[i]);
     char *list = sgm__text_take(&text);
     *content = (sgm_content){SGM_KIND_TEXT, {.text = list}};
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
@@ -172,17 +178,18 @@ static sgm_status read_patterns(const char *text, pattern_list *list)
 /* A parameter that is frozen in the middle of an accumulation begins the next one with nothing. */
 static sgm_status drop_accumulated(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
-        const char *name = trainer->recording.parameters[i].name;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->recording.parameter_count; i++) {
+        const char *name = learner->recording.parameters[i].name;
         char *slot = sgm__format(SGM__SLOT_PREFIX "accumulated.%s", name);
         sgm_type type;
         sgm_status status = slot != NULL ? SGM_OK : SGM_ERROR_MEMORY;
         if (status == SGM_OK && sgm__trainer_is_frozen(trainer, name) &&
-            sgm_session_has(trainer->session, slot)) {
-            status = sgm_session_state_type(trainer->session, slot, &type);
+            sgm_session_has(learner->session, slot)) {
+            status = sgm_session_state_type(learner->session, slot, &type);
             sgm_tensor *zeros = status == SGM_OK ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
             if (zeros != NULL)
-                status = sgm_session_set(trainer->session, slot, zeros);
+                status = sgm_session_set(learner->session, slot, zeros);
             if (zeros != NULL && status == SGM_OK)
                 status = sgm__trainer_state_was_set(trainer, slot);
             else if (zeros == NULL && status == SGM_OK)
@@ -206,14 +213,14 @@ static sgm_status set_frozen(const sgm__bound *bound, const sgm_content *content
         free_list(&list);
         return status;
     }
-    pattern_list old = {trainer->patterns.frozen, trainer->patterns.frozen_count,
-                        trainer->patterns.frozen_capacity};
+    pattern_list old = {sgm__patterns_of(trainer)->frozen, sgm__patterns_of(trainer)->frozen_count,
+                        sgm__patterns_of(trainer)->frozen_capacity};
     free_list(&old);
-    trainer->patterns.frozen = list.items;
-    trainer->patterns.frozen_count = list.count;
-    trainer->patterns.frozen_capacity = list.capacity;
+    sgm__patterns_of(trainer)->frozen = list.items;
+    sgm__patterns_of(trainer)->frozen_count = list.count;
+    sgm__patterns_of(trainer)->frozen_capacity = list.capacity;
     sgm__trainer_forget_programs(trainer);
-    return trainer->journal.restoring ? SGM_OK : drop_accumulated(trainer);
+    return sgm__journal_of(trainer)->restoring ? SGM_OK : drop_accumulated(trainer);
 }
 
 static const sgm__access frozen_access = {.get = get_frozen, .set = set_frozen};
@@ -225,9 +232,10 @@ static const sgm_option type_row = {
 
 static sgm_status get_type(const sgm__bound *bound, sgm_content *content)
 {
-    if (bound->trainer->optimiser == NULL)
+    if (sgm__learner_of(bound->trainer)->optimiser == NULL)
         return no_optimiser();
-    *content = (sgm_content){SGM_KIND_TEXT, {.text = sgm__strdup(bound->trainer->optimiser->type->name)}};
+    *content = (sgm_content){SGM_KIND_TEXT,
+                             {.text = sgm__strdup(sgm__learner_of(bound->trainer)->optimiser->type->name)}};
     return content->as.text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
@@ -244,8 +252,8 @@ sgm_status sgm__publish_settings(sgm_trainer *trainer)
 {
     size_t count;
     sgm_registry *optimiser, *schedule;
-    SGM_TRY(sgm__publish_child(trainer->registry, "optimiser", "optimiser", &optimiser));
-    trainer = trainer->owner; /* all replicas have its settings */
+    SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &optimiser));
+    trainer = sgm__sharing_of(trainer)->owner; /* all replicas have its settings */
     SGM_TRY(sgm__publish_value(trainer, optimiser, PREFIX, &type_row, &type_access, NULL));
     const sgm_setting *rows = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++)

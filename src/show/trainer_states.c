@@ -42,6 +42,7 @@ static bool name_in(const char *const parents[2], const char *identifier, const 
 
 sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type)
 {
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     static const char *const kept[][2] = {{"optimiser", "gradients"}, {"optimiser", "updates"}};
     const char *name = "", *prefix = "";
     bool found = false;
@@ -57,10 +58,9 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
         return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is no state of the trainer", identifier);
     char *state = sgm__format("%s%s", prefix, name);
     sgm_status status = state != NULL ? SGM_OK : SGM_ERROR_MEMORY;
-    bool elsewhere = status == SGM_OK && trainer->strategy != NULL &&
-                     trainer->strategy->type_elsewhere(trainer, state, type);
+    bool elsewhere = status == SGM_OK && strategy != NULL && strategy->type_elsewhere(trainer, state, type);
     if (status == SGM_OK && !elsewhere)
-        status = sgm_session_state_type(trainer->session, state, type);
+        status = sgm_session_state_type(sgm__learner_of(trainer)->session, state, type);
     sgm__free(state);
     return status;
 }
@@ -68,9 +68,10 @@ sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *iden
 /* NULL: it has none. */
 static sgm_tensor *average_of(const sgm_trainer *trainer, const char *name)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
-    bool has = average != NULL && sgm_session_has(trainer->session, average);
-    sgm_tensor *value = has ? sgm_session_get(trainer->session, average) : NULL;
+    bool has = average != NULL && sgm_session_has(learner->session, average);
+    sgm_tensor *value = has ? sgm_session_get(learner->session, average) : NULL;
     sgm__free(average);
     return value;
 }
@@ -90,8 +91,8 @@ static sgm_tensor *value_of(const bound_state *bound)
     if (sgm__trainer_collect(trainer) != SGM_OK)
         return NULL;
     return sgm__trainer_has_state(trainer, bound->name)
-               ? sgm_session_get(trainer->session, bound->name)
-               : trainer->strategy->get_elsewhere(trainer, bound->name);
+               ? sgm_session_get(sgm__learner_of(trainer)->session, bound->name)
+               : sgm__sharing_of(trainer)->strategy->get_elsewhere(trainer, bound->name);
 }
 
 static sgm_status get_state(void *user, sgm_content *content)
@@ -115,8 +116,8 @@ static void note_state(const bound_state *bound, sgm_tensor *before, sgm_tensor 
                                    second != NULL ? second : "", bound->name + strlen(place->prefix));
     if (identifier == NULL || before == NULL ||
         sgm__change_note_state(bound->trainer, identifier, before, after, average) != SGM_OK)
-        sgm__log(SGM_LOG_WARNING, bound->trainer->name, "the change of %s could not be recorded: %s",
-                 bound->name, sgm_last_error());
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(bound->trainer),
+                 "the change of %s could not be recorded: %s", bound->name, sgm_last_error());
     sgm__free(identifier);
 }
 
@@ -127,7 +128,8 @@ static sgm_status set_state(void *user, const sgm_content *content)
     sgm_status status = sgm__trainer_check_set(bound->trainer, bound->name);
     if (status == SGM_OK)
         status = sgm__trainer_collect(bound->trainer);
-    sgm_tensor *before = status == SGM_OK ? sgm_session_get(bound->trainer->session, bound->name) : NULL;
+    sgm_tensor *before =
+        status == SGM_OK ? sgm_session_get(sgm__learner_of(bound->trainer)->session, bound->name) : NULL;
     sgm_tensor *average = status == SGM_OK ? average_of(bound->trainer, bound->name) : NULL;
     if (status == SGM_OK)
         status = sgm__trainer_put_state(bound->trainer, bound->name, content->as.tensor);
@@ -174,7 +176,7 @@ static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, cons
 static sgm_status publish(sgm_trainer *trainer, const char *name)
 {
     const struct place *place = place_of(name);
-    sgm_registry *parent = trainer->registry;
+    sgm_registry *parent = sgm__registry_of(trainer);
     for (int i = 0; i < 2 && place->parents[i] != NULL; i++)
         SGM_TRY(sgm__publish_child(parent, place->parents[i], place->parents[i], &parent));
     return publish_state(trainer, parent, name + strlen(place->prefix), name, place->doc);
@@ -184,11 +186,13 @@ static sgm_status publish(sgm_trainer *trainer, const char *name)
  * optimiser.slots.SLOT.LAYER.NAME; then gradients and updates of what was recorded. */
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     const char *name;
-    for (; (name = sgm_session_state_at(trainer->session, trainer->published)) != NULL; trainer->published++)
+    for (; (name = sgm_session_state_at(learner->session, learner->published)) != NULL; learner->published++)
         if (strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) != 0)
             SGM_TRY(publish(trainer, name));
-    while (trainer->strategy != NULL && (name = trainer->strategy->next_elsewhere(trainer)) != NULL)
+    while (strategy != NULL && (name = strategy->next_elsewhere(trainer)) != NULL)
         SGM_TRY(publish(trainer, name));
-    return trainer->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
+    return learner->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
 }

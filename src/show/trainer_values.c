@@ -19,36 +19,39 @@ typedef struct number_row {
 
 static double get_epoch(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.epoch;
+    return (double)sgm__position_of(trainer)->epoch;
 }
 
 static double get_iteration(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.iteration;
+    return (double)sgm__position_of(trainer)->iteration;
 }
 
 static double get_batch(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.batch;
+    return (double)sgm__position_of(trainer)->batch;
 }
 
 static double get_updates(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.updates;
+    return (double)sgm__position_of(trainer)->updates;
 }
 
 /* Without pauses; a replica runs when its owner does. */
 static double get_running_time(const sgm_trainer *trainer)
 {
-    trainer = trainer->owner;
-    return trainer->progress.running_time +
-           (trainer->progress.running_since > 0 ? sgm__now() - trainer->progress.running_since : 0);
+    trainer = sgm__sharing_of(trainer)->owner;
+    return sgm__progress_of(trainer)->running_time +
+           (sgm__progress_of(trainer)->running_since > 0
+                ? sgm__now() - sgm__progress_of(trainer)->running_since
+                : 0);
 }
 
 /* Until an epoch has its first minibatch, the sums of the epoch before are shown. */
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
-    return trainer->position.sums.examples > 0 ? &trainer->position.sums : &trainer->progress.ended;
+    const sgm__training_position *position = sgm__position_of(trainer);
+    return position->sums.examples > 0 ? &position->sums : &sgm__progress_of(trainer)->ended;
 }
 
 static double get_loss(const sgm_trainer *trainer)
@@ -63,27 +66,29 @@ static double get_accuracy(const sgm_trainer *trainer)
 
 static double get_newest_loss(const sgm_trainer *trainer)
 {
-    return trainer->progress.newest_loss;
+    return sgm__progress_of(trainer)->newest_loss;
 }
 
 static double get_current_rate(const sgm_trainer *trainer)
 {
-    return trainer->optimiser != NULL ? sgm__trainer_learning_rate(trainer, trainer->progress.batches) : NAN;
+    return sgm__learner_of(trainer)->optimiser != NULL
+               ? sgm__trainer_learning_rate(trainer, sgm__progress_of(trainer)->batches)
+               : NAN;
 }
 
 static double get_best_loss(const sgm_trainer *trainer)
 {
-    return trainer->position.best_loss;
+    return sgm__position_of(trainer)->best_loss;
 }
 
 static double get_bad_epochs(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.bad_epochs;
+    return (double)sgm__position_of(trainer)->bad_epochs;
 }
 
 static double get_reductions(const sgm_trainer *trainer)
 {
-    return (double)trainer->position.reductions;
+    return (double)sgm__position_of(trainer)->reductions;
 }
 
 static const number_row trainer_rows[] = {
@@ -190,11 +195,11 @@ static sgm_status define_fact(sgm_registry *registry, const sgm_option *option, 
 
 static sgm_status define_facts(sgm_trainer *trainer)
 {
-    const sgm__trainer_settings *settings = &trainer->settings;
-    sgm_registry *root = trainer->registry;
+    const sgm__trainer_settings *settings = sgm__settings_of(trainer);
+    sgm_registry *root = sgm__registry_of(trainer);
     int64_t seed;
     memcpy(&seed, &settings->seed, sizeof seed);
-    SGM_TRY(define_fact(root, &name_row, sgm_text_content(trainer->name)));
+    SGM_TRY(define_fact(root, &name_row, sgm_text_content(sgm_trainer_name(trainer))));
     SGM_TRY(define_fact(root, &handler_row, sgm_text_content(sgm_handler_name(settings->handler))));
     SGM_TRY(define_fact(root, &precision_row, sgm_text_content(sgm_dtype_name(settings->precision))));
     return define_fact(root, &seed_row, sgm_integer_content(seed));
@@ -202,7 +207,7 @@ static sgm_status define_facts(sgm_trainer *trainer)
 
 sgm_status sgm__publish_values(sgm_trainer *trainer)
 {
-    sgm_registry *child, *root = trainer->registry;
+    sgm_registry *child, *root = sgm__registry_of(trainer);
     SGM_TRY(BIND(trainer, root, "", trainer_rows));
     SGM_TRY(define_facts(trainer));
     SGM_TRY(sgm__publish_child(root, "training", NULL, &child));
@@ -228,8 +233,9 @@ static const sgm_option accuracy_row = {.name = "accuracy",
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry)
 {
     char *part = sgm__identifier_part(data);
-    sgm_status status =
-        part != NULL ? sgm__publish_child(trainer->registry, part, "validation", registry) : SGM_ERROR_MEMORY;
+    sgm_status status = part != NULL
+                            ? sgm__publish_child(sgm__registry_of(trainer), part, "validation", registry)
+                            : SGM_ERROR_MEMORY;
     sgm__free(part);
     return status;
 }
@@ -249,8 +255,9 @@ static sgm_status publish_metrics(sgm_trainer *trainer, const sgm_named_metrics 
 /* VALIDATION.loss and VALIDATION.accuracy are there once they were measured. */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->data.validation_count; i++)
-        if (trainer->data.metrics[i].metrics.examples > 0)
-            SGM_TRY(publish_metrics(trainer, &trainer->data.metrics[i]));
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    for (size_t i = 0; i < data->validation_count; i++)
+        if (data->metrics[i].metrics.examples > 0)
+            SGM_TRY(publish_metrics(trainer, &data->metrics[i]));
     return SGM_OK;
 }

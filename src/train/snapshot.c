@@ -1,10 +1,11 @@
 #include "train/snapshot.h"
+#include "trainer/trainer_struct.h"
 
 static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
 {
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        sgm_tensor *value = sgm_session_get(trainer->session, name);
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)) != NULL; i++) {
+        sgm_tensor *value = sgm_session_get(trainer->learner.session, name);
         sgm_status status = value != NULL ? sgm_bundle_add(states, name, value) : sgm_last_status();
         sgm_tensor_free(value);
         SGM_TRY(status);
@@ -47,7 +48,7 @@ sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snap
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
         const char *name = sgm_bundle_name(snapshot->states, i);
-        SGM_TRY(sgm_session_set(trainer->session, name, sgm_bundle_get(snapshot->states, name)));
+        SGM_TRY(sgm_session_set(trainer->learner.session, name, sgm_bundle_get(snapshot->states, name)));
     }
     sgm__trainer_restart_workers(trainer);
     trainer->position = snapshot->position;

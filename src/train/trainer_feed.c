@@ -6,7 +6,7 @@
 #include "handlers/session.h"
 #include "network/rerecord.h"
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 enum { LOSS = SGM__FED_COUNT, CORRECT, PLACE_COUNT }; /* after the places of the numbers that are fed */
 _Static_assert(PLACE_COUNT <= SGM__NOTED_PLACES, "a program notes all places");
@@ -38,7 +38,7 @@ sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_pro
               wanted = sgm_shape_make(shape->rank - 1, shape->dims + 1);
     if (sgm_shape_elements(&there) == sgm_shape_elements(&wanted))
         return sgm_last_status();
-    return sgm__network_shape_mismatch(trainer->network, program->graph,
+    return sgm__network_shape_mismatch(trainer->learner.network, program->graph,
                                        sgm_program_input_at(program, (size_t)input), &there, &wanted);
 }
 
@@ -62,7 +62,7 @@ sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const s
         sgm_tensor *values = sgm_block_field(block, name);
         if (values == NULL)
             return sgm_last_status();
-        sgm_status status = sgm__session_feed_at(trainer->session, program, i, values);
+        sgm_status status = sgm__session_feed_at(trainer->learner.session, program, i, values);
         if (status != SGM_OK)
             return status == SGM_ERROR_SHAPE ? sgm__trainer_shape_mismatch(trainer, program, i, values)
                                              : status;
@@ -78,8 +78,8 @@ sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, 
     for (int i = 0; i < SGM__FED_COUNT; i++)
         if (places[i] >= 0)
             SGM_TRY(sgm__session_feed_number_at(
-                trainer->session, program, places[i],
-                sgm__fed_value(trainer->optimiser, (sgm__fed_number)i, rate, step)));
+                trainer->learner.session, program, places[i],
+                sgm__fed_value(trainer->learner.optimiser, (sgm__fed_number)i, rate, step)));
     return SGM_OK;
 }
 
@@ -91,10 +91,11 @@ sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_
     const int32_t *places = places_in(program);
     double loss, correct = 0;
     if (places[LOSS] < 0)
-        return sgm_session_read_number(trainer->session, program, SGM__LOSS, &loss); /* says what there is */
-    SGM_TRY(sgm__session_read_number_at(trainer->session, program, places[LOSS], &loss));
+        return sgm_session_read_number(trainer->learner.session, program, SGM__LOSS,
+                                       &loss); /* says what there is */
+    SGM_TRY(sgm__session_read_number_at(trainer->learner.session, program, places[LOSS], &loss));
     if (places[CORRECT] >= 0)
-        SGM_TRY(sgm__session_read_number_at(trainer->session, program, places[CORRECT], &correct));
+        SGM_TRY(sgm__session_read_number_at(trainer->learner.session, program, places[CORRECT], &correct));
     sums->loss += loss * (double)examples;
     sums->correct += correct * (double)examples;
     sums->examples += examples;

@@ -6,7 +6,7 @@
  * after that. */
 #include "train/trainer_hooks.h"
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <stdio.h>
 
@@ -14,8 +14,8 @@
 sgm_status sgm__trainer_attach_as(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                   char **name)
 {
-    return trainer->strategy != NULL && sgm__hook_is_local(hook)
-               ? trainer->strategy->attach(trainer, hook, how, attached, name)
+    return trainer->sharing.strategy != NULL && sgm__hook_is_local(hook)
+               ? trainer->sharing.strategy->attach(trainer, hook, how, attached, name)
                : sgm__hooks_attach_as(trainer->hooks, hook, how, attached, name);
 }
 

@@ -11,6 +11,7 @@
 #include "registry/pattern.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -88,7 +89,7 @@ typedef struct counted {
 static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
                                const sgm_shape *outputs, const sgm_shape *targets, counted *found)
 {
-    const sgm_recording *recording = &trainer->recording;
+    const sgm_recording *recording = &trainer->learner.recording;
     bool first = to->output == NULL ||
                  (recording->output_count > 0 && strcmp(to->output, recording->outputs[0].name) == 0);
     *found = (counted){0};
@@ -99,7 +100,7 @@ static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, 
     sgm_tensor *lengths = sgm_tensor_create(SGM_FLOAT64, &shape);
     found->lengths = sgm__calloc((size_t)shape.dims[0] + 1, sizeof *found->lengths);
     sgm_status status = lengths != NULL && found->lengths != NULL
-                            ? sgm_session_read(trainer->session, program, SGM__LENGTHS, lengths)
+                            ? sgm_session_read(trainer->learner.session, program, SGM__LENGTHS, lengths)
                             : sgm__last_failure();
     if (status == SGM_OK)
         status = sgm_tensor_read(lengths, found->lengths, (size_t)shape.dims[0]);
@@ -153,10 +154,10 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
 {
-    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->recorded.first_targets;
+    const char *name = to->output, *field = to->field != NULL ? to->field : trainer->learner.first_targets;
     counted c = {0};
-    if (name == NULL && trainer->recording.output_count > 0)
-        name = trainer->recording.outputs[0].name;
+    if (name == NULL && trainer->learner.recording.output_count > 0)
+        name = trainer->learner.recording.outputs[0].name;
     if (name == NULL || !sgm_program_has_output(program, name))
         return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", name != NULL ? name : "");
     sgm_tensor *targets = sgm_block_field(block, field);
@@ -164,8 +165,8 @@ static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_pro
         return sgm__last_failure();
     sgm_type type = sgm_program_output_type(program, name);
     sgm_tensor *outputs = sgm_tensor_create(type.dtype, &type.shape);
-    sgm_status status =
-        outputs != NULL ? sgm_session_read(trainer->session, program, name, outputs) : sgm__last_failure();
+    sgm_status status = outputs != NULL ? sgm_session_read(trainer->learner.session, program, name, outputs)
+                                        : sgm__last_failure();
     if (status == SGM_OK)
         status = find_counted(to, trainer, program, &type.shape, sgm_tensor_shape(targets), &c);
     if (status == SGM_OK && c.lengths != NULL && !sgm_tensor_is_contiguous(targets))
@@ -225,7 +226,7 @@ static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gatherin
             return sgm_last_status();
         sgm_status status = sgm__trainer_feed(trainer, program, block);
         if (status == SGM_OK)
-            status = sgm_session_run(trainer->session, program);
+            status = sgm_session_run(trainer->learner.session, program);
         if (status != SGM_OK)
             return sgm__iterator_fail(iterator, status);
         SGM_TRY(sgm__trainer_count(trainer, program, block->count, sums));

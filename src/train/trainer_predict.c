@@ -2,13 +2,14 @@
 #include "handlers/session.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 #define LARGEST_BATCH 1000
 
 /* One example is too few for a variance over the minibatch, two are too many for a single stream. */
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer)
 {
-    sgm__step_purpose purpose = trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
+    sgm__step_purpose purpose = trainer->learner.optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
     sgm_status status = sgm__trainer_record(trainer, purpose, 1);
     if (status == SGM_OK)
         return SGM_OK;
@@ -38,14 +39,14 @@ sgm_status sgm__trainer_prepare(sgm_trainer *trainer)
 
 const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer, size_t *count)
 {
-    *count = trainer != NULL ? trainer->recording.parameter_count : 0;
-    return trainer != NULL ? trainer->recording.parameters : NULL;
+    *count = trainer != NULL ? trainer->learner.recording.parameter_count : 0;
+    return trainer != NULL ? trainer->learner.recording.parameters : NULL;
 }
 
 static sgm_tensor *get(sgm_trainer *trainer, const char *state)
 {
     return sgm__trainer_prepare(trainer) == SGM_OK && sgm__trainer_collect(trainer) == SGM_OK
-               ? sgm_session_get(trainer->session, state)
+               ? sgm_session_get(trainer->learner.session, state)
                : NULL;
 }
 
@@ -63,7 +64,8 @@ static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor 
     SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
     SGM_TRY(sgm__trainer_check_set(trainer, state));
-    SGM_TRY(sgm_session_state_type(trainer->session, state, &type)); /* a new name would be a mistake */
+    SGM_TRY(
+        sgm_session_state_type(trainer->learner.session, state, &type)); /* a new name would be a mistake */
     sgm__trainer_parameters_changed(trainer);
     return sgm__trainer_put_state(trainer, state, value);
 }
@@ -81,7 +83,7 @@ sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_te
 /* Names of the first input and of the wanted output, as the newest recording has them. */
 static sgm_status find_ends(const sgm_trainer *trainer, const char **input, const char **output)
 {
-    const sgm_recording *recording = &trainer->recording;
+    const sgm_recording *recording = &trainer->learner.recording;
     if (recording->input_count != 1)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "the network has %zu inputs; predict with a block of them",
                         recording->input_count);
@@ -103,19 +105,20 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
         return sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", output);
     sgm_tensor *part = sgm_tensor_slice(inputs, 0, first, first + count, 1);
     sgm_status status =
-        part != NULL ? sgm_session_feed(trainer->session, program, input, part) : sgm_last_status();
+        part != NULL ? sgm_session_feed(trainer->learner.session, program, input, part) : sgm_last_status();
     if (part != NULL && status == SGM_ERROR_SHAPE)
         status = sgm__trainer_shape_mismatch(trainer, program, sgm__program_input(program, input), part);
     sgm_tensor_free(part);
     SGM_TRY(status);
-    SGM_TRY(sgm_session_run(trainer->session, program));
+    SGM_TRY(sgm_session_run(trainer->learner.session, program));
     sgm_type type = sgm_program_output_type(program, output);
     if (*result == NULL) {
         type.shape.dims[0] = sgm_tensor_shape(inputs)->dims[0];
         *result = sgm_tensor_create(type.dtype, &type.shape);
     }
     sgm_tensor *target = sgm_tensor_slice(*result, 0, first, first + count, 1);
-    status = target != NULL ? sgm_session_read(trainer->session, program, output, target) : sgm_last_status();
+    status = target != NULL ? sgm_session_read(trainer->learner.session, program, output, target)
+                            : sgm_last_status();
     sgm_tensor_free(target);
     return status;
 }
@@ -160,17 +163,17 @@ static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, c
 {
     sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
     if (program == NULL || sgm__trainer_feed(trainer, program, block) != SGM_OK ||
-        sgm_session_run(trainer->session, program) != SGM_OK)
+        sgm_session_run(trainer->learner.session, program) != SGM_OK)
         return NULL;
-    if (output == NULL && trainer->recording.output_count > 0)
-        output = trainer->recording.outputs[0].name;
+    if (output == NULL && trainer->learner.recording.output_count > 0)
+        output = trainer->learner.recording.outputs[0].name;
     if (output == NULL || !sgm_program_has_output(program, output)) {
         sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no output '%s'", output != NULL ? output : "");
         return NULL;
     }
     sgm_type type = sgm_program_output_type(program, output);
     sgm_tensor *result = sgm_tensor_create(type.dtype, &type.shape);
-    if (result == NULL || sgm_session_read(trainer->session, program, output, result) == SGM_OK)
+    if (result == NULL || sgm_session_read(trainer->learner.session, program, output, result) == SGM_OK)
         return result;
     sgm_tensor_free(result);
     return NULL;
@@ -197,14 +200,15 @@ sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *blo
 static sgm_program *step_program(sgm_trainer *trainer, int64_t batch)
 {
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
-    return sgm__trainer_program(trainer, trainer->optimiser != NULL ? SGM__UPDATE : SGM__PREDICT, batch);
+    return sgm__trainer_program(trainer, trainer->learner.optimiser != NULL ? SGM__UPDATE : SGM__PREDICT,
+                                batch);
 }
 
 char *sgm_trainer_graph_text(sgm_trainer *trainer, int64_t batch)
 {
     if (sgm__trainer_open(trainer) != SGM_OK)
         return NULL;
-    char *text = step_program(trainer, batch) != NULL ? sgm_graph_text(trainer->graph) : NULL;
+    char *text = step_program(trainer, batch) != NULL ? sgm_graph_text(trainer->learner.graph) : NULL;
     sgm__trainer_unlock(trainer);
     return text;
 }

@@ -9,7 +9,7 @@
  *
  * Programs are kept in program_cache.c until something changes what would be recorded; a dynamic network
  * records in each iteration, and goes on with the program of before if it has recorded the same. */
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include "data/dataset.h"
 #include "handlers/session.h"
@@ -62,7 +62,7 @@ static bool has_prefix(const char *name, const char *prefix)
  * its moving average, and zeros for everything else, which is what tensors begin with. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
 {
-    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->learner.network, name);
     if (parameter != NULL)
         return fill_parameter(trainer, parameter, tensor);
     if (strcmp(name, "random.seed") == 0) {
@@ -72,9 +72,9 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
         return SGM_OK;
     }
     const char *averaged = has_prefix(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
-    if (averaged == NULL || !sgm_session_has(trainer->session, averaged))
+    if (averaged == NULL || !sgm_session_has(trainer->learner.session, averaged))
         return SGM_OK;
-    sgm_tensor *value = sgm_session_get(trainer->session, averaged);
+    sgm_tensor *value = sgm_session_get(trainer->learner.session, averaged);
     sgm_status status = value != NULL ? sgm_tensor_assign(tensor, value) : sgm_last_status();
     sgm_tensor_free(value);
     return status;
@@ -84,13 +84,13 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type)
 {
     if (sgm__trainer_is_replica(trainer))
-        return trainer->owner->strategy->define_state(trainer, name, type);
+        return trainer->sharing.owner->sharing.strategy->define_state(trainer, name, type);
     sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
     if (tensor == NULL)
         return SGM_ERROR_MEMORY;
     sgm_status status = fill_state(trainer, name, tensor);
     if (status == SGM_OK)
-        status = sgm_session_set(trainer->session, name, tensor);
+        status = sgm_session_set(trainer->learner.session, name, tensor);
     sgm_tensor_free(tensor);
     return status;
 }
@@ -100,9 +100,9 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
 static size_t stale_index(const sgm_trainer *trainer, const char *state)
 {
     const sgm__session_state *known =
-        trainer->recorded.stale_count > 0 ? sgm__session_find(trainer->session, state) : NULL;
-    size_t index = known != NULL ? (size_t)(known - trainer->session->states) : SIZE_MAX;
-    return index < trainer->recorded.stale_count && trainer->recorded.stale[index] ? index : SIZE_MAX;
+        trainer->learner.stale_count > 0 ? sgm__session_find(trainer->learner.session, state) : NULL;
+    size_t index = known != NULL ? (size_t)(known - trainer->learner.session->states) : SIZE_MAX;
+    return index < trainer->learner.stale_count && trainer->learner.stale[index] ? index : SIZE_MAX;
 }
 
 /* Fails before hours are spent on drawing and swapping, if the states of the graph take more memory than
@@ -111,10 +111,11 @@ static sgm_status check_memory(const sgm_trainer *trainer)
 {
     double bytes = 0;
     char all[64], there[64], count[64];
-    if (!sgm__session_is_host(trainer->session))
+    if (!sgm__session_is_host(trainer->learner.session))
         return SGM_OK;
-    for (size_t i = 0; i < trainer->graph->source_count; i++) {
-        const sgm__instruction *source = &trainer->graph->instructions[trainer->graph->sources[i]];
+    for (size_t i = 0; i < trainer->learner.graph->source_count; i++) {
+        const sgm__instruction *source =
+            &trainer->learner.graph->instructions[trainer->learner.graph->sources[i]];
         if (source->op == &sgm__op_state)
             bytes +=
                 (double)sgm_shape_elements(&source->type.shape) * (double)sgm_dtype_size(source->type.dtype);
@@ -122,8 +123,8 @@ static sgm_status check_memory(const sgm_trainer *trainer)
     if (bytes <= (double)sgm__memory_size())
         return SGM_OK;
     int64_t parameters = 0;
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        parameters += sgm_shape_elements(&trainer->recording.parameters[i].type.shape);
+    for (size_t i = 0; i < trainer->learner.recording.parameter_count; i++)
+        parameters += sgm_shape_elements(&trainer->learner.recording.parameters[i].type.shape);
     return sgm_fail(SGM_ERROR_MEMORY,
                     "the network has %s parameters, which take %s with what the optimiser remembers; this "
                     "computer has %s of memory: take smaller layers, or another optimiser",
@@ -136,22 +137,22 @@ static sgm_status check_memory(const sgm_trainer *trainer)
 static sgm_status define_states(sgm_trainer *trainer)
 {
     SGM_TRY(check_memory(trainer));
-    sgm_trainer *owner = trainer->owner;
+    sgm_trainer *owner = trainer->sharing.owner;
     for (int parameters = 1; parameters >= 0; parameters--)
-        for (size_t i = 0; i < trainer->graph->count; i++) {
-            const sgm__instruction *instruction = &trainer->graph->instructions[i];
+        for (size_t i = 0; i < trainer->learner.graph->count; i++) {
+            const sgm__instruction *instruction = &trainer->learner.graph->instructions[i];
             if (instruction->op != &sgm__op_state)
                 continue;
-            const char *name = sgm__graph_string(trainer->graph, instruction->name);
+            const char *name = sgm__graph_string(trainer->learner.graph, instruction->name);
             size_t stale = stale_index(owner, name);
-            if ((sgm__network_parameter(trainer->network, name) != NULL) != (parameters == 1) ||
-                (sgm_session_has(trainer->session, name) && stale == SIZE_MAX))
+            if ((sgm__network_parameter(trainer->learner.network, name) != NULL) != (parameters == 1) ||
+                (sgm_session_has(trainer->learner.session, name) && stale == SIZE_MAX))
                 continue;
             if (stale != SIZE_MAX && owner != trainer)
                 SGM_TRY(sgm__trainer_define_state(owner, name, &instruction->type));
             SGM_TRY(sgm__trainer_define_state(trainer, name, &instruction->type));
             if (stale != SIZE_MAX)
-                owner->recorded.stale[stale] = false;
+                owner->learner.stale[stale] = false;
         }
     return SGM_OK;
 }
@@ -162,17 +163,17 @@ static sgm_status define_states(sgm_trainer *trainer)
  * recording, which the optimiser's slots and ranks' buckets follow. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
-    trainer->recorded.trained_count = 0;
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
-        const sgm_parameter *parameter = &trainer->recording.parameters[i];
+    trainer->learner.trained_count = 0;
+    for (size_t i = 0; i < trainer->learner.recording.parameter_count; i++) {
+        const sgm_parameter *parameter = &trainer->learner.recording.parameters[i];
         if (!parameter->trainable || sgm__trainer_is_frozen(trainer, parameter->name))
             continue;
-        SGM_TRY(sgm__reserve(&trainer->recorded.trained, &trainer->recorded.trained_capacity,
-                             trainer->recorded.trained_count + 1, sizeof(sgm__trained_parameter)));
-        trainer->recorded.trained[trainer->recorded.trained_count++] =
+        SGM_TRY(sgm__reserve(&trainer->learner.trained, &trainer->learner.trained_capacity,
+                             trainer->learner.trained_count + 1, sizeof(sgm__trained_parameter)));
+        trainer->learner.trained[trainer->learner.trained_count++] =
             (sgm__trained_parameter){parameter->name, parameter->value, parameter->sparse, false};
     }
-    if (trainer->recorded.trained_count == 0)
+    if (trainer->learner.trained_count == 0)
         return sgm_fail(SGM_ERROR_STATE,
                         "nothing is left to train: the network has no parameters, or all are frozen");
     return SGM_OK;
@@ -184,14 +185,14 @@ static sgm_status find_trained(sgm_trainer *trainer)
 sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
                                       bool averages_apart)
 {
-    const sgm_trainer *owner = trainer->owner;
-    if (trainer->strategy != NULL)
-        SGM_TRY(trainer->strategy->find_owners(trainer));
-    return sgm__optimiser_record(trainer->optimiser, trainer->graph,
-                                 &(sgm__update_request){.cost = trainer->recording.total,
+    const sgm_trainer *owner = trainer->sharing.owner;
+    if (trainer->sharing.strategy != NULL)
+        SGM_TRY(trainer->sharing.strategy->find_owners(trainer));
+    return sgm__optimiser_record(trainer->learner.optimiser, trainer->learner.graph,
+                                 &(sgm__update_request){.cost = trainer->learner.recording.total,
                                                         .gradients = gradients,
-                                                        .parameters = trainer->recorded.trained,
-                                                        .count = trainer->recorded.trained_count,
+                                                        .parameters = trainer->learner.trained,
+                                                        .count = trainer->learner.trained_count,
                                                         .modifiers = trainer->patterns.modifiers,
                                                         .modifier_count = trainer->patterns.modifier_count,
                                                         .update = update,
@@ -214,10 +215,12 @@ void sgm__trainer_record_random_step(sgm_graph *graph)
 static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose,
                                  const sgm_recording_options *options, bool *same)
 {
-    if (trainer->recorded.rerecording.program != NULL && trainer->recorded.rerecording.purpose == purpose)
-        return sgm__network_rerecord(trainer->network, trainer->graph, options, &trainer->recording, same);
-    sgm_graph_clear(trainer->graph);
-    return sgm_network_record(trainer->network, trainer->graph, options, &trainer->recording);
+    if (trainer->learner.rerecording.program != NULL && trainer->learner.rerecording.purpose == purpose)
+        return sgm__network_rerecord(trainer->learner.network, trainer->learner.graph, options,
+                                     &trainer->learner.recording, same);
+    sgm_graph_clear(trainer->learner.graph);
+    return sgm_network_record(trainer->learner.network, trainer->learner.graph, options,
+                              &trainer->learner.recording);
 }
 
 /* Records a program over examples. Which parts it has depends on the purpose: costs for all but
@@ -232,8 +235,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     bool updates = purpose == SGM__UPDATE || purpose == SGM__ACCUMULATE;
     bool part = purpose == SGM__PART, gradients = part || purpose == SGM__GRADIENTS;
     bool training = updates || gradients;
-    bool averaged = !training && !trainer->averages_in && trainer->optimiser != NULL &&
-                    trainer->optimiser->options.average > 0;
+    bool averaged = !training && !trainer->learner.averages_in && trainer->learner.optimiser != NULL &&
+                    trainer->learner.optimiser->options.average > 0;
     sgm_recording_options options = {.struct_size = sizeof options,
                                      .batch = batch,
                                      .dtype = trainer->settings.precision,
@@ -243,8 +246,8 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                                      .part = part,
                                      .prefix = averaged ? SGM__AVERAGE_PREFIX : ""};
     SGM_TRY(record_network(trainer, purpose, &options, same));
-    bool remembers = training && sgm__network_memory_at(trainer->network, 0) != NULL;
-    if (remembers && trainer->owner->strategy != NULL)
+    bool remembers = training && sgm__network_memory_at(trainer->learner.network, 0) != NULL;
+    if (remembers && trainer->sharing.owner->sharing.strategy != NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "layers with streams remember what one trainer reads: train them without workers");
     if (remembers && sgm__iterator_shuffles(trainer->data.training))
@@ -253,37 +256,38 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
                         "shuffled: give .no_shuffle (data.shuffle=false)");
     if (*same)
         return SGM_OK;
-    if (trainer->owner->strategy != NULL)
-        trainer->owner->strategy->recorded(trainer);
-    if (trainer->recording.target_count > 0)
-        snprintf(trainer->recorded.first_targets, sizeof trainer->recorded.first_targets, "%s",
-                 trainer->recording.targets[0].name);
-    if (purpose != SGM__PREDICT && !sgm_value_is(trainer->recording.total))
+    if (trainer->sharing.owner->sharing.strategy != NULL)
+        trainer->sharing.owner->sharing.strategy->recorded(trainer);
+    if (trainer->learner.recording.target_count > 0)
+        snprintf(trainer->learner.first_targets, sizeof trainer->learner.first_targets, "%s",
+                 trainer->learner.recording.targets[0].name);
+    if (purpose != SGM__PREDICT && !sgm_value_is(trainer->learner.recording.total))
         return sgm_fail(SGM_ERROR_STATE,
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
-        sgm_output(trainer->graph, SGM__LOSS, trainer->recording.total);
+        sgm_output(trainer->learner.graph, SGM__LOSS, trainer->learner.recording.total);
         sgm__trainer_record_correct(trainer, part);
     }
     if (part)
-        sgm_output(trainer->graph, SGM__LOSS_PART, trainer->recording.part);
-    for (size_t i = 0; i < trainer->recording.output_count && !training; i++)
-        sgm_output(trainer->graph, trainer->recording.outputs[i].name, trainer->recording.outputs[i].value);
-    if (purpose == SGM__VALIDATE && sgm_value_is(trainer->recording.lengths))
-        sgm_output(trainer->graph, SGM__LENGTHS,
-                   sgm_cast(trainer->graph, trainer->recording.lengths, SGM_FLOAT64));
+        sgm_output(trainer->learner.graph, SGM__LOSS_PART, trainer->learner.recording.part);
+    for (size_t i = 0; i < trainer->learner.recording.output_count && !training; i++)
+        sgm_output(trainer->learner.graph, trainer->learner.recording.outputs[i].name,
+                   trainer->learner.recording.outputs[i].value);
+    if (purpose == SGM__VALIDATE && sgm_value_is(trainer->learner.recording.lengths))
+        sgm_output(trainer->learner.graph, SGM__LENGTHS,
+                   sgm_cast(trainer->learner.graph, trainer->learner.recording.lengths, SGM_FLOAT64));
     SGM_TRY(sgm__trainer_check_patterns(trainer));
     if (training)
         SGM_TRY(sgm__trainer_record_costs(trainer, part));
     if (training)
         SGM_TRY(find_trained(trainer));
     if (gradients)
-        SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
+        SGM_TRY(trainer->sharing.owner->sharing.strategy->record(trainer, purpose, batch));
     if (updates)
         SGM_TRY(sgm__trainer_record_update(trainer, purpose == SGM__UPDATE, NULL, false));
-    if (updates && trainer->recording.random)
-        sgm__trainer_record_random_step(trainer->graph);
-    SGM_TRY(sgm_graph_status(trainer->graph));
+    if (updates && trainer->learner.recording.random)
+        sgm__trainer_record_random_step(trainer->learner.graph);
+    SGM_TRY(sgm_graph_status(trainer->learner.graph));
     return define_states(trainer);
 }
 
@@ -298,15 +302,15 @@ static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, in
 {
     if (!is_of_states(purpose))
         return record(trainer, purpose, batch, same);
-    SGM_TRY(trainer->owner->strategy->record(trainer, purpose, batch));
+    SGM_TRY(trainer->sharing.owner->sharing.strategy->record(trainer, purpose, batch));
     return define_states(trainer);
 }
 
 static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
 {
-    if (trainer->network == NULL)
+    if (trainer->learner.network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
-    if (trainer->optimiser == NULL && purpose != SGM__VALIDATE && purpose != SGM__PREDICT)
+    if (trainer->learner.optimiser == NULL && purpose != SGM__VALIDATE && purpose != SGM__PREDICT)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
     return SGM_OK;
 }
@@ -336,16 +340,17 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
     if (check_parts(trainer, purpose) != SGM_OK || record_for(trainer, purpose, batch, &same) != SGM_OK)
         return NULL;
     if (same)
-        return trainer->recorded.rerecording.program;
-    sgm_program *program = sgm_session_prepare(trainer->session, trainer->graph);
-    if (program != NULL && !applies && sgm__network_expect_indices(trainer->network, program) != SGM_OK)
+        return trainer->learner.rerecording.program;
+    sgm_program *program = sgm_session_prepare(trainer->learner.session, trainer->learner.graph);
+    if (program != NULL && !applies &&
+        sgm__network_expect_indices(trainer->learner.network, program) != SGM_OK)
         return NULL;
-    trainer->recorded.rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
-    if (program != NULL && !sgm_network_is_dynamic(trainer->network) &&
+    trainer->learner.rerecording = (sgm__rerecording){purpose, applies ? NULL : program};
+    if (program != NULL && !sgm_network_is_dynamic(trainer->learner.network) &&
         sgm__trainer_remember_program(trainer, purpose, batch, program) != SGM_OK)
         return NULL;
     if (program != NULL && purpose == SGM__UPDATE && trainer->progress.running_since > 0 &&
-        !sgm_network_is_dynamic(trainer->network))
+        !sgm_network_is_dynamic(trainer->learner.network))
         log_threads(trainer, batch, program);
     return program;
 }
@@ -354,7 +359,7 @@ static sgm_program *make_program(sgm_trainer *trainer, sgm__step_purpose purpose
  * is shown as a task. */
 static bool is_quick(const sgm_trainer *trainer)
 {
-    return sgm_session_state_at(trainer->session, 0) != NULL;
+    return sgm_session_state_at(trainer->learner.session, 0) != NULL;
 }
 
 /* Before a program that only looks (validation, prediction) the states are collected from workers. */
@@ -381,8 +386,8 @@ static sgm_status record_only(sgm_trainer *trainer, sgm__step_purpose purpose, i
     SGM_TRY(check_parts(trainer, purpose));
     SGM_TRY(record_for(trainer, purpose, batch, &same));
     if (!same)
-        trainer->recorded.rerecording.program = NULL;
-    return sgm_network_is_dynamic(trainer->network)
+        trainer->learner.rerecording.program = NULL;
+    return sgm_network_is_dynamic(trainer->learner.network)
                ? SGM_OK
                : sgm__trainer_remember_program(trainer, purpose, batch, NULL);
 }

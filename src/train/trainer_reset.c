@@ -6,7 +6,7 @@
  * draw. */
 #include "network/rerecord.h"
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -18,14 +18,14 @@ static bool begins(const char *name, const char *prefix)
  * only their recording knows their initialiser. */
 static sgm_status refill_memories(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->recorded.stale_count; i++) {
-        const char *name = sgm_session_state_at(trainer->session, i);
+    for (size_t i = 0; i < trainer->learner.stale_count; i++) {
+        const char *name = sgm_session_state_at(trainer->learner.session, i);
         sgm_type type;
-        if (!trainer->recorded.stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
+        if (!trainer->learner.stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
             continue;
-        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
         SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
-        trainer->recorded.stale[i] = false;
+        trainer->learner.stale[i] = false;
     }
     return SGM_OK;
 }
@@ -34,16 +34,16 @@ static sgm_status refill_memories(sgm_trainer *trainer)
 sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 {
     size_t count = 0;
-    while (sgm_session_state_at(trainer->session, count) != NULL)
+    while (sgm_session_state_at(trainer->learner.session, count) != NULL)
         count++;
     if (count == 0)
         return SGM_OK;
-    bool *stale = sgm__realloc(trainer->recorded.stale, count * sizeof *stale);
+    bool *stale = sgm__realloc(trainer->learner.stale, count * sizeof *stale);
     if (stale == NULL)
         return SGM_ERROR_MEMORY;
     memset(stale, true, count * sizeof *stale);
-    trainer->recorded.stale = stale;
-    trainer->recorded.stale_count = count;
+    trainer->learner.stale = stale;
+    trainer->learner.stale_count = count;
     sgm__trainer_forget_programs(trainer);
     SGM_TRY(sgm__trainer_prepare(trainer));
     return refill_memories(trainer);
@@ -53,13 +53,14 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
 {
     const char *name;
-    for (size_t i = 0; (name = sgm__network_memory_at(trainer->network, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm__network_memory_at(trainer->learner.network, i)) != NULL; i++) {
         sgm_type type;
-        if (!sgm_session_has(trainer->session, name))
+        if (!sgm_session_has(trainer->learner.session, name))
             continue;
-        SGM_TRY(sgm_session_state_type(trainer->session, name, &type));
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
         sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
-        sgm_status status = zeros != NULL ? sgm_session_set(trainer->session, name, zeros) : SGM_ERROR_MEMORY;
+        sgm_status status =
+            zeros != NULL ? sgm_session_set(trainer->learner.session, name, zeros) : SGM_ERROR_MEMORY;
         sgm_tensor_free(zeros);
         SGM_TRY(status);
     }

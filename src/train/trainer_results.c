@@ -2,7 +2,7 @@
 #include "metrics/metrics.h"
 #include "show/show.h"
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 /* --- scores of the epoch --- */
 

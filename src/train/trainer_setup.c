@@ -7,6 +7,7 @@
 #include "train/train.h"
 #include "trainer/layer_times.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -17,22 +18,23 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     if (trainer == NULL)
         return NULL;
     trainer->settings = *settings;
-    trainer->owner = owner != NULL ? owner : trainer;
+    trainer->sharing.owner = owner != NULL ? owner : trainer;
     trainer->position.best_loss = INFINITY;
     trainer->progress.newest_loss = NAN;
     trainer->journal.changed_by = "program";
-    sgm__turn_lock_init(&trainer->lock);
+    sgm__turn_lock_init(&trainer->control.turn);
     pthread_mutex_init(&trainer->results.left_lock, NULL);
     sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
-    trainer->graph = sgm_graph_create();
-    trainer->session = sgm_session_create(settings->handler);
+    trainer->learner.graph = sgm_graph_create();
+    trainer->learner.session = sgm_session_create(settings->handler);
     trainer->registry = sgm_registry_create();
     trainer->journal.changes = owner == NULL ? sgm__change_record_create() : NULL;
     bool has_record = trainer->journal.changes != NULL || owner != NULL;
     if (trainer->registry != NULL && has_record && sgm__trainer_publish(trainer) == SGM_OK)
         trainer->hooks = sgm__hooks_create(name, trainer->registry, trainer);
-    if (trainer->name != NULL && trainer->graph != NULL && trainer->session != NULL && trainer->hooks != NULL)
+    if (trainer->name != NULL && trainer->learner.graph != NULL && trainer->learner.session != NULL &&
+        trainer->hooks != NULL)
         return trainer;
     sgm__trainer_free(trainer);
     return NULL;
@@ -53,8 +55,8 @@ void sgm__trainer_free(sgm_trainer *trainer)
     if (trainer == NULL)
         return;
     sgm__hooks_free(trainer->hooks);
-    if (trainer->strategy != NULL)
-        trainer->strategy->free(trainer);
+    if (trainer->sharing.strategy != NULL)
+        trainer->sharing.strategy->free(trainer);
     sgm_registry_free(trainer->registry);
     for (size_t i = 0; i < trainer->data.validation_count; i++) {
         sgm__free(trainer->data.validation[i].name);
@@ -71,10 +73,10 @@ void sgm__trainer_free(sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
         sgm__free(trainer->patterns.frozen[i]);
     sgm_iterator_free(trainer->data.training);
-    sgm_network_free(trainer->network);
-    sgm_optimiser_free(trainer->optimiser);
-    sgm_session_free(trainer->session);
-    sgm_graph_free(trainer->graph);
+    sgm_network_free(trainer->learner.network);
+    sgm_optimiser_free(trainer->learner.optimiser);
+    sgm_session_free(trainer->learner.session);
+    sgm_graph_free(trainer->learner.graph);
     sgm__free(trainer->data.validation);
     sgm__free(trainer->patterns.rules);
     sgm__free(trainer->patterns.modifiers);
@@ -83,27 +85,22 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->data.metrics);
     sgm__trainer_free_passes(trainer);
     sgm__trainer_free_results(trainer);
-    sgm__free(trainer->recorded.trained);
-    sgm__free(trainer->recorded.programs);
-    sgm__free(trainer->recorded.stale);
+    sgm__free(trainer->learner.trained);
+    sgm__free(trainer->learner.programs);
+    sgm__free(trainer->learner.stale);
     sgm__layer_times_free(trainer->times);
-    sgm__free(trainer->ending.by);
+    sgm__free(trainer->progress.ending.by);
     sgm__free(trainer->progress.ended_by);
-    sgm__turn_lock_destroy(&trainer->lock);
+    sgm__turn_lock_destroy(&trainer->control.turn);
     sgm__control_destroy(&trainer->control);
-    if (trainer->place.release != NULL)
-        trainer->place.release(&trainer->place);
+    if (trainer->control.place.release != NULL)
+        trainer->control.place.release(&trainer->control.place);
     sgm__settings_forget(trainer);
     sgm__changes_forget(trainer);
     sgm__change_record_free(trainer->journal.changes);
     sgm__trainer_unpublish_network(trainer);
     sgm__free(trainer->name);
     sgm__free(trainer);
-}
-
-const char *sgm_trainer_name(const sgm_trainer *trainer)
-{
-    return trainer != NULL ? trainer->name : "";
 }
 
 /* --- parts --- */
@@ -117,11 +114,11 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
         return sgm_last_status();
     }
     sgm__trainer_forget_programs(trainer);
-    sgm_network_free(trainer->network);
-    trainer->network = network;
-    trainer->recording = (sgm_recording){0}; /* names in it were the old one's */
-    if (trainer->strategy != NULL)
-        trainer->strategy->recorded(trainer);
+    sgm_network_free(trainer->learner.network);
+    trainer->learner.network = network;
+    trainer->learner.recording = (sgm_recording){0}; /* names in it were the old one's */
+    if (trainer->sharing.strategy != NULL)
+        trainer->sharing.strategy->recorded(trainer);
     sgm__trainer_restart_workers(trainer);
     return sgm__trainer_publish_network(trainer);
 }
@@ -213,8 +210,8 @@ static sgm_status set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
     if (optimiser == NULL)
         return sgm__trainer_missing("optimiser");
     sgm__trainer_forget_programs(trainer);
-    sgm_optimiser_free(trainer->optimiser);
-    trainer->optimiser = optimiser;
+    sgm_optimiser_free(trainer->learner.optimiser);
+    trainer->learner.optimiser = optimiser;
     return SGM_OK;
 }
 
@@ -357,9 +354,4 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
         sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm_hook_free(hook);
     return status;
-}
-
-sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
-{
-    return trainer != NULL ? trainer->registry : NULL;
 }

@@ -10,7 +10,7 @@
 #include "show/show.h"
 #include "train/train.h"
 #include "trainer/layer_times.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 
@@ -19,7 +19,7 @@
 void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss)
 {
     sgm__training_position *position = &trainer->position;
-    const sgm_schedule *schedule = &trainer->optimiser->options.schedule;
+    const sgm_schedule *schedule = &trainer->learner.optimiser->options.schedule;
     double patience = schedule->period > 0 ? schedule->period : 5;
     if (schedule->kind != SGM_PLATEAU)
         return;
@@ -75,8 +75,8 @@ sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, doubl
 {
     sgm__training_position *position = &trainer->position;
     trainer->progress.rates[position->iteration % SGM__KEPT_RATES] = rate;
-    if (trainer->strategy != NULL)
-        return trainer->strategy->iterate(trainer, block, rate);
+    if (trainer->sharing.strategy != NULL)
+        return trainer->sharing.strategy->iterate(trainer, block, rate);
     bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
         sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);

@@ -6,7 +6,7 @@
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
 #include "registry/pattern.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 /* "validation" of "validation.loss" */
 static bool begins_with(const char *identifier, const char *part)

@@ -5,7 +5,7 @@
  * divided among them by an estimate of their work. Whose an instruction is tells the label that recording
  * gave it ("2-dense", "optimiser.2-dense"); forward is what the outputs need, everything else is backward. */
 #include "trainer/layer_times.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 
@@ -47,14 +47,14 @@ static sgm_status fit_network(sgm__layer_times *times, const sgm_network *networ
  * speed changes. */
 sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps)
 {
-    if (trainer->network == NULL)
+    if (trainer->learner.network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", trainer->name);
     if (trainer->times == NULL)
         trainer->times = sgm__calloc(1, sizeof *trainer->times);
     sgm__layer_times *times = trainer->times;
     if (times == NULL)
         return SGM_ERROR_MEMORY;
-    SGM_TRY(fit_network(times, trainer->network));
+    SGM_TRY(fit_network(times, trainer->learner.network));
     if (times->wanted > 0)
         return SGM_OK;
     times->wanted = steps;
@@ -192,11 +192,11 @@ sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program)
 {
     sgm__layer_times *times = trainer->times;
     if (times == NULL || times->wanted == 0)
-        return sgm_session_run(trainer->session, program);
+        return sgm_session_run(trainer->learner.session, program);
     times->wanted--;
-    SGM_TRY(fit_network(times, trainer->network));
+    SGM_TRY(fit_network(times, trainer->learner.network));
     SGM_TRY(make_room(times, program->plan));
-    SGM_TRY(sgm__session_run_timed(trainer->session, program, times->measured));
-    divide(times, trainer->network, program->plan);
+    SGM_TRY(sgm__session_run_timed(trainer->learner.session, program, times->measured));
+    divide(times, trainer->learner.network, program->plan);
     return SGM_OK;
 }

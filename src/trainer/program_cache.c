@@ -1,25 +1,25 @@
 /* The programs that a trainer has made, by what they do and for how many examples. */
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
 {
-    trainer->recorded.rerecording.program = NULL;
-    trainer->recorded.program_count = 0; /* they stay in the session, where an equal graph finds them */
+    trainer->learner.rerecording.program = NULL;
+    trainer->learner.program_count = 0; /* they stay in the session, where an equal graph finds them */
 }
 
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
-    sgm__trainer_drop_programs(trainer->owner);
-    if (trainer->owner->strategy != NULL)
-        trainer->owner->strategy->forget_programs(trainer->owner);
+    sgm__trainer_drop_programs(trainer->sharing.owner);
+    if (trainer->sharing.owner->sharing.strategy != NULL)
+        trainer->sharing.owner->sharing.strategy->forget_programs(trainer->sharing.owner);
 }
 
 sgm__known_program *sgm__trainer_find_program(const sgm_trainer *trainer, sgm__step_purpose purpose,
                                               int64_t batch)
 {
-    for (size_t i = 0; i < trainer->recorded.program_count; i++)
-        if (trainer->recorded.programs[i].purpose == purpose && trainer->recorded.programs[i].batch == batch)
-            return &trainer->recorded.programs[i];
+    for (size_t i = 0; i < trainer->learner.program_count; i++)
+        if (trainer->learner.programs[i].purpose == purpose && trainer->learner.programs[i].batch == batch)
+            return &trainer->learner.programs[i];
     return NULL;
 }
 
@@ -31,9 +31,9 @@ sgm_status sgm__trainer_remember_program(sgm_trainer *trainer, sgm__step_purpose
         known->program = program;
         return SGM_OK;
     }
-    SGM_TRY(sgm__reserve(&trainer->recorded.programs, &trainer->recorded.program_capacity,
-                         trainer->recorded.program_count + 1, sizeof(sgm__known_program)));
-    trainer->recorded.programs[trainer->recorded.program_count++] =
+    SGM_TRY(sgm__reserve(&trainer->learner.programs, &trainer->learner.program_capacity,
+                         trainer->learner.program_count + 1, sizeof(sgm__known_program)));
+    trainer->learner.programs[trainer->learner.program_count++] =
         (sgm__known_program){purpose, batch, program};
     return SGM_OK;
 }

@@ -1,4 +1,6 @@
-/* The inside of a trainer. Internal. */
+/* What a trainer consists of, in groups, and what the rooms that train ask of each other. Internal.
+ *
+ * The struct itself is in trainer_struct.h. Monitors and ready-made hooks see a trainer by view.h alone. */
 #ifndef SGM_TRAINER_TRAINER_H
 #define SGM_TRAINER_TRAINER_H
 
@@ -90,19 +92,6 @@ typedef struct sgm__left {
     char *data, *name;     /* DATA.NAME */
 } sgm__left;
 
-/* What other threads ask of a running trainer. */
-typedef struct sgm__control {
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    sgm_trainer_state state;
-    bool pause, stop;
-    int64_t steps;     /* iterations until the next pause; -1: none */
-    atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
-    char *reason;      /* of the newest stop */
-    char *paused_by;   /* a hook, and what it was made from; NULL: somebody else, or nobody */
-    sgm__command_queue commands;
-} sgm__control;
-
 /* Where the run's thread is, for those who cannot wait until it lets them look. */
 typedef struct sgm__whereabouts {
     _Atomic(const char *) doing; /* a string that stays; NULL: nothing */
@@ -122,6 +111,22 @@ struct sgm__checkpoint_place {
     bool own;                                      /* not of a run: it goes with the trainer */
     void (*release)(sgm__checkpoint_place *place); /* NULL: nothing to do */
 };
+
+/* What other threads ask of a running trainer. */
+typedef struct sgm__control {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    sgm_trainer_state state;
+    bool pause, stop;
+    int64_t steps;     /* iterations until the next pause; -1: none */
+    atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
+    char *reason;      /* of the newest stop */
+    char *paused_by;   /* a hook, and what it was made from; NULL: somebody else, or nobody */
+    sgm__command_queue commands;
+    sgm__checkpoint_place place; /* guarded by the lock */
+    sgm__whereabouts whereabouts;
+    sgm__turn_lock turn; /* held during a step: see trainer_lock.h */
+} sgm__control;
 
 /* Outputs of programs beside the network's, under names that no layer can have. */
 #define SGM__LOSS "trainer.loss"
@@ -174,8 +179,14 @@ typedef struct sgm__trainer_results {
     pthread_mutex_t left_lock;
 } sgm__trainer_results;
 
-/* What was recorded of the network, and compiled. */
-typedef struct sgm__trainer_recorded {
+/* What learns: the network, the optimiser, and what was recorded of them and compiled. A replica has one of
+ * its own, with the network and the optimiser of its owner. */
+typedef struct sgm__learner {
+    sgm_network *network;
+    sgm_optimiser *optimiser;
+    sgm_session *session;
+    sgm_graph *graph;                                    /* recorded into again and again */
+    sgm_recording recording;                             /* the newest */
     char first_targets[sizeof((sgm_field *)NULL)->name]; /* field of the first cost */
     sgm__trained_parameter *trained;
     size_t trained_count, trained_capacity;
@@ -188,16 +199,35 @@ typedef struct sgm__trainer_recorded {
     size_t cost_count, cost_capacity;
     sgm_option **rows; /* of layers' arguments */
     size_t row_count, row_capacity;
-} sgm__trainer_recorded;
+    size_t published; /* states of the session that the registry shows */
+    bool averages_in; /* parameters and their averages have changed places */
+} sgm__learner;
+
+/* With whom a trainer shares its work. */
+typedef struct sgm__sharing {
+    _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
+    sgm_operator *operator;                  /* what the strategy shares the work out with */
+    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
+    int32_t worker;     /* of a replica: its number */
+} sgm__sharing;
+
+/* How an environment has a trainer. */
+typedef struct sgm__membership {
+    bool unscheduled; /* does not run with its environment */
+    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
+    bool held;        /* by a model, which needs it as long as there is the environment */
+} sgm__membership;
 
 #define SGM__KEPT_RATES 256
 /* What a run wants, and how it goes. */
 typedef struct sgm__trainer_progress {
-    int64_t epochs;         /* wanted by the run, 0: no limit */
-    int64_t maximum;        /* iterations, the same */
-    int64_t batches;        /* of an epoch, 0: unknown */
-    sgm__metric_sums ended; /* of the epoch before, until this one has a minibatch */
-    char *ended_by;         /* the hook, and why, that ends this run; NULL: none */
+    sgm__ending ending;
+    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
+    int64_t epochs;          /* wanted by the run, 0: no limit */
+    int64_t maximum;         /* iterations, the same */
+    int64_t batches;         /* of an epoch, 0: unknown */
+    sgm__metric_sums ended;  /* of the epoch before, until this one has a minibatch */
+    char *ended_by;          /* the hook, and why, that ends this run; NULL: none */
     double newest_loss;
     int64_t given;                      /* examples of the newest minibatch */
     double waited;                      /* seconds in all that the data took for minibatches to train on */
@@ -225,52 +255,29 @@ typedef struct sgm__trainer_kept {
     int64_t from;                          /* updates when keeping them began */
 } sgm__trainer_kept;
 
-struct sgm_trainer {
-    char *name;
-    sgm__trainer_settings settings;
-    bool unscheduled; /* does not run with its environment */
-    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
-    bool held;        /* by a model, which needs it as long as there is the environment */
-    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
-    char message[1024];
-
-    sgm_network *network;
-    sgm_optimiser *optimiser;
-    sgm__trainer_data data;
-    sgm__trainer_patterns patterns;
-    sgm__trainer_observers observers;
-    sgm__hooks *hooks;
-
-    _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
-    sgm_operator *parallel;                  /* what the strategy shares the work out with */
-    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
-    int32_t worker;     /* of a replica: its number */
-
-    sgm_session *session;
-    sgm_graph *graph;        /* recorded into again and again */
-    sgm_recording recording; /* the newest */
-    sgm__trainer_recorded recorded;
-    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
-
-    sgm__training_position position;
-    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
-    bool averages_in;        /* parameters and their averages have changed places */
-    sgm__ending ending;
-    sgm__trainer_progress progress;
-    sgm__trainer_results results;
-
-    sgm_registry *registry;
-    size_t published; /* states of the session that the registry shows */
-    sgm__trainer_kept kept;
-    sgm__trainer_journal journal;
-    sgm__turn_lock lock; /* held during a step */
-    sgm__whereabouts whereabouts;
-    sgm__control control;
-    sgm__checkpoint_place place; /* guarded by the control's lock */
-};
+/* --- trainer_view.c: the groups of a trainer ---
+ * Who is not of src/trainer, src/train or src/loop takes what it works with by these, and sees no more of
+ * the struct (trainer_struct.h). They never fail. A group is the trainer's: through a const trainer it is
+ * only looked at. */
+sgm__learner *sgm__learner_of(const sgm_trainer *trainer);
+sgm__trainer_settings *sgm__settings_of(const sgm_trainer *trainer);
+sgm__training_position *sgm__position_of(const sgm_trainer *trainer);
+sgm__trainer_progress *sgm__progress_of(const sgm_trainer *trainer);
+sgm__trainer_data *sgm__data_of(const sgm_trainer *trainer);
+sgm__trainer_patterns *sgm__patterns_of(const sgm_trainer *trainer);
+sgm__trainer_results *sgm__results_of(const sgm_trainer *trainer);
+sgm__trainer_journal *sgm__journal_of(const sgm_trainer *trainer);
+sgm__trainer_kept *sgm__kept_of(const sgm_trainer *trainer);
+sgm__control *sgm__control_of(const sgm_trainer *trainer);
+sgm__sharing *sgm__sharing_of(const sgm_trainer *trainer);
+sgm__membership *sgm__membership_of(const sgm_trainer *trainer);
+sgm__hooks *sgm__hooks_of(const sgm_trainer *trainer);
+sgm_registry *sgm__registry_of(const sgm_trainer *trainer);
 
 /* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
+/* The trainer's first failure, and its message, which is the trainer's; "" and SGM_OK: none. */
+const char *sgm__trainer_failure(const sgm_trainer *trainer, sgm_status *status);
 /* Of a constructor that gave NULL: its error; `what`: what was to be made. */
 sgm_status sgm__trainer_missing(const char *what);
 /* Around a change of the trainer's parts: a trainer that has not failed, with its lock; `status` is kept. */

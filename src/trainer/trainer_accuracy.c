@@ -2,7 +2,7 @@
  * target is largest (or on the same side of one half), or has the number that the target is. */
 #include "network/rerecord.h"
 #include "ops/ops.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 #include <sigma/operations.h>
 
 /* The largest probability is where the largest sum is, which a step of training has anyway. */
@@ -69,8 +69,8 @@ static sgm_value right_sides(sgm_graph *graph, sgm_value output, sgm_value targe
 
 void sgm__trainer_record_correct(sgm_trainer *trainer, bool part)
 {
-    const sgm_recording *recording = &trainer->recording;
-    sgm_graph *graph = trainer->graph;
+    const sgm_recording *recording = &trainer->learner.recording;
+    sgm_graph *graph = trainer->learner.graph;
     if (!recording->classifies || recording->output_count == 0 || recording->target_count == 0)
         return;
     sgm_value output = recording->outputs[0].value, target = recording->targets[0].value;

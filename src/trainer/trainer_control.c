@@ -5,7 +5,7 @@
  * set in this run, so that a run nobody steers never takes the lock. The control's lock is a leaf: no other
  * lock is taken while it is held. */
 #include "base/clock.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <stdio.h>
 

@@ -6,21 +6,21 @@
 #include "trainer/trainer_lock.h"
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 void sgm__trainer_lock(sgm_trainer *trainer)
 {
-    sgm__turn_lock_take(&trainer->owner->lock);
+    sgm__turn_lock_take(&trainer->sharing.owner->control.turn);
 }
 
 void sgm__trainer_unlock(sgm_trainer *trainer)
 {
-    sgm__turn_lock_leave(&trainer->owner->lock);
+    sgm__turn_lock_leave(&trainer->sharing.owner->control.turn);
 }
 
 void sgm__trainer_let_others(sgm_trainer *trainer)
 {
-    sgm__turn_lock_let_others(&trainer->lock);
+    sgm__turn_lock_let_others(&trainer->control.turn);
 }
 
 /* --- who must not wait --- */
@@ -28,7 +28,7 @@ void sgm__trainer_let_others(sgm_trainer *trainer)
 sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer)
 {
     const sgm__hooks *hooks = sgm__hooks_of_background();
-    if (hooks != NULL && hooks->owner != NULL && hooks->owner->owner == trainer)
+    if (hooks != NULL && hooks->owner != NULL && hooks->owner->sharing.owner == trainer)
         return sgm_fail(SGM_ERROR_STATE,
                         "a background hook of trainer '%s' cannot wait for it: name what it reads in .reads, "
                         "and ask for changes with the sgm_hook_request functions",
@@ -60,7 +60,7 @@ bool sgm__patience_has_left(void)
 
 static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
 {
-    sgm__whereabouts *place = &trainer->whereabouts;
+    sgm__whereabouts *place = &trainer->control.whereabouts;
     const char *doing = atomic_load(&place->doing);
     char *silent = sgm__trainer_silent(trainer);
     sgm_status status = sgm_fail(
@@ -105,12 +105,12 @@ static bool goes_on(void *user)
 static sgm_status lock_with_patience(sgm_trainer *trainer)
 {
     patient self = {.trainer = trainer, .status = SGM_OK};
-    return sgm__turn_lock_take_while(&trainer->lock, goes_on, &self) ? SGM_OK : self.status;
+    return sgm__turn_lock_take_while(&trainer->control.turn, goes_on, &self) ? SGM_OK : self.status;
 }
 
 sgm_status sgm__trainer_enter(sgm_trainer *trainer)
 {
-    trainer = trainer->owner;
+    trainer = trainer->sharing.owner;
     SGM_TRY(sgm__trainer_check_thread(trainer));
     if (patience_of_thread != NULL)
         return lock_with_patience(trainer);
@@ -121,8 +121,8 @@ sgm_status sgm__trainer_enter(sgm_trainer *trainer)
 sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer)
 {
     SGM_TRY(sgm__trainer_enter(trainer));
-    trainer = trainer->owner;
-    if (sgm__turn_lock_gather(&trainer->lock))
+    trainer = trainer->sharing.owner;
+    if (sgm__turn_lock_gather(&trainer->control.turn))
         return SGM_OK;
     sgm__trainer_unlock(trainer);
     return sgm_fail(

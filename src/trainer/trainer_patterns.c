@@ -1,12 +1,12 @@
 /* Patterns of a trainer (what is frozen, initialisers, modifiers) and the parameters that they match. */
 #include "network/rerecord.h"
 #include "registry/pattern.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
 {
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++)
-        if (sgm__pattern_matches(pattern, trainer->recording.parameters[i].name))
+    for (size_t i = 0; i < trainer->learner.recording.parameter_count; i++)
+        if (sgm__pattern_matches(pattern, trainer->learner.recording.parameters[i].name))
             return true;
     return false;
 }
@@ -14,9 +14,9 @@ bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
 static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
 {
     sgm__text names = {0};
-    size_t count = trainer->recording.parameter_count;
+    size_t count = trainer->learner.recording.parameter_count;
     for (size_t i = 0; i < count && i < 6; i++)
-        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->recording.parameters[i].name);
+        sgm__text_append(&names, "%s%s", i > 0 ? ", " : "", trainer->learner.recording.parameters[i].name);
     sgm_status status =
         sgm_fail(SGM_ERROR_NOT_FOUND, "%s '%s' matches no parameter of the network; there are %s%s", what,
                  pattern, names.data != NULL ? names.data : "none", count > 6 ? ", ..." : "");
@@ -27,7 +27,7 @@ static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, c
 /* A pattern without a parameter is a mistake in one of them, unless parameters come later. */
 sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer)
 {
-    if (sgm_network_is_dynamic(trainer->network))
+    if (sgm_network_is_dynamic(trainer->learner.network))
         return SGM_OK;
     for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
         if (!sgm__trainer_matches_any(trainer, trainer->patterns.frozen[i]))
@@ -52,9 +52,9 @@ static bool is_among(const char *parameter, char *const *patterns, size_t count)
 /* Before anything is recorded nobody knows; then recording will say it. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
 {
-    const sgm_recording *recording = &trainer->recording;
+    const sgm_recording *recording = &trainer->learner.recording;
     bool any = recording->parameter_count == 0;
-    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->network); i++)
+    for (size_t i = 0; i < count && !any && !sgm_network_is_dynamic(trainer->learner.network); i++)
         if (!sgm__trainer_matches_any(trainer, patterns[i]))
             return fail_unmatched(trainer, "freezing", patterns[i]);
     for (size_t i = 0; i < recording->parameter_count && !any; i++)
@@ -72,7 +72,7 @@ static bool begins(const char *name, const char *prefix)
 
 bool sgm__trainer_trains(const sgm_trainer *trainer, const char *name)
 {
-    const sgm_parameter *parameter = sgm__network_parameter(trainer->network, name);
+    const sgm_parameter *parameter = sgm__network_parameter(trainer->learner.network, name);
     return parameter != NULL && parameter->trainable;
 }
 

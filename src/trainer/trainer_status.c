@@ -4,7 +4,7 @@
  * Everything that asks the strategy goes through one function here, which does nothing where there is no
  * strategy: so the rooms above need not know whether a trainer has workers. */
 #include "registry/pattern.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +14,12 @@ sgm_status sgm_trainer_status(const sgm_trainer *trainer)
     if (trainer == NULL)
         return sgm__fail_null("the trainer is NULL");
     return trainer->status == SGM_OK ? SGM_OK : sgm_fail(trainer->status, "%s", trainer->message);
+}
+
+const char *sgm__trainer_failure(const sgm_trainer *trainer, sgm_status *status)
+{
+    *status = trainer->status;
+    return *status == SGM_OK ? "" : trainer->message;
 }
 
 /* Keeps the thread's newest error as the trainer's, once: a trainer that has failed stays failed, and every
@@ -64,9 +70,9 @@ sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums)
  * epoch; 0: unknown. */
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches)
 {
-    trainer = trainer->owner; /* replicas run when it does */
+    trainer = trainer->sharing.owner; /* replicas run when it does */
     const sgm__training_position *position = &trainer->position;
-    const sgm_optimiser_options *options = &trainer->optimiser->options;
+    const sgm_optimiser_options *options = &trainer->learner.optimiser->options;
     double epoch = (double)position->epoch;
     if (batches > 0)
         epoch += (double)position->batch / (double)batches;
@@ -108,43 +114,44 @@ void sgm__trainer_parameters_changed(sgm_trainer *trainer)
 
 bool sgm__trainer_is_replica(const sgm_trainer *trainer)
 {
-    return trainer->owner != trainer;
+    return trainer->sharing.owner != trainer;
 }
 
 bool sgm__trainer_follows(const sgm_trainer *trainer)
 {
-    return trainer->strategy != NULL && trainer->strategy->follows(trainer);
+    return trainer->sharing.strategy != NULL && trainer->sharing.strategy->follows(trainer);
 }
 
 sgm_status sgm__trainer_collect(sgm_trainer *trainer)
 {
-    return trainer->strategy != NULL ? trainer->strategy->collect(trainer) : SGM_OK;
+    return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->collect(trainer) : SGM_OK;
 }
 
 void sgm__trainer_restart_workers(sgm_trainer *trainer)
 {
-    if (trainer->strategy != NULL)
-        trainer->strategy->restart(trainer);
+    if (trainer->sharing.strategy != NULL)
+        trainer->sharing.strategy->restart(trainer);
 }
 
 sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name)
 {
-    return trainer->strategy != NULL ? trainer->strategy->state_was_set(trainer, name) : SGM_OK;
+    return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->state_was_set(trainer, name)
+                                             : SGM_OK;
 }
 
 bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name)
 {
-    return trainer->strategy == NULL || trainer->strategy->has_state(trainer, name);
+    return trainer->sharing.strategy == NULL || trainer->sharing.strategy->has_state(trainer, name);
 }
 
 sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name)
 {
-    return trainer->strategy != NULL ? trainer->strategy->check_set(trainer, name) : SGM_OK;
+    return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->check_set(trainer, name) : SGM_OK;
 }
 
 char *sgm__trainer_silent(const sgm_trainer *trainer)
 {
-    return trainer->strategy != NULL ? trainer->strategy->silent(trainer) : NULL;
+    return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->silent(trainer) : NULL;
 }
 
 /* --- states that are set --- */
@@ -152,7 +159,7 @@ char *sgm__trainer_silent(const sgm_trainer *trainer)
 /* Sets a state in the trainer's session and in the copies that workers have. */
 static sgm_status put(sgm_trainer *trainer, const char *name, const sgm_tensor *value)
 {
-    SGM_TRY(sgm_session_set(trainer->session, name, value));
+    SGM_TRY(sgm_session_set(trainer->learner.session, name, value));
     return sgm__trainer_state_was_set(trainer, name);
 }
 
@@ -163,7 +170,8 @@ static sgm_status put_average(sgm_trainer *trainer, const char *name, const sgm_
     char *average = sgm__format(SGM__AVERAGE_PREFIX "%s", name);
     if (average == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_status status = sgm_session_has(trainer->session, average) ? put(trainer, average, value) : SGM_OK;
+    sgm_status status =
+        sgm_session_has(trainer->learner.session, average) ? put(trainer, average, value) : SGM_OK;
     sgm__free(average);
     return status;
 }

@@ -1,26 +1,76 @@
-/* What monitors and ready-made hooks see of a trainer. */
-#include "trainer/trainer.h"
+/* What others see of a trainer: its groups (trainer.h), and the view of monitors and ready-made hooks. */
+#include "trainer/trainer_struct.h"
 #include "trainer/view.h"
+
+/* --- groups --- */
+
+/* One function finds groups for those who only look and for those who change; a const trainer's group is
+ * declared const by whoever takes it. */
+static sgm_trainer *within(const sgm_trainer *trainer)
+{
+    return (sgm_trainer *)(uintptr_t)trainer;
+}
+
+#define GROUP(type, name, member)                                                                            \
+    type *name(const sgm_trainer *trainer)                                                                   \
+    {                                                                                                        \
+        return &within(trainer)->member;                                                                     \
+    }
+GROUP(sgm__learner, sgm__learner_of, learner)
+GROUP(sgm__trainer_settings, sgm__settings_of, settings)
+GROUP(sgm__training_position, sgm__position_of, position)
+GROUP(sgm__trainer_progress, sgm__progress_of, progress)
+GROUP(sgm__trainer_data, sgm__data_of, data)
+GROUP(sgm__trainer_patterns, sgm__patterns_of, patterns)
+GROUP(sgm__trainer_results, sgm__results_of, results)
+GROUP(sgm__trainer_journal, sgm__journal_of, journal)
+GROUP(sgm__trainer_kept, sgm__kept_of, kept)
+GROUP(sgm__control, sgm__control_of, control)
+GROUP(sgm__sharing, sgm__sharing_of, sharing)
+GROUP(sgm__membership, sgm__membership_of, membership)
+
+sgm__hooks *sgm__hooks_of(const sgm_trainer *trainer)
+{
+    return trainer->hooks;
+}
+
+sgm_registry *sgm__registry_of(const sgm_trainer *trainer)
+{
+    return trainer->registry;
+}
+
+const char *sgm_trainer_name(const sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->name : "";
+}
+
+sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
+{
+    return trainer != NULL ? trainer->registry : NULL;
+}
+
+/* --- the view --- */
 
 /* Inputs are recorded with a minibatch in front. */
 static sgm_shape input_of(const sgm_trainer *trainer)
 {
-    if (trainer->graph == NULL || trainer->recording.input_count == 0)
+    if (trainer->learner.graph == NULL || trainer->learner.recording.input_count == 0)
         return sgm_shape_scalar();
-    sgm_shape batch = sgm_value_type(trainer->graph, trainer->recording.inputs[0].value).shape;
+    sgm_shape batch =
+        sgm_value_type(trainer->learner.graph, trainer->learner.recording.inputs[0].value).shape;
     return batch.rank > 1 ? sgm_shape_make(batch.rank - 1, batch.dims + 1) : sgm_shape_scalar();
 }
 
 /* Time and data of a replica are its owner's. */
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
 {
-    const sgm_trainer *owner = trainer->owner;
+    const sgm_trainer *owner = trainer->sharing.owner;
     bool runs = owner->progress.running_since > 0;
     return (sgm__trainer_view){
         .name = trainer->name,
         .folder = trainer->journal.folder,
-        .network = trainer->network,
-        .session = trainer->session,
+        .network = trainer->learner.network,
+        .session = trainer->learner.session,
         .handler = trainer->settings.handler,
         .precision = trainer->settings.precision,
         .seed = trainer->settings.seed,
@@ -30,15 +80,15 @@ sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
         .examples = trainer->progress.given,
         .seconds = owner->progress.running_time + (runs ? sgm__now() - owner->progress.running_since : 0),
         .waited = owner->progress.waited,
-        .worker = trainer->worker,
-        .target_field = trainer->recorded.first_targets,
+        .worker = trainer->sharing.worker,
+        .target_field = trainer->learner.first_targets,
         .input = input_of(trainer),
     };
 }
 
 bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer)
 {
-    return trainer->unscheduled;
+    return trainer->membership.unscheduled;
 }
 
 const char *sgm__trainer_data_name(const sgm_trainer *trainer, size_t index)

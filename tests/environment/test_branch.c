@@ -5,7 +5,7 @@
 #include "environment/environment.h"
 #include "journal/change_record.h"
 #include "monitors/monitor.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <math.h>
 #include <stdatomic.h>

@@ -4,7 +4,7 @@
 
 #include "loop/trainer_run.h"
 #include "monitors/monitor.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <unistd.h>
 

@@ -11,7 +11,7 @@
 #include "handlers/device/code/prelude_cuda.h"
 #include "handlers/fuzz_graphs.h"
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 #include "training/device_trainings.h"
 
 #include <dlfcn.h>

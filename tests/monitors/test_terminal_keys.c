@@ -2,7 +2,7 @@
  * it. Each test has a terminal of its own with a small shell in it, which runs the training in front. */
 #include "environment/environment_test.h"
 #include "trainer/signals.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <errno.h>
 #include <fcntl.h>

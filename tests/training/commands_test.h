@@ -36,8 +36,9 @@ __attribute__((unused)) static bool same_states(sgm_trainer *a, sgm_trainer *b)
 {
     const char *name;
     bool same = true;
-    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
-        sgm_tensor *one = sgm_session_get(a->session, name), *other = sgm_session_get(b->session, name);
+    for (size_t i = 0; (name = sgm_session_state_at(a->learner.session, i)) != NULL; i++) {
+        sgm_tensor *one = sgm_session_get(a->learner.session, name),
+                   *other = sgm_session_get(b->learner.session, name);
         CHECK_OK(one);
         CHECK_OK(other);
         size_t bytes =

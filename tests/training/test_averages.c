@@ -11,7 +11,8 @@ static wave_trainer averaging_trainer(void)
 
 static bool equal(sgm_trainer *a, const char *x, sgm_trainer *b, const char *y)
 {
-    sgm_tensor *left = sgm_session_get(a->session, x), *right = sgm_session_get(b->session, y);
+    sgm_tensor *left = sgm_session_get(a->learner.session, x),
+               *right = sgm_session_get(b->learner.session, y);
     CHECK_OK(left);
     CHECK_OK(right);
     size_t bytes = (size_t)sgm_shape_elements(sgm_tensor_shape(left)) * sizeof(float);

@@ -6,6 +6,7 @@
 #include "network/network_internal.h"
 #include "parallel/collective/ranks.h"
 #include "train/train.h"
+#include "trainer/trainer_struct.h"
 #include <sigma/sigma.h>
 
 #define EXAMPLES 11
@@ -325,8 +326,8 @@ static bool listen(void *user, const sgm_training_progress *progress)
     tell(all, progress->training.accuracy);
     tell(all, (double)progress->training.examples);
     tell(all, all->trainer->progress.newest_loss);
-    for (size_t i = 0; i < all->trainer->recorded.cost_count; i++)
-        tell(all, all->trainer->recorded.costs[i]->newest);
+    for (size_t i = 0; i < all->trainer->learner.cost_count; i++)
+        tell(all, all->trainer->learner.costs[i]->newest);
     return true;
 }
 
@@ -367,7 +368,7 @@ static void check_state(const problem *p, const char *name, const sgm_tensor *go
 static void check_states(const problem *p, sgm_trainer *got, sgm_trainer *wanted)
 {
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(wanted->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(wanted->learner.session, i)) != NULL; i++) {
         sgm_tensor *a = sgm_trainer_get(got, name), *b = sgm_trainer_get(wanted, name);
         check_state(p, name, a, b);
         sgm_tensor_free(a);
@@ -495,7 +496,7 @@ static void check_ranks(int count, const char *part)
         check_told(p, &got, &wanted);
         sgm_bundle *bundle = sgm_bundle_load(rank_file(i));
         CHECK_OK(bundle);
-        for (size_t k = 0; (name = sgm_session_state_at(one.trainer->session, k)) != NULL; k++) {
+        for (size_t k = 0; (name = sgm_session_state_at(one.trainer->learner.session, k)) != NULL; k++) {
             sgm_tensor *own = sgm_trainer_get(one.trainer, name);
             check_state(p, name, sgm_bundle_get(bundle, name), own);
             sgm_tensor_free(own);

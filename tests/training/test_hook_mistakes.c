@@ -54,7 +54,7 @@ TEST(what_may_still_come_is_not_refused)
                                         "every epoch set optimiser.learning_rate *= 0.5", NULL};
     wave_trainer made = watched(texts);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
-    CHECK_NEAR(made.trainer->optimiser->options.learning_rate, 0.025, 1e-9);
+    CHECK_NEAR(made.trainer->learner.optimiser->options.learning_rate, 0.025, 1e-9);
     free_wave_trainer(made);
 }
 

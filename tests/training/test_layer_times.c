@@ -2,8 +2,8 @@
 #include "test.h"
 
 #include "trainer/layer_times.h"
-#include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
+#include "trainer/trainer_struct.h"
 
 #include <sigma/sigma.h>
 

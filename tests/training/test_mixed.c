@@ -158,7 +158,7 @@ TEST(handlers_agree)
 
 static void read_state(const sgm_trainer *trainer, const char *name, double *values, size_t count)
 {
-    sgm_tensor *tensor = sgm_session_get(trainer->session, name);
+    sgm_tensor *tensor = sgm_session_get(trainer->learner.session, name);
     CHECK_OK(tensor);
     CHECK_INT(sgm_tensor_dtype(tensor), SGM_FLOAT32);
     CHECK_OK(sgm_tensor_read(tensor, values, count));
@@ -301,8 +301,9 @@ static void check_same_states(sgm_trainer *a, sgm_trainer *b)
 {
     const char *name;
     size_t count = 0;
-    for (; (name = sgm_session_state_at(a->session, count)) != NULL; count++) {
-        sgm_tensor *left = sgm_session_get(a->session, name), *right = sgm_session_get(b->session, name);
+    for (; (name = sgm_session_state_at(a->learner.session, count)) != NULL; count++) {
+        sgm_tensor *left = sgm_session_get(a->learner.session, name),
+                   *right = sgm_session_get(b->learner.session, name);
         CHECK_OK(left);
         CHECK_OK(right);
         CHECK_INT(sgm_tensor_dtype(left), sgm_tensor_dtype(right));

@@ -107,7 +107,7 @@ static sgm_status mend(void *self, sgm_hook_call *call)
     ++*(int *)self;
     CHECK_INT(call->iteration, 19);
     CHECK_INT(trainer->position.batch, 3);
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)) != NULL; i++) {
         sgm_tensor *value = sgm_trainer_get(trainer, name);
         CHECK(isfinite(*(const float *)sgm_tensor_const_data(value)));
         memset(sgm_tensor_data(value), 0,

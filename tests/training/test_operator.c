@@ -206,10 +206,10 @@ static sgm_status compare_views(void *self, sgm_hook_call *call)
 {
     sgm_content seen;
     sgm_trainer *trainer = sgm_hook_trainer(call);
-    const sgm_operator *parallel = trainer->parallel;
+    const sgm_operator *parallel = trainer->sharing.operator;
     double values[2][15], merged[15];
     for (int i = 0; i < 2; i++) {
-        sgm_tensor *value = sgm_session_get(parallel->workers[i].replica->session, "3-dense.weights");
+        sgm_tensor *value = sgm_session_get(parallel->workers[i].replica->learner.session, "3-dense.weights");
         CHECK_OK(sgm_tensor_read(value, values[i], 15));
         sgm_tensor_free(value);
     }
@@ -256,7 +256,8 @@ TEST(a_value_that_is_set_reaches_all_workers)
     sgm_tensor_free(value);
     for (int i = 0; i < 3; i++) {
         double values[3];
-        value = sgm_session_get(made.trainer->parallel->workers[i].replica->session, "3-dense.biases");
+        value = sgm_session_get(made.trainer->sharing.operator->workers[i].replica->learner.session,
+                                "3-dense.biases");
         CHECK_OK(sgm_tensor_read(value, values, 3));
         CHECK_NEAR(values[2], 3, 0);
         sgm_tensor_free(value);

@@ -142,7 +142,7 @@ TEST(a_checkpoint_of_workers_is_good_for_a_trainer_without)
         for (int k = 0; k < 24; k++)
             CHECK_NEAR(seen[k], learnt[k], 0);
         CHECK_OK(sgm_trainer_run(other[i].trainer, .epochs = 3));
-        CHECK(!sgm_session_has(other[i].trainer->session, "workers.0.4-dense.weights"));
+        CHECK(!sgm_session_has(other[i].trainer->learner.session, "workers.0.4-dense.weights"));
         free_wave_trainer(other[i]);
     }
     unlink(path);
@@ -173,7 +173,7 @@ static void check_reset(operator_maker maker, bool while_it_runs)
     CHECK_OK(sgm_trainer_run(reset.trainer, .iterations = 11));
     CHECK(!while_it_runs || calls >= 1);
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(plain.trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(plain.trainer->learner.session, i)) != NULL; i++) {
         sgm_tensor *one = sgm_trainer_get(plain.trainer, name), *other = sgm_trainer_get(reset.trainer, name);
         CHECK_OK(one);
         CHECK_OK(other);
@@ -202,8 +202,8 @@ TEST(random_numbers_differ_from_worker_to_worker)
     int64_t seeds[2];
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     for (int i = 0; i < 2; i++) {
-        sgm_tensor *seed =
-            sgm_session_get(made.trainer->parallel->workers[i].replica->session, "random.seed");
+        sgm_tensor *seed = sgm_session_get(
+            made.trainer->sharing.operator->workers[i].replica->learner.session, "random.seed");
         CHECK_OK(seed);
         memcpy(&seeds[i], sgm_tensor_const_data(seed), sizeof seeds[i]);
         sgm_tensor_free(seed);

@@ -519,11 +519,11 @@ TEST(a_failed_load_leaves_no_network)
     sgm_trainer *unscheduled = sgm__trainer_create("unscheduled", &settings);
     CHECK_OK(sgm_trainer_save_parts(from.trainer, file, .states = "1-*.*"));
     CHECK_ERROR(sgm_trainer_load(unscheduled, file), "'2-dense.weights' is missing");
-    CHECK(unscheduled->network == NULL);
+    CHECK(unscheduled->learner.network == NULL);
     CHECK_OK(sgm_trainer_freeze(unscheduled, "9-dense.weights"));
     CHECK_OK(sgm_trainer_save(from.trainer, file));
     CHECK_ERROR(sgm_trainer_load(unscheduled, file), "freezing '9-dense.weights' matches no parameter");
-    CHECK(unscheduled->network == NULL);
+    CHECK(unscheduled->learner.network == NULL);
     CHECK_OK(sgm_trainer_unfreeze(unscheduled, "9-dense.weights"));
     CHECK_OK(sgm_trainer_copy_parameters(wide.trainer, unscheduled)); /* no state of the first one is left */
     CHECK_NEAR(print_of(unscheduled, "1-dense.weights"), print_of(wide.trainer, "1-dense.weights"), 0);

@@ -206,10 +206,10 @@ static bool spoil(void *user, const sgm_training_progress *progress)
     const char *name = getenv("TEST_STATE");
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 &&
         sgm__trainer_ranks(trainer)->rank == 1) {
-        sgm_tensor *value = sgm_session_get(trainer->session, name);
+        sgm_tensor *value = sgm_session_get(trainer->learner.session, name);
         CHECK_OK(value);
         sgm_tensor_set(value, (const int64_t[]){3}, 0.125);
-        CHECK_OK(sgm_session_set(trainer->session, name, value));
+        CHECK_OK(sgm_session_set(trainer->learner.session, name, value));
         sgm_tensor_free(value);
     }
     return true;
@@ -466,7 +466,7 @@ static bool save_beside(void *user, const sgm_training_progress *progress)
     sgm_trainer *trainer = user;
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5) {
         CHECK_INT(pthread_create(&thread, NULL, save_from_beside, trainer), 0);
-        while (!sgm__turn_lock_is_wanted(&trainer->lock))
+        while (!sgm__turn_lock_is_wanted(&trainer->control.turn))
             usleep(100);
     }
     if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 3)

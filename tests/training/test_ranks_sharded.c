@@ -117,11 +117,11 @@ static void write_slots(const sgm_trainer *trainer, size_t number, int32_t rank)
     snprintf(file, sizeof file, "%zu.slots.%d", number, rank);
     FILE *lines = fopen(rank_path(file), "w");
     CHECK(lines != NULL);
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)) != NULL; i++) {
         sgm_type type;
         if (strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) != 0)
             continue;
-        CHECK_OK(sgm_session_state_type(trainer->session, name, &type));
+        CHECK_OK(sgm_session_state_type(trainer->learner.session, name, &type));
         fprintf(lines, "%s %zu\n", name,
                 (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype));
     }
@@ -154,9 +154,9 @@ static size_t bytes_of_slots(const sgm_trainer *trainer, const char *beside, siz
 {
     const char *name;
     size_t all = 0;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)) != NULL; i++) {
         sgm_type type;
-        CHECK_OK(sgm_session_state_type(trainer->session, name, &type));
+        CHECK_OK(sgm_session_state_type(trainer->learner.session, name, &type));
         size_t bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
         if (strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) != 0 || strstr(name, beside) != NULL)
             continue;
@@ -181,7 +181,7 @@ static void check_slots(const sgm_trainer *trainer, size_t number, int ranks)
         FILE *lines = fopen(rank_path(file), "r");
         CHECK(lines != NULL);
         while (fscanf(lines, "%255s %zu", name, &bytes) == 2) {
-            CHECK(sgm_session_has(trainer->session, name));
+            CHECK(sgm_session_has(trainer->learner.session, name));
             if (strstr(name, "accumulated") != NULL)
                 continue;
             own += bytes;
@@ -289,7 +289,8 @@ static bool begin_beside(void *user, const sgm_training_progress *progress)
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 5 && !begun) {
         begun = true;
         CHECK_INT(pthread_create(&thread, NULL, act_beside, trainer), 0);
-        while (!sgm__turn_lock_is_wanted(&trainer->lock) && !atomic_load(&trainer->control.commands.has_any))
+        while (!sgm__turn_lock_is_wanted(&trainer->control.turn) &&
+               !atomic_load(&trainer->control.commands.has_any))
             usleep(100);
     }
     if (progress->kind == SGM_PROGRESS_EPOCH && progress->epoch == 6)

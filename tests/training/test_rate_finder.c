@@ -7,8 +7,9 @@
 static void check_equal(sgm_trainer *a, sgm_trainer *b)
 {
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
-        sgm_tensor *left = sgm_session_get(a->session, name), *right = sgm_session_get(b->session, name);
+    for (size_t i = 0; (name = sgm_session_state_at(a->learner.session, i)) != NULL; i++) {
+        sgm_tensor *left = sgm_session_get(a->learner.session, name),
+                   *right = sgm_session_get(b->learner.session, name);
         CHECK_OK(right);
         size_t bytes =
             (size_t)sgm_shape_elements(sgm_tensor_shape(left)) * sgm_dtype_size(sgm_tensor_dtype(left));

@@ -1,7 +1,7 @@
 /* Sequences that go on from minibatch to minibatch: pieces cost what the whole does, epochs begin anew, a run
  * that is resumed goes on; mistakes. */
 #include "test.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <sigma/sigma.h>
 

@@ -1,7 +1,7 @@
 /* Weights from PyTorch and back: files that it saved, what the networks output with them, names and bits. */
 #include "test.h"
 #include "torch_models.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 
 #include <sigma/sigma.h>
 #include <unistd.h>
@@ -270,7 +270,7 @@ TEST(damaged_archives)
 /* The trainer, if nobody else has it. */
 static void *try_lock(void *trainer)
 {
-    sgm__turn_lock *lock = &((sgm_trainer *)trainer)->lock;
+    sgm__turn_lock *lock = &((sgm_trainer *)trainer)->control.turn;
     if (!sgm__turn_lock_try(lock))
         return NULL;
     sgm__turn_lock_leave(lock);

@@ -1,5 +1,5 @@
 /* The trainer: exact resume, accumulation, freezing, averages, dynamic networks, failures. */
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 #include "waves.h"
 
 #include <stdlib.h>

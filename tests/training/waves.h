@@ -6,7 +6,7 @@
 #include "test.h"
 
 #include "train/train.h"
-#include "trainer/trainer.h"
+#include "trainer/trainer_struct.h"
 #include <sigma/sigma.h>
 
 #define WAVE_EXAMPLES 40
@@ -134,7 +134,7 @@ __attribute__((unused)) static void check_wave_states(sgm_trainer *trainer, cons
     size_t compared = 0;
     sgm_bundle *bundle = sgm_bundle_load(path);
     CHECK_OK(bundle);
-    for (; (name = sgm_session_state_at(trainer->session, compared)) != NULL; compared++) {
+    for (; (name = sgm_session_state_at(trainer->learner.session, compared)) != NULL; compared++) {
         sgm_tensor *own = sgm_trainer_get(trainer, name);
         CHECK_OK(own);
         check_near_tensors(sgm_bundle_get(bundle, name), own, 1e-10);
@@ -195,7 +195,7 @@ __attribute__((unused)) static void check_equal_states(sgm_trainer *a, sgm_train
 {
     size_t compared = 0;
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(a->session, i)) != NULL; i++) {
+    for (size_t i = 0; (name = sgm_session_state_at(a->learner.session, i)) != NULL; i++) {
         double first[512], second[512];
         sgm_tensor *left = sgm_trainer_get(a, name), *right = sgm_trainer_get(b, name);
         CHECK_OK(left);

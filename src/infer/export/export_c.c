@@ -62,20 +62,21 @@ static sgm_status check_options(const sgm_export_c_options *options)
 
 static sgm_status check_trainer(const sgm_trainer *trainer, const sgm_export_c_options *options)
 {
-    if (trainer->network == NULL)
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    if (learner->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
-    if (sgm_network_is_dynamic(trainer->network))
+    if (sgm_network_is_dynamic(learner->network))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "its network is recorded anew at each iteration, so there is no one program to write "
                         "as C");
-    if (options->train > 0 && trainer->optimiser == NULL)
+    if (options->train > 0 && learner->optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser, so there is no training step to write as C");
-    if (options->train > 0 && trainer->optimiser->options.accumulate > 1)
+    if (options->train > 0 && learner->optimiser->options.accumulate > 1)
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,
             "its optimiser accumulates gradients of %lld minibatches, for which there is no single "
             "step to write as C: set accumulate to 1 and take larger minibatches",
-            (long long)trainer->optimiser->options.accumulate);
+            (long long)learner->optimiser->options.accumulate);
     return SGM_OK;
 }
 
@@ -94,16 +95,18 @@ static void keep_loss(sgm_graph *graph)
 /* With parameters of float32 a network of bfloat16 can be recorded in float32. */
 static sgm_status plan_in(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, sgm__plan **plan)
 {
-    sgm_dtype precision = trainer->settings.precision;
+    sgm__trainer_settings *settings = sgm__settings_of(trainer);
+    sgm__learner *learner = sgm__learner_of(trainer);
+    sgm_dtype precision = settings->precision;
     if (precision == SGM_BFLOAT16)
-        trainer->settings.precision = SGM_FLOAT32;
+        settings->precision = SGM_FLOAT32;
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_status status = sgm__trainer_program(trainer, purpose, batch) != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && purpose == SGM__UPDATE)
-        keep_loss(trainer->graph);
+        keep_loss(learner->graph);
     if (status == SGM_OK)
-        status = sgm__plan_create(trainer->graph, sgm__source_handler(), plan);
-    trainer->settings.precision = precision;
+        status = sgm__plan_create(learner->graph, sgm__source_handler(), plan);
+    settings->precision = precision;
     sgm__trainer_forget_programs(trainer);
     return status;
 }
@@ -149,7 +152,7 @@ static char *output_name(const sgm__plan *plan, const char *name)
 
 static sgm_dtype real_of(const export *e)
 {
-    return e->trainer->settings.precision == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
+    return sgm__settings_of(e->trainer)->precision == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
 }
 
 /* A bias correction as an expression: one less a power of beta. */
@@ -174,9 +177,9 @@ static char *describe_input(const export *e, const char *field, sgm__source_inpu
         return sgm__format("(%s)(%s_updates[0] + 1)", sgm__source_real(&request, real, sizeof real),
                            request.name);
     case SGM__FED_BIAS_CORRECTION1:
-        return correction_from(e, e->trainer->optimiser->options.beta1, input);
+        return correction_from(e, sgm__learner_of(e->trainer)->optimiser->options.beta1, input);
     case SGM__FED_BIAS_CORRECTION2:
-        return correction_from(e, e->trainer->optimiser->options.beta2, input);
+        return correction_from(e, sgm__learner_of(e->trainer)->optimiser->options.beta2, input);
     default:
         *input = (sgm__source_input){0};
         return parameter_name(field);
@@ -224,8 +227,8 @@ static sgm_status add_function(export *e, sgm__step_purpose purpose, int64_t bat
             &f->doc,
             "A step of training with %lld example%s: outputs, gradients, update by %s (the run's learning\n"
             " * rate was %g). Gives the loss. Returns 0;",
-            (long long)batch, batch == 1 ? "" : "s", e->trainer->optimiser->type->name,
-            e->trainer->optimiser->options.learning_rate);
+            (long long)batch, batch == 1 ? "" : "s", sgm__learner_of(e->trainer)->optimiser->type->name,
+            sgm__learner_of(e->trainer)->optimiser->options.learning_rate);
     sgm__text_append(&f->doc, "\n * 1 if a number is no index of its table: then nothing is given%s.",
                      purpose == SGM__PREDICT ? "" : ", and the step is not complete");
     if (f->doc.failed)
@@ -242,7 +245,7 @@ static sgm_status add_function(export *e, sgm__step_purpose purpose, int64_t bat
 static sgm_tensor *read_state(void *user, const char *name)
 {
     const sgm_trainer *trainer = user;
-    return sgm_session_get(trainer->session, name);
+    return sgm_session_get(sgm__learner_of(trainer)->session, name);
 }
 
 /* A comment may not end within the notation. */
@@ -266,7 +269,7 @@ static sgm_status describe(export *e, const char *path)
     for (int32_t i = 0; i < e->count; i++)
         if (e->functions[i].plan->arena_bytes > memory)
             memory = e->functions[i].plan->arena_bytes;
-    char *notation = sgm_network_text(e->trainer->network);
+    char *notation = sgm_network_text(sgm__learner_of(e->trainer)->network);
     if (notation == NULL)
         return sgm__last_failure();
     sgm__text_append(&about, "%s: a network as C99, written by Sigma %s. It calls no library.\n *\n *   ",
@@ -297,7 +300,7 @@ static sgm_status write_to(export *e, const char *path)
                                    .programs = programs,
                                    .program_count = e->count,
                                    .has_states = e->count > 1,
-                                   .updates = e->trainer->position.updates,
+                                   .updates = sgm__position_of(e->trainer)->updates,
                                    .state = read_state,
                                    .user = e->trainer};
     sgm__text text = {0};
@@ -339,5 +342,5 @@ sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path, const sgm_e
         free_function(&e.functions[i]);
     sgm__free(e.about);
     sgm__trainer_unlock(trainer);
-    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", sgm_trainer_name(trainer));
 }

@@ -11,21 +11,23 @@ enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 /* The graph of a prediction; with parameters of float32 a network of bfloat16 can be recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
 {
-    sgm_dtype precision = trainer->settings.precision;
+    sgm__trainer_settings *settings = sgm__settings_of(trainer);
+    sgm_dtype precision = settings->precision;
     if (precision == SGM_BFLOAT16)
-        trainer->settings.precision = SGM_FLOAT32;
+        settings->precision = SGM_FLOAT32;
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
     sgm_graph *graph = NULL;
     if (sgm__trainer_program(trainer, SGM__PREDICT, batch) != NULL)
-        graph = sgm__graph_copy(trainer->graph);
-    trainer->settings.precision = precision;
+        graph = sgm__graph_copy(sgm__learner_of(trainer)->graph);
+    settings->precision = precision;
     sgm__trainer_forget_programs(trainer);
     return graph;
 }
 
 static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *options)
 {
-    if (trainer->network == NULL)
+    sgm__learner *learner = sgm__learner_of(trainer);
+    if (learner->network == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
     SGM_TRY(sgm__trainer_collect(trainer));
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
@@ -35,9 +37,9 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
         status = other != NULL ? SGM_OK : sgm__last_failure();
     }
     if (status == SGM_OK)
-        status =
-            sgm_onnx_export(path, graph, trainer->session,
-                            .name = options->name != NULL ? options->name : trainer->name, .other = other);
+        status = sgm_onnx_export(path, graph, learner->session,
+                                 .name = options->name != NULL ? options->name : sgm_trainer_name(trainer),
+                                 .other = other);
     sgm_graph_free(other);
     sgm_graph_free(graph);
     return status;
@@ -53,5 +55,5 @@ sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path, const sg
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = export(trainer, path, &options);
     sgm__trainer_unlock(trainer);
-    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", trainer->name);
+    return status == SGM_OK ? SGM_OK : sgm__fail_within("trainer '%s'", sgm_trainer_name(trainer));
 }

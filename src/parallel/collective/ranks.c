@@ -195,10 +195,11 @@ bool sgm__ranks_follow(const sgm_trainer *trainer)
 
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size)
 {
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     *text = '\0';
     if (ranks != NULL)
         snprintf(text, size, ", %d rank%s of %d worker%s%s", ranks->count, ranks->count > 1 ? "s" : "",
-                 trainer->parallel->count, trainer->parallel->count > 1 ? "s" : "",
+                 parallel->count, parallel->count > 1 ? "s" : "",
                  ranks->count > 1 && ranks->node != NULL ? " that share memory" : "");
 }

@@ -148,7 +148,7 @@ void sgm__ranks_close(sgm__ranks *ranks);
 /* The trainer's; NULL: it has none. */
 static inline sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
 {
-    return trainer->parallel != NULL ? trainer->parallel->ranks : NULL;
+    return sgm__sharing_of(trainer)->operator!= NULL ? sgm__sharing_of(trainer)->operator->ranks : NULL;
 }
 /* Whether this is one of several processes of which another leads. */
 bool sgm__ranks_follow(const sgm_trainer *trainer);

@@ -80,7 +80,7 @@ typedef struct rank_beginning {
 /* 0: one that has no text. */
 static uint64_t hash_network(const sgm__ranks *ranks, char **text)
 {
-    *text = sgm_network_text(ranks->trainer->network);
+    *text = sgm_network_text(sgm__learner_of(ranks->trainer)->network);
     if (*text == NULL)
         sgm_clear_error();
     return *text != NULL ? sgm__hash(*text, strlen(*text), 3) : 0;
@@ -111,7 +111,7 @@ static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
     char *network;
     const rank_beginning own = {.saves = saves,
                                 .network = hash_network(ranks, &network),
-                                .precision = (int32_t)ranks->trainer->settings.precision,
+                                .precision = (int32_t)sgm__settings_of(ranks->trainer)->precision,
                                 .sharded = ranks->options.sharded,
                                 .anew = ranks->anew};
     rank_beginning first = own;
@@ -127,7 +127,7 @@ static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
 bool sgm__ranks_save_is_due(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    return ranks != NULL && ranks->saves > 0 && trainer->position.epoch % ranks->saves == 0;
+    return ranks != NULL && ranks->saves > 0 && sgm__position_of(trainer)->epoch % ranks->saves == 0;
 }
 
 sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer)
@@ -177,8 +177,9 @@ sgm_status sgm__ranks_leave(sgm_trainer *trainer)
 
 void sgm__ranks_end(sgm_trainer *trainer)
 {
-    if (sgm__trainer_ranks(trainer) != NULL && trainer->data.training != NULL)
-        sgm__iterator_set_part(trainer->data.training, 0, 1);
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    if (sgm__trainer_ranks(trainer) != NULL && data->training != NULL)
+        sgm__iterator_set_part(data->training, 0, 1);
 }
 
 /* --- meetings --- */

@@ -44,10 +44,10 @@ static sgm_status average_tensor(sgm__ranks *ranks, sgm_tensor *value)
 
 static sgm_status average_state(sgm__ranks *ranks, const char *name)
 {
-    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
     sgm_status status = value != NULL ? average_tensor(ranks, value) : sgm_last_status();
     if (status == SGM_OK)
-        status = sgm_session_set(ranks->trainer->session, name, value);
+        status = sgm_session_set(sgm__learner_of(ranks->trainer)->session, name, value);
     sgm_tensor_free(value);
     return status;
 }

@@ -32,9 +32,10 @@ static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
 {
     bool sets = command->kind == SGM__COMMAND_SET;
     char *value = sets ? sgm__content_text(&command->content) : NULL;
-    char *text = sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", command->who,
-                             verb_of(command), sets ? " " : "", sets ? command->text : "", sets ? " to " : "",
-                             value != NULL ? value : "", (long long)ranks->trainer->position.iteration);
+    char *text =
+        sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", command->who, verb_of(command),
+                    sets ? " " : "", sets ? command->text : "", sets ? " to " : "",
+                    value != NULL ? value : "", (long long)sgm__position_of(ranks->trainer)->iteration);
     if (text != NULL) {
         ranks->sign = sgm__hash(text, strlen(text), ranks->sign) & ((1u << SIGN_BITS) - 1);
         snprintf(ranks->newest_command, sizeof ranks->newest_command, "%s", text);
@@ -166,8 +167,8 @@ void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *reques
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
 {
     sgm_trainer *trainer = ranks->trainer;
-    return ranks->rank == 0 &&
-           (ranks->kept.first != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
-            sgm__turn_lock_is_wanted(&trainer->lock) || atomic_load(&trainer->control.commands.has_any) ||
-            sgm__control_is_due(&trainer->control));
+    return ranks->rank == 0 && (ranks->kept.first != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
+                                sgm__turn_lock_is_wanted(&sgm__control_of(trainer)->turn) ||
+                                atomic_load(&sgm__control_of(trainer)->commands.has_any) ||
+                                sgm__control_is_due(sgm__control_of(trainer)));
 }

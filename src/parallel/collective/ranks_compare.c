@@ -13,7 +13,7 @@ enum { NAMES, POSITION, STATES };
 
 static sgm_status hash_state(sgm_trainer *trainer, const char *name, uint64_t *hash)
 {
-    sgm_tensor *value = sgm_session_get(trainer->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(trainer)->session, name);
     if (value == NULL)
         return sgm_last_status();
     size_t size =
@@ -25,7 +25,7 @@ static sgm_status hash_state(sgm_trainer *trainer, const char *name, uint64_t *h
 
 static uint64_t hash_position(const sgm_trainer *trainer)
 {
-    const sgm__training_position *p = &trainer->position;
+    const sgm__training_position *p = sgm__position_of(trainer);
     const int64_t numbers[] = {p->epoch, p->batch, p->iteration, p->updates, p->accumulated};
     return sgm__hash(numbers, sizeof numbers, 2);
 }
@@ -38,15 +38,16 @@ static int by_name(const void *a, const void *b)
 
 sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     const char *name;
     size_t all = 0;
-    while (sgm_session_state_at(trainer->session, all) != NULL)
+    while (sgm_session_state_at(learner->session, all) != NULL)
         all++;
     *names = sgm__calloc(all + 1, sizeof **names);
     if (*names == NULL)
         return SGM_ERROR_MEMORY;
     *count = 0;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++)
         if (!is_kept(name) && sgm__ranks_slot_owner(sgm__trainer_ranks(trainer), name) < 0)
             (*names)[(*count)++] = name;
     qsort(*names, *count, sizeof **names, by_name);
@@ -141,6 +142,7 @@ sgm_status sgm__ranks_are_alike(sgm__ranks *ranks, bool *alike)
 
 sgm_status sgm__ranks_compare(sgm_trainer *trainer)
 {
+    sgm__training_position *position = sgm__position_of(trainer);
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     difference first;
     if (ranks == NULL || ranks->count < 2)
@@ -151,20 +153,24 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
     sgm__ranks_fail(ranks);
     if (first.place < STATES)
         return sgm_fail(SGM_ERROR_STATE, "rank %d is not where rank 0 is after iteration %lld: %s differ",
-                        first.rank, (long long)trainer->position.iteration,
+                        first.rank, (long long)position->iteration,
                         first.place == NAMES ? "the names of states" : "iterations and updates");
     return sgm_fail(SGM_ERROR_STATE,
                     "rank %d (%s) has other values of '%s' than rank 0 after iteration %lld: the ranks have "
                     "come apart; the newest checkpoint is from before",
                     first.rank, ranks->table->place(ranks->self, first.rank), first.name,
-                    (long long)trainer->position.iteration);
+                    (long long)position->iteration);
 }
 
 sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    return ranks != NULL && trainer->parallel->merges_gradients &&
-                   trainer->position.iteration % ranks->options.check_every == 0
+    return ranks != NULL && sgm__sharing_of(trainer)
+                                        ->
+                                        operator->merges_gradients && sgm__position_of(trainer)
+                                        ->iteration %
+                                    ranks->options.check_every ==
+                                0
                ? sgm__ranks_compare(trainer)
                : SGM_OK;
 }

@@ -69,9 +69,10 @@ static sgm_status give_optimiser(given_values *given, const sgm_optimiser *optim
 /* By its names, as patterns of two texts may mean the same. */
 static sgm_status give_frozen(given_values *given, const sgm_trainer *trainer)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     sgm__text names = {0};
-    for (size_t i = 0; i < trainer->recording.parameter_count; i++) {
-        const char *name = trainer->recording.parameters[i].name;
+    for (size_t i = 0; i < learner->recording.parameter_count; i++) {
+        const char *name = learner->recording.parameters[i].name;
         if (sgm__trainer_is_frozen(trainer, name))
             sgm__text_append(&names, "%s%s", names.length > 0 ? ", " : "", name);
     }
@@ -151,7 +152,7 @@ static sgm_status give_content(given_values *given, const sgm__ranks *ranks, sgm
     int64_t compared;
     SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
     if (compared < blocks && ranks->rank == 0)
-        sgm__log(SGM_LOG_INFO, ranks->trainer->name,
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(ranks->trainer),
                  "of the training data the ranks have compared %lld of %lld blocks, as they are large",
                  (long long)compared, (long long)blocks);
     snprintf(text, sizeof text, "%016" PRIx64, hash);
@@ -176,9 +177,9 @@ static sgm_status give_validation(given_values *given, const sgm__ranks *ranks)
     int64_t blocks, examples, compared;
     uint64_t hash = 1;
     char text[TEXT];
-    give_number(given, "validation data", (int64_t)trainer->data.validation_count);
-    for (size_t i = 0; i < trainer->data.validation_count; i++) {
-        sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.validation[i].iterator);
+    give_number(given, "validation data", (int64_t)sgm__data_of(trainer)->validation_count);
+    for (size_t i = 0; i < sgm__data_of(trainer)->validation_count; i++) {
+        sgm_dataset *dataset = sgm_iterator_dataset(sgm__data_of(trainer)->validation[i].iterator);
         SGM_TRY(count_examples(dataset, &blocks, &examples));
         hash = sgm__hash(&examples, sizeof examples, hash);
         SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
@@ -192,32 +193,32 @@ static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
     int64_t batches, blocks, examples;
-    SGM_TRY(sgm_iterator_batches(trainer->data.training, &batches));
-    sgm_dataset *dataset = sgm_iterator_dataset(trainer->data.training);
+    SGM_TRY(sgm_iterator_batches(sgm__data_of(trainer)->training, &batches));
+    sgm_dataset *dataset = sgm_iterator_dataset(sgm__data_of(trainer)->training);
     SGM_TRY(count_examples(dataset, &blocks, &examples));
     give_number(given, "examples of the training data", examples);
     SGM_TRY(give_content(given, ranks, dataset, blocks));
     give_number(given, "minibatches of an epoch", batches);
-    give_number(given, "examples of a minibatch", sgm__iterator_size(trainer->data.training));
+    give_number(given, "examples of a minibatch", sgm__iterator_size(sgm__data_of(trainer)->training));
     give_number(given, "seed of the training data's order",
-                (int64_t)sgm__iterator_seed(trainer->data.training));
-    give_number(given, "shuffle", sgm__iterator_shuffles(trainer->data.training));
-    give_number(given, "augment", sgm__iterator_augments(trainer->data.training));
+                (int64_t)sgm__iterator_seed(sgm__data_of(trainer)->training));
+    give_number(given, "shuffle", sgm__iterator_shuffles(sgm__data_of(trainer)->training));
+    give_number(given, "augment", sgm__iterator_augments(sgm__data_of(trainer)->training));
     return give_validation(given, ranks);
 }
 
 static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm_operator *parallel = trainer->parallel;
-    give_number(given, "epochs", trainer->progress.epochs);
-    give_number(given, "iterations", trainer->progress.maximum);
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    give_number(given, "epochs", sgm__progress_of(trainer)->epochs);
+    give_number(given, "iterations", sgm__progress_of(trainer)->maximum);
     give_number(given, "operator.every", parallel->every);
     give_number(given, "operator.check_every", ranks->options.check_every);
     give_number(given, "operator.bucket", ranks->options.bucket_bytes);
     give_number(given, "operator.bfloat16", ranks->options.narrow);
     give_number(given, "operator.workers", parallel->merges_gradients ? 0 : parallel->count);
-    SGM_TRY(give_optimiser(given, trainer->optimiser));
+    SGM_TRY(give_optimiser(given, sgm__learner_of(trainer)->optimiser));
     SGM_TRY(give_frozen(given, trainer));
     return give_data(given, ranks);
 }

@@ -25,29 +25,31 @@ static bool remembers(const sgm_graph *graph)
 /* Each parameter by itself, and nothing else that its owner would have to tell. */
 static bool is_divisible(const sgm_trainer *trainer)
 {
-    const sgm_optimiser *optimiser = trainer->optimiser;
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_optimiser *optimiser = learner->optimiser;
     return optimiser->type->prepare == NULL && optimiser->options.clip_norm == 0 &&
-           !sgm_network_is_dynamic(trainer->network) && !remembers(trainer->graph);
+           !sgm_network_is_dynamic(learner->network) && !remembers(learner->graph);
 }
 
 bool sgm__ranks_divide(sgm_trainer *trainer)
 {
+    sgm__trainer_kept *kept = sgm__kept_of(trainer);
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     if (ranks == NULL)
         return false;
     bool sharded = sgm__ranks_sharded(ranks); /* then it was recorded so already */
-    bool looked_at =
-        trainer->kept.gradients_until > 0 || trainer->kept.updates_until > 0; /* those of all, here */
+    bool looked_at = kept->gradients_until > 0 || kept->updates_until > 0; /* those of all, here */
     ranks->divides = ranks->node != NULL && ranks->count > 1 && (sharded || is_divisible(trainer));
     return ranks->divides && !sharded && !looked_at;
 }
 
 sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 {
+    sgm__learner *learner = sgm__learner_of(trainer);
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     SGM_TRY(sgm__ranks_find_places(ranks));
-    for (size_t i = 0; i < trainer->recorded.trained_count; i++)
-        trainer->recorded.trained[i].elsewhere = ranks->places[i].owner != ranks->rank;
+    for (size_t i = 0; i < learner->trained_count; i++)
+        learner->trained[i].elsewhere = ranks->places[i].owner != ranks->rank;
     return SGM_OK;
 }
 
@@ -56,10 +58,10 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 /* Workers that read what the trainer has do so where it is now. */
 static void follow(const sgm_trainer *trainer, const char *name, const void *before)
 {
-    const sgm_operator *parallel = trainer->parallel;
-    void *now = sgm__session_state_memory(trainer->session, name);
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    void *now = sgm__session_state_memory(sgm__learner_of(trainer)->session, name);
     for (int32_t i = 0; i < parallel->count; i++) {
-        sgm_session *session = parallel->workers[i].replica->session;
+        sgm_session *session = sgm__learner_of(parallel->workers[i].replica)->session;
         if (sgm__session_state_memory(session, name) == before)
             sgm__session_place_state(session, name, now);
     }
@@ -67,21 +69,23 @@ static void follow(const sgm_trainer *trainer, const char *name, const void *bef
 
 static void move(const sgm_trainer *trainer, const sgm__rank_place *place, unsigned char *block)
 {
-    const void *before = sgm__session_state_memory(trainer->session, place->name);
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    const void *before = sgm__session_state_memory(learner->session, place->name);
     memcpy(block + place->first, before, place->bytes);
-    sgm__session_place_state(trainer->session, place->name, block + place->first);
+    sgm__session_place_state(learner->session, place->name, block + place->first);
     follow(trainer, place->name, before);
 }
 
 /* What is not trained any more, and is in the block that was used before. */
 static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *block, size_t bytes)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++) {
-        const unsigned char *memory = sgm__session_state_memory(trainer->session, name);
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
+        const unsigned char *memory = sgm__session_state_memory(learner->session, name);
         if (block == NULL || memory < block || memory >= block + bytes)
             continue;
-        SGM_TRY(sgm__session_bring_home(trainer->session, name));
+        SGM_TRY(sgm__session_bring_home(learner->session, name));
         follow(trainer, name, memory);
     }
     return SGM_OK;

@@ -29,7 +29,7 @@ static sgm_status lead(sgm__training_run *run)
     sgm__trainer_let_others(trainer);
     do_kept(trainer);
     SGM_TRY(sgm__run_do_commands(run));
-    if (sgm__control_wants_pause(&trainer->control)) {
+    if (sgm__control_wants_pause(sgm__control_of(trainer))) {
         SGM_TRY(sgm__run_begin_pause(run));
         for (bool goes_on = false; !goes_on;) {
             news.paused = true;
@@ -43,7 +43,7 @@ static sgm_status lead(sgm__training_run *run)
     sgm__run_look_for_signals(run);
     run->stopped |= ranks->someone_stops;
     news = (sgm__rank_news){.interrupted = run->stopped,
-                            .stopped = run->stopped || sgm__control_stops(&trainer->control, NULL, 0)};
+                            .stopped = run->stopped || sgm__control_stops(sgm__control_of(trainer), NULL, 0)};
     run->agreed = news.stopped;
     return sgm__ranks_meet(trainer, run->stopped, &news);
 }

@@ -104,7 +104,7 @@ static sgm_status find_type(sgm__ranks *ranks)
 /* Places and buckets; anew when the parameters are others. */
 static sgm_status lay_out(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = ranks->trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     ranks->bucket_count = 0;
     SGM_TRY(sgm__ranks_find_places(ranks));
     SGM_TRY(find_type(ranks));
@@ -152,7 +152,7 @@ static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t
 /* Adds the workers' gradients of one parameter up, for the bytes [first, end) of it. */
 static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
 {
-    const sgm_operator *parallel = ranks->trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     size_t at = ranks->places[index].first + first;
     bool adds = false;
     for (int32_t k = 0; k < parallel->count; k++) {
@@ -253,7 +253,7 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
     worker->cut = worker->program;
     if (before > 0) /* all ranks make the same sums in the same order: gradients come last */
         steps = worker->ends[before - 1];
-    if (ranks->bucket_count < 2 || !sgm__session_is_host(worker->replica->session))
+    if (ranks->bucket_count < 2 || !sgm__session_is_host(sgm__learner_of(worker->replica)->session))
         return SGM_OK;
     SGM_TRY(sgm__reserve(&worker->ends, &worker->end_capacity, before + ranks->bucket_count,
                          sizeof *worker->ends));
@@ -267,6 +267,7 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
 
 sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 {
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->next = 0;
     if (ranks->node != NULL)
@@ -275,16 +276,16 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer)
         SGM_TRY(lay_out(ranks));
     for (size_t i = 0; i < ranks->bucket_count; i++)
         ranks->buckets[i].done = false;
-    for (int32_t i = 0; i < trainer->parallel->count; i++)
-        if (trainer->parallel->workers[i].examples > 0)
-            SGM_TRY(cut(ranks, &trainer->parallel->workers[i]));
+    for (int32_t i = 0; i < parallel->count; i++)
+        if (parallel->workers[i].examples > 0)
+            SGM_TRY(cut(ranks, &parallel->workers[i]));
     return SGM_OK;
 }
 
 /* Buckets that all workers have completed; with the operator's lock. */
 static size_t count_ready(const sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = ranks->trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     size_t minimum = ranks->bucket_count;
     for (int32_t i = 0; i < parallel->count; i++)
         if (parallel->workers[i].examples > 0 && parallel->workers[i].pieces < minimum)
@@ -322,7 +323,7 @@ static sgm_status start_next(sgm__ranks *ranks)
  * the longer the sum has taken, as a look takes the processor from those who compute. */
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
 {
-    sgm_operator *parallel = ranks->trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     pthread_mutex_lock(&parallel->lock);
     size_t ready = count_ready(ranks);
     pthread_mutex_unlock(&parallel->lock);
@@ -375,9 +376,9 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
 /* Where the handler's memory is not the computer's. */
 static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
 {
-    sgm_operator *parallel = ranks->trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     sgm_type type;
-    SGM_TRY(sgm_session_state_type(ranks->trainer->session, parallel->names[index], &type));
+    SGM_TRY(sgm_session_state_type(sgm__learner_of(ranks->trainer)->session, parallel->names[index], &type));
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
     if (value == NULL)
         return SGM_ERROR_MEMORY;
@@ -390,8 +391,8 @@ static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t 
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm_operator *parallel = trainer->parallel;
-    bool shares = sgm__session_is_host(trainer->session);
+    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    bool shares = sgm__session_is_host(sgm__learner_of(trainer)->session);
     if (ranks->node != NULL)
         return sgm__ranks_pass_shared(ranks, apply);
     for (size_t i = 0; i < ranks->place_count; i++) {

@@ -100,7 +100,7 @@ static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
         sgm__reserve(&ranks->places, &ranks->place_capacity, parallel->name_count, sizeof *ranks->places));
     for (size_t i = 0; i < parallel->name_count; i++) {
         sgm_type type;
-        SGM_TRY(sgm_session_state_type(ranks->trainer->session, parallel->names[i], &type));
+        SGM_TRY(sgm_session_state_type(sgm__learner_of(ranks->trainer)->session, parallel->names[i], &type));
         size_t bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
         ranks->places[i] = (sgm__rank_place){parallel->names[i], type.dtype, next, bytes, 0};
         next += (bytes + ALIGNED - 1) / ALIGNED * ALIGNED;
@@ -111,7 +111,7 @@ static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
 
 sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = ranks->trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     if (ranks->place_count == parallel->name_count)
         return SGM_OK;
     SGM_TRY(lay_out(ranks, parallel));

@@ -13,14 +13,15 @@
  * divided. */
 static sgm_status check_divisible(const sgm_trainer *trainer)
 {
-    const sgm_optimiser_type *type = trainer->optimiser->type;
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_optimiser_type *type = learner->optimiser->type;
     if (type->prepare != NULL)
         return sgm_fail(
             SGM_ERROR_UNSUPPORTED,
             "the optimiser %s takes steps of all parameters together, so that its memory cannot be "
             "divided among ranks: leave out sharded, or take another optimiser",
             type->name);
-    if (sgm_network_is_dynamic(trainer->network))
+    if (sgm_network_is_dynamic(learner->network))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "a network that is recorded in each iteration may come to have other parameters, so "
                         "that they cannot be divided among ranks: leave out sharded");
@@ -30,15 +31,16 @@ static sgm_status check_divisible(const sgm_trainer *trainer)
 /* Finds the owner of each trained parameter and marks those that another rank updates. */
 static sgm_status mark(sgm__ranks *ranks, sgm_trainer *trainer, sgm__rank_place *places)
 {
-    size_t count = trainer->recorded.trained_count;
+    sgm__learner *learner = sgm__learner_of(trainer);
+    size_t count = learner->trained_count;
     for (size_t i = 0; i < count; i++) {
-        sgm_type type = sgm_value_type(trainer->graph, trainer->recorded.trained[i].value);
-        places[i].name = trainer->recorded.trained[i].name;
+        sgm_type type = sgm_value_type(learner->graph, learner->trained[i].value);
+        places[i].name = learner->trained[i].name;
         places[i].bytes = (size_t)sgm_shape_elements(&type.shape) * sgm_dtype_size(type.dtype);
     }
     SGM_TRY(sgm__ranks_find_owners(ranks, places, count));
     for (size_t i = 0; i < count; i++)
-        trainer->recorded.trained[i].elsewhere = places[i].owner != ranks->rank;
+        learner->trained[i].elsewhere = places[i].owner != ranks->rank;
     return SGM_OK;
 }
 
@@ -48,7 +50,7 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
     if (!sgm__ranks_sharded(ranks))
         return SGM_OK;
     SGM_TRY(check_divisible(trainer));
-    sgm__rank_place *places = sgm__calloc(trainer->recorded.trained_count, sizeof *places);
+    sgm__rank_place *places = sgm__calloc(sgm__learner_of(trainer)->trained_count, sizeof *places);
     sgm_status status = places != NULL ? mark(ranks, trainer, places) : SGM_ERROR_MEMORY;
     sgm__free(places);
     return status == SGM_OK ? sgm__ranks_find_slots(trainer) : status;
@@ -59,7 +61,7 @@ sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer)
 bool sgm__ranks_reduce(const sgm_trainer *trainer)
 {
     return sgm__ranks_sharded(sgm__trainer_ranks(trainer)) &&
-           !sgm__optimiser_looks_across(trainer->optimiser);
+           !sgm__optimiser_looks_across(sgm__learner_of(trainer)->optimiser);
 }
 
 /* --- new values for all, by messages --- */
@@ -67,7 +69,7 @@ bool sgm__ranks_reduce(const sgm_trainer *trainer)
 /* Between the session and `memory`; `out`: from the session. */
 static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned char *memory, bool out)
 {
-    sgm_session *session = ranks->trainer->session;
+    sgm_session *session = sgm__learner_of(ranks->trainer)->session;
     const char *name = ranks->places[index].name;
     size_t size = ranks->places[index].bytes;
     void *own = sgm__session_state_memory(session, name);
@@ -151,10 +153,11 @@ static sgm_status bring_by_messages(sgm__ranks *ranks)
  * bits. */
 static sgm_status average(sgm_trainer *trainer)
 {
-    if (trainer->optimiser->options.average == 0)
+    sgm__learner *learner = sgm__learner_of(trainer);
+    if (learner->optimiser->options.average == 0)
         return SGM_OK;
     sgm_program *program = sgm__trainer_program(trainer, SGM__AVERAGE, 1);
-    return program != NULL ? sgm_session_run(trainer->session, program) : sgm_last_status();
+    return program != NULL ? sgm_session_run(learner->session, program) : sgm_last_status();
 }
 
 sgm_status sgm__ranks_bring(sgm_trainer *trainer)

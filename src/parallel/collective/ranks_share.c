@@ -11,8 +11,8 @@
 void sgm__ranks_take_part(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks != NULL && trainer->parallel->merges_gradients)
-        sgm__iterator_set_part(trainer->data.training, ranks->rank, ranks->count);
+    if (ranks != NULL && sgm__sharing_of(trainer)->operator->merges_gradients)
+        sgm__iterator_set_part(sgm__data_of(trainer)->training, ranks->rank, ranks->count);
 }
 
 /* This rank's examples of the minibatch: whole * rank / count up to whole * (rank + 1) / count, within the
@@ -22,7 +22,7 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     sgm__given_part given;
-    sgm__iterator_given(trainer->data.training, block, &given);
+    sgm__iterator_given(sgm__data_of(trainer)->training, block, &given);
     int64_t begin = given.whole * ranks->rank / ranks->count;
     int64_t end = given.whole * (ranks->rank + 1) / ranks->count;
     *whole = given.whole;
@@ -41,7 +41,7 @@ typedef sgm_status (*each_state)(sgm__ranks *ranks, const char *name, size_t *at
 /* Multiplied by this rank's share of the examples, so that the sum over ranks is the mean over examples. */
 static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
-    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
     if (value == NULL)
         return sgm_last_status();
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
@@ -60,7 +60,7 @@ static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, dou
 static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
     (void)share;
-    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
     if (value == NULL)
         return sgm_last_status();
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(value));
@@ -70,7 +70,7 @@ static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, dou
         ranks->shared[*at + i] = rint(ranks->shared[*at + i]);
     sgm_status status = sgm_tensor_write(value, ranks->shared + *at, count);
     if (status == SGM_OK)
-        status = sgm_session_set(ranks->trainer->session, name, value);
+        status = sgm_session_set(sgm__learner_of(ranks->trainer)->session, name, value);
     *at += count;
     sgm_tensor_free(value);
     return status;
@@ -79,7 +79,8 @@ static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, dou
 static sgm_status for_others(sgm__ranks *ranks, each_state function, size_t *at, double share)
 {
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(ranks->trainer->session, i)) != NULL; i++)
+    for (size_t i = 0; (name = sgm_session_state_at(sgm__learner_of(ranks->trainer)->session, i)) != NULL;
+         i++)
         if (sgm__trainer_is_layer_state(ranks->trainer, name))
             SGM_TRY(function(ranks, name, at, share));
     return SGM_OK;
@@ -92,7 +93,7 @@ sgm_status sgm__ranks_put_states(sgm__ranks *ranks, double share)
 
 sgm_status sgm__ranks_get_states(sgm__ranks *ranks)
 {
-    size_t at = SHARED + ranks->trainer->recorded.cost_count;
+    size_t at = SHARED + sgm__learner_of(ranks->trainer)->cost_count;
     return for_others(ranks, get_state, &at, 0);
 }
 
@@ -101,8 +102,9 @@ sgm_status sgm__ranks_get_states(sgm__ranks *ranks)
 sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm__training_position *first = &trainer->parallel->workers[0].replica->position;
-    size_t count = SHARED + trainer->recorded.cost_count;
+    const sgm__training_position *first =
+        sgm__position_of(sgm__sharing_of(trainer)->operator->workers[0].replica);
+    size_t count = SHARED + sgm__learner_of(trainer)->cost_count;
     SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
     ranks->shared[LOSS] = own->loss;
     ranks->shared[CORRECT] = own->correct;
@@ -113,9 +115,9 @@ sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
     ranks->shared[UPDATES] = ranks->rank == 0 ? (double)first->updates : 0;
     ranks->shared[ACCUMULATED] = ranks->rank == 0 ? (double)first->accumulated : 0;
     sgm__ranks_put_sign(ranks, &ranks->shared[SIGNS]);
-    for (size_t i = 0; i < trainer->recorded.cost_count; i++)
+    for (size_t i = 0; i < sgm__learner_of(trainer)->cost_count; i++)
         ranks->shared[SHARED + i] =
-            own->examples > 0 ? trainer->recorded.costs[i]->newest * (double)own->examples : 0;
+            own->examples > 0 ? sgm__learner_of(trainer)->costs[i]->newest * (double)own->examples : 0;
     ranks->shared_count = count;
     return SGM_OK;
 }
@@ -130,8 +132,8 @@ sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
                                .has_accuracy = shared[HAS_ACCURACY] > 0};
     ranks->someone_stops = shared[STOPS] > 0;
     ranks->meets = shared[MEETS] > 0 || shared[STOPS] > 0;
-    for (size_t i = 0; i < trainer->recorded.cost_count; i++)
-        trainer->recorded.costs[i]->newest = shared[SHARED + i] / shared[EXAMPLES];
+    for (size_t i = 0; i < sgm__learner_of(trainer)->cost_count; i++)
+        sgm__learner_of(trainer)->costs[i]->newest = shared[SHARED + i] / shared[EXAMPLES];
     return sgm__ranks_check_signs(ranks, &shared[SIGNS]);
 }
 

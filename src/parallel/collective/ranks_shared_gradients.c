@@ -30,8 +30,8 @@ typedef struct sgm__shared_part {
 static bool is_willing(const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm_operator *parallel = trainer->parallel;
-    bool host = (trainer->settings.handler->type->flags & SGM__HANDLER_HOST) != 0;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    bool host = (sgm__settings_of(trainer)->handler->type->flags & SGM__HANDLER_HOST) != 0;
     for (int32_t i = 0; i < parallel->count; i++)
         host &= (parallel->workers[i].handler->type->flags & SGM__HANDLER_HOST) != 0;
     return host && parallel->merges_gradients && !ranks->options.narrow && !ranks->options.messages &&
@@ -58,10 +58,11 @@ static void *grow_arena(void *user, size_t bytes)
 /* One rank has nobody who would look. */
 sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
 {
-    sgm_operator *parallel = ranks->trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     for (int32_t i = 0; i < parallel->count && ranks->count > 1; i++) {
         const sgm__arena_source source = {grow_arena, &parallel->workers[i]};
-        SGM_TRY(sgm__session_take_arena_from(parallel->workers[i].replica->session, &source));
+        SGM_TRY(
+            sgm__session_take_arena_from(sgm__learner_of(parallel->workers[i].replica)->session, &source));
     }
     return SGM_OK;
 }
@@ -78,7 +79,7 @@ static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
 
 static sgm_status note_places(sgm__worker *worker, uint64_t *places)
 {
-    const unsigned char *arena = worker->replica->session->arena;
+    const unsigned char *arena = sgm__learner_of(worker->replica)->session->arena;
     for (size_t i = 0; i < worker->parallel->name_count; i++) {
         const void *memory;
         sgm_tensor *none = NULL;
@@ -90,7 +91,7 @@ static sgm_status note_places(sgm__worker *worker, uint64_t *places)
 
 static sgm_status write_notes(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = ranks->trainer->parallel;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     size_t names = parallel->name_count, summed = ranks->shared_count;
     SGM_TRY(reserve_notes(ranks, FIRST + summed + (size_t)parallel->count * (1 + names)));
     uint64_t *notes = ranks->notes, *own = notes + FIRST + summed;
@@ -112,7 +113,8 @@ static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker,
 {
     const void *memory = NULL;
     if (rank == ranks->rank)
-        memory = ranks->trainer->parallel->workers[worker].replica->session->arena;
+        memory = sgm__learner_of(sgm__sharing_of(ranks->trainer)->operator->workers[worker].replica)
+                     ->session->arena;
     else
         SGM_TRY(sgm__intra_node_look(ranks->node, rank, NOTES + 1 + worker, &memory));
     *arena = memory;
@@ -155,11 +157,12 @@ sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
         const void *memory;
         SGM_TRY(sgm__intra_node_look(ranks->node, i, NOTES, &memory));
         const uint64_t *notes = memory;
-        if (notes[SUMMED] != ranks->shared_count || notes[NAMES] != ranks->trainer->parallel->name_count)
+        if (notes[SUMMED] != ranks->shared_count ||
+            notes[NAMES] != sgm__sharing_of(ranks->trainer)->operator->name_count)
             return sgm_fail(SGM_ERROR_STATE,
                             "rank %d (%s) trains %llu parameters, this one %zu: all want the same", i,
                             ranks->table->place(ranks->self, i), (unsigned long long)notes[NAMES],
-                            ranks->trainer->parallel->name_count);
+                            sgm__sharing_of(ranks->trainer)->operator->name_count);
         add_numbers(ranks, i, notes);
         SGM_TRY(read_parts(ranks, i, notes));
     }
@@ -178,7 +181,7 @@ sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsi
 /* The update reads each part where it is. */
 sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply)
 {
-    sgm_operator *parallel = ranks->trainer->parallel;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
     if (ranks->divides)
         SGM_TRY(sgm__ranks_place_values(ranks));
     ranks->notes[VALUES] = (uint64_t)ranks->value_block;

@@ -20,7 +20,7 @@ static const char what[] = "the optimiser state";
 
 static sgm_status give_slot(sgm__ranks *ranks, const char *name)
 {
-    sgm_tensor *value = sgm_session_get(ranks->trainer->session, name);
+    sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
     if (value == NULL)
         return sgm_last_status();
     slot_header header = {strlen(name), sgm_tensor_dtype(value), *sgm_tensor_shape(value)};
@@ -41,7 +41,8 @@ static sgm_status give_slots(sgm__ranks *ranks)
 {
     const char *name;
     slot_header end = {0};
-    for (size_t i = 0; (name = sgm_session_state_at(ranks->trainer->session, i)) != NULL; i++)
+    for (size_t i = 0; (name = sgm_session_state_at(sgm__learner_of(ranks->trainer)->session, i)) != NULL;
+         i++)
         if (sgm__ranks_slot_owner(ranks, name) == ranks->rank)
             SGM_TRY(give_slot(ranks, name));
     return sgm__ranks_send_from(ranks, ranks->rank, &end, sizeof end, what);
@@ -112,7 +113,7 @@ sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *s
         sgm__free(name);
         return status;
     }
-    return sgm_session_has(ranks->trainer->session, state)
+    return sgm_session_has(sgm__learner_of(ranks->trainer)->session, state)
                ? give_slot(ranks, state)
                : sgm__ranks_send_from(ranks, owner, &none, sizeof none, what);
 }
@@ -207,11 +208,12 @@ static sgm_status clear_state(sgm_session *session, const char *name)
 
 sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     const char *name;
-    for (size_t i = 0; (name = sgm_session_state_at(trainer->session, i)) != NULL; i++)
+    for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++)
         if (sgm__ranks_slot_owner(ranks, name) >= 0)
-            SGM_TRY(clear_state(trainer->session, name));
+            SGM_TRY(clear_state(learner->session, name));
     return SGM_OK;
 }
 

@@ -9,10 +9,11 @@
 static sgm_status record_elsewhere(const sgm_trainer *trainer, sgm_graph *graph,
                                    sgm__trained_parameter *parameters, sgm_value *gradients)
 {
+    const sgm__learner *learner = sgm__learner_of(trainer);
     size_t count = 0;
-    for (size_t i = 0; i < trainer->recorded.trained_count; i++) {
-        const sgm__trained_parameter *trained = &trainer->recorded.trained[i];
-        sgm_type type = sgm_value_type(trainer->graph, trained->value);
+    for (size_t i = 0; i < learner->trained_count; i++) {
+        const sgm__trained_parameter *trained = &learner->trained[i];
+        sgm_type type = sgm_value_type(learner->graph, trained->value);
         if (!trained->elsewhere)
             continue;
         sgm_value value = sgm_state(graph, trained->name, type.dtype, &type.shape);
@@ -21,7 +22,7 @@ static sgm_status record_elsewhere(const sgm_trainer *trainer, sgm_graph *graph,
             (sgm__trained_parameter){.name = trained->name, .value = value, .sparse = trained->sparse};
     }
     return sgm__optimiser_record(
-        trainer->optimiser, graph,
+        learner->optimiser, graph,
         &(sgm__update_request){
             .gradients = gradients, .parameters = parameters, .count = count, .update = true});
 }
@@ -55,7 +56,7 @@ static sgm_status note_slots(sgm__ranks *ranks, const sgm_graph *graph)
 
 sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer)
 {
-    size_t count = trainer->recorded.trained_count;
+    size_t count = sgm__learner_of(trainer)->trained_count;
     sgm_graph *graph = sgm_graph_create();
     sgm__trained_parameter *parameters = sgm__calloc(count, sizeof *parameters);
     sgm_value *gradients = sgm__calloc(count, sizeof *gradients);

@@ -171,7 +171,7 @@ static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
         return;
     ranks->spoke = sgm__now();
     ranks->waited_then = waited;
-    sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? ranks->trainer->name : "ranks",
+    sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? sgm_trainer_name(ranks->trainer) : "ranks",
              "%s, for which rank %d waits with %s: it is stopped, or busy with something that takes long; "
              "after %g seconds (operator.timeout) the run ends",
              text, ranks->rank, what, ranks->options.timeout);
@@ -211,7 +211,7 @@ static void end_wait(sgm__ranks *ranks, double began)
     memset(ranks->silent_since, 0, (size_t)ranks->count * sizeof *ranks->silent_since);
     pthread_mutex_unlock(&ranks->lock);
     if (ranks->spoke > began)
-        sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? ranks->trainer->name : "ranks",
+        sgm__log(SGM_LOG_WARNING, ranks->trainer != NULL ? sgm_trainer_name(ranks->trainer) : "ranks",
                  "all ranks answer again, after %.0f seconds", seconds);
 }
 

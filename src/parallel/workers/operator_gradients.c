@@ -43,13 +43,14 @@ static sgm_status copy_gradient(sgm__worker *worker, size_t index, sgm_tensor **
         return SGM_ERROR_MEMORY;
     sgm_type type = sgm_program_output_type(worker->program, output);
     *copy = sgm_tensor_create(type.dtype, &type.shape);
-    return *copy != NULL ? sgm_session_read(worker->replica->session, worker->program, output, *copy)
-                         : SGM_ERROR_MEMORY;
+    return *copy != NULL
+               ? sgm_session_read(sgm__learner_of(worker->replica)->session, worker->program, output, *copy)
+               : SGM_ERROR_MEMORY;
 }
 
 sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy)
 {
-    const sgm_session *session = worker->replica->session;
+    const sgm_session *session = sgm__learner_of(worker->replica)->session;
     SGM_TRY(find_outputs(worker));
     if (sgm__session_is_host(session)) {
         *memory = sgm__session_output_memory(session, worker->program, worker->outputs[index]);
@@ -69,7 +70,8 @@ sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t
 
 sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply)
 {
-    bool shares = sgm__session_is_host(worker->replica->session) && sgm__session_is_host(trainer->session);
+    bool shares = sgm__session_is_host(sgm__learner_of(worker->replica)->session) &&
+                  sgm__session_is_host(sgm__learner_of(trainer)->session);
     for (size_t i = 0; i < worker->parallel->name_count; i++) {
         const void *memory = NULL;
         sgm_tensor *copy = NULL;

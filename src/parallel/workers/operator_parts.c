@@ -51,7 +51,7 @@ static sgm_status find_input(sgm_operator *parallel, size_t part, const sgm_prog
 sgm_status sgm__feed_part(sgm_operator *parallel, size_t part, sgm_program *apply, size_t index,
                           const void *memory, const sgm_tensor *value)
 {
-    sgm_session *session = parallel->trainer->session;
+    sgm_session *session = sgm__learner_of(parallel->trainer)->session;
     int32_t input;
     SGM_TRY(find_input(parallel, part, apply, index, &input));
     if (input < 0)

@@ -1,0 +1,34 @@
+/* The struct of a trainer, for src/trainer, src/train and src/loop, which make it, prepare it and run it. All
+ * others take a group of it (trainer.h). Internal. */
+#ifndef SGM_TRAINER_TRAINER_STRUCT_H
+#define SGM_TRAINER_TRAINER_STRUCT_H
+
+#include "trainer/trainer.h"
+
+struct sgm_trainer {
+    char *name;
+    sgm__trainer_settings settings;
+    sgm__membership membership;
+    _Atomic(sgm_status) status; /* first failure; any thread may look, and the message is there before it */
+    char message[1024];
+
+    sgm__learner learner;
+    sgm__trainer_data data;
+    sgm__trainer_patterns patterns;
+    sgm__trainer_observers observers;
+    sgm__hooks *hooks;
+
+    sgm__sharing sharing;
+    struct sgm__layer_times *times; /* what steps take; NULL: nobody asked */
+
+    sgm__training_position position;
+    sgm__trainer_progress progress;
+    sgm__trainer_results results;
+
+    sgm_registry *registry;
+    sgm__trainer_kept kept;
+    sgm__trainer_journal journal;
+    sgm__control control;
+};
+
+#endif
