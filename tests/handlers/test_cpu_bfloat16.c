@@ -1,4 +1,5 @@
 /* Products of bfloat16 with float32 sums: by oneDNN and through float32, against double. */
+#include "base/allocator.h"
 #include "base/base.h"
 #include "graphs.h"
 
@@ -179,4 +180,37 @@ TEST(the_way_is_told)
     check_way("own", "through float32: dense is 'own'");
     check_way(NULL, "AMX");
     check_way("onednn", "oneDNN ");
+}
+
+/* Each allocation of preparing fails once; afterwards nothing is missing when the program runs. */
+TEST(memory_that_is_short_is_told_when_a_program_is_prepared)
+{
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 2, .dense = "onednn");
+    if (handler == NULL)
+        SKIP("this library is not installed");
+    sgm_graph *graph = sgm_graph_create();
+    sgm_value a = sgm_input_value(graph, "a", SGM_BFLOAT16, DIMS(3, 5));
+    sgm_output(graph, "c", sgm_matmul(graph, a, sgm_input_value(graph, "b", SGM_BFLOAT16, DIMS(5, 7))));
+    sgm_tensor *x = random_tensor(DIMS(3, 5), 1), *y = random_tensor(DIMS(5, 7), 2);
+    bool done = false;
+    for (long n = 1; n < 10000 && !done; n++) {
+        sgm_session *session = sgm_session_create(handler);
+        allocator_start_once(n);
+        sgm_program *program = sgm_session_prepare(session, graph);
+        done = atomic_load(&allocator_calls) < n;
+        allocator_stop();
+        if (program == NULL) {
+            CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
+        } else {
+            CHECK_OK(sgm_session_feed(session, program, "a", x));
+            CHECK_OK(sgm_session_feed(session, program, "b", y));
+            CHECK_OK(sgm_session_run(session, program));
+        }
+        sgm_session_free(session);
+    }
+    CHECK(done);
+    sgm_tensor_free(x);
+    sgm_tensor_free(y);
+    sgm_graph_free(graph);
+    sgm_handler_free(handler);
 }

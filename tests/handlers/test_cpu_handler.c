@@ -272,3 +272,24 @@ TEST(tiny_numbers_are_zero)
     sgm_handler_free(handler);
     sgm_graph_free(graph);
 }
+
+/* The type is that of operands, also where results have one of their own. */
+TEST(kernels_are_told_by_the_type_of_operands)
+{
+    static const struct {
+        const char *operation;
+        sgm_dtype dtype;
+        const char *support;
+    } cases[] = {{"accuracy", SGM_FLOAT32, "kernel"},
+                 {"accuracy", SGM_FLOAT64, "reference loop"},
+                 {"accuracy", SGM_BFLOAT16, "reference loop"},
+                 {"arg_max", SGM_FLOAT32, "kernel"},
+                 {"arg_max", SGM_INT64, "reference loop"},
+                 {"arg_max", SGM_BFLOAT16, "reference loop"},
+                 {"matmul", SGM_FLOAT32, "kernel"},
+                 {"matmul", SGM_INT64, "reference loop"}};
+    sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .dense = "own");
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        CHECK_STR(sgm_handler_support(handler, cases[i].operation, cases[i].dtype), cases[i].support);
+    sgm_handler_free(handler);
+}

@@ -58,11 +58,19 @@ typedef struct sgm__cpu_call {
     const void *plan;
 } sgm__cpu_call;
 
+#define SGM__CPU_FLOAT32 ((uint32_t)1 << SGM_FLOAT32)
+#define SGM__CPU_FLOATS (SGM__CPU_FLOAT32 | (uint32_t)1 << SGM_FLOAT64)
+#define SGM__CPU_ALL_TYPES (~(uint32_t)0)
+
 /* How an operation is computed. All functions are told everything by the call; kernels keep nothing between
  * runs but what their `plan` filled in. */
 typedef struct sgm__cpu_kernel {
     const sgm_op *op;
-    bool (*takes)(sgm_dtype dtype); /* the result's type */
+    /* The types of results that the kernel makes, a bit for each: SGM__CPU_FLOATS, say. */
+    uint32_t types;
+    /* `types` are those of the first operand, since the result has a type of its own (a count, a position).
+     */
+    bool by_operand;
     /* Whether shapes, strides and operands' types are such that the kernel can run; NULL: always. */
     bool (*accepts)(const sgm__cpu_call *call);
     /* Bytes of scratch memory; NULL: none. */
@@ -70,8 +78,9 @@ typedef struct sgm__cpu_kernel {
     /* `plan` fills in `plan_size` zeroed bytes with all that shapes and strides decide, once for all runs.
      * NULL: nothing. `call` is the one that each run gets, so the plan may keep a pointer to it. */
     size_t plan_size;
-    void (*plan)(const sgm__cpu_call *call, void *plan);
-    /* Frees what `plan` allocated, but not the `plan_size` bytes themselves; NULL: nothing was allocated. */
+    sgm_status (*plan)(const sgm__cpu_call *call, void *plan);
+    /* Frees what `plan` allocated, also if that failed, but not the `plan_size` bytes themselves; NULL:
+     * nothing was allocated. */
     void (*discard)(void *plan);
     /* Promises that `run` touches memory only in tasks that it posts, or after sgm__pool_ready or
      * sgm__pool_finish; `run` may then return before its tasks are done, and a step behind it may begin

@@ -101,9 +101,5 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
-const sgm__cpu_kernel sgm__cpu_random_uniform = {.op = &sgm__op_random_uniform, .takes = takes, .run = run};
+const sgm__cpu_kernel sgm__cpu_random_uniform = {
+    .op = &sgm__op_random_uniform, .types = SGM__CPU_FLOATS, .run = run};

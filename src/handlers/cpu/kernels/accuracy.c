@@ -62,9 +62,10 @@ static rows prepare(const sgm__cpu_call *call)
     return r;
 }
 
-static void plan(const sgm__cpu_call *call, void *to)
+static sgm_status plan(const sgm__cpu_call *call, void *to)
 {
     *(rows *)to = prepare(call);
+    return SGM_OK;
 }
 
 static size_t scratch(const sgm__cpu_call *call)
@@ -84,18 +85,14 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT64;
-}
-
 static bool accepts(const sgm__cpu_call *call)
 {
-    return call->inputs[0].dtype == SGM_FLOAT32 && call->inputs[1].dtype == SGM_FLOAT32;
+    return call->inputs[1].dtype == SGM_FLOAT32;
 }
 
 const sgm__cpu_kernel sgm__cpu_accuracy = {.op = &sgm__op_accuracy,
-                                           .takes = takes,
+                                           .types = SGM__CPU_FLOAT32,
+                                           .by_operand = true,
                                            .accepts = accepts,
                                            .scratch = scratch,
                                            .plan_size = sizeof(rows),

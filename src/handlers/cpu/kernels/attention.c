@@ -243,12 +243,10 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32;
-}
-
 const sgm__cpu_kernel sgm__cpu_self_attention = {
-    .op = &sgm__op_self_attention, .takes = takes, .scratch = scratch, .posts = true, .run = run};
-const sgm__cpu_kernel sgm__cpu_self_attention_gradient = {
-    .op = &sgm__op_self_attention_gradient, .takes = takes, .scratch = scratch, .posts = true, .run = run};
+    .op = &sgm__op_self_attention, .types = SGM__CPU_FLOAT32, .scratch = scratch, .posts = true, .run = run};
+const sgm__cpu_kernel sgm__cpu_self_attention_gradient = {.op = &sgm__op_self_attention_gradient,
+                                                          .types = SGM__CPU_FLOAT32,
+                                                          .scratch = scratch,
+                                                          .posts = true,
+                                                          .run = run};

@@ -157,11 +157,6 @@ static sgm__window window_of(const sgm__cpu_call *call,
     return w;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
 /* Parts into which each image's pixels are divided, so that there are tasks for all threads where images are
  * few. */
 static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t maximum)
@@ -337,7 +332,7 @@ static void forward_part(const sgm__cpu_call *call, int64_t index, int32_t threa
 }
 
 const sgm__cpu_kernel sgm__cpu_convolution = {.op = &sgm__op_convolution,
-                                              .takes = takes,
+                                              .types = SGM__CPU_FLOATS,
                                               .scratch = forward_scratch,
                                               .posts = true,
                                               .run = forward_run,
@@ -487,7 +482,7 @@ static sgm_status input_run(const sgm__cpu_call *call)
 }
 
 const sgm__cpu_kernel sgm__cpu_convolution_input_gradient = {.op = &sgm__op_convolution_input_gradient,
-                                                             .takes = takes,
+                                                             .types = SGM__CPU_FLOATS,
                                                              .scratch = input_scratch,
                                                              .posts = true,
                                                              .run = input_run};

@@ -222,13 +222,8 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
 const sgm__cpu_kernel sgm__cpu_convolution_weights_gradient = {.op = &sgm__op_convolution_weights_gradient,
-                                                               .takes = takes,
+                                                               .types = SGM__CPU_FLOATS,
                                                                .scratch = scratch,
                                                                .posts = true,
                                                                .run = run};

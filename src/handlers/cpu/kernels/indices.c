@@ -221,7 +221,7 @@ static void find_positions(void *context, int64_t task, int32_t thread)
     }
 }
 
-static void plan_search(const sgm__cpu_call *call, void *plan)
+static sgm_status plan_search(const sgm__cpu_call *call, void *plan)
 {
     search *s = plan;
     const sgm_array *x = &call->inputs[0];
@@ -238,6 +238,7 @@ static void plan_search(const sgm__cpu_call *call, void *plan)
         }
     sgm__cpu_collapse(&s->rank, s->dims, (int64_t *[]){s->strides}, 1);
     s->tasks = s->count * s->size < SGM__CPU_PARALLEL_WORK ? 1 : 4 * (int64_t)call->cpu->threads;
+    return SGM_OK;
 }
 
 static sgm_status run_search(const sgm__cpu_call *call)
@@ -247,44 +248,22 @@ static sgm_status run_search(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool accepts_search(const sgm__cpu_call *call)
-{
-    return call->inputs[0].dtype == SGM_FLOAT32 || call->inputs[0].dtype == SGM_FLOAT64;
-}
-
 /* --- the table's rows --- */
 
-static bool takes_all(sgm_dtype dtype)
-{
-    (void)dtype;
-    return true;
-}
-
-static bool takes_floats(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
-/* The result is int64. The floats are for sgm_handler_support, which asks with the operand's type. */
-static bool takes_positions(sgm_dtype dtype)
-{
-    return dtype == SGM_INT64 || takes_floats(dtype);
-}
-
 const sgm__cpu_kernel sgm__cpu_gather = {
-    .op = &sgm__op_gather, .takes = takes_all, .accepts = accepts, .run = run_gather};
+    .op = &sgm__op_gather, .types = SGM__CPU_ALL_TYPES, .accepts = accepts, .run = run_gather};
 const sgm__cpu_kernel sgm__cpu_scatter_add = {
-    .op = &sgm__op_scatter_add, .takes = takes_floats, .accepts = accepts, .run = run_scatter};
+    .op = &sgm__op_scatter_add, .types = SGM__CPU_FLOATS, .accepts = accepts, .run = run_scatter};
 const sgm__cpu_kernel sgm__cpu_arg_max = {.op = &sgm__op_arg_max,
-                                          .takes = takes_positions,
-                                          .accepts = accepts_search,
+                                          .types = SGM__CPU_FLOATS,
+                                          .by_operand = true,
                                           .plan_size = sizeof(search),
                                           .plan = plan_search,
                                           .posts = true,
                                           .run = run_search};
 const sgm__cpu_kernel sgm__cpu_arg_min = {.op = &sgm__op_arg_min,
-                                          .takes = takes_positions,
-                                          .accepts = accepts_search,
+                                          .types = SGM__CPU_FLOATS,
+                                          .by_operand = true,
                                           .plan_size = sizeof(search),
                                           .plan = plan_search,
                                           .posts = true,

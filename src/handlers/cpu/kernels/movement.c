@@ -8,12 +8,6 @@
 #include "handlers/cpu/kernels/kernels.h"
 #include "ops/ops.h"
 
-static bool takes(sgm_dtype dtype)
-{
-    (void)dtype;
-    return true;
-}
-
 /* A view of `array`: shape `shape`, beginning at entry `start` of the axis, with every `step`-th entry of it.
  */
 static sgm_array part_of(const sgm_array *array, const sgm_shape *shape, int64_t axis, int64_t start,
@@ -80,5 +74,5 @@ static sgm_status run_pad(const sgm__cpu_call *call)
 }
 
 const sgm__cpu_kernel sgm__cpu_concatenate = {
-    .op = &sgm__op_concatenate, .takes = takes, .run = run_concatenate};
-const sgm__cpu_kernel sgm__cpu_pad = {.op = &sgm__op_pad, .takes = takes, .run = run_pad};
+    .op = &sgm__op_concatenate, .types = SGM__CPU_ALL_TYPES, .run = run_concatenate};
+const sgm__cpu_kernel sgm__cpu_pad = {.op = &sgm__op_pad, .types = SGM__CPU_ALL_TYPES, .run = run_pad};

@@ -108,16 +108,13 @@ static sgm_status run_rms_norm_gradient(const sgm__cpu_call *call)
     return run_rows(call, false, gradient_row);
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32;
-}
-
 const sgm__cpu_kernel sgm__cpu_layer_norm = {
-    .op = &sgm__op_layer_norm, .takes = takes, .posts = true, .run = run_layer_norm};
-const sgm__cpu_kernel sgm__cpu_layer_norm_gradient = {
-    .op = &sgm__op_layer_norm_gradient, .takes = takes, .posts = true, .run = run_layer_norm_gradient};
+    .op = &sgm__op_layer_norm, .types = SGM__CPU_FLOAT32, .posts = true, .run = run_layer_norm};
+const sgm__cpu_kernel sgm__cpu_layer_norm_gradient = {.op = &sgm__op_layer_norm_gradient,
+                                                      .types = SGM__CPU_FLOAT32,
+                                                      .posts = true,
+                                                      .run = run_layer_norm_gradient};
 const sgm__cpu_kernel sgm__cpu_rms_norm = {
-    .op = &sgm__op_rms_norm, .takes = takes, .posts = true, .run = run_rms_norm};
+    .op = &sgm__op_rms_norm, .types = SGM__CPU_FLOAT32, .posts = true, .run = run_rms_norm};
 const sgm__cpu_kernel sgm__cpu_rms_norm_gradient = {
-    .op = &sgm__op_rms_norm_gradient, .takes = takes, .posts = true, .run = run_rms_norm_gradient};
+    .op = &sgm__op_rms_norm_gradient, .types = SGM__CPU_FLOAT32, .posts = true, .run = run_rms_norm_gradient};

@@ -59,11 +59,6 @@ static sgm_status share(pooling *p, sgm__pool_task task)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
 /* --- one plane, any window --- */
 
 /* Loops over one plane, for float and double. largest_: the position of a window's largest element, the first
@@ -247,7 +242,7 @@ static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t ind
         run_part(&p, name##_task, p.plane, index, thread, to, first, last);                                  \
     }                                                                                                        \
     const sgm__cpu_kernel sgm__cpu_##operation = {.op = &sgm__op_##operation,                                \
-                                                  .takes = takes,                                            \
+                                                  .types = SGM__CPU_FLOATS,                                  \
                                                   .posts = true,                                             \
                                                   .run = run_##name,                                         \
                                                   .parts = parts_of_##name,                                  \

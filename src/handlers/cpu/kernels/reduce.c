@@ -87,9 +87,10 @@ static reduction prepare(const sgm__cpu_call *call)
     return r;
 }
 
-static void plan(const sgm__cpu_call *call, void *to)
+static sgm_status plan(const sgm__cpu_call *call, void *to)
 {
     *(reduction *)to = prepare(call);
+    return SGM_OK;
 }
 
 static size_t scratch(const sgm__cpu_call *call)
@@ -393,26 +394,21 @@ static sgm_status run_min(const sgm__cpu_call *call)
     return run_extreme(call, find_smallest);
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
 const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
-                                             .takes = takes,
+                                             .types = SGM__CPU_FLOATS,
                                              .scratch = scratch,
                                              .plan_size = sizeof(reduction),
                                              .plan = plan,
                                              .posts = true,
                                              .run = run_sum};
 const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max,
-                                             .takes = takes,
+                                             .types = SGM__CPU_FLOATS,
                                              .plan_size = sizeof(reduction),
                                              .plan = plan,
                                              .posts = true,
                                              .run = run_max};
 const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min,
-                                             .takes = takes,
+                                             .types = SGM__CPU_FLOATS,
                                              .plan_size = sizeof(reduction),
                                              .plan = plan,
                                              .posts = true,

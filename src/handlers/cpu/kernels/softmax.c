@@ -188,15 +188,13 @@ static sgm_status run_cross_entropy_gradient(const sgm__cpu_call *call)
     return run_rows(call, cross_entropy_gradient_block);
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32;
-}
-
-const sgm__cpu_kernel sgm__cpu_softmax = {.op = &sgm__op_softmax, .takes = takes, .run = run_softmax};
+const sgm__cpu_kernel sgm__cpu_softmax = {
+    .op = &sgm__op_softmax, .types = SGM__CPU_FLOAT32, .run = run_softmax};
 const sgm__cpu_kernel sgm__cpu_log_softmax = {
-    .op = &sgm__op_log_softmax, .takes = takes, .run = run_log_softmax};
+    .op = &sgm__op_log_softmax, .types = SGM__CPU_FLOAT32, .run = run_log_softmax};
 const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy = {
-    .op = &sgm__op_softmax_cross_entropy, .takes = takes, .run = run_cross_entropy};
-const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_gradient = {
-    .op = &sgm__op_softmax_cross_entropy_gradient, .takes = takes, .run = run_cross_entropy_gradient};
+    .op = &sgm__op_softmax_cross_entropy, .types = SGM__CPU_FLOAT32, .run = run_cross_entropy};
+const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_gradient = {.op =
+                                                                     &sgm__op_softmax_cross_entropy_gradient,
+                                                                 .types = SGM__CPU_FLOAT32,
+                                                                 .run = run_cross_entropy_gradient};

@@ -67,9 +67,10 @@ sgm__batches sgm__batches_of(const sgm__cpu_call *call)
     return b;
 }
 
-static void plan(const sgm__cpu_call *call, void *to)
+static sgm_status plan(const sgm__cpu_call *call, void *to)
 {
     *(sgm__batches *)to = sgm__batches_of(call);
+    return SGM_OK;
 }
 
 /* Each thread that does whole products by itself gets this much. */
@@ -148,13 +149,8 @@ static sgm_status run(const sgm__cpu_call *call)
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_FLOAT32 || dtype == SGM_FLOAT64;
-}
-
 const sgm__cpu_kernel sgm__cpu_matmul = {.op = &sgm__op_matmul,
-                                         .takes = takes,
+                                         .types = SGM__CPU_FLOATS,
                                          .scratch = scratch,
                                          .plan_size = sizeof(sgm__batches),
                                          .plan = plan,

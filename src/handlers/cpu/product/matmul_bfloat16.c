@@ -23,9 +23,6 @@ typedef struct halves {
     int32_t threads;
     /* That of thread t for a part is products[t * parts + part]; NULL where a part is empty. */
     sgm__onednn_product **products;
-    /* False: oneDNN refused the shapes, or memory was short. Noted here, as plan functions return no status;
-     * `run` reports it. */
-    bool good;
 } halves;
 
 /* --- planning --- */
@@ -49,7 +46,7 @@ static sgm__product part_of(const halves *h, sgm__product p, int64_t part)
 
 /* All parts of product 0: the others of a batch have the same shapes and strides and differ only in
  * addresses. */
-static bool create_products(halves *h, const sgm__onednn *onednn)
+static sgm_status create_products(halves *h, const sgm__onednn *onednn)
 {
     sgm__product whole = h->batches.product;
     whole.a = whole.b = whole.c = NULL;
@@ -61,15 +58,12 @@ static bool create_products(halves *h, const sgm__onednn *onednn)
             *(h->by_rows ? &p.m : &p.n) = last - first;
             if (last <= first)
                 continue;
-            sgm__onednn_product **to = &h->products[t * h->parts + i];
-            *to = sgm__onednn_product_create(onednn, &p);
-            if (*to == NULL)
-                return false;
+            SGM_TRY(sgm__onednn_product_create(onednn, &p, &h->products[t * h->parts + i]));
         }
-    return true;
+    return SGM_OK;
 }
 
-static void plan(const sgm__cpu_call *call, void *to)
+static sgm_status plan(const sgm__cpu_call *call, void *to)
 {
     halves *h = to;
     *h = (halves){.batches = sgm__batches_of(call), .threads = call->cpu->threads};
@@ -77,12 +71,10 @@ static void plan(const sgm__cpu_call *call, void *to)
     int64_t work = p->m * p->n * p->k;
     h->by_rows = p->m > p->n;
     h->parts = work / PART_WORK < 1 ? 1 : work / PART_WORK > MAXIMUM_PARTS ? MAXIMUM_PARTS : work / PART_WORK;
-    if (work == 0 || h->batches.count == 0) {
-        h->good = true;
-        return;
-    }
+    if (work == 0 || h->batches.count == 0)
+        return SGM_OK;
     h->products = sgm__calloc((size_t)(h->threads * h->parts), sizeof(sgm__onednn_product *));
-    h->good = h->products != NULL && create_products(h, call->cpu->onednn);
+    return h->products != NULL ? create_products(h, call->cpu->onednn) : SGM_ERROR_MEMORY;
 }
 
 static void discard(void *plan)
@@ -120,11 +112,6 @@ static void run_task(void *context, int64_t index, int32_t thread)
 static sgm_status run(const sgm__cpu_call *call)
 {
     const halves *h = call->plan;
-    const char *library = sgm__onednn_text(call->cpu->onednn);
-    if (!h->good)
-        return sgm_fail(SGM_ERROR_UNSUPPORTED,
-                        "%s takes no product of these shapes of bfloat16; give the handler dense = \"own\"",
-                        library);
     if (h->products == NULL) {
         size_t bytes = (size_t)sgm_shape_elements(&call->output.shape) * sgm_dtype_size(call->output.dtype);
         if (bytes > 0)
@@ -145,17 +132,13 @@ static sgm_status run(const sgm__cpu_call *call)
     else
         sgm__pool_run(call->cpu->pool, tasks, run_task, &r);
     if (atomic_load(&r.failed))
-        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s failed in a product of bfloat16", library);
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "%s failed in a product of bfloat16",
+                        sgm__onednn_text(call->cpu->onednn));
     return SGM_OK;
 }
 
-static bool takes(sgm_dtype dtype)
-{
-    return dtype == SGM_BFLOAT16;
-}
-
 const sgm__cpu_kernel sgm__cpu_matmul_bfloat16 = {.op = &sgm__op_matmul,
-                                                  .takes = takes,
+                                                  .types = (uint32_t)1 << SGM_BFLOAT16,
                                                   .plan_size = sizeof(halves),
                                                   .plan = plan,
                                                   .discard = discard,

@@ -168,9 +168,9 @@ static void restore_threads(const sgm__onednn *o, int before)
         o->omp_threads(before);
 }
 
-/* Whether the library has such a product for this processor: some versions need instructions that others do
- * without. */
-static bool works(const sgm__onednn *o)
+/* Whether the library has such a product for this processor is tried: some versions need instructions that
+ * others do without. */
+static sgm_status try_product(const sgm__onednn *o)
 {
     sgm__product probe = {.dtype = SGM_BFLOAT16,
                           .m = PROBE_SIDE,
@@ -181,9 +181,10 @@ static bool works(const sgm__onednn *o)
                           .b_row = PROBE_SIDE,
                           .b_column = 1,
                           .c_row = PROBE_SIDE};
-    sgm__onednn_product *product = sgm__onednn_product_create(o, &probe);
+    sgm__onednn_product *product = NULL;
+    sgm_status status = sgm__onednn_product_create(o, &probe, &product);
     sgm__onednn_product_free(product);
-    return product != NULL;
+    return status;
 }
 
 sgm__onednn *sgm__onednn_create(void)
@@ -202,12 +203,13 @@ sgm__onednn *sgm__onednn_create(void)
     bool known = find_all(o) && o->engine_create(&o->engine, KIND_CPU, 0) == 0 &&
                  o->attr_create(&o->attributes) == 0 &&
                  o->attr_set_scratchpad_mode(o->attributes, MODE_USER) == 0;
-    if (!known || !works(o)) {
+    sgm_status status = known ? try_product(o) : SGM_ERROR_UNSUPPORTED;
+    if (status == SGM_OK)
+        return o;
+    if (status != SGM_ERROR_MEMORY)
         sgm_fail(SGM_ERROR_UNSUPPORTED, "%s has no products of bfloat16 for this processor", o->text);
-        sgm__onednn_free(o);
-        return NULL;
-    }
-    return o;
+    sgm__onednn_free(o);
+    return NULL;
 }
 
 /* The library stays loaded, as it makes registrations that dlclose cannot undo. */
@@ -263,13 +265,23 @@ static void *describe_product(const sgm__onednn *o, const void *const of[3])
     return o->desc_create(&described, matmul, o->attributes, o->engine, NULL) == 0 ? described : NULL;
 }
 
+static sgm_status refuse(const sgm__onednn_product *p)
+{
+    return sgm_fail(
+        SGM_ERROR_UNSUPPORTED,
+        "%s takes no product of bfloat16 of (%lld, %lld) and (%lld, %lld); give the handler dense = "
+        "\"own\"",
+        p->onednn->text, (long long)p->product.m, (long long)p->product.k, (long long)p->product.k,
+        (long long)p->product.n);
+}
+
 /* Everything that a run needs. On failure sgm__onednn_product_free frees what was created. */
-static bool create_objects(sgm__onednn_product *p, const void *const of[3])
+static sgm_status create_objects(sgm__onednn_product *p, const void *const of[3])
 {
     const sgm__onednn *o = p->onednn;
     void *described = describe_product(o, of);
     if (described == NULL)
-        return false;
+        return refuse(p);
     const void *scratchpad = o->query_md(described, QUERY_SCRATCHPAD, 0);
     size_t bytes = scratchpad != NULL ? o->get_size(scratchpad) : 0;
     p->scratchpad = sgm__alloc_aligned(bytes > 0 ? bytes : 64);
@@ -280,51 +292,54 @@ static bool create_objects(sgm__onednn_product *p, const void *const of[3])
     if (good && bytes > 0)
         good = o->memory_create(&p->memory[3], scratchpad, o->engine, p->scratchpad) == 0;
     o->primitive_desc_destroy(described);
-    return good;
+    return good ? SGM_OK : p->scratchpad == NULL ? SGM_ERROR_MEMORY : refuse(p);
 }
 
 /* Memory for contiguous copies of operands neither of whose strides is 1: the library would refuse those, or
  * read them number by number. */
-static bool make_room(sgm__onednn_product *p)
+static sgm_status make_room(sgm__onednn_product *p)
 {
     sgm__product *s = &p->product;
     if (!sgm__has_unit_stride(s->a_row, s->a_column, s->m, s->k)) {
         p->packed[0] = sgm__alloc((size_t)(s->m * s->k) * sizeof *p->packed[0]);
         if (p->packed[0] == NULL)
-            return false;
+            return SGM_ERROR_MEMORY;
     }
     if (!sgm__has_unit_stride(s->b_row, s->b_column, s->k, s->n)) {
         p->packed[1] = sgm__alloc((size_t)(s->k * s->n) * sizeof *p->packed[1]);
         if (p->packed[1] == NULL)
-            return false;
+            return SGM_ERROR_MEMORY;
     }
-    return true;
+    return SGM_OK;
 }
 
-sgm__onednn_product *sgm__onednn_product_create(const sgm__onednn *o, const sgm__product *product)
+sgm_status sgm__onednn_product_create(const sgm__onednn *o, const sgm__product *product,
+                                      sgm__onednn_product **created)
 {
     sgm__onednn_product *p = sgm__calloc(1, sizeof *p);
     if (p == NULL)
-        return NULL;
+        return SGM_ERROR_MEMORY;
     *p = (sgm__onednn_product){.onednn = o, .product = *product};
     description descriptions[3];
     const sgm__product *s = &p->product;
-    bool good = make_room(p);
+    sgm_status status = make_room(p);
     bool pack_a = p->packed[0] != NULL, pack_b = p->packed[1] != NULL;
     int threads = one_thread(o);
     const void *const of[3] = {
         describe(o, &descriptions[0], s->m, s->k, pack_a ? s->k : s->a_row, pack_a ? 1 : s->a_column),
         describe(o, &descriptions[1], s->k, s->n, pack_b ? s->n : s->b_row, pack_b ? 1 : s->b_column),
         describe(o, &descriptions[2], s->m, s->n, s->c_row, 1)};
-    good = good && create_objects(p, of);
+    if (status == SGM_OK)
+        status = create_objects(p, of);
     restore_threads(o, threads);
     for (int i = 0; i < 3; i++)
         if (descriptions[i].object != NULL)
             o->description_destroy(descriptions[i].object);
-    if (good)
-        return p;
-    sgm__onednn_product_free(p);
-    return NULL;
+    if (status == SGM_OK)
+        *created = p;
+    else
+        sgm__onednn_product_free(p);
+    return status;
 }
 
 void sgm__onednn_product_free(sgm__onednn_product *p)

@@ -27,9 +27,10 @@ void sgm__onednn_free(sgm__onednn *onednn);
 const char *sgm__onednn_text(const sgm__onednn *onednn); /* for users: "oneDNN 2.6.3" */
 
 /* oneDNN's objects for one product of bfloat16 of this shape and these strides; addresses do not count. For
- * one thread at a time; to be freed before `onednn` is. NULL: the library refuses the shape, or memory is
- * short. */
-sgm__onednn_product *sgm__onednn_product_create(const sgm__onednn *onednn, const sgm__product *product);
+ * one thread at a time; to be freed before `onednn` is. Fails with SGM_ERROR_UNSUPPORTED if the library
+ * refuses the shape. */
+sgm_status sgm__onednn_product_create(const sgm__onednn *onednn, const sgm__product *product,
+                                      sgm__onednn_product **created);
 void sgm__onednn_product_free(sgm__onednn_product *product);
 /* False: the library failed. Sets no error, as errors belong to a thread and this is called on any. */
 bool sgm__onednn_product_run(sgm__onednn_product *product, const void *a, const void *b, void *c);

@@ -167,16 +167,17 @@ static void describe(void *self, sgm__text *text)
  * Called where no kernel takes bfloat16; elementwise steps compute bfloat16 themselves. */
 static bool goes_through_float32(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
 {
+    const sgm__cpu_kernel *kernel = sgm__cpu_find_kernel(cpu, op, SGM_FLOAT32, SGM_FLOAT32);
     return dtype == SGM_BFLOAT16 && (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) == 0 &&
-           sgm__cpu_find_kernel(cpu, op, SGM_FLOAT32) != NULL;
+           kernel != NULL && !kernel->by_operand;
 }
 
-/* What the planner and the tables of operations ask: how the handler computes `op` with results of `dtype`.
+/* What the planner and the tables of operations ask: how the handler computes `op` with operands of `dtype`.
  * The order matters: composed operations without a kernel are expanded before vector loops are looked for. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
     const sgm__cpu *cpu = self;
-    if (sgm__cpu_find_kernel(cpu, op, dtype) != NULL)
+    if (sgm__cpu_find_kernel(cpu, op, dtype, dtype) != NULL)
         return "kernel";
     if (goes_through_float32(cpu, op, dtype))
         return SGM__THROUGH_FLOAT32;
@@ -254,7 +255,8 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
     const sgm__node *node = &e->plan->nodes[step->node];
     sgm__cpu_call *call = &step->call;
     *call = call_of(cpu, e, step);
-    step->kernel = sgm__cpu_find_kernel(cpu, node->op, node->type.dtype);
+    step->kernel = sgm__cpu_find_kernel(cpu, node->op, node->type.dtype,
+                                        node->input_count > 0 ? call->inputs[0].dtype : node->type.dtype);
     if (step->kernel != NULL && step->kernel->accepts != NULL && !step->kernel->accepts(call))
         step->kernel = NULL;
     if (step->kernel == NULL && node->op->forward == NULL)
@@ -267,9 +269,8 @@ static sgm_status compile_kernel(sgm__cpu *cpu, const executable *e, compiled_st
     step->plan = sgm__calloc(1, step->kernel->plan_size);
     if (step->plan == NULL)
         return SGM_ERROR_MEMORY;
-    step->kernel->plan(call, step->plan);
     call->plan = step->plan;
-    return SGM_OK;
+    return step->kernel->plan(call, step->plan);
 }
 
 /* Compiles one step by itself. `arrays`: how many of e->arrays are used; `maximum`: the largest scratch

@@ -12,6 +12,7 @@
 
 static const sgm__cpu_kernel *const kernels[] = {
     &sgm__cpu_matmul,
+    &sgm__cpu_matmul_bfloat16,
     &sgm__cpu_convolution,
     &sgm__cpu_convolution_input_gradient,
     &sgm__cpu_convolution_weights_gradient,
@@ -44,12 +45,14 @@ static const sgm__cpu_kernel *const kernels[] = {
 
 /* Only products of bfloat16 depend on the handler: oneDNN computes them where bfloat16.c chose it, else none
  * of these does, and the planner puts casts around them. */
-const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype)
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
+                                            sgm_dtype operand)
 {
-    if (cpu->onednn != NULL && op == sgm__cpu_matmul_bfloat16.op && sgm__cpu_matmul_bfloat16.takes(dtype))
-        return &sgm__cpu_matmul_bfloat16;
-    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++)
-        if (kernels[i]->op == op && kernels[i]->takes(dtype))
-            return kernels[i];
+    for (size_t i = 0; i < sizeof kernels / sizeof *kernels; i++) {
+        const sgm__cpu_kernel *kernel = kernels[i];
+        bool here = kernel != &sgm__cpu_matmul_bfloat16 || cpu->onednn != NULL;
+        if (kernel->op == op && here && (kernel->types >> (kernel->by_operand ? operand : result) & 1) != 0)
+            return kernel;
+    }
     return NULL;
 }

@@ -11,9 +11,10 @@
 #include "handlers/cpu/elementwise/step.h"
 #include "handlers/cpu/product/product.h"
 
-/* The kernel that computes `op` with results of `dtype`; NULL: there is none. Operands are not looked at:
- * that is the kernel's `accepts`. */
-const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype dtype);
+/* The kernel that computes `op` with results of `result` and a first operand of `operand`; NULL: there is
+ * none. No more of the operands is looked at: that is the kernel's `accepts`. */
+const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *op, sgm_dtype result,
+                                            sgm_dtype operand);
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
