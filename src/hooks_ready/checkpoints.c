@@ -126,6 +126,7 @@ static sgm_status write_list(const kept *list)
     return status;
 }
 
+/* The value that the checkpoint at `index` was made with. */
 static double value_at(const kept *list, size_t index)
 {
     return json_number_value(json_object_get(json_array_get(list->items, index), "value"));
@@ -410,6 +411,7 @@ sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identifier, sgm
 
 /* --- as text --- */
 
+/* `count` has its default in the row. */
 static sgm_hook *parse_last(const sgm__hook_text *call)
 {
     return sgm_last_checkpoints(sgm__hook_count_of(call, "count"), call->when,

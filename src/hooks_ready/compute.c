@@ -258,13 +258,13 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     return share_time(self, call, "max", self->maximum);
 }
 
-/* The engine compares the time steps, and with them the scales. */
+/* The engine compares the time steps, and with them the scales; the ring's size is left. */
 static bool equal_stopwatches(const void *a, const void *b)
 {
     return ((const stopwatch *)a)->span == ((const stopwatch *)b)->span;
 }
 
-/* A self for a worker, whose watch has not been started. */
+/* A self for a worker, whose watch has not been started: the times of workers differ. */
 static void *copy_stopwatch(const void *state)
 {
     const stopwatch *from = state;

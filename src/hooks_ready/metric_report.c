@@ -119,7 +119,7 @@ static bool same_classes(const score_reporter *a, const score_reporter *b)
 }
 
 /* Numbers that the required metric has too (tops, threshold) are compared there: the engine compares
- * required hooks. */
+ * required hooks. What is left decides how the report looks, and where it goes. */
 static bool is_equal(const void *a, const void *b)
 {
     const score_reporter *left = a, *right = b;
@@ -180,8 +180,8 @@ static sgm_status copy_classes(score_reporter *self, const char *const *classes)
     return SGM_OK;
 }
 
-/* NULL: it failed, and `user` is released. `data` becomes the part of identifiers that the trainer makes
- * of a name. */
+/* The self with its copies; NULL: it failed, and `user` is released. `data` becomes the part of
+ * identifiers that the trainer makes of the name of a data set ("test set" is test_set). */
 static score_reporter *allocate(const char *data, const sgm_score_report_options *given)
 {
     score_reporter *self = sgm__calloc(1, sizeof *self);

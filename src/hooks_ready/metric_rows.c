@@ -79,6 +79,7 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     {                                                                                                        \
         "data", SGM__ARGUMENT_WORD, .default_value = "validation", .doc = "data of the trainer, or training" \
     }
+/* 0.5 suits probabilities; "threshold" is of networks with one output only. */
 #define THRESHOLD_ARGUMENT                                                                                   \
     {                                                                                                        \
         "threshold", SGM__ARGUMENT_NUMBER, .default_value = "0.5",                                           \
@@ -88,11 +89,13 @@ static sgm_hook *parse_binary_accuracy(const sgm__hook_text *call)
     {                                                                                                        \
         "tops", SGM__ARGUMENT_NUMBERS, .default_value = "1", .doc = "among how many largest outputs: 1, 3"   \
     }
+/* Without a default: both absent means that only the threshold counts. */
 #define BOUND_ARGUMENTS                                                                                      \
     {"lower", SGM__ARGUMENT_NUMBER, .doc = "below it the prediction is 0; in between it is wrong"},          \
     {                                                                                                        \
         "upper", SGM__ARGUMENT_NUMBER, .doc = "above it the prediction is 1"                                 \
     }
+/* What all metrics have: which output, which targets, and a name in front of the results. */
 #define LAST_ARGUMENTS                                                                                       \
     {"output", SGM__ARGUMENT_WORD, .doc = "a layer's name; if not given: the first output"},                 \
         {"targets", SGM__ARGUMENT_WORD, .doc = "a field of the data; if not given: the first cost's"},       \

@@ -87,7 +87,7 @@ static sgm_status modify_number(const modifier_hook *self, sgm_hook_call *call, 
     return status;
 }
 
-/* Integers are refused like texts: the result of a modifier is rarely whole. */
+/* Integers are refused like texts: the result of a modifier is rarely whole. Tensors must be of floats. */
 static sgm_status modify_match(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
     if (match->content.kind == SGM_KIND_NUMBER)

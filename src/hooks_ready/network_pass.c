@@ -115,7 +115,8 @@ static void free_pass(void *state)
     sgm__free(self);
 }
 
-/* Without equal(): two passes are never the same hook, since each has a function of its own to hand to. */
+/* Without equal(): two passes are never the same hook, since each has a function of its own to hand to.
+ * Without state: parameters and block are all that a pass depends on. */
 static const sgm_hook_type pass_type = {.api = SGM_HOOK_API,
                                         .name = "network_pass",
                                         .doc = "passes a block forward, and hands on what comes out",

@@ -147,6 +147,7 @@ sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
                            .background = options.background, .only_if = options.only_if);
 }
 
+/* Texts report to the log: a function cannot be named in them. */
 static sgm_hook *parse_reporter(const sgm__hook_text *call)
 {
     return sgm_value_reporter(sgm__hook_text_of(call, "values"), call->when,

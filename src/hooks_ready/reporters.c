@@ -122,6 +122,7 @@ static sgm_status report_mean(void *state, sgm_hook_call *call)
     return sgm__report(&self->options, call, text);
 }
 
+/* A tally is equal only to itself: two reporters that shared one would begin each other's sum anew. */
 static bool equal_tallies(const void *a, const void *b)
 {
     return a == b;
@@ -168,6 +169,7 @@ static tally *new_tally(const char *identifier)
     return sums;
 }
 
+/* A tally for a worker, with nothing added up yet. */
 static void *copy_tally(const void *state)
 {
     return new_tally(((const tally *)state)->identifier);
@@ -312,6 +314,7 @@ const sgm__hook_row sgm__progress_reporter_row = {
         "with_time", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "begins with epoch and iteration"  \
     }
 
+/* Texts report to the log, as all reporters do that were made from one. */
 static sgm_hook *parse_times(const sgm__hook_text *call)
 {
     return sgm_running_time_reporter(call->when, .with_time = sgm__hook_flag_of(call, "with_time"));

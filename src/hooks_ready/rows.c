@@ -33,6 +33,7 @@
     X(sgm__confusion_reporter_row)                                                                           \
     X(sgm__metric_processor_row)
 
+/* The rows are defined in their own files, and only named here. */
 #define DECLARE(row) extern const sgm__hook_row row;
 #define DECLARE_METRIC(id, takes, words) DECLARE(sgm__##id##_row)
 ROWS(DECLARE)

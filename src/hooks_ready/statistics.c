@@ -153,7 +153,8 @@ static sgm_status share(sgm_hook_call *call, const char *prefix, const char *wha
     return status;
 }
 
-/* All numbers as results for other hooks; the histogram as a tensor, float64 (bins). */
+/* All numbers as results for other hooks, also those that are NaN; the histogram as a tensor, float64
+ * (bins), which shared retains. Zeros are a share of the finite values, not_finite a number. */
 static sgm_status share_all(const statistics *self, sgm_hook_call *call, const char *prefix,
                             const summary *result)
 {
@@ -295,6 +296,7 @@ static bool is_equal(const void *a, const void *b)
            left->no_file == right->no_file;
 }
 
+/* NULL is fine: sgm_statistics_create calls it on each failure. */
 static void free_statistics(void *state)
 {
     statistics *self = state;

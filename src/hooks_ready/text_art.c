@@ -11,7 +11,8 @@
 
 #define MAXIMUM_CHANNELS 4 /* red, green, blue and opacity: more is no picture */
 
-/* Rows, columns and channels of a tensor (rank 1 to 3); false: it is no picture. */
+/* Rows, columns and channels of a tensor: rank 1 is one row, rank 2 has one channel, in rank 3 channels
+ * are last. False: it is no picture. */
 static bool measure(const sgm_shape *shape, int64_t *rows, int64_t *columns, int64_t *channels)
 {
     *rows = shape->rank > 1 ? shape->dims[0] : 1;
@@ -121,6 +122,7 @@ static bool is_equal(const void *a, const void *b)
            left->options.with_time == right->options.with_time;
 }
 
+/* `options.only_if` was handed to the hook, and is NULL here. */
 static void free_reporter(void *state)
 {
     art_reporter *self = state;

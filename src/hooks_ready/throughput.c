@@ -87,6 +87,7 @@ static sgm_status measure(void *state, sgm_hook_call *call)
     return share_all(self, call);
 }
 
+/* What has been measured is not compared. */
 static bool is_equal(const void *a, const void *b)
 {
     const throughput *left = a, *right = b;

@@ -16,8 +16,8 @@
 
 #define DEFAULT_CAPACITY 1000
 #define MAXIMUM_CAPACITY 1000000
-#define LARGEST_FILE ((size_t)1 << 30) /* bytes that a resume reads: about 30 million values */
-#define HEADER "iteration,identifier,value"
+#define LARGEST_FILE ((size_t)1 << 30)      /* bytes that a resume reads: about 30 million values */
+#define HEADER "iteration,identifier,value" /* first line of the file */
 
 /* The newest values of one number. */
 typedef struct series {
@@ -381,6 +381,7 @@ sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
 
 /* --- as text --- */
 
+/* The step of the text is the hook's: it decides which iterations the series has. */
 static sgm_hook *parse_series(const sgm__hook_text *call)
 {
     return sgm_time_series(sgm__hook_text_of(call, "values"), call->when,

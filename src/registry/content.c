@@ -71,6 +71,7 @@ void sgm_content_clear(sgm_content *content)
         sgm_registry_free(old.as.registry);
 }
 
+/* For contents that come from programs. */
 sgm_status sgm__content_check(const sgm_content *content)
 {
     if (content->kind <= SGM_KIND_NOTHING || content->kind > SGM_KIND_REGISTRY)
@@ -162,6 +163,7 @@ bool sgm__content_same(const sgm_content *a, const sgm_content *b)
     return a->kind != SGM_KIND_TENSOR && sgm_content_equal(a, b);
 }
 
+/* Type and shape, "float32 (3, 4)": the numbers may be millions. */
 static char *tensor_text(const sgm_tensor *tensor)
 {
     char shape[128];

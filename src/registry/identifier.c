@@ -105,6 +105,8 @@ static sgm_status parse(sgm__identifier *identifier)
     return SGM_OK;
 }
 
+/* *identifier belongs to the caller (sgm__identifier_free); NULL on failure. The two copies of the text
+ * may be cut and quoted independently. */
 sgm_status sgm__identifier_parse(const char *text, sgm__identifier **identifier)
 {
     *identifier = NULL;

@@ -9,6 +9,7 @@
 #define EXACT 1000000      /* more than a pattern can have characters */
 #define MAXIMUM_BYTES 1000 /* of a pattern */
 
+/* Patterns come from configurations and commands; a character that no name can have is most likely a slip. */
 sgm_status sgm__pattern_check(const char *pattern)
 {
     if (pattern == NULL || pattern[0] == '\0')

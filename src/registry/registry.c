@@ -71,6 +71,7 @@ void sgm__core_release(sgm__core *core)
     sgm__free(core);
 }
 
+/* Any thread. A view and its registry share one count. */
 sgm_registry *sgm_registry_retain(sgm_registry *registry)
 {
     if (registry != NULL)
@@ -84,6 +85,7 @@ void sgm_registry_free(sgm_registry *registry)
         sgm__core_release(registry->core);
 }
 
+/* The other handle of the same core, with a reference of its own; sgm_registry_free drops it. */
 sgm_registry *sgm_registry_read_only(sgm_registry *registry)
 {
     if (registry == NULL) {
@@ -134,6 +136,7 @@ sgm_status sgm__core_reserve(sgm__core *core, size_t more)
     return sgm__name_index_reserve(&core->index, more);
 }
 
+/* Cannot fail, so that a change of several registries is made as a whole or not at all. */
 void sgm__core_add(sgm__core *core, sgm__entry *entry)
 {
     core->entries[core->entry_count++] = sgm__entry_retain(entry);
@@ -169,6 +172,7 @@ char *sgm__core_path(const sgm__core *core, const char *name, char buffer[SGM__M
     return buffer;
 }
 
+/* Without memory for the names the status is SGM_ERROR_MEMORY. */
 sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 {
     char path[SGM__MAXIMUM_TEXT];
@@ -211,6 +215,7 @@ sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
     return status;
 }
 
+/* Without a registry or a tag: false, with no error. */
 bool sgm_registry_has_tag(sgm_registry *registry, const char *tag)
 {
     if (registry == NULL || tag == NULL)
@@ -264,6 +269,7 @@ static sgm_status get_kind(sgm_registry *registry, const char *name, sgm_kind ki
     return status;
 }
 
+/* An integer is converted; texts and booleans are not. */
 sgm_status sgm_registry_get_number(sgm_registry *registry, const char *name, double *value)
 {
     sgm_content content;
@@ -284,6 +290,7 @@ sgm_status sgm_registry_get_integer(sgm_registry *registry, const char *name, in
     return SGM_OK;
 }
 
+/* Also true for an entry that has no value at the moment. */
 bool sgm_registry_has(sgm_registry *registry, const char *name)
 {
     if (registry == NULL || name == NULL)
@@ -306,6 +313,7 @@ const sgm_option *sgm_registry_option(sgm_registry *registry, const char *name)
     return option;
 }
 
+/* The number may be outdated when the caller sees it, unless the caller alone changes the registry. */
 size_t sgm_registry_count(sgm_registry *registry)
 {
     if (registry == NULL)

@@ -43,6 +43,7 @@ static void clear_found(walking *walk)
     walk->stuck = NULL;
 }
 
+/* Adds a match with a copy of the way to it. */
 static sgm_status add_found(walking *walk, sgm__core *core, sgm__entry *entry)
 {
     SGM_TRY(sgm__reserve(&walk->items, &walk->capacity, walk->count + 1, sizeof *walk->items));
@@ -152,6 +153,7 @@ static char *suggest(const walking *walk, const sgm__core *root)
     return sgm__text_take(&text);
 }
 
+/* With the lock, as the suggestion reads the tree. */
 static sgm_status fail_without_match(const walking *walk, const sgm__core *root)
 {
     char *near = suggest(walk, root);
@@ -164,6 +166,7 @@ static sgm_status fail_without_match(const walking *walk, const sgm__core *root)
 
 /* --- getting --- */
 
+/* An identifier with what it led to. It retains the root; the matches in `walk` are not retained. */
 struct sgm_resolver {
     sgm_registry *root;
     sgm__identifier *identifier;
@@ -282,6 +285,7 @@ static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_match
     return status;
 }
 
+/* No match is no error here: *matches is empty then. */
 sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
 {
     sgm_resolver resolver;
@@ -327,6 +331,7 @@ void sgm_matches_free(sgm_matches *matches)
     *matches = (sgm_matches){0};
 }
 
+/* The identifier is parsed once; the first get walks. */
 sgm_resolver *sgm_resolver_create(sgm_registry *root, const char *identifier)
 {
     sgm_resolver *resolver = sgm__calloc(1, sizeof *resolver);

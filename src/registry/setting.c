@@ -10,6 +10,7 @@
 
 #include <stdio.h>
 
+/* NULL: there is no row of that name, or the name is NULL. */
 const sgm_setting *sgm_setting_find(const sgm_setting *settings, size_t count, const char *name)
 {
     for (size_t i = 0; i < count && name != NULL; i++)
@@ -31,6 +32,7 @@ static int64_t read_integer(const void *member, size_t size)
     return wide;
 }
 
+/* The value has passed the row's bounds, which an int must hold. */
 static void write_integer(void *member, size_t size, int64_t value)
 {
     int narrow = (int)value;

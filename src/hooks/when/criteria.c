@@ -74,6 +74,8 @@ static bool is_count(int64_t count, const char *what)
     return good;
 }
 
+/* Comparisons come from programs as numbers, so their range is checked; the cast makes negative ones
+ * large. */
 sgm_criteria *sgm_criteria_threshold(const char *identifier, sgm_comparison comparison, double value,
                                      bool edge)
 {
@@ -110,6 +112,7 @@ sgm_criteria *sgm_criteria_extremum(const char *identifier, sgm_extremum extremu
     return create_towards(SGM__CRITERIA_EXTREMUM, identifier, extremum);
 }
 
+/* A change is one kind of node for both directions: towards larger values, or smaller ones. */
 sgm_criteria *sgm_criteria_increases(const char *identifier)
 {
     return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MAXIMUM);
@@ -120,6 +123,7 @@ sgm_criteria *sgm_criteria_decreases(const char *identifier)
     return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MINIMUM);
 }
 
+/* From below (SGM_MAXIMUM) the value is reached when it is there or above. */
 sgm_criteria *sgm_criteria_reaches(const char *identifier, sgm_extremum direction, double value)
 {
     if (!is_finite(value, "what is to be reached"))
@@ -130,6 +134,7 @@ sgm_criteria *sgm_criteria_reaches(const char *identifier, sgm_extremum directio
     return node;
 }
 
+/* A count of checks; texts also have epochs and iterations, which their reader converts. */
 sgm_criteria *sgm_criteria_stalls(const char *identifier, sgm_extremum extremum, int64_t checks)
 {
     if (!is_count(checks, "to stall"))
@@ -234,6 +239,7 @@ static sgm_criteria *join(sgm__criteria_kind kind, sgm_criteria *first, sgm_crit
     return node;
 }
 
+/* Each joins two criteria into one, which owns both. */
 sgm_criteria *sgm_criteria_and(sgm_criteria *first, sgm_criteria *second)
 {
     return join(SGM__CRITERIA_AND, first, second);
@@ -244,6 +250,7 @@ sgm_criteria *sgm_criteria_or(sgm_criteria *first, sgm_criteria *second)
     return join(SGM__CRITERIA_OR, first, second);
 }
 
+/* A missing value makes a `not` neither true nor false; see criteria_check.c. */
 sgm_criteria *sgm_criteria_not(sgm_criteria *part)
 {
     return create_around(SGM__CRITERIA_NOT, part);
@@ -329,6 +336,8 @@ static const char *find_identifier(const sgm_criteria *node, size_t *index)
     return NULL;
 }
 
+/* One after the other, for callers that list what criteria ask for; each call walks the tree from its
+ * root. */
 const char *sgm_criteria_identifier(const sgm_criteria *criteria, size_t index)
 {
     return criteria != NULL ? find_identifier(criteria, &index) : NULL;
@@ -482,6 +491,7 @@ sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers,
     return SGM_OK;
 }
 
+/* External criteria are also switched off: what someone allowed before belongs to the time before. */
 void sgm_criteria_reset(sgm_criteria *criteria)
 {
     if (criteria == NULL)

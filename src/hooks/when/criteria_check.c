@@ -18,6 +18,7 @@ typedef struct check {
     const char *missing;
 } check;
 
+/* All comparisons with NaN are false, as C has them. */
 static bool compares(sgm_comparison comparison, double a, double b)
 {
     switch (comparison) {
@@ -109,6 +110,7 @@ static bool check_stalls(sgm_criteria *node, double value)
     return false;
 }
 
+/* One check of a leaf; the kinds with parts do not come here. */
 static bool check_value(sgm_criteria *node, double value)
 {
     switch (node->kind) {
@@ -211,6 +213,7 @@ static sgm_status check_node(check *c, sgm_criteria *node, answer *result)
     }
 }
 
+/* A missing value is no failure: it is reported through *missing, and the criteria do not fire. */
 sgm_status sgm_criteria_check(sgm_criteria *criteria, sgm_lookup_function lookup, void *user, bool *fires,
                               const char **missing)
 {

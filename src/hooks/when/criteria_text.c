@@ -175,6 +175,7 @@ static sgm_status read_of(reader *r, const char *identifier, size_t at, sgm_crit
     return read_comparison(r, identifier, at, criteria);
 }
 
+/* Behind "(". Brackets only group: the tree has no node for them. */
 static sgm_status read_brackets(reader *r, sgm_criteria **criteria)
 {
     SGM_TRY(read_or(r, criteria));
@@ -184,6 +185,7 @@ static sgm_status read_brackets(reader *r, sgm_criteria **criteria)
     return SGM_OK;
 }
 
+/* Behind `external`: a name in quotes. */
 static sgm_status read_external(reader *r, size_t at, sgm_criteria **criteria)
 {
     char *name = NULL;
@@ -193,6 +195,7 @@ static sgm_status read_external(reader *r, size_t at, sgm_criteria **criteria)
     return status;
 }
 
+/* A bracket, an external criterion, or what holds of one value. */
 static sgm_status read_one(reader *r, sgm_criteria **criteria)
 {
     size_t at = r->phrase->at;
@@ -278,6 +281,7 @@ sgm_status sgm__criteria_read(sgm__phrase *phrase, sgm_time_step *step, bool *st
     return status;
 }
 
+/* Without a step no unit of time fits (criteria are not checked at starts), so only `times` can be used. */
 sgm_criteria *sgm_criteria_parse(const char *text, const sgm_time_step *step)
 {
     /* Without a step no unit of time fits. */
@@ -361,6 +365,7 @@ static void append_stalls(sgm__text *text, const sgm_criteria *node, const sgm_t
         sgm__text_append(text, node->extremum == SGM_MAXIMUM ? " below maximum" : " above minimum");
 }
 
+/* The direction only where it is not the default of the identifier. */
 static void append_reaches(sgm__text *text, const sgm_criteria *node)
 {
     sgm__text_append(text, "%s reaches ", node->identifier);
@@ -369,6 +374,7 @@ static void append_reaches(sgm__text *text, const sgm_criteria *node)
         sgm__text_append(text, node->extremum == SGM_MAXIMUM ? " from below" : " from above");
 }
 
+/* Signs are in the order of sgm_comparison, as in read_comparison. */
 static void append_threshold(sgm__text *text, const sgm_criteria *node)
 {
     static const char *const signs[] = {">", ">=", "==", "<=", "<"};
@@ -377,6 +383,7 @@ static void append_threshold(sgm__text *text, const sgm_criteria *node)
     sgm__append_number(text, node->value);
 }
 
+/* Writes what the reader reads: each case is the inverse of one read_... function. */
 void sgm__append_criteria(sgm__text *text, const sgm_criteria *node, const sgm_time_step *step)
 {
     switch (node->kind) {

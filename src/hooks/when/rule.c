@@ -21,6 +21,7 @@ struct sgm_rule {
     size_t count;
 };
 
+/* Words of the grammar, in the order of their enumerations. */
 static const char *const action_words[] = {"stop", "pause", "reset", "save", "set"}; /* by sgm_action_kind */
 #define ACTION_WORD_COUNT (sizeof action_words / sizeof *action_words)
 static const char *const assignment_signs[] = {"=", "+=", "-=", "*=", "/="}; /* by sgm_assignment */
@@ -108,6 +109,7 @@ static sgm_status read_action(sgm__phrase *phrase, sgm_rule *rule)
     return status;
 }
 
+/* The rest of the text: actions with `and` between them. */
 static sgm_status read_actions(sgm__phrase *phrase, sgm_rule *rule)
 {
     do
@@ -148,6 +150,7 @@ static sgm_status read_rule(sgm__phrase *phrase, sgm_rule *rule)
     return read_actions(phrase, rule);
 }
 
+/* NULL with an error that names the column. */
 sgm_rule *sgm_rule_parse(const char *text)
 {
     sgm__phrase phrase;
@@ -160,6 +163,7 @@ sgm_rule *sgm_rule_parse(const char *text)
     return NULL;
 }
 
+/* Also of a rule that could not be read to the end: `count` covers the action at which it failed. */
 void sgm_rule_free(sgm_rule *rule)
 {
     if (rule == NULL)
@@ -190,6 +194,7 @@ const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count)
     return rule->actions;
 }
 
+/* Equal texts, or both NULL. */
 static bool same_text(const char *a, const char *b)
 {
     return a == b || (a != NULL && b != NULL && strcmp(a, b) == 0);
@@ -203,6 +208,7 @@ static bool same_action(const sgm_action *a, const sgm_action *b)
            same_text(a->value_text, b->value_text) && a->value_boolean == b->value_boolean;
 }
 
+/* The hooks of two equal rules do the same, so the engine attaches only one. */
 bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b)
 {
     if (a == NULL || b == NULL)

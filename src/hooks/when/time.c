@@ -71,6 +71,7 @@ sgm_time_step sgm_after(int64_t count, sgm_time_scale scale)
     return sgm_live(sgm_every(count, scale), 1);
 }
 
+/* Fewer than one time means for ever, as 0 does. */
 sgm_time_step sgm_live(sgm_time_step step, int64_t times)
 {
     step.live = times > 0 ? times : 0;
@@ -155,6 +156,7 @@ static const char *const scale_words[] = {
 };
 #define SCALE_WORD_COUNT (sizeof scale_words / sizeof *scale_words)
 
+/* Takes "epoch" or "epochs"; false: the token is no scale, and stays. */
 bool sgm__phrase_scale(sgm__phrase *phrase, sgm_time_scale *scale)
 {
     for (size_t i = 0; i < SCALE_WORD_COUNT; i++)
@@ -165,6 +167,7 @@ bool sgm__phrase_scale(sgm__phrase *phrase, sgm_time_scale *scale)
     return false;
 }
 
+/* A scale or an error that lists them and suggests the nearest word. */
 static sgm_status need_scale(sgm__phrase *phrase, sgm_time_scale *scale)
 {
     if (sgm__phrase_scale(phrase, scale))
@@ -230,6 +233,7 @@ sgm_status sgm__phrase_step(sgm__phrase *phrase, sgm_time_step *step)
     return once ? SGM_OK : parse_live(phrase, step);
 }
 
+/* The whole text must be a step; *step stays as it was on failure. */
 sgm_status sgm_time_step_parse(const char *text, sgm_time_step *step)
 {
     sgm__phrase phrase;
