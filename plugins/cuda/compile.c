@@ -45,6 +45,7 @@ static void take_options(const cuda_device *device, char target[64], const char 
     options[1] = "--fmad=false";
 }
 
+/* The options as they are given to the compiler, for the cache's key and for users. */
 void cuda_describe_options(const cuda_device *device, char *text, size_t size)
 {
     char target[64];
@@ -113,6 +114,7 @@ sgm_device_result cuda_build(void *self, const char *source, void **binary, size
     return status;
 }
 
+/* For memory that cuda_build gave: the library's own allocator is another one. */
 void cuda_drop(void *binary)
 {
     free(binary);
@@ -133,6 +135,7 @@ static bool is_whole(const unsigned char *binary, size_t bytes)
     return sections <= bytes && (uint64_t)size * count <= bytes - sections;
 }
 
+/* The driver translates PTX here, which may take seconds; machine code is only copied to the device. */
 sgm_device_result cuda_load_module(void *self, const void *binary, size_t bytes, void **module, char *message)
 {
     const cuda_device *device = self;

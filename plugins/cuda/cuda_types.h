@@ -61,6 +61,7 @@ typedef struct cu_identity {
 typedef unsigned int nvrtc_result;
 typedef struct nvrtc_program_ *nvrtc_program;
 
+/* Results of the compiler. */
 #define SGM_NVRTC_NUMBERS(X)                                                                                 \
     X(NVRTC_DONE, NVRTC_SUCCESS, 0)                                                                          \
     X(NVRTC_OUT_OF_MEMORY, NVRTC_ERROR_OUT_OF_MEMORY, 1)                                                     \
@@ -87,6 +88,8 @@ typedef struct cublaslt_choice {
     int reserved[4];
 } cublaslt_choice;
 
+/* Results, types to compute in and of numbers, and which attribute of an operation, a layout or a
+ * preference is set. */
 #define SGM_CUBLAS_NUMBERS(X)                                                                                \
     X(CUBLAS_DONE, CUBLAS_STATUS_SUCCESS, 0)                                                                 \
     X(CUBLAS_NOT_INITIALISED, CUBLAS_STATUS_NOT_INITIALIZED, 1)                                              \
@@ -136,6 +139,7 @@ typedef struct nccl_settings {
 #define NCCL_SETTINGS_VERSION 21400
 #define NCCL_UNSET INT_MIN
 
+/* Results, types of numbers, and the one operation that is used. */
 #define SGM_NCCL_NUMBERS(X)                                                                                  \
     X(NCCL_DONE, ncclSuccess, 0)                                                                             \
     X(NCCL_INVALID, ncclInvalidArgument, 4)                                                                  \

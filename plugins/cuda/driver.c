@@ -34,6 +34,7 @@ static bool is_lost(cu_result result)
            result != 705 && result != 708;
 }
 
+/* Memory that is used up is told apart from all other failures: the caller may free some and try again. */
 sgm_device_result cuda_check(const cuda_device *device, cu_result result, const char *doing, char *message)
 {
     if (result == CU_DONE)
@@ -47,6 +48,8 @@ sgm_device_result cuda_check(const cuda_device *device, cu_result result, const 
     return result == CU_OUT_OF_MEMORY ? SGM_DEVICE_MEMORY : SGM_DEVICE_FAILED;
 }
 
+/* Pushes the context onto this thread's stack of contexts, so that other users of CUDA on the thread find
+ * theirs again behind cuda_leave. */
 sgm_device_result cuda_enter(const cuda_device *device, char *message)
 {
     return cuda_check(device, device->library->cuda.cuCtxPushCurrent_v2(device->context),
@@ -59,6 +62,7 @@ void cuda_leave(const cuda_device *device)
     device->library->cuda.cuCtxPopCurrent_v2(&before);
 }
 
+/* Most functions end so: with one call that is checked, and the context left. */
 sgm_device_result cuda_leave_with(const cuda_device *device, cu_result result, const char *doing,
                                   char *message)
 {
@@ -67,6 +71,7 @@ sgm_device_result cuda_leave_with(const cuda_device *device, cu_result result, c
     return status;
 }
 
+/* A buffer of this plug-in is an address on the device. */
 cu_pointer cuda_address(sgm_device_place place)
 {
     return (cu_pointer)(uintptr_t)place.buffer + place.offset;
@@ -212,6 +217,7 @@ static sgm_device_result open_device(uint32_t number, void **self, sgm_device_in
 
 __attribute__((visibility("default"))) sgm_device_plugin sgm_plugin_cuda;
 
+/* The only name that the plug-in exports. */
 const sgm_device_driver *sgm_plugin_cuda(void)
 {
     static const sgm_device_driver driver = {

@@ -22,6 +22,7 @@ typedef struct symbol {
     size_t offset; /* of the pointer in cuda_libraries */
 } symbol;
 
+/* One list for each library, made of the same X lists as the members of cuda_libraries. */
 #define CUDA_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cuda.name)},
 #define NVRTC_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, nvrtc.name)},
 #define CUBLASLT_SYMBOL(result, name, parameters) {#name, offsetof(cuda_libraries, cublas.name)},
@@ -100,6 +101,7 @@ static bool load_driver(char *message)
     return false;
 }
 
+/* NULL with `message` if the driver is missing, too old, or has no device. */
 const cuda_libraries *cuda_load(char *message)
 {
     pthread_mutex_lock(&lock);
@@ -165,6 +167,7 @@ bool cuda_load_products(void)
     return loaded;
 }
 
+/* Sums over devices are impossible without it, so there is a message that says what to install. */
 bool cuda_load_nccl(char *message)
 {
     pthread_mutex_lock(&lock);

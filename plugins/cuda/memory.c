@@ -112,6 +112,7 @@ static bool note_released(cuda_device *device, cu_pointer memory)
     return true;
 }
 
+/* Queued work may still use the memory: the pool gives it away again only to work that is queued later. */
 void cuda_release(void *self, void *buffer)
 {
     cuda_device *device = self;
@@ -135,6 +136,7 @@ void cuda_release_late(cuda_device *device)
     device->released_count = 0;
 }
 
+/* Queued, like all transfers; the memory is 0 for work that is queued from here on. */
 sgm_device_result cuda_clear(void *self, sgm_device_place place, uint64_t bytes, char *message)
 {
     cuda_device *device = self;
@@ -196,6 +198,7 @@ static sgm_device_result cannot_record(char *message)
     return SGM_DEVICE_FAILED;
 }
 
+/* Returns when `host` has been read, not when the device has the bytes. */
 sgm_device_result cuda_write(void *self, sgm_device_place place, const void *host, uint64_t bytes,
                              char *message)
 {
@@ -229,6 +232,7 @@ static cu_result fetch(cuda_device *device, unsigned char *host, cu_pointer from
     return result;
 }
 
+/* Waits for all work that was queued before. */
 sgm_device_result cuda_read(void *self, sgm_device_place place, void *host, uint64_t bytes, char *message)
 {
     cuda_device *device = self;
@@ -241,6 +245,7 @@ sgm_device_result cuda_read(void *self, sgm_device_place place, void *host, uint
                            message);
 }
 
+/* Both places are on this device, and do not overlap. */
 sgm_device_result cuda_copy(void *self, sgm_device_place from, sgm_device_place to, uint64_t bytes,
                             char *message)
 {

@@ -15,6 +15,7 @@
 #define NAP_NANOSECONDS 20000 /* between two looks after that */
 #define LEAVING_SECONDS 10.0  /* that leaving waits for peers, which leave at the same time */
 
+/* Seconds of a clock that nobody sets. */
 static double now(void)
 {
     struct timespec time;
@@ -72,6 +73,7 @@ typedef struct patience {
     int looks;
 } patience;
 
+/* The time counts from here. */
 static patience begin_patience(const char *doing, double seconds)
 {
     return (patience){.doing = doing, .seconds = seconds, .until = now() + seconds};

@@ -36,6 +36,7 @@ typedef struct product {
     bool usable;
 } product;
 
+/* What cuBLASLt needs on one device; guarded like the device itself. */
 struct cuda_products {
     cublaslt_handle handle;
     cu_pointer workspace; /* memory of the device that algorithms may use; one product runs at a time */
@@ -68,6 +69,7 @@ static bool open_products(cuda_device *device)
     return true;
 }
 
+/* Also of a product that could not be described to the end. */
 static void free_product(const cuda_device *device, product *p)
 {
     for (int i = 0; i < 3; i++)
@@ -78,7 +80,7 @@ static void free_product(const cuda_device *device, product *p)
     free(p);
 }
 
-/* The context is current. */
+/* Frees all that is known about shapes. The queue is empty, and the context is current. */
 void cuda_products_close(cuda_device *device)
 {
     cuda_products *products = device->products;
@@ -98,6 +100,7 @@ void cuda_products_close(cuda_device *device)
 
 /* --- a product as a shape --- */
 
+/* cuBLASLt's number of a type. */
 static uint32_t type_of(sgm_device_type type)
 {
     static const uint32_t types[] = {CUBLAS_FLOAT32, CUBLAS_FLOAT64, CUBLAS_BFLOAT16};
@@ -114,6 +117,7 @@ static bool lies_in_rows(const sgm_device_matrix *m, int64_t rows, int64_t colum
     return *leading >= columns;
 }
 
+/* The transpose of a matrix: the same memory with its distances exchanged. */
 static sgm_device_matrix flipped(sgm_device_matrix m)
 {
     int64_t row = m.row;

@@ -63,6 +63,8 @@ sgm_device_result cuda_wait(void *self, char *message)
                            message);
 }
 
+/* Captures what this thread queues; other threads may meanwhile do what cannot be recorded
+ * (CU_CAPTURE_THREAD). */
 sgm_device_result cuda_record(void *self, char *message)
 {
     cuda_device *device = self;

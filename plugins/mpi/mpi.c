@@ -45,6 +45,7 @@ static MPI_Op sum_bfloat16;
 static bool joined, failed; /* of the process: MPI is ready; some rank did not come or has failed */
 static pthread_mutex_t door = PTHREAD_MUTEX_INITIALIZER;
 
+/* Seconds of a clock that nobody sets. */
 static double now(void)
 {
     struct timespec time;
@@ -132,7 +133,8 @@ static void add_bfloat16(void *from, void *to, int *count, MPI_Datatype *type)
 }
 
 /* Open MPI sums in place by a tree, in which each link is used one way at a time. Rabenseifner's algorithm
- * (2004) uses both ways, and its latency grows with the logarithm of the ranks. */
+ * (2004) uses both ways, and its latency grows with the logarithm of the ranks. What the user has set
+ * stays. */
 static void prefer_algorithm(void)
 {
     setenv("OMPI_MCA_coll_libnbc_iallreduce_algorithm", "3", 0);
@@ -278,6 +280,7 @@ static sgm_communicator_result start_work(group *l, const sgm_communicator_work 
     return SGM_COMMUNICATOR_OK;
 }
 
+/* The interface's function: start_work behind the door. */
 static sgm_communicator_result start(void *self, const sgm_communicator_work *work, int32_t *ticket,
                                      char *message)
 {
@@ -415,6 +418,7 @@ static void release(group *l)
     free(l);
 }
 
+/* Closes what `open` has given; MPI itself stays until the process ends. */
 static void close_link(void *self)
 {
     if (self == NULL)
@@ -553,6 +557,7 @@ static sgm_communicator_result open_link(void **self, int32_t *rank, int32_t *si
 }
 /* NOLINTEND(clang-analyzer-optin.mpi.MPI-Checker) */
 
+/* "host, process 123": all ranks have told each other when they opened. */
 static const char *place(void *self, int32_t rank)
 {
     const group *l = self;
@@ -568,6 +573,7 @@ static void fail(void *self)
 
 __attribute__((visibility("default"))) const sgm_communicator *sgm_plugin_mpi(void);
 
+/* The only name that the plug-in exports. `name` is filled in by the first `open`. */
 const sgm_communicator *sgm_plugin_mpi(void)
 {
     static const sgm_communicator table = {.version = SGM_COMMUNICATOR_VERSION,

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Cuts the sentence to the size that the interface gives a message. */
 sgm_device_result opencl_fail(sgm_device_result result, char *message, const char *format, ...)
 {
     va_list arguments;
@@ -41,6 +42,7 @@ const char *opencl_text(cl_int error)
     return "it failed";
 }
 
+/* A buffer beyond the largest size that the device gives counts as memory that is used up. */
 sgm_device_result opencl_result(cl_int error, const char *doing, char *message)
 {
     if (error == CL_SUCCESS)

@@ -95,6 +95,7 @@ static sgm_device_result find_devices(cl_device_id *devices, uint32_t *count, ch
     return SGM_DEVICE_OK;
 }
 
+/* The library counts devices before it opens one of them. */
 static sgm_device_result count_devices(uint32_t *count, char *message)
 {
     cl_device_id devices[MAXIMUM_DEVICES];
@@ -206,6 +207,7 @@ static sgm_device_result check(cl_device_id id, const sgm_device_info *info, cha
     return SGM_DEVICE_OK;
 }
 
+/* Also of a device that could not be opened to the end; queued work is finished first. */
 static void close_device(void *self)
 {
     device *d = self;
@@ -236,6 +238,7 @@ static sgm_device_result start(device *d, const sgm_device_info *info, char *mes
     return SGM_DEVICE_OK;
 }
 
+/* Devices are looked for anew, as their handles are not kept; the order is always the same. */
 static sgm_device_result open_device(uint32_t number, void **self, sgm_device_info *info, char *message)
 {
     cl_device_id devices[MAXIMUM_DEVICES];
@@ -274,12 +277,14 @@ static sgm_device_result allocate(void *self, uint64_t bytes, void **buffer, cha
     return opencl_result_of_memory(error, "giving memory", message);
 }
 
+/* OpenCL counts references: queued work keeps the buffer until it is done. */
 static void release(void *self, void *buffer)
 {
     (void)self;
     clReleaseMemObject(buffer); /* it stays until the queue is done with it */
 }
 
+/* Queued. This is often the first use of a buffer, so here it may turn out that there is no memory for it. */
 static sgm_device_result clear(void *self, sgm_device_place place, uint64_t bytes, char *message)
 {
     const device *d = self;
@@ -313,6 +318,7 @@ static sgm_device_result read_buffer(void *self, sgm_device_place place, void *h
                          "reading its memory", message);
 }
 
+/* Queued; both places are on this device. */
 static sgm_device_result copy(void *self, sgm_device_place from, sgm_device_place to, uint64_t bytes,
                               char *message)
 {
@@ -385,11 +391,13 @@ static sgm_device_result build(void *self, const char *source, void **binary, si
     return result;
 }
 
+/* For memory that build() gave: the library's own allocator is another one. */
 static void drop(void *binary)
 {
     free(binary);
 }
 
+/* Kernels before their program; queued launches keep what they need. */
 static void unload(void *self, void *loaded)
 {
     (void)self;
@@ -479,6 +487,7 @@ static sgm_device_result wait_for(void *self, char *message)
     return opencl_result(clFinish(d->queue), "waiting", message);
 }
 
+/* The only name that the plug-in exports. Functions that are not here are NULL: the library does without. */
 const sgm_device_driver *sgm_plugin_opencl(void)
 {
     static const sgm_device_driver driver = {.version = SGM_DEVICE_DRIVER_VERSION,
