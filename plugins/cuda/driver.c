@@ -96,17 +96,13 @@ static sgm_device_result count_devices(uint32_t *devices, char *message)
 static sgm_device_result ask(cuda_device *device, uint32_t number, sgm_device_info *info, char *message)
 {
     const cuda_libraries *l = device->library;
-    int group = 0, local = 0, warp = 0, units = 0, major = 0, minor = 0, pools = 0;
+    int group = 0, local = 0, units = 0, major = 0, minor = 0, pools = 0;
     const struct {
         cu_attribute attribute;
         int *value;
-    } attributes[] = {{CU_MAX_THREADS_PER_BLOCK, &group},
-                      {CU_SHARED_PER_BLOCK, &local},
-                      {CU_WARP_SIZE, &warp},
-                      {CU_MULTIPROCESSORS, &units},
-                      {CU_CAPABILITY_MAJOR, &major},
-                      {CU_CAPABILITY_MINOR, &minor},
-                      {CU_HAS_POOLS, &pools}};
+    } attributes[] = {{CU_MAX_THREADS_PER_BLOCK, &group}, {CU_SHARED_PER_BLOCK, &local},
+                      {CU_MULTIPROCESSORS, &units},       {CU_CAPABILITY_MAJOR, &major},
+                      {CU_CAPABILITY_MINOR, &minor},      {CU_HAS_POOLS, &pools}};
     size_t memory = 0;
     cu_result result = l->cuda.cuDeviceGet(&device->number, (int)number);
     if (result == CU_DONE)
@@ -124,7 +120,6 @@ static sgm_device_result ask(cuda_device *device, uint32_t number, sgm_device_in
     info->local = (uint32_t)local;
     info->units = (uint32_t)units;
     info->group = (uint32_t)group;
-    info->warp = (uint32_t)warp;
     info->has_float64 = true;
     return cuda_choose_target(device, 10 * major + minor, message);
 }

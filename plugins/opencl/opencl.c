@@ -159,8 +159,7 @@ static void describe_compiler(cl_device_id id, sgm_device_info *info)
              options_for(id));
 }
 
-/* All that the library must know of a device. OpenCL does not tell which work-items run in lockstep: warp
- * 1. */
+/* All that the library must know of a device. */
 static void describe(cl_device_id id, sgm_device_info *info)
 {
     char version[128], driver[96];
@@ -170,7 +169,6 @@ static void describe(cl_device_id id, sgm_device_info *info)
                           .local = (uint32_t)number_of(id, CL_DEVICE_LOCAL_MEM_SIZE),
                           .units = (uint32_t)number_of(id, CL_DEVICE_MAX_COMPUTE_UNITS),
                           .group = (uint32_t)number_of(id, CL_DEVICE_MAX_WORK_GROUP_SIZE),
-                          .warp = 1,
                           .is_processor = (number_of(id, CL_DEVICE_TYPE) & (uint64_t)CL_DEVICE_TYPE_CPU) != 0,
                           .has_float64 = number_of(id, CL_DEVICE_DOUBLE_FP_CONFIG) != 0};
     string_of(id, CL_DEVICE_NAME, info->name, sizeof info->name);

@@ -46,8 +46,7 @@ typedef struct sgm__node {
     sgm_type type;
     /* Its operands are plan->operands[first_input] and the following: node numbers. */
     int32_t first_input, input_count;
-    int32_t label;  /* the layer's name: an offset into plan->names; may be "" */
-    int32_t origin; /* the value of the lowered graph that this node computes */
+    int32_t label; /* the layer's name: an offset into plan->names; may be "" */
     sgm__place place;
 } sgm__node;
 

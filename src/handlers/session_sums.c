@@ -24,7 +24,8 @@ sgm_status sgm__program_sums(const sgm_program *program, sgm__program_sum **sums
     return SGM_OK;
 }
 
-/* The memory of a sum in the handler's buffer, and room for its elements on the host in the same type. */
+/* The memory of a sum in the arena, where results of kernels lie, and room for its elements on the host in
+ * the same type. */
 typedef struct staged {
     void *buffer;
     size_t offset, bytes;
@@ -34,8 +35,7 @@ typedef struct staged {
 static sgm_status stage(const sgm_program *program, const sgm__program_sum *sum, staged *made)
 {
     const sgm__node *node = &program->plan->nodes[sum->node];
-    bool state = node->place.store == SGM__STORE_STATE;
-    *made = (staged){.buffer = state ? program->memory.states[node->place.index] : program->memory.arena,
+    *made = (staged){.buffer = program->memory.arena,
                      .offset = (size_t)node->place.offset,
                      .bytes = sum->elements * sgm_dtype_size(node->type.dtype)};
     made->host = (sgm_array){.dtype = node->type.dtype, .data = sgm__alloc(made->bytes)};

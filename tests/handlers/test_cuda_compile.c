@@ -7,8 +7,8 @@
 
 #include "../../plugins/cuda/cuda_functions.h"
 #include "../../plugins/cuda/cuda_types.h"
-#include "handlers/device/code/code.h"
 #include "handlers/device/code/prelude_cuda.h"
+#include "handlers/device/run/device.h"
 #include "handlers/fuzz_graphs.h"
 #include "train/train.h"
 #include "trainer/trainer_struct.h"
@@ -107,14 +107,13 @@ static bool is_new(const sgm__device_code *code, int32_t number)
 }
 
 /* As an H200 says of itself. */
-static const sgm_device_info gpu = {.name = "made up",
-                                    .memory = 150000000000,
-                                    .largest = 150000000000,
-                                    .local = 49152,
-                                    .units = 132,
-                                    .group = 1024,
-                                    .warp = 32,
-                                    .has_float64 = true};
+static sgm__device gpu = {.info = {.name = "made up",
+                                   .memory = 150000000000,
+                                   .largest = 150000000000,
+                                   .local = 49152,
+                                   .units = 132,
+                                   .group = 1024,
+                                   .has_float64 = true}};
 
 /* A plan's kernels that no earlier plan had, as one program. */
 static sgm_status compile_plan(void *self, const sgm__plan *plan, void **executable)
@@ -123,7 +122,7 @@ static sgm_status compile_plan(void *self, const sgm__plan *plan, void **executa
     sgm__text source = {0};
     bool any = false;
     (void)self;
-    CHECK_OK(sgm__device_code_create(plan, &gpu, &code));
+    CHECK_OK(sgm__device_code_create(plan, &gpu.info, &code));
     sgm__text_append(&source, "%s", SGM_PRELUDE_CUDA);
     if (code->kernel_count > 0)
         sgm__text_append_bytes(&source, code->source.data, code->kernel_at[0]);
@@ -151,7 +150,7 @@ static sgm_handler make_compiler(void)
     type.flags |= sgm__cuda_handler.flags;
     type.support = sgm__cuda_handler.support;
     type.compile = compile_plan;
-    return (sgm_handler){.type = &type, .name = "compiler"};
+    return (sgm_handler){.type = &type, .self = &gpu, .name = "compiler"};
 }
 
 /* Of a graph, which is freed. */

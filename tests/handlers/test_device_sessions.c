@@ -23,6 +23,7 @@ static void check_share(sgm_handler *handler)
     sgm_output(graph, "share", share);
     sgm_output(graph, "of all", sgm_divide(graph, share, all));
     sgm_output(graph, "loss", sgm_mean(graph, sgm_multiply(graph, x, x)));
+    sgm_output(graph, "softmax", sgm_softmax(graph, sgm_cast(graph, x, SGM_FLOAT64)));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 4, 3, 5, 6));
@@ -31,6 +32,8 @@ static void check_share(sgm_handler *handler)
     check_output(session, program, "share", NUMBERS(2.0 / 3), 0);
     check_output(session, program, "of all", NUMBERS(2.0 / 3 / 3), 0);
     check_output(session, program, "loss", NUMBERS(91.0 / 6), 1e-5);
+    const double s = 1 / (1 + exp(-1));
+    check_output(session, program, "softmax", NUMBERS(1 - s, s, s, 1 - s, 1 - s, s), 1e-15);
     sgm__device_code *code;
     CHECK_OK(sgm__device_code_create(program->plan, &device_of(handler)->info, &code));
     CHECK(code->source.length > 0 && strstr(code->source.data, "double") == NULL);

@@ -18,7 +18,7 @@
 #include <stdint.h>
 
 /* Changes whenever a struct or a function of this header does: a plug-in of another version is refused. */
-#define SGM_DEVICE_DRIVER_VERSION 3
+#define SGM_DEVICE_DRIVER_VERSION 4
 #define SGM_DEVICE_MESSAGE 1024
 #define SGM_DEVICE_IDENTITY 16
 #define SGM_DEVICE_INVITATION 128
@@ -45,7 +45,6 @@ typedef struct sgm_device_info {
     uint32_t local;   /* bytes of local memory, which the work-items of a group share */
     uint32_t units;   /* processors that run groups at the same time (CUDA: multiprocessors) */
     uint32_t group;   /* work-items in a group at most */
-    uint32_t warp;    /* work-items that run in lockstep; 1: none do */
     /* The device is the computer's processor, where a group is a loop over its work-items. */
     bool is_processor;
     bool has_float64;

@@ -88,7 +88,6 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
                       .type = original->type,
                       .input_count = 1,
                       .label = original->label,
-                      .origin = original->origin,
                       .place = {.store = SGM__STORE_ARENA}};
     return add_node(build, &node, &source, copy);
 }
@@ -113,7 +112,7 @@ static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *
 static sgm_status lay_out_constant(sgm__plan_build *build, int32_t source, int32_t *copy)
 {
     const sgm__node view = build->plan->nodes[source];
-    sgm__node node = {.op = &sgm__op_constant, .type = view.type, .label = view.label, .origin = view.origin};
+    sgm__node node = {.op = &sgm__op_constant, .type = view.type, .label = view.label};
     size_t size = sgm_dtype_size(view.type.dtype);
     int64_t from = build->plan->nodes[build->notes[source].root].place.offset +
                    build->notes[source].view_offset * (int64_t)size;
@@ -384,8 +383,7 @@ static sgm_status add_instruction(sgm__plan_build *build, int32_t value)
     sgm__node node = {.op = instruction->op,
                       .attributes = *instruction->attributes,
                       .type = instruction->type,
-                      .input_count = instruction->input_count,
-                      .origin = value};
+                      .input_count = instruction->input_count};
     SGM_TRY(add_name(build->plan, sgm__graph_string(build->graph, instruction->label), &node.label));
     if ((instruction->op->flags & SGM_OP_SOURCE) != 0)
         return add_source(build, instruction, &node, &build->node_of[value]);

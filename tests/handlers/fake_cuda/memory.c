@@ -152,7 +152,6 @@ cu_result cuDeviceGetAttribute(int *value, cu_attribute attribute, cu_device dev
 {
     static const int known[][2] = {{CU_MAX_THREADS_PER_BLOCK, FAKE_GROUP},
                                    {CU_SHARED_PER_BLOCK, 49152},
-                                   {CU_WARP_SIZE, 32},
                                    {CU_MULTIPROCESSORS, 4},
                                    {CU_CAPABILITY_MAJOR, FAKE_CAPABILITY / 10},
                                    {CU_CAPABILITY_MINOR, FAKE_CAPABILITY % 10},

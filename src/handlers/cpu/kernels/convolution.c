@@ -129,7 +129,7 @@ typedef struct layout {
     /* Where the shared tables, the weights and the threads' memory begin. */
     size_t pixels, steps, weights, threads;
     /* A thread's memory has the image first and the block of results at `block`; its size; bytes in all. */
-    size_t image, block, thread_bytes, total;
+    size_t block, thread_bytes, total;
 } layout;
 
 static layout lay_out(const sgm__convolution *c, int64_t steps, int64_t weights, int64_t block,

@@ -64,14 +64,6 @@ static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int3
     return false;
 }
 
-static bool is_in_step(const sgm__plan *plan, int32_t node, int32_t step)
-{
-    for (int32_t i = 0; i < plan->steps[step].count; i++)
-        if (plan->order[plan->steps[step].first + i] == node)
-            return true;
-    return false;
-}
-
 /* The only step that reads `node`, and reads it directly, not through a view; -1 if there is none, or if the
  * node is an output of the program. */
 static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
@@ -130,7 +122,7 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
         (!sgm__fused_is_product(plan, node) && !has_parts(node, kernel, call)))
         return -1;
     int32_t reader = only_reader(plan, result, step);
-    if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE || is_in_step(plan, result, reader))
+    if (reader < 0 || plan->steps[reader].kind != SGM__STEP_ELEMENTWISE)
         return -1;
     for (int32_t i = 0; i < node->input_count; i++)
         if (is_overwritten(plan, &plan->nodes[plan->operands[node->first_input + i]], step + 1, reader,

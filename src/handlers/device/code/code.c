@@ -59,10 +59,8 @@ static const step_writer *find_writer(const sgm_op *op)
     return NULL;
 }
 
-/* The type does not matter: kernels read and write elements of every type. */
-bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype)
+bool sgm__device_code_has(const sgm_op *op)
 {
-    (void)dtype;
     return find_writer(op) != NULL || sgm__source_has_formula(op);
 }
 

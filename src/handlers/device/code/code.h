@@ -94,7 +94,7 @@ typedef struct sgm__device_code {
 sgm_status sgm__device_code_create(const sgm__plan *plan, const sgm_device_info *info,
                                    sgm__device_code **code);
 void sgm__device_code_free(sgm__device_code *code);
-/* Whether there is a kernel for an operation on operands of a type. */
-bool sgm__device_code_has(const sgm_op *op, sgm_dtype dtype);
+/* Whether there is a kernel for an operation, on operands of every type. */
+bool sgm__device_code_has(const sgm_op *op);
 
 #endif

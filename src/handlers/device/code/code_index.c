@@ -35,13 +35,12 @@ static bool is_empty(const sgm__node *node)
     return sgm_shape_elements(&node->type.shape) == 0;
 }
 
-/* A kernel that only checks all indices. It is needed where the result is a state, which must not be written
- * at all if any index is wrong, and where the result is empty, so that no other kernel reads the indices. */
+/* A kernel that only checks all indices: where the result is empty, so that no other kernel reads them. */
 static sgm_status look_first(sgm__device_render *r, int32_t number, int32_t indices, int64_t size)
 {
     const char *index[SGM_MAX_RANK] = {NULL};
     const sgm__node *node = sgm__device_node(r, number), *looked_at = sgm__device_node(r, indices);
-    if (is_empty(looked_at) || (node->place.store != SGM__STORE_STATE && !is_empty(node)))
+    if (is_empty(looked_at) || !is_empty(node))
         return SGM_OK;
     sgm__device_begin(r);
     sgm__source_turns(&r->writer, &looked_at->type.shape, ~(uint32_t)0, index);

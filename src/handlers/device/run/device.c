@@ -145,12 +145,9 @@ static const char *bfloat16(void *self)
 /* What has no kernel at all runs on the host, so every operation with a formula or loop is supported. */
 static const char *support(void *self, const sgm_op *op, sgm_dtype dtype)
 {
-    (void)self;
-    if (sgm__device_code_has(op, dtype))
+    const sgm__device *device = self;
+    if (sgm__device_code_has(op) && (dtype != SGM_FLOAT64 || device->info.has_float64))
         return "kernel";
-    bool element = (op->flags & (SGM_OP_ELEMENTWISE | SGM_OP_VIEW | SGM_OP_SOURCE)) != 0;
-    if (dtype == SGM_BFLOAT16 && !element && sgm__device_code_has(op, SGM_FLOAT32))
-        return SGM__THROUGH_FLOAT32;
     if (op->compose != NULL)
         return "composed";
     bool known =

@@ -90,14 +90,6 @@ static sgm_status check_types(const sgm__device *device, const sgm__plan *plan)
     return check_bindings(device, plan, plan->states, plan->state_count);
 }
 
-/* Whether a library may compute the step. It would write a state without looking at the fault words, so in
- * plans that read indices products that end in a state are left to our kernels. */
-static bool is_free(const executable *exe, int32_t s)
-{
-    const sgm__plan *plan = exe->plan;
-    return !exe->can_fault || plan->nodes[plan->order[plan->steps[s].first]].place.store != SGM__STORE_STATE;
-}
-
 static void find_product(const sgm__device *device, executable *exe, int32_t s)
 {
     sgm__device_product product, longer;
@@ -127,7 +119,7 @@ static sgm_status sort_steps(const sgm__device *device, executable *exe)
             hosted[exe->host_count] = s;
             exe->host_of[s] = exe->host_count++;
         }
-        if (kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL && is_free(exe, s))
+        if (kind == SGM__DEVICE_PRODUCT && device->driver->takes != NULL)
             find_product(device, exe, s);
     }
     sgm_status status = exe->host_count > 0
