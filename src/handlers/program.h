@@ -12,6 +12,7 @@
 
 #include "base/base.h"
 #include "graph/graph_internal.h"
+#include "handlers/sizes.h"
 #include <sigma/handler.h>
 
 /* The kind of memory that a value lies in. */

@@ -74,10 +74,6 @@ struct sgm_session {
     uint32_t unchecked_runs;
 };
 
-static inline size_t sgm__type_bytes(const sgm_type *type)
-{
-    return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
-}
 /* --- session.c --- */
 /* The state of that name, valid until the next one is added. NULL: there is none. */
 sgm__session_state *sgm__session_find(const sgm_session *session, const char *name);

@@ -137,12 +137,6 @@ static bool is_view(const sgm__node *node)
     return (node->op->flags & SGM_OP_VIEW) != 0;
 }
 
-/* The bytes of a contiguous value. */
-static int64_t bytes_of(const sgm_type *type)
-{
-    return sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype);
-}
-
 /* The size of the memory that a place refers to; -1: the plan has no such memory. */
 static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
 {
@@ -152,9 +146,11 @@ static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
     case SGM__STORE_CONSTANT:
         return plan->constant_bytes;
     case SGM__STORE_INPUT:
-        return place->index < plan->input_count ? bytes_of(&plan->inputs[place->index].type) : -1;
+        return place->index < plan->input_count ? (int64_t)sgm__type_bytes(&plan->inputs[place->index].type)
+                                                : -1;
     case SGM__STORE_STATE:
-        return place->index < plan->state_count ? bytes_of(&plan->states[place->index].type) : -1;
+        return place->index < plan->state_count ? (int64_t)sgm__type_bytes(&plan->states[place->index].type)
+                                                : -1;
     case SGM__STORE_NONE:
         break;
     }
@@ -224,7 +220,7 @@ static sgm_status prepare(executable *exe)
         SGM_TRY(check_place(plan, i));
         if (node->place.store == SGM__STORE_CONSTANT && !is_view(node))
             exe->summaries[i] = summarise(&node->type, plan->constants + node->place.offset);
-        int64_t bytes = bytes_of(&node->type);
+        int64_t bytes = (int64_t)sgm__type_bytes(&node->type);
         if (!is_view(node) && bytes > largest)
             largest = bytes;
     }
@@ -349,7 +345,7 @@ static sgm_status inspect(const debug *handler, executable *exe, int32_t index, 
 {
     const sgm__node *node = &exe->plan->nodes[index];
     SGM_TRY(type_of(handler)->read(self_of(handler), buffer_of(&node->place, memory),
-                                   (size_t)node->place.offset, exe->scratch, (size_t)bytes_of(&node->type)));
+                                   (size_t)node->place.offset, exe->scratch, sgm__type_bytes(&node->type)));
     exe->summaries[index] = summarise(&node->type, exe->scratch);
     if (exe->summaries[index].strange == 0)
         return SGM_OK;

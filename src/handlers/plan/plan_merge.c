@@ -91,11 +91,6 @@ static bool is_overtaken(const merge *m, int32_t step, int32_t later)
     return false;
 }
 
-static int64_t bytes_of(const sgm__node *node)
-{
-    return sgm_shape_elements(&node->type.shape) * (int64_t)sgm_dtype_size(node->type.dtype);
-}
-
 static bool is_read_after(const merge *m, int32_t root, int32_t step)
 {
     int32_t count;
@@ -114,7 +109,7 @@ static int64_t cost_of(const merge *m, int32_t step)
         for (int32_t k = 0; k < node_at(m, i)->input_count; k++) {
             int32_t root = root_of(m, operand_of(m, i, k));
             if (step_of(m, root) >= 0 && step_of(m, root) != step && !is_read_after(m, root, step))
-                cost += bytes_of(node_at(m, root));
+                cost += (int64_t)sgm__type_bytes(&node_at(m, root)->type);
         }
     return cost;
 }
@@ -125,7 +120,7 @@ static int64_t gain_of(const merge *m, int32_t step)
     int64_t gain = 0;
     for (int32_t i = m->first[step]; i >= 0; i = m->next[i])
         if (is_read_after(m, i, step))
-            gain += bytes_of(node_at(m, i));
+            gain += (int64_t)sgm__type_bytes(&node_at(m, i)->type);
     return gain;
 }
 

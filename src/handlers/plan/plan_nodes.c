@@ -96,8 +96,8 @@ static sgm_status add_copy(sgm__plan_build *build, int32_t source, int32_t *copy
  * 64 bytes, and 64 bytes more than needed are allocated, which vector loops may read. */
 static sgm_status add_constant_bytes(sgm__plan *plan, size_t bytes, sgm__place *place)
 {
-    size_t end = ((size_t)plan->constant_bytes + bytes + 63) / 64 * 64;
-    unsigned char *grown = sgm__realloc(plan->constants, end + 64);
+    size_t end = sgm__align((size_t)plan->constant_bytes + bytes);
+    unsigned char *grown = sgm__realloc(plan->constants, end + SGM__ALIGNMENT);
     if (grown == NULL)
         return SGM_ERROR_MEMORY;
     plan->constants = grown;
@@ -284,8 +284,7 @@ static sgm_status store_constant(sgm__plan_build *build, const sgm__instruction 
                                  sgm__place *place)
 {
     sgm__plan *plan = build->plan;
-    size_t bytes =
-        (size_t)sgm_shape_elements(&instruction->type.shape) * sgm_dtype_size(instruction->type.dtype);
+    size_t bytes = sgm__type_bytes(&instruction->type);
     SGM_TRY(add_constant_bytes(plan, bytes, place));
     if (instruction->constant >= 0) {
         memcpy(plan->constants + place->offset,

@@ -59,7 +59,7 @@ static bool is_update(const ordering *o, int32_t step)
 {
     bool writes = false;
     const sgm_type *type = &o->build->plan->nodes[o->member[step]].type;
-    if (sgm_shape_elements(&type->shape) * (int64_t)sgm_dtype_size(type->dtype) < LARGE)
+    if ((int64_t)sgm__type_bytes(type) < LARGE)
         return false;
     for (int32_t i = o->member[step]; i >= 0; i = o->next_member[i]) {
         if (last_reader(o, i, step) >= 0)

@@ -8,10 +8,6 @@
  */
 #include "handlers/plan/plan_build.h"
 
-/* All sizes, and so all offsets in the arena, are multiples of this many bytes: a cache line, and the widest
- * vectors. */
-#define ALIGNMENT 64
-
 /* A free range of the arena, in bytes. */
 typedef struct block {
     int64_t offset, size;
@@ -24,11 +20,12 @@ typedef struct arena {
     int64_t end; /* bytes in use at the most so far: the arena's size in the end */
 } arena;
 
-/* A value without elements takes a block, too, so that its offset is its own. */
+/* All sizes, and so all offsets in the arena, are aligned. A value without elements takes a block, too, so
+ * that its offset is its own. */
 static int64_t bytes_of(const sgm__node *node)
 {
-    int64_t bytes = sgm_shape_elements(&node->type.shape) * (int64_t)sgm_dtype_size(node->type.dtype);
-    return bytes == 0 ? ALIGNMENT : (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    size_t bytes = sgm__type_bytes(&node->type);
+    return (int64_t)(bytes == 0 ? SGM__ALIGNMENT : sgm__align(bytes));
 }
 
 /* The offset of `size` bytes: the smallest free block that is large enough, else new memory at the end,

@@ -198,8 +198,7 @@ static int32_t constant_of(const sgm__source_writer *w, int32_t node)
     int64_t offset = w->plan->nodes[node].place.offset;
     for (int32_t i = 0; i < w->plan->node_count; i++) {
         const sgm__node *candidate = &w->plan->nodes[i];
-        int64_t bytes =
-            sgm_shape_elements(&candidate->type.shape) * (int64_t)sgm_dtype_size(candidate->type.dtype);
+        int64_t bytes = (int64_t)sgm__type_bytes(&candidate->type);
         if ((candidate->op->flags & SGM_OP_SOURCE) != 0 && candidate->place.store == SGM__STORE_CONSTANT &&
             offset >= candidate->place.offset && offset < candidate->place.offset + bytes)
             return i;

@@ -155,11 +155,6 @@ static int64_t tiles_alive(const sgm__elementwise *e, const int32_t *last)
     return memory + maximum;
 }
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return b > 0 ? (a + b - 1) / b : 0;
-}
-
 int64_t sgm__slot_row_bytes(const sgm__elementwise *e, const sgm__slot *slot)
 {
     return e->rank > 1 ? slot->strides[e->rank - 2] * (int64_t)slot->size : 0;
@@ -195,8 +190,10 @@ static void choose_tiles(sgm__elementwise *e, const int32_t *last, bool coded)
     e->tile_rows = whole_rows && (!e->by_rows || e->draws > 0) ? tile / e->columns : 1;
     if (e->tile_rows > e->rows && e->rows > 0)
         e->tile_rows = e->rows;
-    e->tiles = divide_up(e->rows, e->tile_rows) * divide_up(e->columns, e->tile_columns);
-    e->buffer_bytes = ((size_t)(e->tile_rows * e->tile_columns) * widest + 127) / 64 * 64;
+    e->tiles = e->columns > 0
+                   ? sgm__divide_up(e->rows, e->tile_rows) * sgm__divide_up(e->columns, e->tile_columns)
+                   : 0;
+    e->buffer_bytes = sgm__align((size_t)(e->tile_rows * e->tile_columns) * widest + SGM__ALIGNMENT);
 }
 
 /* Small steps are one task. Tiles with random numbers take microseconds each and are shared one by one. */
@@ -222,7 +219,7 @@ sgm_status sgm__elementwise_lay_out(sgm__elementwise *e, bool coded)
     choose_kinds(e);
     choose_tasks(e);
     give_buffers(e, last, last + e->slot_count);
-    size_t addresses = ((size_t)e->slot_count * sizeof(void *) + 63) / 64 * 64;
+    size_t addresses = sgm__align((size_t)e->slot_count * sizeof(void *));
     e->thread_bytes = (size_t)e->stills * SGM__STILL_BYTES + (size_t)e->buffers * e->buffer_bytes + addresses;
     e->whole = (e->rows == 1 || e->by_rows) && e->draws == 0;
     for (int32_t i = 0; i < e->slot_count; i++)

@@ -36,16 +36,6 @@ typedef struct heads {
     size_t transposed_bytes, scores_bytes, sums_bytes;
 } heads;
 
-static size_t align(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Leading dimensions count as batch. */
 static heads see(const sgm__cpu_call *call)
 {
@@ -65,9 +55,9 @@ static heads see(const sgm__cpu_call *call)
     h.size = h.features / h.heads;
     h.blocks = (h.time + BLOCK - 1) / BLOCK;
     h.scale = (float)(1 / sqrt((double)h.size));
-    h.transposed_bytes = align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
-    h.scores_bytes = align((size_t)(minimum(BLOCK, h.time) * h.time) * sizeof(float));
-    h.sums_bytes = align((size_t)(h.time * h.size) * sizeof(float));
+    h.transposed_bytes = sgm__align((size_t)((h.time + PADDING) * h.size) * sizeof(float));
+    h.scores_bytes = sgm__align((size_t)(sgm__minimum(BLOCK, h.time) * h.time) * sizeof(float));
+    h.sums_bytes = sgm__align((size_t)(h.time * h.size) * sizeof(float));
     return h;
 }
 
@@ -121,7 +111,7 @@ static block block_at(const heads *h, int64_t head, int64_t index, unsigned char
     int64_t wide = 3 * h->features;
     const float *x = h->x + head / h->heads * h->time * wide + head % h->heads * h->size;
     block b = {.first = index * BLOCK};
-    b.rows = minimum(BLOCK, h->time - b.first);
+    b.rows = sgm__minimum(BLOCK, h->time - b.first);
     b.columns = h->causal ? b.first + b.rows : h->time;
     b.q = (matrix){x + b.first * wide, wide, 1};
     b.k = (matrix){x + h->features, wide, 1};

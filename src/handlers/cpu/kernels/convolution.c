@@ -17,11 +17,6 @@
  * the second cache. */
 #define MAXIMUM_PART_BYTES (1 << 19)
 
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* --- shared --- */
 
 sgm__convolution sgm__convolution_make(const sgm__cpu *cpu, sgm_dtype dtype, const sgm__window *window)
@@ -51,7 +46,7 @@ int64_t sgm__convolution_panels(const sgm__convolution *c, int64_t lanes)
 sgm__panel sgm__convolution_panel(const sgm__convolution *c, int64_t lanes, int64_t index)
 {
     int64_t full = c->tiles->gather_columns, first = index * full;
-    sgm__panel p = {.first = first, .count = minimum(lanes - first, full)};
+    sgm__panel p = {.first = first, .count = sgm__minimum(lanes - first, full)};
     bool narrow = p.count <= full / 2;
     p.width = narrow ? full / 2 : full;
     p.functions = narrow ? c->tiles->gather_narrow : c->tiles->gather_wide;
@@ -164,7 +159,7 @@ static int64_t choose_parts(const sgm__cpu_call *call, int64_t images, int64_t m
     int64_t wanted = (int64_t)call->cpu->threads * TASKS_PER_THREAD;
     if (call->cpu->threads == 1 || images >= wanted || images == 0)
         return 1;
-    return minimum((wanted + images - 1) / images, maximum > 0 ? maximum : 1);
+    return sgm__minimum((wanted + images - 1) / images, maximum > 0 ? maximum : 1);
 }
 
 typedef struct run_state {
@@ -242,7 +237,7 @@ static void forward_pixels(const run_state *r, const unsigned char *image, int64
         int64_t depth = sgm__convolution_depth(c, p.width);
         int64_t filter = group * c->filters + p.first;
         for (int64_t k = 0; k < steps; k += depth) {
-            sgm__gather tile = {.depth = minimum(depth, steps - k),
+            sgm__gather tile = {.depth = sgm__minimum(depth, steps - k),
                                 .a = image,
                                 .b = weights + (p.first * steps + k * p.width) * size,
                                 .steps = all_steps + k,
@@ -269,7 +264,8 @@ static void forward_group(const run_state *r, int64_t example, int64_t group, in
         image = own;
     }
     for (int64_t first = begin; first < end; first += BLOCK_PIXELS)
-        forward_pixels(r, image, group, first, minimum(first + BLOCK_PIXELS, end), own + r->at.block, to);
+        forward_pixels(r, image, group, first, sgm__minimum(first + BLOCK_PIXELS, end), own + r->at.block,
+                       to);
 }
 
 /* One part of the pixels of one group of an example. The padded image is made anew for each part. */
@@ -430,14 +426,14 @@ static void add_place(const run_state *r, const sgm__panel *p, const unsigned ch
     int64_t at = place / w->size[1] * w->dilation[0] * c->padded[1] + place % w->size[1] * w->dilation[1];
     for (int64_t k = 0; k < c->filters; k += depth) {
         sgm__gather tile = {
-            .depth = minimum(depth, c->filters - k),
+            .depth = sgm__minimum(depth, c->filters - k),
             .a = gradient,
             .b = weights + ((p->first * c->places + place * p->width) * c->filters + k * p->width) * size,
             .steps = steps + k,
             .c = sums + at * p->width * size,
             .add = true};
         sgm__convolution_rows(p, &tile, order + first, pixels + first,
-                              minimum(BLOCK_PIXELS, c->pixels - first));
+                              sgm__minimum(BLOCK_PIXELS, c->pixels - first));
     }
 }
 

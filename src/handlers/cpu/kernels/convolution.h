@@ -58,10 +58,10 @@ void sgm__convolution_pad(const sgm__convolution *c, unsigned char *to, const un
 void sgm__convolution_rows(const sgm__panel *panel, sgm__gather *tile, const int64_t *rows,
                            const int64_t *c_rows, int64_t count);
 
-/* Rounded up to cache lines, with at least 63 bytes more, as vectors may be read to their end. */
+/* Rounded up, with room for reading to the end of a vector. */
 static inline size_t sgm__convolution_align(int64_t bytes)
 {
-    return ((size_t)bytes + 127) / 64 * 64; /* with room for reading to the end of a vector */
+    return sgm__align((size_t)bytes + SGM__ALIGNMENT);
 }
 
 #endif

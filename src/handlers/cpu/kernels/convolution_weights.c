@@ -29,11 +29,6 @@ typedef struct weights_run {
     size_t gradient_at, own_bytes, total;
 } weights_run;
 
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 static int64_t maximum(int64_t a, int64_t b)
 {
     return a > b ? a : b;
@@ -51,8 +46,9 @@ static weights_run plan(const sgm__cpu_call *call)
     r.steps = r.c.channels * r.c.places;
     r.width = sgm__convolution_width(&r.c, r.c.filters);
     int64_t sums = r.steps * r.width * w.groups * size;
-    r.chunks = maximum(1, minimum(minimum(MAXIMUM_CHUNKS, w.batch), MAXIMUM_SUM_BYTES / maximum(sums, 1)));
-    r.parts = maximum(1, minimum(r.c.channels, MAXIMUM_CHUNKS / maximum(1, r.chunks * w.groups)));
+    r.chunks =
+        maximum(1, sgm__minimum(sgm__minimum(MAXIMUM_CHUNKS, w.batch), MAXIMUM_SUM_BYTES / maximum(sums, 1)));
+    r.parts = maximum(1, sgm__minimum(r.c.channels, MAXIMUM_CHUNKS / maximum(1, r.chunks * w.groups)));
     int64_t depth = sgm__convolution_depth(&r.c, r.c.tiles->gather_columns);
     r.together = maximum(1, depth / maximum(r.c.pixels, 1));
     r.rows_at = sgm__convolution_align(r.together * r.c.pixels * (int64_t)sizeof(int64_t));
@@ -145,7 +141,7 @@ static void sum_task(void *context, int64_t index, int32_t thread)
     int64_t first = c->channels * part / r->parts, last = c->channels * (part + 1) / r->parts;
     unsigned char *own = r->call->scratch + r->own_at + (size_t)thread * r->own_bytes;
     for (int64_t example = begin; example < end; example += r->together)
-        add_images(r, example, minimum(r->together, end - example), group, first, last,
+        add_images(r, example, sgm__minimum(r->together, end - example), group, first, last,
                    sums_of(r, chunk, group), example > begin, own);
 }
 

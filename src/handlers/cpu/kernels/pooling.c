@@ -25,11 +25,6 @@ typedef struct pooling {
     int64_t first;
 } pooling;
 
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* `extent`: the larger plane's size comes from the attributes, as the gradient of average pooling has no
  * operand of that size. */
 static pooling begin(const sgm__cpu_call *call, bool extent)
@@ -177,7 +172,7 @@ static void max_gradient_pairs(const pooling *p, const float *x, const float *gr
         (void)thread;                                                                                        \
         const pooling *p = context;                                                                          \
         const sgm__window *w = &p->window;                                                                   \
-        int64_t last = minimum(p->planes, (index + 1) * p->each);                                            \
+        int64_t last = sgm__minimum(p->planes, (index + 1) * p->each);                                       \
         const void *a = p->call->inputs[0].data,                                                             \
                    *b = p->call->input_count > 1 ? p->call->inputs[1].data : a;                              \
         for (int64_t n = index * p->each; n < last; n++) {                                                   \
@@ -220,7 +215,7 @@ static void run_part(pooling *p, sgm__pool_task task, int64_t plane, int64_t ind
     p->to = to;
     task(p, index, thread);
     *first = p->first * plane;
-    *last = minimum(p->planes, p->first + p->each) * plane;
+    *last = sgm__minimum(p->planes, p->first + p->each) * plane;
 }
 
 /* A kernel. `plane` is `in` or `out`: the elements of a plane of the result. */

@@ -8,11 +8,6 @@
 #include "handlers/cpu/product/dense.h"
 #include "ops/ops.h"
 
-static size_t align(int64_t bytes)
-{
-    return ((size_t)bytes + 63) / 64 * 64;
-}
-
 /* Products with the same b are one product with more rows, if the rows of all the a's lie at equal distances:
  * (batch, time, features) times (features, n) becomes (batch * time, features) times (features, n). */
 static void join_rows(sgm__batches *b, const sgm_array *a)
@@ -77,7 +72,7 @@ static sgm_status plan(const sgm__cpu_call *call, void *to)
 static size_t scratch_of_one(const sgm__batches *b)
 {
     const sgm__cpu *cpu = b->call->cpu;
-    return align((int64_t)sgm__dense_scratch(cpu->dense, cpu->vector, &b->product, cpu->threads));
+    return sgm__align(sgm__dense_scratch(cpu->dense, cpu->vector, &b->product, cpu->threads));
 }
 
 static size_t scratch(const sgm__cpu_call *call)

@@ -66,16 +66,6 @@ typedef struct work {
     size_t packed_bytes, panel_bytes, transposed_bytes;
 } work;
 
-static int64_t divide_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Where part `index` of `parts` begins. */
 static int64_t part(int64_t total, int64_t parts, int64_t index)
 {
@@ -91,11 +81,6 @@ static int64_t first_row(const work *w, int64_t panel)
     if (panel == 0 || m <= full)
         return panel == 0 ? 0 : m;
     return full + part(m - full, w->row_panels - 1, panel - 1);
-}
-
-static size_t align(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
 }
 
 /* Whether a is read without packing, which takes longer than it saves where there are few columns. Rows or
@@ -115,21 +100,21 @@ static work plan(const sgm__vector *vector, const sgm__product *product)
     work w = {.product = *product,
               .tiles = product->dtype == SGM_FLOAT64 ? &vector->f64 : &vector->f32,
               .size = product->dtype == SGM_FLOAT64 ? 8 : 4};
-    w.row_panels = divide_up(product->m, w.tiles->rows);
-    w.column_panels = divide_up(product->n, w.tiles->columns);
-    w.depth_blocks = divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
-    size_t depth = (size_t)divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
-    w.panel_bytes = align(depth * (size_t)w.tiles->columns * w.size);
+    w.row_panels = sgm__divide_up(product->m, w.tiles->rows);
+    w.column_panels = sgm__divide_up(product->n, w.tiles->columns);
+    w.depth_blocks = sgm__divide_up(product->k, product->k <= WHOLE_DEPTH ? WHOLE_DEPTH : MAXIMUM_DEPTH);
+    size_t depth = (size_t)sgm__divide_up(product->k, w.depth_blocks > 0 ? w.depth_blocks : 1);
+    w.panel_bytes = sgm__align(depth * (size_t)w.tiles->columns * w.size);
     w.by_rows = w.row_panels >= PANELS_TOGETHER;
     w.in_place = reads_in_place(&w);
-    w.packed_bytes = align((size_t)product->m * (size_t)product->k * w.size);
+    w.packed_bytes = sgm__align((size_t)product->m * (size_t)product->k * w.size);
     if (w.by_rows)
-        w.packed_bytes = align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
+        w.packed_bytes = sgm__align((size_t)(PANELS_TOGETHER * w.tiles->rows) * depth * w.size);
     if (w.in_place)
         w.packed_bytes = 0;
     if (w.by_rows && product->b_column != 1)
         w.transposed_bytes =
-            align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
+            sgm__align((size_t)(w.column_panels * w.tiles->columns) * (size_t)product->k * w.size);
     return w;
 }
 
@@ -207,7 +192,7 @@ static void pack_transposed(const work *w, const slab *s, int64_t first, int64_t
     const sgm__product *p = &w->product;
     int64_t k = part(p->k, w->depth_blocks, s->block), depth = depth_of(w, s->block);
     for (int64_t step = 0; step < depth; step += STEPS_TOGETHER) {
-        int64_t steps = minimum(depth - step, STEPS_TOGETHER);
+        int64_t steps = sgm__minimum(depth - step, STEPS_TOGETHER);
         fetch_steps(w, first_row(w, first), first_row(w, last), k + step + STEPS_AHEAD, steps);
         for (int64_t panel = first; panel < last; panel++) {
             int64_t row = first_row(w, panel), rows = first_row(w, panel + 1) - row;
@@ -254,7 +239,7 @@ static void pack_rows(void *context, int64_t task, int32_t thread)
 static int64_t panel_width(const work *w, int64_t column_panel, int64_t *columns)
 {
     int64_t left = w->product.n - column_panel * w->tiles->columns;
-    *columns = minimum(left, w->tiles->columns);
+    *columns = sgm__minimum(left, w->tiles->columns);
     return *columns * 2 <= w->tiles->columns ? w->tiles->columns / 2 : w->tiles->columns;
 }
 
@@ -465,8 +450,8 @@ static void post(sgm__pool *pool, int32_t threads, int64_t tasks, sgm__pool_task
  * PANELS_TOGETHER row panels. */
 static void post_rows(sgm__pool *pool, work *w, int32_t threads)
 {
-    w->row_tasks = divide_up(divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
-    w->row_tasks = minimum(w->row_tasks, w->row_panels);
+    w->row_tasks = sgm__divide_up(sgm__divide_up(w->row_panels, PANELS_TOGETHER), threads) * threads;
+    w->row_tasks = sgm__minimum(w->row_tasks, w->row_panels);
     if (w->transposed != NULL)
         post(pool, threads, w->column_panels, turn_columns, w);
     post(pool, threads, w->row_tasks, run_rows, w);
@@ -478,9 +463,9 @@ static void post_columns(sgm__pool *pool, work *w, int32_t threads)
 {
     w->row_tasks = w->column_tasks = w->pack_tasks = 1;
     if (threads > 1) {
-        w->column_tasks = minimum(w->column_panels, threads * TASKS_PER_THREAD);
-        w->row_tasks = w->column_panels >= threads ? 1 : minimum(w->row_panels, threads);
-        w->pack_tasks = minimum(w->row_panels, threads * TASKS_PER_THREAD);
+        w->column_tasks = sgm__minimum(w->column_panels, threads * TASKS_PER_THREAD);
+        w->row_tasks = w->column_panels >= threads ? 1 : sgm__minimum(w->row_panels, threads);
+        w->pack_tasks = sgm__minimum(w->row_panels, threads * TASKS_PER_THREAD);
     }
     if (!w->in_place)
         post(pool, threads, w->pack_tasks, pack_rows, w);

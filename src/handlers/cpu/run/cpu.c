@@ -411,7 +411,7 @@ static sgm_status plan_flow(const sgm__cpu *cpu, executable *e)
  * way together. */
 static sgm_status give_scratch(executable *e, size_t bytes)
 {
-    size_t area = (bytes + PADDING + 63) / 64 * 64;
+    size_t area = sgm__align(bytes + PADDING);
     e->scratch = sgm__alloc_aligned(e->flow != NULL ? area * (SGM__FLOW_AREAS + 1) : area);
     if (e->scratch == NULL)
         return SGM_ERROR_MEMORY;

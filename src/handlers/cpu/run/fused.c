@@ -131,11 +131,6 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
     return reader;
 }
 
-static size_t align(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 /* Blocks of about BLOCK_BYTES of whole rows; their number is a multiple of the threads where the rows allow
  * it. */
 static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
@@ -149,9 +144,10 @@ static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
     f->blocks = (m + f->rows - 1) / f->rows;
     sgm__product block = f->product;
     block.m = f->rows;
-    f->block_bytes = align((size_t)(f->rows * block.n * size));
-    f->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
-    f->thread_bytes = f->block_bytes + f->product_bytes + align(sgm__elementwise_buffers(f->elementwise));
+    f->block_bytes = sgm__align((size_t)(f->rows * block.n * size));
+    f->product_bytes = sgm__align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
+    f->thread_bytes =
+        f->block_bytes + f->product_bytes + sgm__align(sgm__elementwise_buffers(f->elementwise));
 }
 
 sgm__product sgm__fused_product(const sgm__plan *plan, const sgm__node *node)
@@ -177,9 +173,9 @@ static void plan_parts(sgm__fused *f, const sgm__cpu_kernel *kernel, const sgm__
     f->kernel = kernel;
     f->call = *call;
     f->blocks = kernel->parts(call, &maximum);
-    f->block_bytes = align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64);
-    f->thread_bytes = f->block_bytes + align(sgm__elementwise_buffers(f->elementwise));
-    f->kernel_bytes = kernel->scratch != NULL ? align(kernel->scratch(call)) : 0;
+    f->block_bytes = sgm__align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64);
+    f->thread_bytes = f->block_bytes + sgm__align(sgm__elementwise_buffers(f->elementwise));
+    f->kernel_bytes = kernel->scratch != NULL ? sgm__align(kernel->scratch(call)) : 0;
 }
 
 sgm_status sgm__fused_create(const sgm__cpu *cpu, const sgm__plan *plan, int32_t step,

@@ -81,11 +81,6 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
            sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
 }
 
-static size_t align(size_t bytes)
-{
-    return (bytes + 63) / 64 * 64;
-}
-
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
                               const sgm__elementwise *elementwise, sgm__summed **summed)
 {
@@ -101,9 +96,9 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
     *s = (sgm__summed){.elementwise = elementwise, .call = *call, .terms = terms, .parts = parts};
     /* Decides whether the terms are written at all. */
     s->moved = is_read_once(plan, terms);
-    s->block_bytes = s->moved ? align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
-    s->thread_bytes = s->block_bytes + align(sgm__elementwise_buffers(elementwise));
-    s->partial_bytes = align((size_t)parts * sizeof(double));
+    s->block_bytes = s->moved ? sgm__align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
+    s->thread_bytes = s->block_bytes + sgm__align(sgm__elementwise_buffers(elementwise));
+    s->partial_bytes = sgm__align((size_t)parts * sizeof(double));
     *summed = s;
     return SGM_OK;
 }
@@ -149,7 +144,7 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     summed->product = sgm__fused_product(plan, node);
     sgm__product block = summed->product;
     block.m = summed->parts_at_once * (maximum / unit);
-    summed->product_bytes = align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
+    summed->product_bytes = sgm__align(sgm__dense_scratch(cpu->dense, cpu->vector, &block, 1));
     summed->thread_bytes += summed->product_bytes;
     return true;
 }

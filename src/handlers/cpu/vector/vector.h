@@ -11,6 +11,7 @@
 #ifndef SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
+#include "handlers/sizes.h"
 #include <sigma/op.h>
 
 /* A vector function computes out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may

@@ -367,11 +367,6 @@ DEFINE_COPY_ROWS(copy_rows_f64, double, d, LANES_D)
         UNROLL for (int i = 0; i < (lanes); i++, to += to_stride) store_part_##letter(to, rows[i], kept);    \
     }
 
-static inline int64_t minimum(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Packs by transposing: squares, then squares with missing rows, then steps that do not fill a square
  * (`_edge`), which go by way of memory that is large enough. */
 #define DEFINE_TRANSPOSE(name, square, element, letter, lanes)                                               \
@@ -394,8 +389,8 @@ static inline int64_t minimum(int64_t a, int64_t b)
                      int64_t depth)                                                                          \
     {                                                                                                        \
         for (int64_t i = 0; i < padded; i += (lanes)) {                                                      \
-            int64_t filled = minimum(width - i, lanes);                                                      \
-            int64_t kept = minimum(padded - i, lanes);                                                       \
+            int64_t filled = sgm__minimum(width - i, lanes);                                                 \
+            int64_t kept = sgm__minimum(padded - i, lanes);                                                  \
             const element *from = (const element *)source + i * stride;                                      \
             element *to = (element *)target + i;                                                             \
             int64_t k = 0;                                                                                   \
@@ -405,7 +400,7 @@ static inline int64_t minimum(int64_t a, int64_t b)
                 square##_part(to + k * padded, padded, kept, from + k, stride, filled);                      \
             for (; k < depth; k += (lanes))                                                                  \
                 name##_edge(to + k * padded, padded, kept, from + k, stride, filled,                         \
-                            minimum(depth - k, lanes));                                                      \
+                            sgm__minimum(depth - k, lanes));                                                 \
         }                                                                                                    \
     }
 DEFINE_SQUARE(square_f32, float, f, i, LANES)

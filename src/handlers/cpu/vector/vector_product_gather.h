@@ -82,7 +82,7 @@ DEFINE_ALL_GATHERS(6)
             for (int64_t c = 0; c < columns; c += (lanes)) {                                                 \
                 const element *from = (const element *)source + c * from_stride + r;                         \
                 element *to = (element *)target + r * to_stride + c;                                         \
-                int64_t filled = minimum(columns - c, lanes), kept = minimum(rows - r, lanes);               \
+                int64_t filled = sgm__minimum(columns - c, lanes), kept = sgm__minimum(rows - r, lanes);     \
                 if (filled == (lanes)) {                                                                     \
                     square(block, lanes, from, from_stride);                                                 \
                 } else {                                                                                     \
@@ -117,7 +117,7 @@ static inline vec_i takes_place_f(vec_f x, vec_f best)
 static inline void load_pairs_f(const float *from, int64_t n, vec_f *evens, vec_f *odds)
 {
     const vec_i lane = LANE_NUMBERS_f, even = lane * 2, odd = even + 1;
-    int64_t first = minimum(2 * n, LANES), second = 2 * n - first;
+    int64_t first = sgm__minimum(2 * n, LANES), second = 2 * n - first;
     vec_f a = first == LANES ? load_f(from) : load_part_f(from, first), b = {0};
     if (second > 0)
         b = second == LANES ? load_f(from + LANES) : load_part_f(from + LANES, second);
@@ -129,7 +129,7 @@ static inline void load_pairs_f(const float *from, int64_t n, vec_f *evens, vec_
 static inline void store_pairs_f(float *to, int64_t n, vec_f evens, vec_f odds)
 {
     const vec_i lane = LANE_NUMBERS_f, low = (lane >> 1) + (lane & 1) * LANES, high = low + LANES / 2;
-    int64_t first = minimum(2 * n, LANES), second = 2 * n - first;
+    int64_t first = sgm__minimum(2 * n, LANES), second = 2 * n - first;
     vec_f a = SHUFFLE_f(evens, odds, low), b = SHUFFLE_f(evens, odds, high);
     if (first == LANES)
         store_f(to, a);
@@ -145,7 +145,7 @@ static inline void store_pairs_f(float *to, int64_t n, vec_f evens, vec_f odds)
 static void largest_pairs_f32(int64_t n, float *out, const float *row, const float *below)
 {
     for (int64_t i = 0; i < n; i += LANES) {
-        int64_t count = minimum(n - i, LANES);
+        int64_t count = sgm__minimum(n - i, LANES);
         vec_f x[4], best;
         load_pairs_f(row + 2 * i, count, &x[0], &x[1]);
         load_pairs_f(below + 2 * i, count, &x[2], &x[3]);
@@ -164,7 +164,7 @@ static void spread_pairs_f32(int64_t n, float *out, float *out_below, const floa
                              const float *gradient)
 {
     for (int64_t i = 0; i < n; i += LANES) {
-        int64_t count = minimum(n - i, LANES);
+        int64_t count = sgm__minimum(n - i, LANES);
         vec_f x[4], best, y = count == LANES ? load_f(gradient + i) : load_part_f(gradient + i, count);
         vec_i wins[4];
         load_pairs_f(row + 2 * i, count, &x[0], &x[1]);

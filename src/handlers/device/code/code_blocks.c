@@ -23,32 +23,28 @@ typedef struct blocking {
     int64_t strips, panels, row_tiles, column_tiles; /* of a tile; and how many tiles there are */
 } blocking;
 
-/* a / b, rounded up. */
-static int64_t over(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Begins with the largest tiles, which pack the least, and halves them until there are four for each
  * processor; then, if there are still too few, divides the depth into parts. */
 static blocking choose(const sgm__device_render *r, const sgm__contraction *p, sgm__contraction_parts *parts)
 {
-    int64_t strips = over(p->rows, HIGH), panels = over(p->columns, WIDE),
+    int64_t strips = sgm__divide_up(p->rows, HIGH), panels = sgm__divide_up(p->columns, WIDE),
             wanted = 4 * (int64_t)r->info->units;
-    blocking b = {.row_tiles = over(strips, MAXIMUM_STRIPS), .column_tiles = over(panels, MAXIMUM_PANELS)};
+    blocking b = {.row_tiles = sgm__divide_up(strips, MAXIMUM_STRIPS),
+                  .column_tiles = sgm__divide_up(panels, MAXIMUM_PANELS)};
     while (b.row_tiles * b.column_tiles * p->batch < wanted && 2 * b.column_tiles <= panels)
         b.column_tiles *= 2;
     while (b.row_tiles * b.column_tiles * p->batch < wanted && 4 * b.row_tiles <= strips)
         b.row_tiles *= 2;
-    b.strips = over(strips, b.row_tiles);
-    b.panels = over(panels, b.column_tiles);
-    b.row_tiles = over(strips, b.strips);
-    b.column_tiles = over(panels, b.panels);
-    int64_t count = over(wanted, b.row_tiles * b.column_tiles * p->batch), maximum = p->depth / MINIMUM_PART;
+    b.strips = sgm__divide_up(strips, b.row_tiles);
+    b.panels = sgm__divide_up(panels, b.column_tiles);
+    b.row_tiles = sgm__divide_up(strips, b.strips);
+    b.column_tiles = sgm__divide_up(panels, b.panels);
+    int64_t count = sgm__divide_up(wanted, b.row_tiles * b.column_tiles * p->batch),
+            maximum = p->depth / MINIMUM_PART;
     count = count < maximum ? count : maximum;
     count = count > 1 ? count : 1;
-    parts->depth = over(over(p->depth, count), DEEP) * DEEP;
-    parts->count = over(p->depth, parts->depth);
+    parts->depth = sgm__divide_up(sgm__divide_up(p->depth, count), DEEP) * DEEP;
+    parts->count = sgm__divide_up(p->depth, parts->depth);
     return b;
 }
 

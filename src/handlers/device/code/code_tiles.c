@@ -28,12 +28,6 @@ static int32_t items_of(const tiling *t)
     return t->down * t->along;
 }
 
-/* a / b, rounded up. */
-static int64_t over(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 /* Whether both sides' slices fit into local memory and the work-items into a group. Rows in local memory are
  * one longer than needed, against conflicts of its banks. */
 static bool fits(const sgm__device_render *r, const sgm__contraction *p, const tiling *t)
@@ -54,19 +48,21 @@ static bool choose(const sgm__device_render *r, const sgm__contraction *p, tilin
     double minimum = 0;
     for (size_t i = 0; i < sizeof tilings / sizeof *tilings; i++) {
         const tiling *t = &tilings[i];
-        int64_t groups = p->batch * over(p->rows, t->down * t->high) * over(p->columns, t->along * t->wide);
+        int64_t groups = p->batch * sgm__divide_up(p->rows, t->down * t->high) *
+                         sgm__divide_up(p->columns, t->along * t->wide);
         int64_t units = r->info->units > 0 ? r->info->units : 1;
-        int64_t count = over(2 * units, groups), maximum = p->depth / MINIMUM_PART;
+        int64_t count = sgm__divide_up(2 * units, groups), maximum = p->depth / MINIMUM_PART;
         count = count < maximum ? count : maximum;
         count = count > 1 ? count : 1;
         double each = (double)t->high * t->wide * (1 + 2.0 / t->high + 2.0 / t->wide);
-        double time = each * (double)over(groups * count, units) * (double)over(p->depth, count);
+        double time =
+            each * (double)sgm__divide_up(groups * count, units) * (double)sgm__divide_up(p->depth, count);
         if (!fits(r, p, t) || (minimum > 0 && time >= minimum))
             continue;
         minimum = time;
         *best = *t;
-        parts->depth = over(over(p->depth, count), DEEP) * DEEP;
-        parts->count = over(p->depth, parts->depth);
+        parts->depth = sgm__divide_up(sgm__divide_up(p->depth, count), DEEP) * DEEP;
+        parts->count = sgm__divide_up(p->depth, parts->depth);
     }
     return minimum > 0;
 }
@@ -81,7 +77,7 @@ static void load_side(sgm__device_render *r, const sgm__contraction *p, bool lef
     bool deep = left ? sgm__contraction_left_is_deep(r, p) : sgm__contraction_right_is_deep(r, p);
     int64_t end = left ? p->rows : p->columns, each = DEEP * size;
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)over(each, items));
+    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)sgm__divide_up(each, items));
     w->depth++;
     sgm__source_line(w, "const int e = u * %d + ITEM;", items);
     if (each % items != 0) {
@@ -160,7 +156,7 @@ sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction
         return SGM_OK;
     }
     int32_t high = t.down * t.high, wide = t.along * t.wide;
-    int64_t row_tiles = over(p->rows, high), column_tiles = over(p->columns, wide);
+    int64_t row_tiles = sgm__divide_up(p->rows, high), column_tiles = sgm__divide_up(p->columns, wide);
     if (parts->count > 1)
         parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
     sgm__device_begin(r);

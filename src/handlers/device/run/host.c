@@ -55,11 +55,6 @@ void sgm__device_host_free(sgm__device_host *host)
     sgm__free(host);
 }
 
-static size_t bytes_of(const sgm_type *type)
-{
-    return (size_t)sgm_shape_elements(&type->shape) * sgm_dtype_size(type->dtype);
-}
-
 /* Allocates the shadow of the memory that a place refers to, once. */
 static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
 {
@@ -71,10 +66,10 @@ static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
         bytes = (size_t)plan->arena_bytes;
     } else if (place->store == SGM__STORE_INPUT) {
         room = &host->shadow.inputs[place->index];
-        bytes = bytes_of(&plan->inputs[place->index].type);
+        bytes = sgm__type_bytes(&plan->inputs[place->index].type);
     } else if (place->store == SGM__STORE_STATE) {
         room = &host->shadow.states[place->index];
-        bytes = bytes_of(&plan->states[place->index].type);
+        bytes = sgm__type_bytes(&plan->states[place->index].type);
     }
     if (room != NULL && *room == NULL)
         *room = sgm__alloc_aligned(bytes);
