@@ -1,8 +1,14 @@
-/* accuracy: the share of predictions that are right. */
+/* accuracy: the share of rows whose predicted class is that of the targets, as one number in float64.
+ *
+ * Rows are the last axis; the predicted class is the place of a row's first largest element. Targets are
+ * rows of shares with the outputs' shape, or one class number for each row. src/trainer/trainer_accuracy.c
+ * records it beside the loss, so that a device need not send the outputs to the host. It has no gradient:
+ * a step function's is 0 almost everywhere. More elaborate metrics are in src/metrics, on the host. */
 #include "ops/rules.h"
 
 #include <math.h>
 
+/* Empty outputs are refused: there would be no share to give. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -21,6 +27,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* The place of a row's first largest element; NaN is before all numbers. */
 static int64_t largest_of(const sgm_array *x, int64_t row, int64_t classes)
 {
     int64_t best = 0;
@@ -30,6 +37,7 @@ static int64_t largest_of(const sgm_array *x, int64_t row, int64_t classes)
     return best;
 }
 
+/* A class number that is no whole number is cut, as its fraction may come from a float field. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *targets = &call->inputs[1];

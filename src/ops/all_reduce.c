@@ -17,6 +17,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* The copy of this worker's part: the sum is made outside of the program. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     sgm__array_pack(&call->inputs[0], &call->output);
@@ -30,6 +31,7 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm__all_reduce(graph, call->gradient);
 }
 
+/* It is not in the list of ops/registry.c, as a network cannot name it. */
 const sgm_op sgm__op_all_reduce = {.api = SGM_OP_API,
                                    .flags = SGM_OP_STRIDED,
                                    .name = "all_reduce",
@@ -40,6 +42,7 @@ const sgm_op sgm__op_all_reduce = {.api = SGM_OP_API,
                                    .gradient = gradient,
                                    .forward = forward};
 
+/* The number of instructions so far serves as the number that no other one has. */
 sgm_value sgm__all_reduce(sgm_graph *graph, sgm_value x)
 {
     return sgm__record_one(graph, &sgm__op_all_reduce, x, &SGM__INTEGERS(sgm_graph_count(graph)));

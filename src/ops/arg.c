@@ -1,6 +1,11 @@
-/* arg_max, arg_min: where the first largest or smallest element of an axis is. */
+/* arg_max, arg_min: where the first largest or smallest element of an axis is, as int64.
+ *
+ * The axis goes away. NaN is before all numbers in both, so that it is seen. There is no gradient:
+ * positions do not change with the numbers, but where elements are equal. argsort (sort.c) gives all
+ * positions. */
 #include "ops/rules.h"
 
+/* integers: axis. An empty axis has no position to give. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -19,6 +24,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* One search along the axis for each position of the other axes; `rest` has those with their strides. */
 static sgm_status forward(const sgm_kernel_call *call, bool largest)
 {
     const sgm_array *x = &call->inputs[0];
@@ -64,6 +70,7 @@ const sgm_op sgm__op_arg_min = {.api = SGM_OP_API,
                                 .infer = infer,
                                 .forward = forward_min};
 
+/* A negative axis counts from the end. */
 static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value x, int32_t axis)
 {
     if (!sgm__resolve_axis(graph, op->name, x, &axis))

@@ -1,22 +1,31 @@
-/* attention: each position takes from the values what its query finds among the keys (Vaswani et al., 2017).
- * self_attention: the same with several heads, where queries, keys and values lie side by side as one product
- * made them. That one stays an instruction: handlers do it head by head, without moving anything. */
+/* attention: each position takes from the values what its query finds among the keys, softmax(q k' /
+ * sqrt(d)) v (Vaswani et al., 2017).
+ *
+ * sgm_attention is composed of products and a softmax. self_attention is the same with several heads,
+ * where queries, keys and values lie side by side as one product made them, (batch..., time, 3 *
+ * features): it stays an instruction, and handlers with a kernel do it head by head without moving
+ * anything; for the others it is composed block by block (compose), so that memory grows with the length
+ * of a sequence, not with its square. Layers with attention are in src/network/layers/attention.c. */
 #include "ops/rules.h"
 
 #include <math.h>
 
 static const int32_t last[] = {-1};
 
-/* What a score gets that does not count: its exponential is 0, and no infinity appears anywhere. */
+/* The score of a pair that does not count (a position that comes later): its exponential is 0, and no
+ * infinity appears anywhere, which handlers look for. */
 #define HIDDEN -1e30
 
+/* x / sqrt(features): scores of independent numbers then have the variance 1, whatever the features. */
 static sgm_value scaled(sgm_graph *graph, sgm_value x, int64_t features)
 {
     return sgm_multiply(graph, x, sgm_number(graph, 1 / sqrt((double)features)));
 }
 
-/* Softmax of (..., t, d) x (..., s, d): (..., t, s). Causal: position first + t sees those up to and with it.
- * `again`: the same by other instructions, so that they are no duplicates whose values would be kept. */
+/* Softmax of the scores of queries (..., t, d) and keys (..., s, d): (..., t, s). Causal: position first +
+ * t sees those up to and with it. `again`: the same values by other instructions (the keys are scaled
+ * instead of the queries), so that they are no duplicates of the forward pass, whose values would have to
+ * be kept until then. */
 static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool causal, int64_t first,
                        bool again)
 {
@@ -37,6 +46,8 @@ static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool
                                          sgm_filled_like(graph, scores, HIDDEN)));
 }
 
+/* Whether the three shapes fit: equal leading dimensions, equal features of queries and keys, equal
+ * lengths of keys and values, none of them empty. */
 static bool fits(const sgm_shape *q, const sgm_shape *k, const sgm_shape *v, bool causal)
 {
     int32_t rank = q->rank;
@@ -67,6 +78,7 @@ sgm_value sgm_attention(sgm_graph *graph, sgm_value queries, sgm_value keys, sgm
 
 /* --- self_attention; integers: heads, causal --- */
 
+/* (batch..., time, 3 * features) gives (batch..., time, features). */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -90,6 +102,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* The input of self_attention, taken apart into heads. */
 typedef struct parts {
     int64_t batch, time, features, heads;
     bool causal;
@@ -106,7 +119,7 @@ static sgm_value split(sgm_graph *graph, const parts *p, sgm_value x, int64_t co
     return sgm_permute(graph, sgm_reshape(graph, x, &one), (const int32_t[]){0, 2, 1, 3});
 }
 
-/* And back, for one. */
+/* And back, for one of queries, keys and values. */
 static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
 {
     sgm_shape shape = p->whole;
@@ -114,6 +127,7 @@ static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
     return sgm_reshape(graph, sgm_permute(graph, x, (const int32_t[]){0, 2, 1, 3}), &shape);
 }
 
+/* Slices and permutations are views, so this costs nothing in handlers that need it. */
 static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attributes)
 {
     parts p = {.batch = 1, .heads = attributes->integers[0], .causal = attributes->integers[1] != 0};
@@ -129,9 +143,12 @@ static parts split_all(sgm_graph *graph, sgm_value x, const sgm_attributes *attr
 }
 
 /* Some rows of queries after the other, so that scores take memory by the length of a sequence, not by its
- * square (Rabe and Staats, 2021); their gradient computes them again (Dao et al., 2022). */
+ * square (Rabe and Staats, 2021); their gradient computes them again (Dao et al., 2022). 128 rows make
+ * products that are large enough to be fast. */
 #define BLOCK 128
 
+/* Rows first to stop - 1 of the queries, and how many keys these see: causal ones see no key behind their
+ * own. */
 typedef struct block {
     int64_t first, stop, seen; /* rows; keys that they see */
 } block;
@@ -142,18 +159,21 @@ static block block_at(const parts *p, int64_t first)
     return (block){first, stop, p->causal ? stop : p->time};
 }
 
+/* Rows of (batch, heads, time, features of a head); all of them without a slice. */
 static sgm_value rows_of(sgm_graph *graph, sgm_value x, int64_t first, int64_t stop)
 {
     bool all = first == 0 && stop == sgm_value_type(graph, x).shape.dims[2];
     return all ? x : sgm_slice(graph, x, 2, first, stop, 1);
 }
 
+/* Softmax of a block's scores, (batch, heads, rows, seen). */
 static sgm_value weights_of(sgm_graph *graph, const parts *p, const block *b, bool again)
 {
     return weigh(graph, rows_of(graph, p->q, b->first, b->stop), rows_of(graph, p->k, 0, b->seen), p->causal,
                  b->first, again);
 }
 
+/* Block after block; a short sequence is one block, and is recorded as plain attention. */
 static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                          const sgm_attributes *attributes)
 {
@@ -170,6 +190,7 @@ static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t coun
 
 /* --- its gradient: inputs are self_attention's input and the gradient of its result --- */
 
+/* Inputs are self_attention's input and the gradient of its result; the result is the input's gradient. */
 static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                  sgm_type *result)
 {
@@ -179,11 +200,12 @@ static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sg
     return SGM_OK;
 }
 
+/* Gradients of queries, keys and values so far, (batch, heads, time, features of a head). */
 typedef struct part_gradients {
     sgm_value q, k, v; /* (batch, heads, time, features of a head) */
 } part_gradients;
 
-/* What the keys or values that a block sees get is added to what they have; the others get nothing. */
+/* Adds what the keys or values that a block sees get to what they have; those that it does not see get 0. */
 static sgm_value add_seen(sgm_graph *graph, const parts *p, const block *b, sgm_value all, sgm_value seen)
 {
     if (b->seen < p->time)
@@ -191,6 +213,9 @@ static sgm_value add_seen(sgm_graph *graph, const parts *p, const block *b, sgm_
     return b->first == 0 ? seen : sgm_add(graph, all, seen);
 }
 
+/* With weights P, values V and the result's gradient G: dV = P' G, dP = G V', dS = P (dP - rowsum(dP P)),
+ * dQ = dS K, dK = dS' Q, where scores are scaled by 1 / sqrt(d). Queries of blocks are concatenated; keys
+ * and values add up, as all blocks see them. */
 static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_value whole, part_gradients *all)
 {
     sgm_value gradient = rows_of(graph, whole, b->first, b->stop),
@@ -210,6 +235,7 @@ static void add_block(sgm_graph *graph, const parts *p, const block *b, sgm_valu
     all->v = add_seen(graph, p, b, all->v, by_v);
 }
 
+/* The gradient of queries, keys and values side by side, as the input has them. */
 static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {

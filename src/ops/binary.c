@@ -1,5 +1,9 @@
-/* Elementwise operations of two inputs: arithmetic, comparisons, logic. Recording has made the shapes equal.
- */
+/* Elementwise operations of two inputs: arithmetic, comparisons, logic.
+ *
+ * Recording has made the shapes equal by broadcasts, and types equal, before any function here is called
+ * (src/graph/record.c). The formulas are the reference for all handlers, which have faster code of their
+ * own; of int64 there is a second formula, exact and wrapping around like machine arithmetic, since a
+ * double holds integers only up to 2^53. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -22,7 +26,8 @@
     X(logical_and, bool, a != 0 && b != 0)                                                                   \
     X(logical_or, bool, a != 0 || b != 0)
 
-/* Those of int64. */
+/* The formulas of int64. Sums, differences and products are made of unsigned numbers, whose overflow is
+ * defined. */
 #define WHOLE_FORMULAS(X)                                                                                    \
     X(add, (int64_t)((uint64_t)a + (uint64_t)b))                                                             \
     X(subtract, (int64_t)((uint64_t)a - (uint64_t)b))                                                        \
@@ -74,6 +79,7 @@ static sgm_status infer_any_to_bool(const sgm_type *inputs, sgm_type *result)
 
 /* --- gradients --- */
 
+/* Both inputs get the gradient as it is; where they were broadcast, the broadcast's gradient sums it. */
 static void gradient_add(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     (void)graph;
@@ -95,6 +101,7 @@ static void gradient_multiply(sgm_graph *graph, const sgm_gradient_call *call, s
             gradients[i] = sgm_multiply(graph, call->gradient, call->inputs[1 - i]);
 }
 
+/* g / b, and -g / b * (a / b), by which the quotient is used again. */
 static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value share = sgm_divide(graph, call->gradient, call->inputs[1]);
@@ -103,7 +110,8 @@ static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm
         gradients[1] = sgm_negate(graph, sgm_multiply(graph, share, call->output));
 }
 
-/* b * a^(b - 1); 0 where b is 0, also at a = 0. */
+/* b * a^(b - 1); 0 where b is 0, also at a = 0. Of a constant exponent the common square becomes a
+ * product. */
 static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     double exponent;
@@ -117,6 +125,7 @@ static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
     return sgm_multiply(graph, b, sgm_power(graph, a, rest));
 }
 
+/* By a, see above; by b it is a^b log(a). */
 static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value a = call->inputs[0], b = call->inputs[1];

@@ -1,6 +1,10 @@
-/* broadcast: dimensions of 1, and new leading dimensions, repeated. */
+/* broadcast: dimensions of 1, and new leading dimensions, repeated until the shape is the given one.
+ *
+ * The same rule as NumPy's. It is a view: handlers give the repeated axes a stride of 0 and copy nothing.
+ * Recording an elementwise operation inserts it by itself (src/graph/record.c). */
 #include "ops/rules.h"
 
+/* integers: the result's dimensions. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -20,6 +24,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Only where no view can be: copies through a stride of 0. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -34,6 +39,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* Each element was used several times, so its gradient is the sum over the axes that were repeated. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type type = sgm_value_type(graph, call->inputs[0]);
@@ -51,6 +57,7 @@ const sgm_op sgm__op_broadcast = {.api = SGM_OP_API,
                                   .gradient = gradient,
                                   .forward = forward};
 
+/* A shape that is there already records nothing. */
 sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
 {
     if (!sgm__can_record(graph, "broadcast", x))

@@ -1,12 +1,17 @@
-/* cast: the same numbers in another type. Floats become integers as in C, but within the type's limits. */
+/* cast: the same numbers in another type.
+ *
+ * Floats become integers as in C (towards 0), but within the type's limits. It is elementwise, so handlers
+ * fuse it with what is around it. */
 #include "ops/rules.h"
 
+/* Storing the result converts it. */
 static double scalar(const double *inputs, const sgm_attributes *attributes)
 {
     (void)attributes; /* storing the result converts it */
     return inputs[0];
 }
 
+/* integers: number of the type. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -16,6 +21,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return sgm__read_dtype(attributes->integers[0], &result->dtype);
 }
 
+/* The gradient goes back in the type of the input; of an integer nothing wants one. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
@@ -32,6 +38,7 @@ const sgm_op sgm__op_cast = {.api = SGM_OP_API,
                              .gradient = gradient,
                              .scalar = scalar};
 
+/* A cast to the type that is there already records nothing. */
 sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype)
 {
     if (sgm_value_is(x) && sgm_value_type(graph, x).dtype == dtype)

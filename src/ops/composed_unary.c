@@ -1,4 +1,9 @@
-/* Elementwise operations of one input that are built from others. */
+/* Elementwise operations of one input that are built from others: most activations.
+ *
+ * A composition needs no gradient and no kernel: it is expanded where it is recorded, and handlers fuse
+ * its parts into one loop. So a new activation is one function here and a line in sigma/operations.h. Only
+ * where the parts' gradient would be wrong or less exact does an operation stay one instruction, with a
+ * gradient of its own (softplus). Formulas that could overflow are bounded first. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -17,7 +22,7 @@ static sgm_value compose_reciprocal(sgm_graph *graph, const sgm_value *inputs, i
     return sgm_divide(graph, sgm_number(graph, 1), inputs[0]);
 }
 
-/* 0 comes first, so that the gradient at 0 is 0. */
+/* max(0, x). 0 comes first, so that the gradient at 0 is 0: of equal operands the first one gets it. */
 static sgm_value compose_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -30,6 +35,7 @@ static sgm_value is_positive(sgm_graph *graph, sgm_value x)
     return sgm_greater(graph, x, sgm_number(graph, 0));
 }
 
+/* x above 0, else 0.01 x (Maas et al., 2013). */
 static sgm_value compose_leaky_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                     const sgm_attributes *attributes)
 {
@@ -38,7 +44,8 @@ static sgm_value compose_leaky_relu(sgm_graph *graph, const sgm_value *inputs, i
     return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], leak);
 }
 
-/* The exponential is not taken of what is above 0: it could overflow, and its gradient with it. */
+/* x above 0, else exp(x) - 1 (Clevert et al., 2015). The exponential is not taken of what is above 0: it
+ * could overflow, and its gradient with it. */
 static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                              const sgm_attributes *attributes)
 {
@@ -48,6 +55,8 @@ static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t 
     return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], branch);
 }
 
+/* log(1 + exp(x)) as max(0, x) + log1p(exp(-|x|)): no exponential overflows, and small results keep their
+ * digits. */
 static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
@@ -56,6 +65,7 @@ static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int
     return sgm_add(graph, sgm_relu(graph, inputs[0]), sgm_log1p(graph, small));
 }
 
+/* x sigmoid(x). */
 static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -69,8 +79,8 @@ static sgm_value bounded(sgm_graph *graph, sgm_value x, double minimum, double m
     return sgm_minimum(graph, sgm_number(graph, maximum), sgm_maximum(graph, sgm_number(graph, minimum), x));
 }
 
-/* sqrt(2 / pi) and 0.044715 are the paper's. Beyond the bounds the hyperbolic tangent is 1, and the cube
- * under it would overflow. */
+/* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016). Beyond the bounds the
+ * hyperbolic tangent is 1, and the cube under it would overflow. */
 static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                    const sgm_attributes *attributes)
 {
@@ -84,6 +94,7 @@ static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, in
     return sgm_multiply(graph, half, sgm_add(graph, sgm_tanh(graph, inner), sgm_number(graph, 1)));
 }
 
+/* x tanh(softplus(x)) (Misra, 2019). */
 static sgm_value compose_mish(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -91,7 +102,8 @@ static sgm_value compose_mish(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_multiply(graph, inputs[0], sgm_tanh(graph, sgm_softplus(graph, inputs[0])));
 }
 
-/* The fixed point's scale and alpha, with the digits that the authors published. */
+/* elu with a scale and an alpha at which normalised activations stay normalised (Klambauer et al., 2017);
+ * the digits are those that the authors published. */
 static sgm_value compose_selu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                               const sgm_attributes *attributes)
 {
@@ -118,6 +130,7 @@ static sgm_value compose_hard_tanh(sgm_graph *graph, const sgm_value *inputs, in
     return bounded(graph, inputs[0], -1, 1);
 }
 
+/* x / 6 + 1 / 2, between 0 and 1. */
 static sgm_value compose_hard_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                       const sgm_attributes *attributes)
 {
@@ -133,6 +146,7 @@ static sgm_value compose_hard_silu(sgm_graph *graph, const sgm_value *inputs, in
     return sgm_multiply(graph, inputs[0], sgm_hard_sigmoid(graph, inputs[0]));
 }
 
+/* x / (1 + |x|). */
 static sgm_value compose_softsign(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
@@ -160,13 +174,15 @@ static sgm_status infer_float(const sgm_type *inputs, int32_t count, const sgm_a
     return SGM_OK;
 }
 
-/* The parts' gradient is wrong at 0, where |x| has none. */
+/* The sigmoid. The parts' gradient is wrong at 0, where |x| has none. */
 static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
         gradients[0] = sgm_multiply(graph, call->gradient, sgm_sigmoid(graph, call->inputs[0]));
 }
 
+/* An operation without infer() is expanded when it is recorded; one with it stays an instruction. NULL for
+ * all but softplus, in both lists. */
 #define infer_of_square NULL
 #define infer_of_reciprocal NULL
 #define infer_of_relu NULL
@@ -199,6 +215,7 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 #define gradient_softsign NULL
 #define gradient_identity NULL
 
+/* The table of an operation and the function that records it. */
 #define DEFINE_OP(op_name, op_doc)                                                                           \
     const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
                                       .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \

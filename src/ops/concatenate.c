@@ -1,4 +1,7 @@
-/* concatenate: arrays one after the other along an axis. */
+/* concatenate: arrays one after the other along an axis.
+ *
+ * Where it can, a plan makes its inputs in the memory of the result (src/handlers/plan/plan_buffers.c),
+ * and nothing is copied. */
 #include "ops/rules.h"
 
 /* `x` fits behind `first`: the same type, rank and dimensions but for the axis. */
@@ -17,6 +20,7 @@ static sgm_status check_fit(const sgm_type *first, const sgm_type *x, int32_t nu
     return SGM_OK;
 }
 
+/* integers: axis. Sizes along it add up. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -33,6 +37,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Each input is moved to its part of the result. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     int32_t axis = (int32_t)call->attributes->integers[0];
@@ -46,6 +51,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* Each input gets its slice of the gradient. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     int32_t axis = (int32_t)call->attributes->integers[0];

@@ -1,7 +1,14 @@
-/* convolution and its two gradients, which are each other's gradients too (LeCun et al., 1989; as everywhere
- * today the kernel is not flipped, so that this is a correlation). */
+/* convolution and its two gradients, which are each other's gradients, too (LeCun et al., 1989; as
+ * everywhere today the kernel is not flipped, so that this is a correlation).
+ *
+ * Data is (batch, channels, [height,] width), weights (filters, channels / groups, [height,] width). The
+ * three operations see one window (ops/window.h): y from x and w, the gradient by x from that of y and w
+ * (which is also the transposed convolution), and the gradient by w from x and that of y. Each is linear
+ * in both operands, so the gradient of one is always one of the other two. Loops here are the reference;
+ * src/handlers/cpu/kernels and the devices have their own. */
 #include "ops/window.h"
 
+/* An element as double; the usual types without a call. */
 static double at(const sgm_array *array, int64_t offset)
 {
     if (array->dtype == SGM_FLOAT64)
@@ -10,6 +17,7 @@ static double at(const sgm_array *array, int64_t offset)
                                        : sgm_array_load(array, offset);
 }
 
+/* A shape whose number of elements overflows. */
 static sgm_status too_large(const sgm_shape *shape)
 {
     char text[128];
@@ -21,6 +29,7 @@ static sgm_status too_large(const sgm_shape *shape)
 
 /* --- convolution --- */
 
+/* Inputs: data, weights, and perhaps a bias for each filter. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -43,6 +52,7 @@ static int64_t plane(int64_t example, int64_t channel, int64_t channels, const i
     return (example * channels + channel) * extent[0] * extent[1];
 }
 
+/* One element of a result (outer, inner, row, column). */
 typedef double (*element_function)(const sgm_kernel_call *call, const sgm__window *w, int64_t outer,
                                    int64_t inner, int64_t row, int64_t column);
 
@@ -59,6 +69,8 @@ static sgm_status fill(const sgm_kernel_call *call, const sgm__window *w, int64_
     return SGM_OK;
 }
 
+/* y[n, f, i, k] = bias[f] + sum over channels of f's group and places of the window of w x, in double. The
+ * span leaves out places in the padding, which is 0. */
 static double convolve(const sgm_kernel_call *call, const sgm__window *w, int64_t example, int64_t filter,
                        int64_t row, int64_t column)
 {
@@ -86,7 +98,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return fill(call, &w, w.batch, w.filters, w.out, convolve);
 }
 
-/* The other of the three operations on the same window. */
+/* Records another of the three operations on the same window. Extent and size are set only where the
+ * operation cannot know them from its operands. */
 static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value a, sgm_value b,
                         sgm_attributes attributes, const sgm_type *extent, const sgm_type *size)
 {
@@ -100,6 +113,7 @@ static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value a, sgm_val
     return sgm_record(graph, op, (sgm_value[]){a, b}, 2, &attributes);
 }
 
+/* By data, by weights, by biases: the last is the sum over batch and positions. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type x = sgm_value_type(graph, call->inputs[0]), weights = sgm_value_type(graph, call->inputs[1]);
@@ -125,6 +139,8 @@ const sgm_op sgm__op_convolution = {.api = SGM_OP_API,
 
 /* --- its gradient by the input: the transposed convolution --- */
 
+/* (batch, channels, extent), where the extent is an attribute: several inputs' extents give the same
+ * result's. */
 static sgm_status infer_input(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                               sgm_type *result)
 {
@@ -135,7 +151,8 @@ static sgm_status infer_input(const sgm_type *inputs, int32_t count, const sgm_a
     return too_large(&result->shape);
 }
 
-/* The position whose window has element `index` at place `place`; -1: none has. */
+/* The position of the result whose window has element `index` of the input at its place `place`; -1: none
+ * has. It inverts index = position * stride - before + place * dilation. */
 static int64_t position_of(const sgm__window *w, int axis, int64_t index, int64_t place)
 {
     int64_t distance = index + w->before[axis] - place * w->dilation[axis];
@@ -144,6 +161,8 @@ static int64_t position_of(const sgm__window *w, int axis, int64_t index, int64_
     return distance / w->stride[axis];
 }
 
+/* dx[n, c, i, k]: all elements of dy that saw this one, with their weights. Gathering instead of
+ * scattering makes each element of the result one sum. */
 static double spread(const sgm_kernel_call *call, const sgm__window *w, int64_t example, int64_t channel,
                      int64_t row, int64_t column)
 {
@@ -204,6 +223,7 @@ static sgm_status infer_weights(const sgm_type *inputs, int32_t count, const sgm
     return too_large(&result->shape);
 }
 
+/* dw[f, c, i, k] = sum over batch and positions of dy times the element of x that the window had there. */
 static double correlate(const sgm_kernel_call *call, const sgm__window *w, int64_t filter, int64_t channel,
                         int64_t i, int64_t k)
 {
@@ -265,6 +285,10 @@ sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_
                       sgm_value_is(biases) ? 3 : 2, &attributes);
 }
 
+/* The gradient of a convolution by its input, recorded as an operation on data: x is what would be that
+ * convolution's result. Its extent is (n - 1) stride + (size - 1) dilation + 1 + output_padding - before -
+ * after for each axis, where output_padding chooses among the extents that the stride makes equal. Shapes
+ * that do not fit are left to the rule of the operation. */
 sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value biases,
                                      const int64_t *output_padding, const sgm_window_options *options)
 {

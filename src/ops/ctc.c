@@ -12,9 +12,9 @@
 
 /* The logarithm of 0: nothing becomes infinite, so handlers that look for that find none. */
 #define NEVER (-1e30)
-#define POSSIBLE (-1e29) /* what is less is no probability */
+#define POSSIBLE (-1e29) /* a logarithm below it is that of 0 */
 
-/* The parts of the gradient, which is not differentiated again. */
+/* For the parts of the gradient, which is not differentiated again. */
 static void refuse_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     (void)call, (void)gradients;
@@ -24,6 +24,7 @@ static void refuse_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm
         "gradient of its gradient");
 }
 
+/* One example of the minibatch as the loops see it. */
 typedef struct example {
     int64_t number, time, classes, blank;
     const sgm_array *log_probabilities, *labels; /* both contiguous */
@@ -36,28 +37,33 @@ static int64_t label_at(const example *r, int64_t i)
     return sgm__array_index(r->labels, r->number * r->maximum + i);
 }
 
+/* The class that a state stands for: even states are blanks, odd ones labels. */
 static int64_t class_of(const example *r, int64_t state)
 {
     return state % 2 == 0 ? r->blank : label_at(r, state / 2);
 }
 
+/* The log probability that step t says the class of a state. */
 static double emission(const example *r, int64_t t, int64_t state)
 {
     return sgm_array_load(r->log_probabilities, (r->number * r->time + t) * r->classes + class_of(r, state));
 }
 
+/* log(exp(a) + exp(b)) without overflow; NEVER adds nothing. */
 static double log_add(double a, double b)
 {
     double high = a > b ? a : b, low = a > b ? b : a;
     return low < POSSIBLE ? high : high + log1p(exp(low - high));
 }
 
-/* Two equal labels need a blank between them. */
+/* Whether a label may follow the one before without a blank between them: two equal labels need it. */
 static bool may_jump_to(const example *r, int64_t state)
 {
     return state >= 2 && state % 2 == 1 && class_of(r, state) != class_of(r, state - 2);
 }
 
+/* Whether an example has enough steps for its labels and the blanks between equal ones; else its cost
+ * would be infinite. */
 static sgm_status check_ways(const example *r)
 {
     int64_t needed = r->count;
@@ -71,7 +77,7 @@ static sgm_status check_ways(const example *r)
                     (long long)r->number, (long long)r->count, (long long)needed, (long long)r->length);
 }
 
-/* Finds out how long example `number` is; checks all of it. */
+/* Finds out how long example `number` is, and checks its labels and its length. */
 static sgm_status see(const sgm_kernel_call *call, int64_t number, example *r)
 {
     const sgm_array *x = &call->inputs[0], *labels = &call->inputs[1];
@@ -102,6 +108,7 @@ static sgm_status see(const sgm_kernel_call *call, int64_t number, example *r)
 
 /* --- types --- */
 
+/* The types of the inputs that all operations of this file have. */
 static sgm_status infer_inputs(const sgm_type *inputs, const sgm_attributes *attributes)
 {
     char x[SGM__TYPE_TEXT], labels[SGM__TYPE_TEXT], lengths[SGM__TYPE_TEXT];
@@ -135,6 +142,7 @@ static sgm_status infer_states(const sgm_type *inputs, int32_t count, const sgm_
 
 /* --- forward: the probability of all ways from the start that are in a state after a step --- */
 
+/* The first step: a blank or the first label. Without any step only an example without labels is possible. */
 static void begin(const example *r, double *row)
 {
     if (r->length == 0) {
@@ -146,6 +154,8 @@ static void begin(const example *r, double *row)
         row[1] = emission(r, 0, 1);
 }
 
+/* One step of the forward recursion: a state is reached from itself, from the one before, or over a blank;
+ * then its class is said. */
 static void step_forward(const example *r, int64_t t, const double *before, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
@@ -158,7 +168,9 @@ static void step_forward(const example *r, int64_t t, const double *before, doub
     }
 }
 
-/* After the last step only the last label and the blank behind it count; rows after that are equal. */
+/* Rows alpha[t][s]: log of the probability of all ways that are in state s after step t. After an
+ * example's last step only the last label and the blank behind it count; the rows behind are copies, so
+ * that the last row of each example is the same place for all. */
 static sgm_status forward_alphas(const sgm_kernel_call *call)
 {
     int64_t batch = call->output.shape.dims[0], time = call->output.shape.dims[1],
@@ -194,7 +206,7 @@ const sgm_op sgm__op_ctc_alphas = {.api = SGM_OP_API,
 
 /* --- backward: how likely each state is at each step, given that the labels are said --- */
 
-/* What follows after step t: from the row of step t + 1. */
+/* What can still follow after step t, from the row of step t + 1. */
 static void step_backward(const example *r, int64_t t, const double *after, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
@@ -207,6 +219,7 @@ static void step_backward(const example *r, int64_t t, const double *after, doub
     }
 }
 
+/* exp(alpha + beta - whole): the share of all ways that pass through each state at this step. */
 static void become_shares(const example *r, const double *alphas, double whole, double *row)
 {
     for (int64_t s = 0; s < r->states; s++)
@@ -215,7 +228,8 @@ static void become_shares(const example *r, const double *alphas, double whole, 
                      : exp(alphas[s] + row[s] - whole);
 }
 
-/* `rows` holds what follows, until the row before has read it. */
+/* Fills `rows` from the last step to the first. A row holds what follows until the row before has read it,
+ * and the shares afterwards, so no second array is needed. */
 static void shares_of_example(const example *r, const double *alphas, int64_t states, double *rows)
 {
     if (r->length == 0)
@@ -233,6 +247,7 @@ static void shares_of_example(const example *r, const double *alphas, int64_t st
     }
 }
 
+/* Rows behind an example's last step are 0. */
 static sgm_status forward_states(const sgm_kernel_call *call)
 {
     int64_t batch = call->output.shape.dims[0], time = call->output.shape.dims[1],
@@ -269,6 +284,8 @@ static sgm_status infer_classes(const sgm_type *inputs, int32_t count, const sgm
     return SGM_OK;
 }
 
+/* Sums the shares of all states that stand for the same class: the blanks, and labels that come several
+ * times. */
 static sgm_status forward_classes(const sgm_kernel_call *call)
 {
     const sgm_array *y = &call->output;
@@ -310,6 +327,8 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* -log of the sum of the last row, by ordinary operations, so that its own part is fused. Where no way is
+ * possible (only with `skip`) the cost is 0, without an infinity on the way. */
 static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                          const sgm_attributes *attributes)
 {
@@ -331,6 +350,8 @@ static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t coun
     return sgm_cast(graph, cost, type.dtype);
 }
 
+/* The gradient by the log probabilities is minus the shares of classes, times the cost's gradient; the
+ * softmax in front of it makes probability - share of that. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     const sgm_value *x = call->inputs;
@@ -356,6 +377,7 @@ const sgm_op sgm__op_ctc = {.api = SGM_OP_API,
                             .infer = infer,
                             .gradient = gradient};
 
+/* x are logits; their log_softmax is what the operations work on. */
 sgm_value sgm_ctc(sgm_graph *graph, sgm_value x, sgm_value labels, sgm_value lengths, int64_t blank,
                   bool skip)
 {

@@ -1,6 +1,10 @@
-/* cumulative_sum: each element becomes the sum up to and with itself along an axis, from either end. */
+/* cumulative_sum: each element becomes the sum up to and with itself along an axis, from either end.
+ *
+ * Sums are in double, of int64 exactly. The gradient is the same sum from the other end: an element has a
+ * part in all sums that come behind it. */
 #include "ops/rules.h"
 
+/* integers: axis, reverse. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -31,6 +35,7 @@ static void sum_line(const sgm_array *x, int64_t first, int64_t stride, const sg
     }
 }
 
+/* One line for each position of the other axes; in reverse a line begins at its end with negative strides. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *y = &call->output;

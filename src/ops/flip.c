@@ -1,6 +1,9 @@
-/* flip: one axis backwards. */
+/* flip: one axis backwards.
+ *
+ * A view: handlers give the axis a negative stride and begin at its end. Its own gradient. */
 #include "ops/rules.h"
 
+/* integers: axis. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {

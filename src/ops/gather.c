@@ -1,4 +1,9 @@
-/* gather and scatter_add: entries of an axis by their numbers, and back. */
+/* gather and scatter_add: entries of an axis by their numbers, and back; and gather_along, composed of
+ * gather.
+ *
+ * gather(x, i) replaces the axis by the dimensions of i; an embedding is gather on axis 0. scatter_add is
+ * its gradient: zeros to which entries are added, as several numbers may name the same one. An index out
+ * of range stops the run, with an error that names it: a clamped one would hide a mistake in the data. */
 #include "ops/rules.h"
 
 /* Replaces axis `axis` of `x` by the dimensions of `indices`. */
@@ -29,7 +34,8 @@ static sgm_status infer_gather(const sgm_type *inputs, int32_t count, const sgm_
     return replace_axis(&inputs[0].shape, &inputs[1].shape, attributes->integers[0], &result->shape);
 }
 
-/* integers: axis, size */
+/* integers: axis, size. The inverse of replace_axis: the dimensions of the indices become one axis of
+ * `size`. */
 static sgm_status infer_scatter(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                 sgm_type *result)
 {
@@ -68,7 +74,7 @@ static sgm_status check_index(int64_t index, int64_t size, int32_t axis)
     return index >= 0 && index < size ? SGM_OK : sgm__fail_entry(index, axis, size);
 }
 
-/* The part of `array` that belongs to one index: the indices' axes go away. */
+/* The part of `array` that belongs to one index: a view without the indices' axes. */
 static sgm_array pick_position(const sgm_array *array, int32_t axis, const sgm__cursor *position)
 {
     sgm_array picked = *array;
@@ -77,6 +83,7 @@ static sgm_array pick_position(const sgm_array *array, int32_t axis, const sgm__
     return picked;
 }
 
+/* One move of a whole entry for each index. */
 static sgm_status forward_gather(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *indices = &call->inputs[1];
@@ -93,7 +100,7 @@ static sgm_status forward_gather(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* `count` elements along one axis of the source, added to those along one of the target. */
+/* `count` elements along the last axis of the source, added to those along one of the target. */
 typedef struct run {
     const sgm_array *source, *target;
     int64_t read, read_step, write, write_step, count;
@@ -107,6 +114,7 @@ typedef struct run {
     }                                                                                                        \
     break
 
+/* The usual types without a conversion for each element; other types through double. */
 static void add_run(const run *r)
 {
     switch ((int)r->source->dtype) {
@@ -126,6 +134,7 @@ static void add_run(const run *r)
     }
 }
 
+/* target += source, for equal shapes, run after run along the last axis. */
 static void add_to(const sgm_array *source, const sgm_array *target)
 {
     sgm_shape outer = source->shape;
@@ -148,6 +157,7 @@ static void add_to(const sgm_array *source, const sgm_array *target)
     }
 }
 
+/* In the order of the indices, so that sums are the same in each run. */
 static sgm_status forward_scatter(const sgm_kernel_call *call)
 {
     const sgm_array *updates = &call->inputs[0], *indices = &call->inputs[1], *y = &call->output;
@@ -206,6 +216,7 @@ sgm_value sgm_gather(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t a
     return sgm_record(graph, &sgm__op_gather, (sgm_value[]){x, indices}, 2, &SGM__INTEGERS(axis));
 }
 
+/* A negative axis counts from the end of the result. */
 sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices, int32_t axis, int64_t size)
 {
     if (!sgm__can_record(graph, "scatter_add", updates) || !sgm__can_record(graph, "scatter_add", indices))
@@ -218,7 +229,9 @@ sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices
 
 /* --- gather_along --- */
 
-/* Where each entry lies among all elements of `x`, from its number along `axis`; -1 if there is none. */
+/* Where each entry lies among all elements of `x` in row-major order, from its number along `axis`. A
+ * number that is out of range becomes -1, which gather then refuses; else it would name an element of
+ * another row. */
 static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value indices, int32_t axis)
 {
     sgm_shape shape = sgm_value_type(graph, indices).shape;
@@ -234,6 +247,8 @@ static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value 
     return sgm_select(graph, known, flat, sgm_filled_like(graph, flat, -1));
 }
 
+/* Indices have the shape of x but for the axis, and each picks along its own line: a gather from x as one
+ * line. */
 sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis)
 {
     if (!sgm__resolve_axis(graph, "gather_along", x, &axis) ||

@@ -1,7 +1,9 @@
-/* iota: 0, 1, 2, ... along an axis; and what is made by comparing with it. */
+/* iota: 0, 1, 2, ... along an axis, equal along the others; and one-hot rows by comparison with it.
+ *
+ * An operation without inputs: its result depends on the attributes alone. */
 #include "ops/rules.h"
 
-/* integers: dtype, axis, dims */
+/* integers: dtype, axis, dims. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -38,6 +40,8 @@ sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, in
     return sgm_record(graph, &sgm__op_iota, NULL, 0, &attributes);
 }
 
+/* 1 where the index equals the class, by ordinary operations; an index that is no class gives a row of
+ * zeros. With a check that stops the run it is one_hot.c. */
 sgm_value sgm_one_hot_values(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype)
 {
     if (!sgm__can_record(graph, "one_hot", indices))

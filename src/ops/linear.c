@@ -1,4 +1,7 @@
-/* Linear algebra on small square matrices: inverse, determinant, solving. */
+/* Linear algebra on small square matrices: inverse, determinant, solving.
+ *
+ * Elimination is with partial pivoting, matrix after matrix over the leading dimensions, in plain loops:
+ * no handler has kernels of its own for these. A singular matrix stops the run, as it has no inverse. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -8,6 +11,7 @@
 #define MAX_ON_STACK 64
 #define MAX_INVERSE 4096
 
+/* A view of one square matrix. */
 typedef struct matrix {
     sgm_array array; /* rank 2 */
     int64_t size;
@@ -56,7 +60,7 @@ static void swap_columns(const matrix *m, int64_t a, int64_t b)
     }
 }
 
-/* Row of the largest element of a column, from the diagonal on. */
+/* Row of the largest element of a column, from the diagonal on: dividing by it keeps errors small. */
 static int64_t find_pivot(const matrix *m, int64_t column)
 {
     int64_t best = column;
@@ -80,7 +84,7 @@ static sgm_status want_square(const sgm_type *x, int64_t maximum)
     return SGM_OK;
 }
 
-/* Matrix number `number` of the leading dimensions. */
+/* The matrix at the batch's current place, as a view. */
 static matrix matrix_at(const sgm_array *x, const sgm__cursor *batch)
 {
     int32_t rank = x->shape.rank;
@@ -103,7 +107,7 @@ static sgm_status infer_inverse(const sgm_type *inputs, int32_t count, const sgm
     return SGM_OK;
 }
 
-/* One step of Gauss and Jordan's elimination in place: the column becomes that of the inverse so far. */
+/* One step of Gauss and Jordan's elimination in place: column p becomes that of the inverse so far. */
 static void eliminate(const matrix *m, int64_t p)
 {
     double scale = 1 / get(m, p, p);
@@ -120,6 +124,8 @@ static void eliminate(const matrix *m, int64_t p)
     }
 }
 
+/* In place. Rows that were exchanged for pivots are columns of the inverse to be exchanged back, in
+ * reverse order. */
 static sgm_status invert(const matrix *m)
 {
     int16_t pivots[MAX_INVERSE];
@@ -139,6 +145,7 @@ static sgm_status invert(const matrix *m)
     return SGM_OK;
 }
 
+/* Small matrices are worked on in double on the stack, whatever their type. */
 static sgm_status forward_inverse(const sgm_kernel_call *call)
 {
     double stack[MAX_ON_STACK * MAX_ON_STACK];
@@ -157,7 +164,7 @@ static sgm_status forward_inverse(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* -Y^T G Y^T for the inverse Y */
+/* -Y' G Y' for the inverse Y. */
 static void gradient_inverse(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -178,6 +185,7 @@ static sgm_status infer_determinant(const sgm_type *inputs, int32_t count, const
     return SGM_OK;
 }
 
+/* The product of the pivots after elimination; each exchange of rows turns the sign. */
 static double compute_determinant(const matrix *m)
 {
     double product = 1;
@@ -250,6 +258,7 @@ sgm_value sgm_determinant(sgm_graph *graph, sgm_value x)
     return sgm__record_one(graph, &sgm__op_determinant, x, NULL);
 }
 
+/* By the inverse: shorter than a factorisation, and with the inverse's gradient. A vector is one column. */
 sgm_value sgm_solve(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     if (!sgm__can_record(graph, "solve", a) || !sgm__can_record(graph, "solve", b))

@@ -1,6 +1,10 @@
-/* matmul: matrix products, one for each entry of the leading dimensions. */
+/* matmul: matrix products, one for each entry of the leading dimensions; and dot of two vectors.
+ *
+ * (..., m, k) x (..., k, n) gives (..., m, n). The loops here are the reference; handlers have the fast
+ * ones (src/handlers/cpu/product). Both operands may have any strides, so a transpose in front is a view. */
 #include "ops/rules.h"
 
+/* The rule of the instruction: equal leading dimensions. sgm_matmul broadcasts them before. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -38,6 +42,7 @@ typedef struct dot_product {
     sum += (double)((const type *)dot->a->data)[dot->a_offset + k * dot->a_stride] *                         \
            (double)((const type *)dot->b->data)[dot->b_offset + k * dot->b_stride]
 
+/* In double, rounded once to the result's type; usual types without a call for each element. */
 static double compute_dot(const dot_product *dot)
 {
     double sum = 0;
@@ -61,6 +66,7 @@ static uint64_t compute_whole_dot(const dot_product *dot)
     return sum;
 }
 
+/* int64 is summed exactly, and wraps around. */
 static void store_dot(const dot_product *dot, const sgm_array *y, int64_t offset)
 {
     if (y->dtype == SGM_INT64)
@@ -69,6 +75,7 @@ static void store_dot(const dot_product *dot, const sgm_array *y, int64_t offset
         sgm_array_store(y, offset, compute_dot(dot));
 }
 
+/* One dot product for each element of the result. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *a = &call->inputs[0], *b = &call->inputs[1], *y = &call->output;
@@ -91,6 +98,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* dA = G B', dB = A' G. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
@@ -111,7 +119,7 @@ const sgm_op sgm__op_matmul = {.api = SGM_OP_API,
 
 /* --- recording --- */
 
-/* `shape` with its last two dimensions, and `batch` before them. */
+/* x with its last two dimensions, and `batch` before them: broadcast if need be. */
 static sgm_value widen(sgm_graph *graph, sgm_value x, const sgm_shape *batch)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape, wide = *batch;
@@ -120,6 +128,8 @@ static sgm_value widen(sgm_graph *graph, sgm_value x, const sgm_shape *batch)
     return sgm_broadcast(graph, x, &wide);
 }
 
+/* Leading dimensions are broadcast like those of elementwise operations; what does not fit is left to the
+ * rule, which has the message. */
 sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     if (!sgm__can_record(graph, "matmul", a) || !sgm__can_record(graph, "matmul", b))

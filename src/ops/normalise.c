@@ -1,10 +1,16 @@
-/* layer_norm and rms_norm: the last axis at one scale. Gains and biases are separate products and sums. */
+/* layer_norm and rms_norm: each row of the last axis at one scale.
+ *
+ * layer_norm: (x - mean) / sqrt(variance + epsilon) (Ba et al., 2016); rms_norm: x / sqrt(mean(x^2) +
+ * epsilon) (Zhang and Sennrich, 2019). Gains and biases are separate products and sums, which layers
+ * record behind (src/network/layers/norms.c). Both operations and their gradients stay instructions for
+ * handlers that have a kernel, and are composed for the others. */
 #include "ops/rules.h"
 
 #include <math.h>
 
 static const int32_t last[] = {-1};
 
+/* numbers: epsilon. An empty row has no mean. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -57,6 +63,7 @@ static sgm_value compose_layer_norm(sgm_graph *graph, const sgm_value *inputs, i
 
 /* --- gradients: inputs are x, the result y and its gradient g --- */
 
+/* Inputs are x, the result y and its gradient, all of one type. */
 static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                  sgm_type *result)
 {
@@ -65,7 +72,8 @@ static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sg
     return sgm__want_equal(&inputs[0], &inputs[2]);
 }
 
-/* With y = x s: dx = s (g - y mean(g y)). The scale is re-recorded, and found to be known. */
+/* With y = x s: dx = s (g - y mean(g y)); layer_norm's is the same of centred x and g. The scale is recorded
+ * once more, and found to be known (src/graph/passes.c), so nothing is computed twice. */
 static sgm_value gradient(sgm_graph *graph, const sgm_value *inputs, sgm_value x, sgm_value gradient,
                           const sgm_attributes *attributes)
 {
@@ -88,6 +96,7 @@ static sgm_value compose_layer_norm_gradient(sgm_graph *graph, const sgm_value *
     return gradient(graph, inputs, centre(graph, inputs[0]), centre(graph, inputs[2]), attributes);
 }
 
+/* The gradient as an operation of its own, and the function that records it. */
 #define DEFINE_GRADIENT(of)                                                                                  \
     const sgm_op sgm__op_##of##_gradient = {.api = SGM_OP_API,                                               \
                                             .name = #of "_gradient",                                         \

@@ -1,5 +1,8 @@
-/* one_hot: 1 at the class that an index names. An index that is no class stops the run: a composition would
- * have to give it some number, and the mistake in the data would stay. */
+/* one_hot: 1 at the class that an index names, 0 at the others; classes are a new last axis.
+ *
+ * An index that is no class stops the run: a composition would have to give it some number, and the
+ * mistake in the data would stay. iota.c has such a composition (sgm_one_hot_values) for indices that may
+ * be out of range. */
 #include "ops/rules.h"
 
 /* integers: dtype, classes */
@@ -19,6 +22,8 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return sgm__read_dtype(attributes->integers[0], &result->dtype);
 }
 
+/* Fields of floats with numbers of classes are checked where they are fed: SGM__NO_WHOLE_NUMBER stands for
+ * one that is not whole. */
 sgm_status(sgm__fail_class)(int64_t index, int64_t classes)
 {
     if (index == (int64_t)SGM__NO_WHOLE_NUMBER)

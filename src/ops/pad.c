@@ -1,4 +1,7 @@
-/* pad: zeros before, after and between the entries of one axis. */
+/* pad: zeros before, after and between the entries of one axis.
+ *
+ * Zeros between entries are what the gradient of a slice with a step needs, and what a convolution's
+ * gradient with a stride looks like. slice is its gradient. */
 #include "ops/rules.h"
 
 /* Size of the padded axis; -1: too large. */
@@ -13,6 +16,7 @@ static int64_t padded_size(int64_t size, const int64_t *integers)
     return total;
 }
 
+/* integers: axis, before, after, between. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -35,6 +39,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Zeros everywhere, then the input into every (between + 1)-th place. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *y = &call->output;
@@ -46,6 +51,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The slice of the places that the input went to. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     const int64_t *integers = call->attributes->integers;
@@ -67,6 +73,7 @@ const sgm_op sgm__op_pad = {.api = SGM_OP_API,
                             .gradient = gradient,
                             .forward = forward};
 
+/* No zeros at all record nothing. */
 sgm_value sgm_pad(sgm_graph *graph, sgm_value x, int32_t axis, int64_t before, int64_t after, int64_t between)
 {
     if (!sgm__resolve_axis(graph, "pad", x, &axis))

@@ -1,6 +1,9 @@
-/* permute: axes in another order. */
+/* permute: axes in another order; transpose swaps the last two.
+ *
+ * A view: handlers exchange strides and copy nothing, until a kernel wants contiguous memory. */
 #include "ops/rules.h"
 
+/* The order as it was given, for the message. */
 static char *order_text(const sgm_attributes *attributes, char *buffer, size_t size)
 {
     sgm_shape order = {0};
@@ -9,6 +12,7 @@ static char *order_text(const sgm_attributes *attributes, char *buffer, size_t s
     return sgm_shape_text(&order, buffer, size);
 }
 
+/* integers: axes. Each must come once: `seen` has a bit for each that did. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -43,6 +47,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The inverse order. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     int32_t back[SGM_MAX_RANK] = {0};

@@ -1,15 +1,18 @@
-/* Poolings, with their gradients.
+/* max_pooling and average_pooling over windows of the last one or two axes, with their gradients.
  *
  * max_pooling_pick(x, v) gives from each window the element of v where that of x is the largest, and
- * max_pooling_gradient(x, g) sends g there: each is the other's gradient by its second operand, and neither
- * changes with x but where elements are equal. */
+ * max_pooling_gradient(x, g) sends g there: each is the other's gradient by its second operand, and
+ * neither changes with x but where elements are equal. The average is linear, so it and its gradient are
+ * each other's. Windows are read and checked by ops/window.c. The loops here are the reference;
+ * src/handlers/cpu/kernels and the devices have their own. */
 #include "ops/window.h"
 
 #include <math.h>
 
 /* --- loops over windows --- */
 
-/* The element of x that a window takes, counted from the plane's begin; -1 if it sees only padding. */
+/* The place of the element of x that a window takes, counted from its plane's begin: the first largest, or
+ * the last NaN; -1 if the window sees only padding. Padding never is the largest. */
 static int64_t find_largest(const sgm_array *x, int64_t plane, const sgm__window *w, int64_t row,
                             int64_t column)
 {
@@ -28,7 +31,8 @@ static int64_t find_largest(const sgm_array *x, int64_t plane, const sgm__window
     return best;
 }
 
-/* y = the element of `from` where x's window is largest. */
+/* y = the element of `from` where x's window is largest. A window of padding alone gives -infinity as a
+ * maximum, and 0 of another array. */
 static void pick(const sgm_array *x, const sgm_array *from, const sgm_array *y, const sgm__window *w)
 {
     int64_t number = 0, plane = w->in[0] * w->in[1];
@@ -94,6 +98,7 @@ const sgm_op sgm__op_max_pooling = {.api = SGM_OP_API,
                                     .gradient = gradient_max,
                                     .forward = forward_max};
 
+/* x and v have one type; the result is that of the pooling. */
 static sgm_status infer_pick(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                              sgm_type *result)
 {
@@ -137,6 +142,7 @@ static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, cons
     return SGM_OK;
 }
 
+/* Windows may overlap, so gradients add up. */
 static sgm_status forward_max_gradient(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *gradient = &call->inputs[1];
@@ -173,6 +179,7 @@ const sgm_op sgm__op_max_pooling_gradient = {.api = SGM_OP_API,
 
 /* --- average --- */
 
+/* A window with holes has no mean here; a depthwise convolution does that. */
 static sgm_status check_average(const sgm__window *w)
 {
     if (w->dilation[0] == 1 && w->dilation[1] == 1)
@@ -192,6 +199,7 @@ static sgm_status infer_average(const sgm_type *inputs, int32_t count, const sgm
     return check_average(&w);
 }
 
+/* sgm__window_share says what one element counts: with or without the padding in the window's size. */
 static sgm_status forward_average(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -213,6 +221,7 @@ static sgm_status forward_average(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The gradient cannot know the input's extent from its operand, so it is an attribute. */
 static void gradient_average(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_attributes attributes = *call->attributes;
@@ -261,6 +270,7 @@ static sgm_status forward_average_gradient(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The extent is cleared, as equal poolings must be equal instructions. */
 static void gradient_average_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_attributes attributes = *call->attributes;

@@ -1,11 +1,16 @@
-/* Random numbers as a function of seed, step, stream and position: the same on every handler. */
+/* random_uniform and random_normal: random numbers as a function of seed, step, stream and position, so
+ * they are the same on every handler, with any number of threads, and after a resume.
+ *
+ * The generator is Philox (src/base), counter-based: nothing is remembered between two numbers. The seed
+ * is the trainer's, the step counts iterations (src/train/trainer_program.c), the stream tells the layers
+ * of a network apart. Numbers have 24 bits also in float64, so that all types draw the same. */
 #include "ops/rules.h"
 
 #include <math.h>
 
-#define STREAM_BITS 24 /* of the counter; what is left numbers blocks of four words */
+#define STREAM_BITS 24 /* of the 64 of the counter; the others number blocks of four words */
 
-/* integers: stream, dtype, dims */
+/* integers: stream, dtype, dims. Inputs are the seed and the step, each one int64. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -26,6 +31,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* One block of the generator for each four elements. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     uint64_t seed = (uint64_t)sgm__array_index(&call->inputs[0], 0);
@@ -58,7 +64,8 @@ sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, i
     return sgm_record(graph, &sgm__op_random_uniform, (sgm_value[]){seed, step}, 2, &attributes);
 }
 
-/* Box and Muller's transformation: the first half of the draws gives lengths, the second angles. */
+/* Box and Muller's transformation (1958), sqrt(-2 log(1 - u)) cos(2 pi v): the first half of the draws
+ * gives lengths, the second angles. 1 - u is never 0; it is at least 2^-24, so no number is beyond 5.8. */
 sgm_value sgm_random_normal(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream, sgm_dtype dtype,
                             const sgm_shape *shape)
 {

@@ -1,8 +1,13 @@
-/* Reductions over axes: sum, largest, smallest, and what is composed of them. */
+/* Reductions over axes: sum, largest, smallest, and what is composed of them (mean, variance).
+ *
+ * Axes are a bit mask in the attributes; `keep` leaves dimensions of 1 in their place. Sums are in double,
+ * of int64 exactly. The largest and the smallest are elements of the input, bit for bit; NaN is before all
+ * numbers. */
 #include "ops/rules.h"
 
 /* --- rules; integers: bit mask of axes, keep --- */
 
+/* The mask must have no bit beyond the rank. */
 static sgm_status check_axes(const sgm_type *x, const sgm_attributes *attributes)
 {
     char text[128];
@@ -27,6 +32,7 @@ static sgm_shape reduced_shape(const sgm_shape *x, int64_t mask, bool keep)
     return shape;
 }
 
+/* The sum of an empty axis is 0. */
 static sgm_status infer_sum(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                             sgm_type *result)
 {
@@ -38,6 +44,7 @@ static sgm_status infer_sum(const sgm_type *inputs, int32_t count, const sgm_att
     return SGM_OK;
 }
 
+/* An empty axis has no largest or smallest element. */
 static sgm_status infer_extremum(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                  sgm_type *result)
 {
@@ -56,7 +63,8 @@ static sgm_status infer_extremum(const sgm_type *inputs, int32_t count, const sg
 
 /* --- loops --- */
 
-/* The input's axes that stay (outer, in the result's order) and those that go (inner). */
+/* Two cursors: over the input's axes that stay (outer, in the result's order), and over those that go
+ * (inner). */
 static void split_axes(const sgm_kernel_call *call, sgm__cursor *outer, sgm__cursor *inner)
 {
     const sgm_array *x = &call->inputs[0];
@@ -68,6 +76,7 @@ static void split_axes(const sgm_kernel_call *call, sgm__cursor *outer, sgm__cur
     }
 }
 
+/* Sums what the inner cursor visits from `base` on, and leaves the cursor at its beginning. */
 static void store_sum(const sgm_array *x, sgm__cursor *inner, int64_t base, const sgm_array *output,
                       int64_t number)
 {
@@ -95,6 +104,7 @@ static sgm_status forward_sum(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The element is copied as bytes, so int64 keeps all digits. */
 static sgm_status forward_extremum(const sgm_kernel_call *call, bool largest)
 {
     const sgm_array *x = &call->inputs[0];
@@ -138,7 +148,7 @@ static void gradient_sum(sgm_graph *graph, const sgm_gradient_call *call, sgm_va
         gradients[0] = expand(graph, call->gradient, &shape, call->attributes->integers[0]);
 }
 
-/* Equal largest elements share the gradient equally. */
+/* Equal largest elements share the gradient equally: g / (number of ties) for each. */
 static void gradient_extremum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -172,6 +182,7 @@ DEFINE_OP(reduce_min, min, extremum, "smallest over axes; equal ones share its g
 
 /* --- recording --- */
 
+/* The mask of a list of axes, negative ones counted from the end; no axes mean all of them. */
 static bool read_axes(sgm_graph *graph, const char *name, sgm_value x, const int32_t *axes, int32_t count,
                       int64_t *mask)
 {
@@ -215,6 +226,7 @@ sgm_value sgm_reduce_min(sgm_graph *graph, sgm_value x, const int32_t *axes, int
     return reduce(graph, &sgm__op_reduce_min, x, axes, count, keep);
 }
 
+/* The sum divided by a constant; an empty axis has no mean. */
 sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     int64_t mask, elements = 1;
@@ -235,6 +247,7 @@ sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, in
                       sgm_number(graph, (double)elements));
 }
 
+/* Of the population, 1 / n, from differences to the mean, as mean(x^2) - mean^2 would cancel. */
 sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     sgm_value mean = sgm_reduce_mean(graph, x, axes, count, true);
@@ -257,6 +270,7 @@ sgm_value sgm_mean(sgm_graph *graph, sgm_value x)
     return sgm_reduce_mean(graph, x, NULL, 0, false);
 }
 
+/* Sums over the axes that a broadcast has added or repeated, and restores the shape. */
 sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type)
 {
     if (!sgm__can_record(graph, "unbroadcast", gradient))

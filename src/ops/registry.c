@@ -1,4 +1,8 @@
-/* Operations by name: those that come with the library, and those that were registered. */
+/* Operations by name: those that come with the library, and those that programs have registered.
+ *
+ * Names are used by networks (activations) and by inspection; recording goes by the tables
+ * themselves. Built-in tables are found without the lock's help, but all functions take it, since
+ * registered ones may be added by any thread. Tables are static, so a pointer stays valid. */
 #include "ops/ops.h"
 
 #define ENTRY(name) &sgm__op_##name,
@@ -13,7 +17,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const sgm_op **registered; /* guarded by the lock, and so are its counts */
 static size_t registered_count, registered_capacity;
 
-/* The lock is held. */
+/* The library's operations first, then registered ones. With the lock. */
 static const sgm_op *entry_at(size_t index)
 {
     if (index < BUILT_IN_COUNT)
@@ -31,12 +35,14 @@ static const sgm_op *find(const char *name)
     return NULL;
 }
 
+/* Names stand in texts, so they are lower case letters, digits and underscores. */
 static bool is_name(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
     return name != NULL && *name >= 'a' && *name <= 'z' && name[strspn(name, letters)] == '\0';
 }
 
+/* What every operation must have, before it can be found. */
 static sgm_status check_table(const sgm_op *op)
 {
     if (op == NULL || op->api != SGM_OP_API)
@@ -61,6 +67,7 @@ static sgm_status check_table(const sgm_op *op)
     return SGM_OK;
 }
 
+/* The same table may be registered again; another one of its name may not. With the lock. */
 static sgm_status append(const sgm_op *op)
 {
     const sgm_op *known = find(op->name);
@@ -83,7 +90,7 @@ sgm_status sgm_register_op(const sgm_op *op)
     return status;
 }
 
-/* The lock is held. */
+/* The error names the nearest operation. With the lock. */
 static void fail_unknown(const char *name)
 {
     size_t count = BUILT_IN_COUNT + registered_count;

@@ -1,6 +1,10 @@
-/* reshape: the same elements in row-major order, in another shape. */
+/* reshape: the same elements in row-major order, in another shape; flatten to two dimensions.
+ *
+ * A view of contiguous memory; else the elements are packed. As elements keep their order, the gradient is
+ * reshaped back. */
 #include "ops/rules.h"
 
+/* integers: the result's dimensions, all known. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -39,7 +43,8 @@ const sgm_op sgm__op_reshape = {.api = SGM_OP_API,
                                 .gradient = gradient,
                                 .forward = forward};
 
-/* Replaces a dimension of -1 by what is left for it. */
+/* Replaces a dimension of -1 by what the others leave for it; false and a failure if that does not come
+ * out. */
 static bool complete(sgm_graph *graph, const sgm_shape *old, sgm_shape *shape)
 {
     char from[128], to[128];
@@ -69,6 +74,7 @@ static bool complete(sgm_graph *graph, const sgm_shape *old, sgm_shape *shape)
     return true;
 }
 
+/* A shape that is there already records nothing. */
 sgm_value sgm_reshape(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
 {
     if (!sgm__can_record(graph, "reshape", x))
@@ -86,6 +92,7 @@ sgm_value sgm_reshape(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
     return sgm__record_one(graph, &sgm__op_reshape, x, &attributes);
 }
 
+/* Axes up to and with `axis` become the first dimension, the others the second. */
 sgm_value sgm_flatten(sgm_graph *graph, sgm_value x, int32_t axis)
 {
     if (!sgm__resolve_axis(graph, "flatten", x, &axis))

@@ -1,4 +1,9 @@
-/* What the rules and loops of operations share. */
+/* What the rules and loops of operations share: attributes, checks of types, views of arrays, comparison.
+ *
+ * Checks are called by `infer` functions; their messages need no place, as the recorder puts layer and
+ * operation in front. Views are small structs on the stack: a part of an array is another pointer, shape
+ * and strides, and loops go over all kinds of layouts by a cursor. Nothing here allocates, as kernels must
+ * not. */
 #include "ops/rules.h"
 
 #include "tensor/tensor_internal.h"
@@ -22,6 +27,8 @@ sgm_status sgm__want_integers(const sgm_attributes *attributes, int32_t count)
                     attributes->integer_count);
 }
 
+/* Also refuses shapes whose number of elements overflows, so that later products of dimensions need no
+ * check. */
 sgm_status sgm__read_shape(const sgm_attributes *attributes, int32_t first, sgm_shape *shape)
 {
     int32_t rank = attributes->integer_count - first;
@@ -115,6 +122,7 @@ sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const
     return sgm_record(graph, op, &x, 1, attributes);
 }
 
+/* Operations record on behind a failure: the graph keeps the first, and later calls do nothing. */
 bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK)
@@ -125,6 +133,7 @@ bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value)
     return false;
 }
 
+/* The error shows the axis as it was given. */
 bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis)
 {
     if (!sgm__can_record(graph, name, x))
@@ -141,12 +150,14 @@ bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t 
     return true;
 }
 
+/* A selection, not a product: 0 times infinity is NaN. */
 sgm_value sgm__masked(sgm_graph *graph, sgm_value weights, sgm_value x)
 {
     sgm_value zero = sgm_filled_like(graph, x, 0);
     return sgm_select(graph, sgm_equal(graph, weights, zero), zero, x);
 }
 
+/* Looks through broadcasts that recording has inserted. */
 bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number)
 {
     const sgm_value *inputs;
@@ -160,6 +171,7 @@ bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number)
 
 /* --- loops --- */
 
+/* Strides may be 0 (broadcast) or negative (flip). */
 sgm__cursor sgm__cursor_make(const sgm_shape *shape, const int64_t *strides)
 {
     sgm__cursor cursor = {.shape = *shape};
@@ -179,6 +191,7 @@ void *sgm__array_at(const sgm_array *array, int64_t offset)
     return (char *)array->data + offset * (int64_t)sgm_dtype_size(array->dtype);
 }
 
+/* An empty part keeps the pointer, which might else lie outside of the array. */
 sgm_array sgm__array_part(const sgm_array *array, int32_t axis, int64_t start, int64_t count, int64_t step)
 {
     sgm_array part = *array;
@@ -189,6 +202,7 @@ sgm_array sgm__array_part(const sgm_array *array, int32_t axis, int64_t start, i
     return part;
 }
 
+/* The last places of shape and strides are cleared, so that equal views are equal structs. */
 sgm_array sgm__array_pick(const sgm_array *array, int32_t axis, int64_t index)
 {
     sgm_array picked = *array;
@@ -209,6 +223,7 @@ int64_t sgm__array_index(const sgm_array *array, int64_t offset)
                                      : ((const int64_t *)array->data)[offset];
 }
 
+/* NaN equals NaN, so sorting by this is a total order. */
 int sgm__array_compare(const sgm_array *array, int64_t a, int64_t b)
 {
     if (array->dtype == SGM_INT64) {
@@ -221,6 +236,7 @@ int sgm__array_compare(const sgm_array *array, int64_t a, int64_t b)
     return (x > y) - (x < y);
 }
 
+/* For the smallest, too, NaN must be before all numbers, which the comparison has as the largest. */
 bool sgm__array_beats(const sgm_array *array, int64_t a, int64_t b, bool largest)
 {
     int order = sgm__array_compare(array, a, b);
@@ -236,6 +252,7 @@ void sgm__array_move(const sgm_array *source, const sgm_array *target)
                       source->data, source->strides);
 }
 
+/* The source's shape laid over the target's memory. */
 void sgm__array_pack(const sgm_array *source, const sgm_array *target)
 {
     sgm_array alike = *source;

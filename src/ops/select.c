@@ -1,4 +1,7 @@
-/* select: one of two values, element by element. */
+/* select: one of two values, element by element; clip is composed of a maximum and a minimum.
+ *
+ * Both values are computed in any case; select only chooses. So what might be infinite must be kept from
+ * it on both sides (see composed_unary.c). */
 #include "ops/rules.h"
 
 static double scalar(const double *inputs, const sgm_attributes *attributes)
@@ -7,6 +10,7 @@ static double scalar(const double *inputs, const sgm_attributes *attributes)
     return inputs[0] != 0 ? inputs[1] : inputs[2];
 }
 
+/* A condition of bool and two values of one type, all of one shape: recording has broadcast them. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -21,6 +25,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Each value gets the gradient where it was chosen, and 0 elsewhere. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value condition = call->inputs[0], zero = sgm_filled_like(graph, call->gradient, 0);

@@ -1,12 +1,17 @@
-/* slice: entries start, start + step, ... below stop, along one axis. */
+/* slice: entries start, start + step, ... below stop, along one axis.
+ *
+ * A view: handlers move the pointer and multiply the stride. Its gradient is pad, which puts zeros where
+ * entries were left out. */
 #include "ops/rules.h"
 
+/* How many entries there are: (stop - start) / step, rounded up. */
 static int64_t slice_count(const int64_t *integers)
 {
     int64_t length = integers[2] - integers[1], step = integers[3];
     return length / step + (length % step != 0);
 }
 
+/* integers: axis, start, stop, step, with 0 <= start <= stop <= size and a step above 0. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -37,6 +42,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* Zeros before, between and after, so that the result has the input's size. Without entries all are zeros. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     const int64_t *integers = call->attributes->integers;
@@ -60,6 +66,7 @@ const sgm_op sgm__op_slice = {.api = SGM_OP_API,
                               .gradient = gradient,
                               .forward = forward};
 
+/* Negative numbers count from the end, as in Python; INT64_MAX as `stop` means the end. */
 sgm_value sgm_slice(sgm_graph *graph, sgm_value x, int32_t axis, int64_t start, int64_t stop, int64_t step)
 {
     if (!sgm__resolve_axis(graph, "slice", x, &axis))

@@ -1,4 +1,9 @@
-/* softmax, log_softmax and their cross entropy, over the last axis. Handlers may have one kernel for each. */
+/* softmax, log_softmax and their cross entropy, over the last axis.
+ *
+ * They stay instructions for handlers that have one kernel for a whole row, and are composed for the
+ * others. The largest element of a row is subtracted before the exponential function, which cannot
+ * overflow then. The cross entropy is one operation from logits, -sum(targets * log_softmax(x)), as a
+ * logarithm behind a softmax would lose small probabilities. */
 #include "ops/rules.h"
 
 static const int32_t last[] = {-1};
@@ -19,6 +24,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* The row's maximum; its gradient is stopped, as it cancels in the result. */
 static sgm_value largest_of(sgm_graph *graph, sgm_value x)
 {
     return sgm_stop_gradient(graph, sgm_reduce_max(graph, x, last, 1, true));
@@ -48,6 +54,7 @@ static sgm_value compose_log_softmax(sgm_graph *graph, const sgm_value *inputs, 
     return sgm_subtract(graph, lowered, sgm_log(graph, sum));
 }
 
+/* y (g - sum(g y)). */
 static void gradient_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -57,6 +64,7 @@ static void gradient_softmax(sgm_graph *graph, const sgm_gradient_call *call, sg
     gradients[0] = sgm_multiply(graph, sgm_subtract(graph, call->gradient, mean), call->output);
 }
 
+/* g - exp(y) sum(g). */
 static void gradient_log_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -111,7 +119,8 @@ static sgm_value half(sgm_graph *graph, sgm_value x)
     return sgm_multiply(graph, x, sgm_number(graph, 0.5));
 }
 
-/* log_softmax(x) / 2: a difference of two numbers may be twice the largest one. Halving loses no digits. */
+/* log_softmax(x) / 2: a difference of two numbers may be twice the largest one and overflow. Halving loses
+ * no digits. */
 static sgm_value half_log_softmax(sgm_graph *graph, sgm_value x)
 {
     sgm_value largest = largest_of(graph, x);
@@ -121,7 +130,8 @@ static sgm_value half_log_softmax(sgm_graph *graph, sgm_value x)
     return sgm_subtract(graph, lowered, half(graph, logarithm));
 }
 
-/* A class without a share costs nothing, also where its logit is -infinity. */
+/* A class without a share costs nothing, also where its logit is -infinity (masked). One cost for each
+ * row. */
 static sgm_value compose_cross_entropy(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                        const sgm_attributes *attributes)
 {
@@ -142,6 +152,7 @@ static sgm_status infer_gradient(const sgm_type *inputs, int32_t count, const sg
     return SGM_OK;
 }
 
+/* (softmax(x) sum(targets) - targets) * factor, where the factor of each row is the gradient of its cost. */
 static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                                   const sgm_attributes *attributes)
 {
@@ -163,6 +174,8 @@ const sgm_op sgm__op_softmax_cross_entropy_gradient = {
     .compose = compose_gradient,
     .infer = infer_gradient};
 
+/* By the targets, which label smoothing or distillation may compute, it is -log_softmax(x) times the
+ * factor. */
 static void gradient_cross_entropy(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value x = call->inputs[0], targets = call->inputs[1];

@@ -1,8 +1,12 @@
-/* argsort: a stable order, by merging in place (Kim and Kutzner, 2004: SymMerge), for a kernel must not
- * allocate. sort and top_k are composed of it. */
+/* argsort: a stable order of the entries along an axis; sort and top_k are composed of it and
+ * gather_along.
+ *
+ * A kernel must not allocate, so positions are sorted in place: blocks by insertion, then merged by
+ * rotations (SymMerge: Kim and Kutzner, 2004), n log^2 n steps. NaN is above all numbers. Stability makes
+ * results the same on every handler where elements are equal. */
 #include "ops/rules.h"
 
-/* What is sorted: positions along one line of `x`. */
+/* What is sorted: positions along one line of `x`, in the memory of the result. */
 typedef struct sort_line {
     const sgm_array *x;
     int64_t first, stride; /* of x */
@@ -11,12 +15,13 @@ typedef struct sort_line {
     bool descending;
 } sort_line;
 
+/* Place i of the line. */
 static int64_t *at(const sort_line *line, int64_t i)
 {
     return line->positions + i * line->step;
 }
 
-/* The entry at place a must come before the one at place b. */
+/* Whether the entry at place a must come before the one at place b; equal ones never must. */
 static bool before(const sort_line *line, int64_t a, int64_t b)
 {
     int order = sgm__array_compare(line->x, line->first + *at(line, a) * line->stride,
@@ -37,7 +42,7 @@ static void reverse(const sort_line *line, int64_t start, int64_t stop)
         swap(line, start++, stop);
 }
 
-/* [start, middle) and [middle, stop) change places. */
+/* [start, middle) and [middle, stop) change places, by three reversals. */
 static void rotate(const sort_line *line, int64_t start, int64_t middle, int64_t stop)
 {
     reverse(line, start, middle);
@@ -52,7 +57,8 @@ static void insertion_sort(const sort_line *line, int64_t start, int64_t stop)
             swap(line, k, k - 1);
 }
 
-/* First place of the left half whose entry belongs behind its mirror image in the right half. */
+/* First place of the left half whose entry belongs behind its mirror image in the right half, by
+ * bisection. */
 static int64_t find_cut(const sort_line *line, int64_t low, int64_t high, int64_t mirror)
 {
     while (low < high) {
@@ -85,6 +91,7 @@ static void merge(const sort_line *line, int64_t start, int64_t middle, int64_t 
     merge(line, half, end, stop);
 }
 
+/* Blocks of 12 by insertion, which is the fastest for so few, then merges of twice the width. */
 static void sort_all(const sort_line *line, int64_t size)
 {
     enum { BLOCK = 12 };
@@ -97,6 +104,7 @@ static void sort_all(const sort_line *line, int64_t size)
             merge(line, i, i + width, i + 2 * width < size ? i + 2 * width : size);
 }
 
+/* integers: axis, descending. The result has the input's shape. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -153,6 +161,7 @@ sgm_value sgm_sort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending)
     return sgm_gather_along(graph, x, sgm_argsort(graph, x, axis, descending), axis);
 }
 
+/* The first k of the whole order: of equal elements the first. */
 sgm_value sgm_top_k_indices(sgm_graph *graph, sgm_value x, int32_t axis, int64_t k)
 {
     if (!sgm__resolve_axis(graph, "top_k", x, &axis))

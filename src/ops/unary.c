@@ -1,4 +1,8 @@
-/* Elementwise operations of one input: formula, types, gradient. */
+/* Elementwise operations of one input: formula, types and gradient in one table.
+ *
+ * The formula in double is the reference that all handlers are tested against; they have faster code of
+ * their own. Operations that are built from others are in composed_unary.c. A gradient is recorded from x
+ * or from the result y, whichever needs less: what y serves for, x need not be kept for. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -31,6 +35,7 @@
     X(is_nan, any_to_bool, 0, x != x, NULL)                                                                  \
     X(is_finite, any_to_bool, 0, isfinite(x) != 0, NULL)
 
+/* Of unsigned numbers, whose overflow is defined: the least int64 stays as it is. */
 static int64_t whole_negate(const int64_t *inputs, const sgm_attributes *attributes)
 {
     (void)attributes;
@@ -54,7 +59,7 @@ static int64_t whole_floor(const int64_t *inputs, const sgm_attributes *attribut
     return inputs[0];
 }
 
-/* An exponential that is infinite ends it at 0. */
+/* An exponential that is infinite ends it at 0, as it should. */
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
@@ -63,11 +68,14 @@ static double sigmoid(double x)
 /* Beyond this distance the normal distribution's tail is 0. */
 #define FAR 40
 
+/* x Phi(x) with the normal distribution's Phi, by erfc, which keeps the digits of its small tail
+ * (Hendrycks and Gimpel, 2016). */
 static double gelu(double x)
 {
     return x < -FAR ? 0 : x * erfc(-x * M_SQRT1_2) / 2;
 }
 
+/* Phi(x) + x phi(x). */
 static double gelu_gradient(double x)
 {
     if (fabs(x) > FAR)
@@ -114,6 +122,7 @@ static sgm_status infer_any_to_bool(const sgm_type *inputs, int32_t count, const
 
 /* --- gradients: the gradient g of output y, times the derivative at x; what is nothing is zero --- */
 
+/* A constant of rank 0; recording makes it fit. */
 static sgm_value number(sgm_graph *graph, double value)
 {
     return sgm_number(graph, value);
@@ -131,6 +140,7 @@ static sgm_value derivative_absolute(sgm_graph *graph, sgm_value x, sgm_value y,
     return sgm_multiply(graph, g, sgm_sign(graph, x));
 }
 
+/* g / (2 y). */
 static sgm_value derivative_square_root(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
@@ -167,6 +177,7 @@ static sgm_value derivative_cos(sgm_graph *graph, sgm_value x, sgm_value y, sgm_
     return sgm_negate(graph, sgm_multiply(graph, g, sgm_sin(graph, x)));
 }
 
+/* g (1 + y^2). */
 static sgm_value derivative_tan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
@@ -191,12 +202,14 @@ static sgm_value derivative_atan(sgm_graph *graph, sgm_value x, sgm_value y, sgm
     return sgm_divide(graph, g, sgm_add(graph, sgm_square(graph, x), number(graph, 1)));
 }
 
+/* g (1 - y^2). */
 static sgm_value derivative_tanh(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, sgm_subtract(graph, number(graph, 1), sgm_square(graph, y)));
 }
 
+/* g y (1 - y). */
 static sgm_value derivative_sigmoid(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
@@ -210,6 +223,7 @@ static sgm_value derivative_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_
     return sgm_multiply(graph, g, sgm_multiply(graph, bell, number(graph, M_2_SQRTPI)));
 }
 
+/* An operation of its own, as handlers compute it in one go. */
 static sgm_value derivative_gelu(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;

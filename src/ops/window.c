@@ -1,16 +1,22 @@
-/* Windows: reading attributes, the rule of shapes, and its errors. */
+/* Windows of convolutions and poolings: reading attributes, the rule of shapes, and its errors.
+ *
+ * The rule: a window of size s with dilation d reaches over (s - 1) d + 1 places, and gives (in + before +
+ * after - reach) / stride + 1 positions, rounded down, along each axis. Data of one dimension is treated
+ * as of height 1, so that all loops have two axes. The functions here are called by `infer` while
+ * recording, and again by kernels, which get the same numbers. */
 #include "ops/window.h"
 
 #define LARGEST ((int64_t)1 << 40) /* so that no sum or product below overflows */
 
 static const char *const axis_names[] = {"height", "width"};
 
-/* Rank of the space: 1 or 2. */
+/* Axes that the window moves over: 1 or 2. */
 static int32_t space(const sgm_type *type)
 {
     return type->shape.rank - 2;
 }
 
+/* (batch, channels, [height,] width) of a float type. */
 static sgm_status want_data(const sgm_type *type, const char *what)
 {
     char text[SGM__TYPE_TEXT];
@@ -23,6 +29,7 @@ static sgm_status want_data(const sgm_type *type, const char *what)
     return SGM_OK;
 }
 
+/* Height and width; height 1 for data of one dimension. */
 static void read_extent(const sgm_type *type, int64_t *extent)
 {
     extent[0] = space(type) == 2 ? type->shape.dims[2] : 1;
@@ -35,6 +42,7 @@ sgm_shape sgm__window_shape(const sgm_type *like, int64_t batch, int64_t channel
                                  : sgm_shape_of(batch, channels, extent[1]);
 }
 
+/* Checks each integer by itself; what they mean together is for measure(). */
 static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window *w)
 {
     const int64_t *integers = attributes->integers;
@@ -61,7 +69,7 @@ static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window 
     return SGM_OK;
 }
 
-/* What the window gives along both axes. */
+/* Computes the window's positions along both axes. LARGEST keeps all sums here from overflowing. */
 static sgm_status measure(sgm__window *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -80,6 +88,7 @@ static sgm_status measure(sgm__window *w)
     return SGM_OK;
 }
 
+/* Channels and filters are divided among groups, each of which is a convolution by itself. */
 static sgm_status check_group_count(const sgm__window *w)
 {
     if (w->groups >= 1 && w->channels % w->groups == 0 && w->filters % w->groups == 0)
@@ -90,7 +99,7 @@ static sgm_status check_group_count(const sgm__window *w)
                     (long long)w->groups, (long long)w->channels, (long long)w->filters);
 }
 
-/* Channels of the data and of the weights: (filters, channels / groups, ...). */
+/* Weights are (filters, channels / groups, ...): each filter sees the channels of its group. */
 static sgm_status check_groups(const sgm__window *w, const sgm_type *weights)
 {
     char text[SGM__TYPE_TEXT];
@@ -104,6 +113,7 @@ static sgm_status check_groups(const sgm__window *w, const sgm_type *weights)
     return SGM_OK;
 }
 
+/* Equal types and ranks of two operands. */
 static sgm_status want_same(const sgm_type *a, const sgm_type *b)
 {
     char first[SGM__TYPE_TEXT], second[SGM__TYPE_TEXT];
@@ -182,6 +192,7 @@ sgm_status sgm__window_weights_gradient(const sgm_type *x, const sgm_type *gradi
     return check_gradient(window, gradient);
 }
 
+/* A window that could see only padding has no largest element and no mean. */
 static sgm_status check_pooling(sgm__window *w)
 {
     SGM_TRY(measure(w));
@@ -231,6 +242,7 @@ void sgm__window_set_size(sgm_attributes *attributes, const sgm_type *weights)
     read_extent(weights, attributes->integers + SGM__WINDOW_SIZE);
 }
 
+/* Options have entries for the axes that there are: (length) or (height, width). 0 means the default of 1. */
 bool sgm__window_attributes(sgm_graph *graph, const char *name, sgm_value x,
                             const sgm_window_options *options, sgm_attributes *attributes)
 {
