@@ -134,13 +134,13 @@ static void time_steps(sgm_session *session, sgm_program *program, const int32_t
 static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    const sgm__worker *worker = &trainer->parallel->workers[0];
+    const sgm__worker *worker = &sgm__sharing_of(trainer)->operator->workers[0];
     if (worker->end_count == 0 || worker->end_count > MAXIMUM_PIECES)
         return;
     result->pieces = worker->end_count;
     for (size_t k = 0; k < result->pieces; k++)
         result->bytes[k] = (double)ranks->buckets[k].bytes;
-    time_steps(worker->replica->session, worker->program, worker->ends, result);
+    time_steps(sgm__learner_of(worker->replica)->session, worker->program, worker->ends, result);
 }
 
 static outcome train(const char *sizes, long long batch, int threads, long long bucket, bool messages,

@@ -21,7 +21,7 @@ typedef struct sgm__session_state {
     bool shared;
 } sgm__session_state;
 
-/* How many places of inputs and outputs a caller may note in a program; src/train/trainer_feed.c asserts that
+/* How many places of inputs and outputs a caller may note in a program; src/train/trainer_step.c asserts that
  * they suffice. */
 #define SGM__NOTED_PLACES 6
 /* A compiled graph of one session, which owns it; it stays until the session is freed. */

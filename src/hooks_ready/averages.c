@@ -1,7 +1,7 @@
 /* Saves the moving averages of the parameters in their place.
  *
  * The averages themselves belong to the optimiser (option `average`), which updates them in each step; the
- * swap is made by src/train/trainer_averages.c. This hook only asks: invoke() runs in the middle of an
+ * swap is made by src/train/trainer_predict.c. This hook only asks: invoke() runs in the middle of an
  * event, where other hooks still read the parameters, so the saving is an act (sgm__hook_request_act) that
  * the training's thread carries out when all hooks of the event have run. The file is a checkpoint whose
  * parameters are the averages; it suits prediction and export. */

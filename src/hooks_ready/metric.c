@@ -2,7 +2,7 @@
  * the pass left.
  *
  * What a metric computes is in src/metrics; the pass itself is src/train/trainer_pass.c, and results reach
- * the trainer's registry through src/train/trainer_results.c. Reports as lines are metric_report.c, and
+ * the trainer's registry through src/train/trainer_pass.c. Reports as lines are metric_report.c, and
  * the texts of all these hooks ("f1(validation)") metric_rows.c.
  *
  * A metric's hook requires a predictions hook of the same data, output and targets. Equal hooks are

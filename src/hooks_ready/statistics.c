@@ -2,7 +2,7 @@
  *
  * The hook reads tensors of the registry by identifier, computes in double precision whatever their type,
  * leaves the numbers as shared.PREFIX_mean and so on for other hooks and monitors, and appends a line for
- * each tensor to histograms.jsonl in the run's folder (src/journal/run_lines.c writes it, the web monitor
+ * each tensor to histograms.jsonl in the run's folder (src/journal/changes.c writes it, the web monitor
  * draws it). Statistics of predictions are metrics (src/metrics). Values that are not finite are counted,
  * and left out of all else, so that one NaN does not hide what the other values do. */
 #include "hooks/hook_text.h"

@@ -5,14 +5,10 @@
 
 #include "journal/change_record.h"
 
-/* --- change_text.c --- */
-json_t *sgm__content_change_json(const sgm_content *content);
-/* JSON of a value, a number in the shortest form that reads back the same, those of a tensor to six digits;
- * free(). */
-char *sgm__change_value_text(const json_t *value);
-/* The members of `head`, then these; sgm__free. */
-char *sgm__change_line(const json_t *head, const json_t *before, const json_t *after, int64_t branch);
 /* --- changes.c --- */
+/* A value as the record and answers tell it: numbers as they are; of a tensor its shape, its norm and its
+ * first eight elements. NULL: out of memory. */
+json_t *sgm__content_change_json(const sgm_content *content);
 /* After a resume: finds what ctl or the program set after the checkpoint, to be made again when training is
  * there. Lines of what hooks changed go, as they do it again; what cannot be made again is warned of. */
 sgm_status sgm__changes_read(sgm_trainer *trainer);

@@ -40,19 +40,9 @@ void sgm__operator_forget_names(sgm_operator *parallel);
 sgm_status sgm__operator_record(sgm_trainer *trainer, int purpose, int64_t batch);
 void sgm__operator_recorded(sgm_trainer *trainer); /* the network recorded, for the trainer or a replica */
 
-/* --- operator_numbers.c --- */
-/* Among the workers of all ranks, from 0. */
-int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker);
-
-/* --- operator_threads.c --- */
-sgm_status sgm__worker_start(sgm__worker *worker); /* its thread */
-/* A task: runs the worker's program. */
-sgm_status sgm__worker_run(sgm__worker *worker);
-/* Workers that have examples, or all, do a task, each in its thread; returns when all are done. */
-sgm_status sgm__workers_do(sgm_operator *parallel, sgm_status (*task)(sgm__worker *worker), bool all);
-void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
-
 /* --- operator_reduce.c: sums that workers make amid their programs --- */
+/* A worker's number among the workers of all ranks, from 0. */
+int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker);
 /* Before the program runs: where it makes such sums. */
 sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program);
 /* The program stands behind sum `index`: waits for the others, and takes what all have. */
@@ -62,11 +52,14 @@ sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index);
 sgm_status sgm__operator_reduce_nothing(sgm_operator *parallel);
 
 /* --- operator_peers.c --- */
+sgm_status sgm__worker_start(sgm__worker *worker); /* its thread */
+/* A task: runs the worker's program. */
+sgm_status sgm__worker_run(sgm__worker *worker);
+/* Workers that have examples, or all, do a task, each in its thread; returns when all are done. */
+sgm_status sgm__workers_do(sgm_operator *parallel, sgm_status (*task)(sgm__worker *worker), bool all);
+void sgm__operator_end(sgm_trainer *trainer); /* joins the threads */
 /* A run: whether all workers, of all ranks, can sum among themselves; then they join. */
 sgm_status sgm__peers_begin(sgm_trainer *trainer);
-void sgm__peers_end(sgm_operator *parallel);
-/* This worker has failed: the others must not wait for it. */
-void sgm__peers_give_up(sgm__worker *worker);
 /* Recorded for a replica: its part of a gradient is left for the sum; the sum. */
 void sgm__peers_record_part(const sgm_trainer *replica, size_t index, sgm_value gradient);
 sgm_value sgm__peers_record_sum(const sgm_trainer *replica, size_t index);
@@ -103,32 +96,6 @@ sgm_status sgm__operator_merge_all(sgm_trainer *trainer);
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer);
 /* From the next run (or iteration) on, the workers go on from the trainer's states. */
 void sgm__operator_restart(sgm_trainer *trainer);
-
-/* --- operator_checkpoint.c --- */
-struct json_t;
-sgm_status sgm__operator_add_states(sgm_trainer *trainer, sgm_bundle *bundle);
-sgm_status sgm__operator_describe(const sgm_trainer *trainer, struct json_t *state);
-/* Before anything changes. */
-sgm_status sgm__operator_check(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
-                               const char *path);
-sgm_status sgm__operator_take_over(sgm_trainer *trainer, const sgm_bundle *bundle, const struct json_t *state,
-                                   const char *path);
-
-/* --- operator_hooks.c --- */
-/* Attaches a local hook to all workers; as sgm__hooks_attach_as. */
-sgm_status sgm__operator_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
-                                char **name);
-/* What each worker has; as sgm__hooks_list. */
-sgm_status sgm__operator_list(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
-/* Takes a local hook off all workers; as sgm__hooks_detach_named. Names may begin with "local ". */
-sgm_status sgm__operator_detach(sgm_trainer *trainer, const char *name, char **full, char **text);
-/* Tells local hooks of an event. */
-sgm_status sgm__operator_event(sgm_trainer *trainer, sgm_time_scale scale);
-void sgm__operator_wait_for_hooks(sgm_trainer *trainer);
-/* The oldest command of a local hook. NULL: none. */
-sgm__command *sgm__operator_take_command(sgm_trainer *trainer);
-/* The trainer is as at its beginning: so are hooks and results of the workers. */
-sgm_status sgm__operator_reset(sgm_trainer *trainer);
 
 /* --- operator_registry.c --- */
 sgm_status sgm__operator_publish(sgm_trainer *trainer);

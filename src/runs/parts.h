@@ -14,8 +14,6 @@ typedef struct sgm__parts {
     char **patterns;
     size_t pattern_count; /* 0: all states */
 } sgm__parts;
-sgm_status sgm__parts_read(const sgm_part_options *given, const char *what, sgm__parts *wanted, char ***left);
-void sgm__parts_free(sgm__parts *wanted);
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
 #define SGM__WORKER_PREFIX "workers."
@@ -25,8 +23,6 @@ bool sgm__is_worker_state(const char *name); /* "workers.0.STATE" */
 /* Everything, with what workers have of their own. */
 bool sgm__parts_are_all(const sgm__parts *wanted);
 bool sgm__parts_have(const sgm__parts *wanted, const char *state);
-/* "network, parameters"; sgm__free. */
-char *sgm__parts_text(unsigned parts);
 
 /* --- parts_fit.c: comparing a bundle with a trainer, of which nothing changes --- */
 typedef struct sgm__fit {

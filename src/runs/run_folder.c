@@ -4,7 +4,7 @@
  * Opening with `resume` loads the checkpoint and then drops what the files tell of later epochs and
  * iterations, since the run will tell it again. A folder without a checkpoint whose run has told something
  * is begun anew, with the old lines kept aside. Every file is appended to in one write, or replaced by a
- * rename, so that a process that is killed leaves no half line that matters; journal/run_lines.c appends. */
+ * rename, so that a process that is killed leaves no half line that matters; journal/changes.c appends. */
 #include "runs/run_folder.h"
 #include "runs/files_version.h"
 #include "trainer/trainer.h"

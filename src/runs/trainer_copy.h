@@ -10,7 +10,4 @@
  * them), observers of the program, and hooks of the program that cannot be copied, which the log names. */
 sgm_status sgm__trainer_copy_setup(sgm_trainer *to, sgm_trainer *from);
 
-/* trainer_copy_hooks.c: attaches copies of the hooks of one trainer to another. */
-sgm_status sgm__hooks_copy(sgm_trainer *from, sgm_trainer *to);
-
 #endif

@@ -4,9 +4,9 @@
 
 #include "trainer/view.h"
 
-/* trainer_registry.c: what the registry shows. */
+/* trainer_values.c: what the registry shows. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);
-sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* trainer_states.c: those that are new */
+sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* those that are new */
 sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer); /* trainer_values.c */
 /* The child that has the metrics of data; belongs to its parent. */
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry);

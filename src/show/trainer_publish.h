@@ -4,7 +4,7 @@
 
 #include "trainer/view.h"
 
-/* --- trainer_registry.c --- */
+/* --- trainer_values.c --- */
 
 typedef struct sgm__bound sgm__bound;
 /* How a value is read and set, with the trainer's lock. A set is checked against the option before. */
@@ -29,16 +29,12 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
                               sgm_registry **child);
 
 /* --- rooms --- */
-sgm_status sgm__publish_values(sgm_trainer *trainer);
 sgm_status sgm__publish_settings(sgm_trainer *trainer);
-sgm_status sgm__publish_kept(sgm_trainer *trainer); /* gradients and updates of the recorded parameters */
 /* For the run's thread, between two iterations: gradients and updates that nobody wants any more. */
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer);
 /* Rows that are made stay as long as the trainer, for copies of the registry use them too. NULL without
  * memory. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row);
-/* The child at "2-dense." below `registry`, with the levels in between; what comes after '-' is the tag. */
-sgm_status sgm__publish_path(sgm_registry *registry, const char *path, sgm_registry **child);
 
 /* When what is set counts: "from the next iteration on", unless the row (NULL: there is none) says otherwise.
  */

@@ -1,10 +1,180 @@
-/* States in the registry: parameters, and the optimiser state. */
+/* How values of a trainer become entries of its registry, the part that all files of this folder share; and
+ * the entries of states: parameters, the optimiser state, gradients and updates.
+ *
+ * An entry is bound to where its value lies: reading calls `get`, setting calls `set`, both with the
+ * trainer's lock, so they wait for the step that is running. A set that changes something is noted in the
+ * journal (who, when, from what, to what), for undo, for changes.jsonl and for checkpoints. Which other
+ * values there are is in trainer_values.c, trainer_settings.c, trainer_layers.c and trainer_iterators.c. */
 #include "journal/change_record.h"
+#include "journal/changes.h"
+#include "network/rerecord.h"
 #include "optim/optimiser.h"
 #include "show/show.h"
 #include "show/trainer_publish.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
+
+#include <math.h>
+
+/* A value as a person would type it: "0.1", "true", a text as it is; free with sgm__free. */
+static char *plain_text(const sgm_content *content)
+{
+    switch (content->kind) {
+    case SGM_KIND_BOOLEAN:
+        return sgm__strdup(content->as.boolean ? "true" : "false");
+    case SGM_KIND_INTEGER:
+        return sgm__format("%lld", (long long)content->as.integer);
+    case SGM_KIND_NUMBER:
+        return sgm_content_describe(content);
+    case SGM_KIND_TEXT:
+        return sgm__strdup(content->as.text);
+    case SGM_KIND_NOTHING:
+    case SGM_KIND_TENSOR:
+    case SGM_KIND_REGISTRY:
+        break;
+    }
+    return sgm__strdup(sgm_kind_name(content->kind));
+}
+
+/* Notes a change for checkpoints (settings.c) and in the record (change_record.c). The change is made
+ * already, so a failure to note it is only a warning. */
+static void note_change(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
+                        const sgm_content *after)
+{
+    char *old = plain_text(before), *new = plain_text(after);
+    trainer = sgm__sharing_of(trainer)->owner;
+    sgm_status status =
+        old != NULL && new != NULL ? sgm__settings_note(trainer, identifier, old, new) : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__change_note(trainer, identifier, before, after);
+    if (status != SGM_OK)
+        sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the change of %s could not be recorded: %s",
+                 identifier, sgm_last_error());
+    sgm__free(old);
+    sgm__free(new);
+}
+
+/* Values that another lock guards are read without the trainer's: they can be seen while a long step runs. */
+static sgm_status get_bound(void *user, sgm_content *content)
+{
+    const sgm__bound *bound = user;
+    if (bound->access->guarded)
+        return bound->access->get(bound, content);
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
+    sgm_status status = bound->access->get(bound, content);
+    sgm__trainer_unlock(bound->trainer);
+    return status;
+}
+
+/* With the lock. Setting a value to what it is already is no change. */
+static sgm_status change(const sgm__bound *bound, const sgm_content *content)
+{
+    sgm_content before = {0};
+    SGM_TRY(bound->access->get(bound, &before));
+    sgm_status status = SGM_OK;
+    if (!sgm_content_equal(&before, content)) {
+        status = bound->access->set(bound, content);
+        if (status == SGM_OK)
+            note_change(bound->trainer, bound->identifier, &before, content);
+    }
+    sgm_content_clear(&before);
+    return status;
+}
+
+static sgm_status set_bound(void *user, const sgm_content *content)
+{
+    const sgm__bound *bound = user;
+    SGM_TRY(sgm__trainer_enter(bound->trainer));
+    sgm_status status = change(bound, content);
+    sgm__trainer_unlock(bound->trainer);
+    return status;
+}
+
+sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
+                              const sgm_option *option, const sgm__access *access, const void *row)
+{
+    size_t prefix_size = strlen(prefix), name_size = strlen(option->name) + 1;
+    sgm__bound *bound = sgm__calloc(1, sizeof(sgm__bound) + prefix_size + name_size);
+    if (bound == NULL)
+        return SGM_ERROR_MEMORY;
+    bound->trainer = trainer;
+    bound->access = access;
+    bound->row = row;
+    memcpy(bound->identifier, prefix, prefix_size);
+    memcpy(bound->identifier + prefix_size, option->name, name_size);
+    const sgm_binding binding = {
+        .get = get_bound, .set = access->set != NULL ? set_bound : NULL, .release = sgm__free, .user = bound};
+    return sgm_registry_bind(registry, option, &binding);
+}
+
+/* The child of this name, made if it is not there. A value of that name is in the way: a data set cannot be
+ * called "epoch". */
+sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag, sgm_registry **child)
+{
+    sgm_content content = {0};
+    if (sgm_registry_has(registry, name)) {
+        SGM_TRY(sgm_registry_get(registry, name, &content));
+        bool is_registry = content.kind == SGM_KIND_REGISTRY;
+        *child = is_registry ? content.as.registry : NULL;
+        sgm_content_clear(&content);
+        return is_registry ? SGM_OK
+                           : sgm_fail(SGM_ERROR_ARGUMENT,
+                                      "'%s' is a value of the trainer; choose another name", name);
+    }
+    sgm_registry *made = sgm_registry_create();
+    sgm_status status = made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && tag != NULL)
+        status = sgm_registry_tag(made, tag);
+    if (status == SGM_OK)
+        status = sgm_registry_put(registry, name, made);
+    *child = made;
+    sgm_registry_free(made);
+    return status;
+}
+
+/* Walks down "2-dense.inner." and makes what is missing. What is behind the dash of a part is its tag, by
+ * which patterns find it. */
+static sgm_status publish_path(sgm_registry *registry, const char *path, sgm_registry **child)
+{
+    char part[128];
+    const char *dot;
+    *child = registry;
+    for (; (dot = strchr(path, '.')) != NULL; path = dot + 1) {
+        size_t length = (size_t)(dot - path);
+        if (length >= sizeof part)
+            return sgm_fail(SGM_ERROR_ARGUMENT, "the name '%.140s' has a part that is too long", path);
+        memcpy(part, path, length);
+        part[length] = '\0';
+        const char *dash = strchr(part, '-');
+        SGM_TRY(sgm__publish_child(*child, part, dash != NULL ? dash + 1 : NULL, child));
+    }
+    return SGM_OK;
+}
+
+/* A copy of an option that stays as long as the trainer; equal ones are shared. */
+const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row)
+{
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->row_count; i++) {
+        const sgm_option *known = learner->rows[i];
+        if (strcmp(known->name, row->name) == 0 && known->doc == row->doc && known->kind == row->kind &&
+            known->effect == row->effect)
+            return known;
+    }
+    if (sgm__reserve(&learner->rows, &learner->row_capacity, learner->row_count + 1, sizeof(sgm_option *)) !=
+        SGM_OK)
+        return NULL;
+    size_t size = strlen(row->name) + 1;
+    sgm_option *copy = sgm__alloc(sizeof *copy + size);
+    if (copy == NULL)
+        return NULL;
+    *copy = *row;
+    copy->name = memcpy(copy + 1, row->name, size);
+    learner->rows[learner->row_count++] = copy;
+    return copy;
+}
+
+/* --- states --- */
 
 /* Where states go whose names begin so; the first one that fits. */
 static const struct place {
@@ -164,7 +334,7 @@ static sgm_status publish_state(sgm_trainer *trainer, sgm_registry *parent, cons
                                 const char *state, const char *doc)
 {
     const char *dot = strrchr(path, '.'), *entry = dot != NULL ? dot + 1 : path;
-    SGM_TRY(sgm__publish_path(parent, path, &parent));
+    SGM_TRY(publish_path(parent, path, &parent));
     const sgm_option *known = sgm_registry_has(parent, entry) ? sgm_registry_option(parent, entry) : NULL;
     if (known != NULL && known->kind == SGM_KIND_TENSOR)
         return SGM_OK;
@@ -182,6 +352,129 @@ static sgm_status publish(sgm_trainer *trainer, const char *name)
     return publish_state(trainer, parent, name + strlen(place->prefix), name, place->doc);
 }
 
+/* --- gradients and updates ---
+ *
+ * Nobody pays for them until somebody reads one: then the training step is recorded anew, with states that
+ * keep them from the next iteration on. It is recorded without them again when all who have read them said
+ * for how long, and that is over. */
+
+typedef struct kept_kind {
+    sgm_option option;  /* but for the name */
+    const char *prefix; /* of the identifier */
+    const char *state_prefix;
+    bool updates;
+} kept_kind;
+
+static const kept_kind kinds[] = {
+    {{.kind = SGM_KIND_TENSOR,
+      .read_only = true,
+      .doc =
+          "gradient of the newest update, averaged over its minibatches, before clipping and weight decay"},
+     "optimiser.gradients.",
+     SGM__GRADIENT_PREFIX,
+     false},
+    {{.kind = SGM_KIND_TENSOR,
+      .read_only = true,
+      .doc = "the step that the newest update took: the parameter after it less the one before"},
+     "optimiser.updates.",
+     SGM__STEP_PREFIX,
+     true},
+};
+
+/* Asks for gradients or updates from the next iteration on, until the time that the reader has given
+ * (sgm__trainer_read_for), or for good. */
+static void ask(sgm_trainer *trainer, const kept_kind *kind)
+{
+    double *until =
+        kind->updates ? &sgm__kept_of(trainer)->updates_until : &sgm__kept_of(trainer)->gradients_until;
+    bool kept = *until > 0;
+    *until = fmax(*until, sgm__kept_of(trainer)->read_for > 0 ? sgm__now() + sgm__kept_of(trainer)->read_for
+                                                              : INFINITY);
+    if (kept)
+        return;
+    sgm__kept_of(trainer)->from = sgm__position_of(trainer)->updates;
+    sgm__trainer_forget_programs(trainer);
+}
+
+/* Between two iterations: stops keeping what nobody has read for as long as its readers said. */
+void sgm__trainer_let_go_of_kept(sgm_trainer *trainer)
+{
+    sgm__trainer_kept *kept = sgm__kept_of(trainer);
+    double *const ends[] = {&kept->gradients_until, &kept->updates_until};
+    for (size_t i = 0; i < 2; i++)
+        if (*ends[i] > 0 && isfinite(*ends[i]) && sgm__now() > *ends[i]) {
+            *ends[i] = 0;
+            sgm__trainer_forget_programs(trainer);
+        }
+}
+
+/* The value of the newest update since keeping began; before that there is none, and the error says to read
+ * again after the next one. */
+static sgm_status get_kept(const sgm__bound *bound, sgm_content *content)
+{
+    sgm_trainer *trainer = bound->trainer, *owner = sgm__sharing_of(trainer)->owner;
+    const kept_kind *kind = bound->row;
+    const char *what = kind->updates ? "updates" : "gradients";
+    const char *name = bound->identifier + strlen(kind->prefix);
+    const sgm_parameter *parameter = sgm__network_parameter(sgm__learner_of(trainer)->network, name);
+    if (parameter == NULL || sgm__trainer_is_frozen(trainer, name))
+        return sgm_fail(SGM_ERROR_STATE, "%s is frozen and has no %s", name, what);
+    if (sgm__sharing_of(owner)->strategy != NULL)
+        SGM_TRY(sgm__sharing_of(owner)->strategy->find_kept(bound->trainer, name, what, &trainer));
+    ask(owner, kind);
+    SGM_TRY(sgm__trainer_collect(trainer));
+    char *state = sgm__format("%s%s", kind->state_prefix, name);
+    if (state == NULL)
+        return SGM_ERROR_MEMORY;
+    bool is_there = sgm__position_of(trainer)->updates > sgm__kept_of(owner)->from &&
+                    sgm_session_has(sgm__learner_of(trainer)->session, state);
+    sgm_tensor *value = is_there ? sgm_session_get(sgm__learner_of(trainer)->session, state) : NULL;
+    sgm__free(state);
+    if (!is_there)
+        return sgm_fail(
+            SGM_ERROR_STATE,
+            "%s are kept from now on, as somebody reads them: there are some after the next update", what);
+    *content = sgm_tensor_content(value);
+    return value != NULL ? SGM_OK : sgm_last_status();
+}
+
+static const sgm__access kept_access = {.get = get_kept};
+
+/* "2-dense.weights" becomes PREFIX2-dense.weights. */
+static sgm_status publish_kept(sgm_trainer *trainer, sgm_registry *parent, const kept_kind *kind,
+                               const char *parameter)
+{
+    const char *dot = strrchr(parameter, '.');
+    const char *entry = dot != NULL ? dot + 1 : parameter;
+    sgm_option row = kind->option;
+    row.name = entry;
+    const sgm_option *kept = sgm__trainer_keep_row(trainer, &row);
+    char *prefix = sgm__format("%s%.*s", kind->prefix, (int)(entry - parameter), parameter);
+    sgm_status status = kept != NULL && prefix != NULL
+                            ? publish_path(parent, prefix + strlen(kind->prefix), &parent)
+                            : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && !sgm_registry_has(parent, entry))
+        status = sgm__publish_value(trainer, parent, prefix, kept, &kept_access, kind);
+    sgm__free(prefix);
+    return status;
+}
+
+/* gradients and updates of the recorded parameters */
+static sgm_status publish_all_kept(sgm_trainer *trainer)
+{
+    sgm__learner *learner = sgm__learner_of(trainer);
+    static const char *const names[] = {"gradients", "updates"};
+    for (size_t k = 0; k < sizeof kinds / sizeof *kinds; k++) {
+        sgm_registry *parent;
+        SGM_TRY(sgm__publish_child(sgm__registry_of(trainer), "optimiser", "optimiser", &parent));
+        SGM_TRY(sgm__publish_child(parent, names[k], names[k], &parent));
+        for (size_t i = 0; i < learner->recording.parameter_count; i++)
+            if (learner->recording.parameters[i].trainable)
+                SGM_TRY(publish_kept(trainer, parent, &kinds[k], learner->recording.parameters[i].name));
+    }
+    return SGM_OK;
+}
+
 /* States that came since the last call: parameters as network.layers.LAYER.NAME, slots as
  * optimiser.slots.SLOT.LAYER.NAME; then gradients and updates of what was recorded. */
 sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
@@ -194,5 +487,5 @@ sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
             SGM_TRY(publish(trainer, name));
     while (strategy != NULL && (name = strategy->next_elsewhere(trainer)) != NULL)
         SGM_TRY(publish(trainer, name));
-    return learner->optimiser != NULL ? sgm__publish_kept(trainer) : SGM_OK;
+    return learner->optimiser != NULL ? publish_all_kept(trainer) : SGM_OK;
 }

@@ -1,5 +1,5 @@
-/* Values of a trainer that are only read: where it stands, how it goes, what it is; and the metrics of
- * validation.
+/* What a trainer shows of itself: values that are only read, such as where it stands, how it goes, what it
+ * is, and the metrics of validation.
  *
  * Numbers are computed when somebody reads them, from the tables below: a row is the option that registries
  * show and a function of the trainer. Facts (name, handler, precision, seed) never change and are stored. */
@@ -9,6 +9,15 @@
 #include "trainer/trainer.h"
 
 #include <math.h>
+
+/* --- values --- */
+
+const char *sgm__option_effect(const sgm_option *option)
+{
+    return option != NULL && option->effect != NULL ? option->effect : "from the next iteration on";
+}
+
+/* --- numbers and facts --- */
 
 /* --- numbers --- */
 
@@ -187,37 +196,6 @@ static const sgm_option seed_row = {.name = "seed",
                                     .read_only = true,
                                     .doc = "of all that is random, with a sign if it is 2^63 or more"};
 
-static sgm_status define_fact(sgm_registry *registry, const sgm_option *option, sgm_content content)
-{
-    SGM_TRY(sgm_registry_define(registry, option));
-    return sgm_registry_set_own(registry, option->name, content);
-}
-
-static sgm_status define_facts(sgm_trainer *trainer)
-{
-    const sgm__trainer_settings *settings = sgm__settings_of(trainer);
-    sgm_registry *root = sgm__registry_of(trainer);
-    int64_t seed;
-    memcpy(&seed, &settings->seed, sizeof seed);
-    SGM_TRY(define_fact(root, &name_row, sgm_text_content(sgm_trainer_name(trainer))));
-    SGM_TRY(define_fact(root, &handler_row, sgm_text_content(sgm_handler_name(settings->handler))));
-    SGM_TRY(define_fact(root, &precision_row, sgm_text_content(sgm_dtype_name(settings->precision))));
-    return define_fact(root, &seed_row, sgm_integer_content(seed));
-}
-
-sgm_status sgm__publish_values(sgm_trainer *trainer)
-{
-    sgm_registry *child, *root = sgm__registry_of(trainer);
-    SGM_TRY(BIND(trainer, root, "", trainer_rows));
-    SGM_TRY(define_facts(trainer));
-    SGM_TRY(sgm__publish_child(root, "training", NULL, &child));
-    SGM_TRY(BIND(trainer, child, "training.", metric_rows));
-    SGM_TRY(sgm__publish_child(root, "optimiser", "optimiser", &child));
-    SGM_TRY(BIND(trainer, child, "optimiser.", optimiser_rows));
-    SGM_TRY(sgm__publish_child(child, "schedule", "schedule", &child));
-    return BIND(trainer, child, "optimiser.schedule.", plateau_rows);
-}
-
 /* --- metrics of validation --- */
 
 static const sgm_option loss_row = {.name = "loss",
@@ -260,4 +238,44 @@ sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer)
         if (data->metrics[i].metrics.examples > 0)
             SGM_TRY(publish_metrics(trainer, &data->metrics[i]));
     return SGM_OK;
+}
+
+static sgm_status define_fact(sgm_registry *registry, const sgm_option *option, sgm_content content)
+{
+    SGM_TRY(sgm_registry_define(registry, option));
+    return sgm_registry_set_own(registry, option->name, content);
+}
+
+static sgm_status define_facts(sgm_trainer *trainer)
+{
+    const sgm__trainer_settings *settings = sgm__settings_of(trainer);
+    sgm_registry *root = sgm__registry_of(trainer);
+    int64_t seed;
+    memcpy(&seed, &settings->seed, sizeof seed);
+    SGM_TRY(define_fact(root, &name_row, sgm_text_content(sgm_trainer_name(trainer))));
+    SGM_TRY(define_fact(root, &handler_row, sgm_text_content(sgm_handler_name(settings->handler))));
+    SGM_TRY(define_fact(root, &precision_row, sgm_text_content(sgm_dtype_name(settings->precision))));
+    return define_fact(root, &seed_row, sgm_integer_content(seed));
+}
+
+static sgm_status publish_values(sgm_trainer *trainer)
+{
+    sgm_registry *child, *root = sgm__registry_of(trainer);
+    SGM_TRY(BIND(trainer, root, "", trainer_rows));
+    SGM_TRY(define_facts(trainer));
+    SGM_TRY(sgm__publish_child(root, "training", NULL, &child));
+    SGM_TRY(BIND(trainer, child, "training.", metric_rows));
+    SGM_TRY(sgm__publish_child(root, "optimiser", "optimiser", &child));
+    SGM_TRY(BIND(trainer, child, "optimiser.", optimiser_rows));
+    SGM_TRY(sgm__publish_child(child, "schedule", "schedule", &child));
+    return BIND(trainer, child, "optimiser.schedule.", plateau_rows);
+}
+
+sgm_status sgm__trainer_publish(sgm_trainer *trainer)
+{
+    sgm_registry *child, *root = sgm__registry_of(trainer);
+    SGM_TRY(sgm_registry_tag(root, "trainer"));
+    SGM_TRY(publish_values(trainer));
+    SGM_TRY(sgm__publish_settings(trainer));
+    return sgm__publish_child(root, "shared", "shared", &child);
 }

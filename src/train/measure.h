@@ -24,12 +24,12 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
 /* "outputs", or "outputs_OF"; free with sgm__free. */
 char *sgm__passed_name(const char *base, const char *of);
 
-/* --- trainer_averages.c --- */
+/* --- trainer_predict.c --- */
 /* Parameters and their moving averages change places; of a trainer that is prepared, with
  * its lock. */
 sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer);
 
-/* --- trainer_results.c --- */
+/* --- trainer_pass.c --- */
 /* DATA.NAME of the registry; numbers also for the epoch's line, by weight. It goes with the hook
  * `owner`; NULL: it stays. */
 sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,

@@ -31,7 +31,7 @@ sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const s
                                       bool averages_apart);
 void sgm__trainer_record_random_step(sgm_graph *graph); /* the stream of random numbers moves on */
 
-/* trainer_feed.c. Feeds a block's fields into the program's inputs of their names. */
+/* trainer_step.c. Feeds a block's fields into the program's inputs of their names. */
 sgm_status sgm__trainer_feed(sgm_trainer *trainer, sgm_program *program, const sgm_block *block);
 /* Tells a failure to feed an input as what the network wants of the field. */
 sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_program *program, int32_t input,
@@ -42,7 +42,7 @@ sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, 
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t examples,
                               sgm__metric_sums *sums);
 
-/* trainer_reset.c: all states get their first values again. */
+/* trainer_predict.c: all states get their first values again. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer);
 /* What layers remember from minibatch to minibatch becomes zeros. */
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer);
@@ -62,7 +62,7 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index); /* into metrics[index] */
 void sgm__trainer_free_passes(sgm_trainer *trainer);
 
-/* trainer_results.c: what hooks measured */
+/* trainer_pass.c: what hooks measured */
 /* Removes what these hooks left. (What was left by a hook whose time is over stays.) Any thread. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks);
 void sgm__trainer_forget_scores(sgm_trainer *trainer);

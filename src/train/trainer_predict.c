@@ -1,8 +1,76 @@
-/* Looking at a trainer: predictions, parameters, programs. */
+/* Looking at a trainer: predictions, parameters, programs; and giving states other values: their first ones
+ * (a reset, an epoch's end), or those of their moving averages.
+ *
+ * A reset marks every state of the session as stale and records anew; recording fills what is stale as if
+ * it were new (trainer_program.c). So a reset draws exactly what a fresh trainer with the same seed would
+ * draw. */
 #include "handlers/session.h"
+#include "network/rerecord.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include "trainer/trainer_struct.h"
+#include <sigma/diagnostics.h>
+
+static bool begins(const char *name, const char *prefix)
+{
+    return strncmp(name, prefix, strlen(prefix)) == 0;
+}
+
+/* States that the new recording does not have: moments and the generator's counter begin anew at once.
+ * Parameters that are recorded later (of a layer that a dynamic network does not use now) stay marked, as
+ * only their recording knows their initialiser. */
+static sgm_status refill_memories(sgm_trainer *trainer)
+{
+    for (size_t i = 0; i < trainer->learner.stale_count; i++) {
+        const char *name = sgm_session_state_at(trainer->learner.session, i);
+        sgm_type type;
+        if (!trainer->learner.stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
+        SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
+        trainer->learner.stale[i] = false;
+    }
+    return SGM_OK;
+}
+
+/* Without states nothing was drawn yet, and nothing has to be forgotten. */
+sgm_status sgm__trainer_refill(sgm_trainer *trainer)
+{
+    size_t count = 0;
+    while (sgm_session_state_at(trainer->learner.session, count) != NULL)
+        count++;
+    if (count == 0)
+        return SGM_OK;
+    bool *stale = sgm__realloc(trainer->learner.stale, count * sizeof *stale);
+    if (stale == NULL)
+        return SGM_ERROR_MEMORY;
+    memset(stale, true, count * sizeof *stale);
+    trainer->learner.stale = stale;
+    trainer->learner.stale_count = count;
+    sgm__trainer_forget_programs(trainer);
+    SGM_TRY(sgm__trainer_prepare(trainer));
+    return refill_memories(trainer);
+}
+
+/* What recurrent layers carry over between minibatches becomes zeros. */
+sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
+{
+    const char *name;
+    for (size_t i = 0; (name = sgm__network_memory_at(trainer->learner.network, i)) != NULL; i++) {
+        sgm_type type;
+        if (!sgm_session_has(trainer->learner.session, name))
+            continue;
+        SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
+        sgm_tensor *zeros = sgm_tensor_create(type.dtype, &type.shape);
+        sgm_status status =
+            zeros != NULL ? sgm_session_set(trainer->learner.session, name, zeros) : SGM_ERROR_MEMORY;
+        sgm_tensor_free(zeros);
+        SGM_TRY(status);
+    }
+    return SGM_OK;
+}
+
+/* --- predictions, parameters, programs --- */
 
 #define LARGEST_BATCH 1000
 
@@ -231,4 +299,54 @@ sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_m
         *memory = sgm_program_memory_of(program);
     sgm__trainer_unlock(trainer);
     return program != NULL ? SGM_OK : sgm_last_status();
+}
+
+/* --- parameters and their moving averages change places, and back --- */
+
+static sgm_status exchange(sgm_session *session, const char *average)
+{
+    const char *parameter = average + strlen(SGM__AVERAGE_PREFIX);
+    sgm_tensor *a = sgm_session_get(session, average), *b = sgm_session_get(session, parameter);
+    sgm_status status = a && b ? sgm_session_set(session, parameter, a) : sgm_last_status();
+    if (status == SGM_OK)
+        status = sgm_session_set(session, average, b);
+    sgm_tensor_free(a);
+    sgm_tensor_free(b);
+    return status;
+}
+
+sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer)
+{
+    const char *name;
+    size_t count = 0;
+    if (trainer->sharing.strategy)
+        return sgm_fail(SGM_ERROR_UNSUPPORTED, "averages are not swapped while several workers train");
+    for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)); i++) {
+        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
+            continue;
+        SGM_TRY(exchange(trainer->learner.session, name));
+        count++;
+    }
+    if (count == 0)
+        return sgm_fail(SGM_ERROR_STATE, "there are no averages of parameters: set the optimiser's average "
+                                         "to a number such as 0.999");
+    trainer->learner.averages_in = !trainer->learner.averages_in;
+    sgm__trainer_forget_programs(trainer);
+    return SGM_OK;
+}
+
+sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer)
+{
+    SGM_TRY(sgm_trainer_status(trainer));
+    SGM_TRY(sgm__trainer_enter(trainer));
+    sgm_status status = trainer->learner.averages_in ? SGM_OK : sgm__trainer_prepare(trainer);
+    if (status == SGM_OK)
+        status = sgm__trainer_swap_averages(trainer);
+    sgm__trainer_unlock(trainer);
+    return status;
+}
+
+bool sgm_trainer_averages_are_in(const sgm_trainer *trainer)
+{
+    return trainer && trainer->learner.averages_in;
 }

@@ -95,7 +95,7 @@ sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, con
     return status;
 }
 
-/* The place of a state that has to be filled anew since a reset (trainer_reset.c); SIZE_MAX: it keeps its
+/* The place of a state that has to be filled anew since a reset (trainer_predict.c); SIZE_MAX: it keeps its
  * value. */
 static size_t stale_index(const sgm_trainer *trainer, const char *state)
 {
@@ -181,7 +181,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
 
 /* The strategy marks first which parameters this process updates, if the optimiser's states are divided
  * among ranks. Gradients and updates are kept in states only while somebody reads them
- * (src/show/trainer_gradients.c). */
+ * (src/show/trainer_states.c). */
 sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
                                       bool averages_apart)
 {

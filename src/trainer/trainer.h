@@ -248,7 +248,7 @@ typedef struct sgm__trainer_journal {
     int64_t branch; /* of the run's history: each reset or restore begins another one */
 } sgm__trainer_journal;
 
-/* Gradients and updates that are kept because somebody reads them (trainer_gradients.c). */
+/* Gradients and updates that are kept because somebody reads them (trainer_states.c). */
 typedef struct sgm__trainer_kept {
     double gradients_until, updates_until; /* when they are kept no more; 0: they are not */
     double read_for;                       /* seconds for which who reads just now wants them; 0: for good */

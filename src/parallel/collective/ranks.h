@@ -70,7 +70,7 @@ typedef struct sgm__ranks {
     bool broken;   /* the others cannot be reached any more; */
     char why[512]; /* the first failure that said so */
 
-    /* sharing gradients in memory; ranks_shared_gradients.c */
+    /* sharing gradients in memory; ranks_shared_memory.c */
     sgm__intra_node *node; /* NULL: gradients travel */
     bool looked;           /* for ranks of this node */
     uint64_t *notes;       /* of this rank */
@@ -78,13 +78,13 @@ typedef struct sgm__ranks {
     struct sgm__shared_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
 
-    /* what lies where, and whose it is; ranks_places.c */
+    /* what lies where, and whose it is; ranks_shard.c */
     sgm__rank_place *places;
     size_t place_count, place_capacity, place_bytes;
     sgm__rank_owner *owners;
     size_t owner_count, owner_capacity;
 
-    /* dividing the update; ranks_divide.c */
+    /* dividing the update; ranks_shared_memory.c */
     bool divides, placed; /* what is trained lies where others see it, */
     int32_t value_block;  /* in this block */
     unsigned char *value_memory;
@@ -100,7 +100,7 @@ typedef struct sgm__ranks {
     size_t bucket_count, bucket_capacity;
     bool reduces;   /* each sum goes to the parameter's owner alone */
     size_t next;    /* bucket to start */
-    double *shared; /* numbers that are summed in each iteration; ranks_share.c */
+    double *shared; /* numbers that are summed in each iteration; ranks_merge.c */
     size_t shared_count, shared_capacity;
 
     /* who does not answer; ranks_wait.c, guarded by the lock */
@@ -118,13 +118,13 @@ typedef struct sgm__ranks {
     bool saved;    /* and have to be told of a checkpoint that it has made */
     int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
-    /* the optimiser state, divided; ranks_slots.c, ranks_slots_look.c */
+    /* the optimiser state, divided; ranks_slots.c */
     sgm_bundle *others;    /* rank 0: the optimiser state of the others; NULL: only they know */
     bool anew;             /* that is what they are to begin with */
     sgm__rank_slot *slots; /* what others have; `shown`: so many are in the registry */
     size_t slot_count, slot_capacity, shown;
 
-    /* what hooks have asked for; ranks_commands.c */
+    /* what hooks have asked for; ranks_agree.c */
     char newest_command[256]; /* the newest, in words */
     uint32_t sign;            /* of all of them */
     sgm__command_queue kept;  /* for the next meeting, of rank 0 */
@@ -188,11 +188,10 @@ void sgm__ranks_forget_accounts(sgm__ranks *ranks);
 /* In a meeting: everybody's account for everybody. */
 sgm_status sgm__ranks_account(sgm__ranks *ranks);
 
-/* --- ranks_places.c --- */
+/* --- ranks_shard.c --- */
 /* Of the parameters that the operator names, in their order; what is known already stays. */
 sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
 /* Owners of places whose names and bytes are given. */
-sgm_status sgm__ranks_find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t count);
 void sgm__ranks_forget(sgm__ranks *ranks); /* names, shapes or sessions may be others */
 /* Whether each rank alone has the optimiser state of its parameters. Then: */
 bool sgm__ranks_sharded(const sgm__ranks *ranks);
@@ -218,26 +217,17 @@ sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
  * that resume there. For each rank at the same iteration. */
 void sgm__ranks_forget_lost(const sgm_trainer *trainer);
 
-/* --- ranks_share.c --- */
+/* --- ranks_merge.c --- */
 /* The data give this rank's part of the minibatches only, as far as they can. */
 void sgm__ranks_take_part(const sgm_trainer *trainer);
 /* Which examples of a block are this rank's, of how many in the whole minibatch. */
 void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
                      int64_t *whole);
-/* The numbers that are summed: this rank's, and behind them a share of each state that the network changes.
- */
-sgm_status sgm__ranks_put_shared(sgm__ranks *ranks, const sgm__metric_sums *own);
-sgm_status sgm__ranks_put_states(sgm__ranks *ranks, double share);
-/* Between ranks of several nodes. */
-sgm_status sgm__ranks_sum_shared(sgm__ranks *ranks, int32_t *ticket);
-/* Once they are those of all. */
-sgm_status sgm__ranks_get_shared(sgm__ranks *ranks, sgm__metric_sums *sums);
-sgm_status sgm__ranks_get_states(sgm__ranks *ranks);
 /* For parameters: only what all learn of the iteration; *updates: of rank 0. */
 sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
                             int64_t *accumulated);
 
-/* --- ranks_shared_gradients.c --- */
+/* --- ranks_shared_memory.c --- */
 /* Whether all ranks are of one node, and share their gradients in memory; once. */
 sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks);
 /* Before the workers run: others can see their arenas. */
@@ -250,17 +240,12 @@ size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
 /* Nobody reads what this rank shares any more. */
 sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
 
-/* The values that a rank shares, where it told before the newest meeting. */
-sgm_status sgm__ranks_look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values);
-
-/* --- ranks_divide.c --- */
+/* --- ranks_shared_memory.c --- */
 #define SGM__VALUE_BLOCK 65 /* and the one after it: blocks of a rank for values */
 /* Whether an update that was recorded as a whole is to be recorded for this rank's parameters alone. */
 bool sgm__ranks_divide(sgm_trainer *trainer);
 /* Then: others' are marked as what is updated elsewhere. */
 sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer);
-/* Before an update that is divided: what is trained lies where all see it. */
-sgm_status sgm__ranks_place_values(sgm__ranks *ranks);
 /* After it: the new values come from their owners. */
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
 
@@ -296,7 +281,7 @@ sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
 /* Fails for a state that not all have. */
 sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
 
-/* --- ranks_slots_look.c --- */
+/* --- ranks_slots.c --- */
 /* After the updates' owners were found: which slots others have. */
 sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer);
 /* False: it is none of them. */
@@ -318,16 +303,14 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer);
 /* The same after an iteration, when it is time. */
 sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
 
-/* --- ranks_compare_given.c --- */
+/* --- ranks_compare.c --- */
 /* Fails, naming what, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
 
-/* --- ranks_commands.c --- */
+/* --- ranks_agree.c --- */
 /* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
  */
 sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time);
-/* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
-sgm__command *sgm__ranks_take_kept(sgm_trainer *trainer);
 /* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
 void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
 sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
@@ -335,7 +318,7 @@ void sgm__ranks_forget_commands(sgm__ranks *ranks); /* of the run before */
 /* Whether somebody waits for something to be told here. */
 bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
 
-/* --- ranks_ask.c --- */
+/* --- ranks_slots.c --- */
 /* What rank 0 says in a meeting. */
 typedef struct sgm__rank_message {
     uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
@@ -343,9 +326,6 @@ typedef struct sgm__rank_message {
     uint8_t asks;  /* for the optimiser state, or what of it is named; all else comes behind that */
     int32_t owner; /* who has that, as rank 0 knows it */
 } sgm__rank_message;
-/* Rank 0: asks for a state, or for all that the others have (NULL). They answer with sgm__ranks_bring_slot
- * and sgm__ranks_collect, as does rank 0 then. */
-sgm_status sgm__ranks_ask(sgm__ranks *ranks, const char *state);
 
 /* --- ranks_agree.c --- */
 /* For all, from the next one on; only from what all ranks do alike. */
@@ -367,14 +347,11 @@ void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybod
 typedef struct sgm__rank_news {
     bool paused, stopped, interrupted;
 } sgm__rank_news;
-/* Tells (rank 0) or hears the news; does what commands have done there, and takes over states. Amid a pause
- * all learn whether some rank wants to stop; `stops`: this one. */
-sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news);
 /* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
 struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
 
-/* --- ranks_meeting.c --- */
+/* --- ranks_agree.c --- */
 /* What the run does between two iterations, as all ranks agree. */
 sgm_status sgm__ranks_meeting(struct sgm__training_run *run);
 

@@ -1,13 +1,191 @@
-/* Ranks agree: on where they begin, and on what they are told between two iterations. */
+/* Ranks agree: on where they begin, on what their hooks ask for, and on what rank 0 was told between two
+ * iterations.
+ *
+ * Hooks run on each rank and decide alike as long as they decide by numbers that all ranks have; whether they
+ * do is looked at. Background hooks are at another iteration on each rank, so rank 0's decide for all. What
+ * somebody asks of rank 0 the others hear in a meeting, before the next iteration, and do the same. */
 #include "control/control.h"
 #include "data/dataset.h"
+#include "loop/trainer_run.h"
 #include "parallel/collective/ranks.h"
+#include "registry/registry_internal.h"
+#include "runs/trainer_commands.h"
 #include "train/train.h"
+#include "trainer/trainer_lock.h"
 
 #include <errno.h>
+#include <inttypes.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+
+#define SIGN_BITS 20 /* of what was asked for: its square, summed over 4096 ranks, is exact in a double */
+#define ACCOUNT_SECONDS 1.0 /* between two accounts of what ranks do */
+#define PATIENCE 0.8 /* of the timeout: who asked is to speak before those that wait for its gradients */
+#define REMEDY                                                                                               \
+    "hooks on ranks decide by numbers that all ranks have, not by the clock, or run in the background "      \
+    "(background=true), where those of rank 0 decide for all"
+
+static const char *verb_of(const sgm__command *command)
+{
+    static const char *const verbs[] = {
+        [SGM__COMMAND_STOP] = "stop",   [SGM__COMMAND_SET] = "set",   [SGM__COMMAND_PAUSE] = "pause",
+        [SGM__COMMAND_RESET] = "reset", [SGM__COMMAND_SAVE] = "save", [SGM__COMMAND_ACT] = "save"};
+    return verbs[command->kind];
+}
+
+/* --- all ask alike --- */
+
+/* Adds a command to this rank's signature, which travels with the sums of the iteration, and keeps its text
+ * for the message if they differ. */
+static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
+{
+    bool sets = command->kind == SGM__COMMAND_SET;
+    char *value = sets ? sgm__content_text(&command->content) : NULL;
+    char *text =
+        sgm__format("hook '%s' asked to %s%s%s%s%.60s after iteration %lld", command->who, verb_of(command),
+                    sets ? " " : "", sets ? command->text : "", sets ? " to " : "",
+                    value != NULL ? value : "", (long long)sgm__position_of(ranks->trainer)->iteration);
+    if (text != NULL) {
+        ranks->sign = sgm__hash(text, strlen(text), ranks->sign) & ((1u << SIGN_BITS) - 1);
+        snprintf(ranks->newest_command, sizeof ranks->newest_command, "%s", text);
+    }
+    sgm__free(value);
+    sgm__free(text);
+    return text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+}
+
+/* Gathers the newest command of all ranks and names the first that differs from rank 0's. */
+static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
+{
+    const size_t size = sizeof ranks->newest_command;
+    const char *own = all + (size_t)ranks->rank * size;
+    sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
+                                  .type = SGM_COMMUNICATOR_BYTES,
+                                  .data = all,
+                                  .count = size,
+                                  .apart = apart};
+    int32_t ticket;
+    memcpy(all + (size_t)ranks->rank * size, ranks->newest_command, size);
+    SGM_TRY(sgm__ranks_start(ranks, &work, &ticket));
+    if (sgm__ranks_wait_for(ranks, ticket, "the other ranks' hooks", ranks->options.timeout * PATIENCE) !=
+        SGM_OK)
+        return sgm__fail_within("%s on rank %d, and not on all ranks; " REMEDY, own, ranks->rank);
+    for (int32_t rank = 1; rank < ranks->count; rank++) {
+        const char *other = all + (size_t)rank * size;
+        if (strcmp(all, other) != 0)
+            return sgm_fail(
+                SGM_ERROR_STATE,
+                "hooks have not asked for the same on all ranks: on rank 0 %s; on rank %d %s; " REMEDY,
+                all[0] != '\0' ? all : "none asked", rank, other[0] != '\0' ? other : "none asked");
+    }
+    return SGM_OK;
+}
+
+static sgm_status compare_commands(sgm__ranks *ranks, bool apart)
+{
+    char *all = sgm__calloc((size_t)ranks->count, sizeof ranks->newest_command);
+    sgm_status status = all != NULL ? compare(ranks, all, apart) : SGM_ERROR_MEMORY;
+    sgm__free(all);
+    return status;
+}
+
+void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2])
+{
+    signs[0] = ranks->sign;
+    signs[1] = (double)ranks->sign * ranks->sign;
+}
+
+/* n numbers are equal where the sum of their squares is the square of their sum by n. */
+sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2])
+{
+    uint64_t sum = (uint64_t)signs[0], squares = (uint64_t)signs[1];
+    if (sum * sum == (uint64_t)ranks->count * squares)
+        return SGM_OK;
+    SGM_TRY(compare_commands(ranks, false));
+    return sgm_fail(SGM_ERROR_STATE, "hooks have not asked for the same on all ranks, before %s; " REMEDY,
+                    ranks->newest_command);
+}
+
+/* --- what becomes of a command --- */
+
+/* Followers hear of it in the meeting; what moves or stops them they hear there anyway. */
+static void tell_set(sgm_trainer *trainer, const sgm__command *command)
+{
+    char *value = sgm__content_text(&command->content);
+    json_t *line = json_pack("{s:s, s:s, s:s}", "command", "set", "identifier", command->text, "value",
+                             value != NULL ? value : "");
+    if (line != NULL)
+        sgm__ranks_note(trainer, command->who, line);
+    json_decref(line);
+    sgm__free(value);
+}
+
+sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm__command_kind kind = command->kind;
+    *time = SGM__COMMAND_NOW;
+    if (ranks == NULL || ranks->count < 2 || (kind == SGM__COMMAND_SET && command->asker != trainer))
+        return SGM_OK; /* alone, or a worker's own value */
+    if (command->background) {
+        *time = ranks->rank == 0 ? SGM__COMMAND_LATER : SGM__COMMAND_NEVER;
+        if (ranks->rank == 0)
+            sgm__commands_append(&ranks->kept, command);
+        return SGM_OK;
+    }
+    bool saves = kind == SGM__COMMAND_SAVE || kind == SGM__COMMAND_ACT;
+    if (saves && (ranks->meeting || !sgm__ranks_sharded(ranks)))
+        return SGM_OK; /* rank 0 alone does it */
+    SGM_TRY(note(ranks, command));
+    return kind == SGM__COMMAND_SET ? SGM_OK : compare_commands(ranks, true);
+}
+
+/* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
+static sgm__command *take_kept(sgm_trainer *trainer)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm__command *first = sgm__commands_take(&ranks->kept);
+    if (first != NULL && first->kind == SGM__COMMAND_SET)
+        tell_set(trainer, first);
+    return first;
+}
+
+void sgm__ranks_forget_commands(sgm__ranks *ranks)
+{
+    sgm__command *command;
+    while ((command = sgm__commands_take(&ranks->kept)) != NULL)
+        sgm__command_free(command);
+    ranks->sign = 0;
+    memset(ranks->newest_command, 0, sizeof ranks->newest_command);
+}
+
+/* A command that rank 0 has done, for the others: they get the lines in the next meeting. */
+void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    if (ranks == NULL || ranks->rank > 0)
+        return;
+    char *text = json_dumps(request, JSON_COMPACT);
+    pthread_mutex_lock(&ranks->lock);
+    sgm__text_append(&ranks->lines, "%s\t%s\n", who, text != NULL ? text : "");
+    pthread_mutex_unlock(&ranks->lock);
+    free(text);
+}
+
+/* Rank 0 calls a meeting when somebody waits for the trainer, a command is queued, a pause or stop is
+ * wanted, or the account is due. */
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
+{
+    sgm_trainer *trainer = ranks->trainer;
+    return ranks->rank == 0 && (ranks->kept.first != NULL || sgm__now() - ranks->told > ACCOUNT_SECONDS ||
+                                sgm__turn_lock_is_wanted(&sgm__control_of(trainer)->turn) ||
+                                atomic_load(&sgm__control_of(trainer)->commands.has_any) ||
+                                sgm__control_is_due(sgm__control_of(trainer)));
+}
+
+/* --- the news: what rank 0 tells all --- */
 
 /* --- states of rank 0 for all, by way of a checkpoint --- */
 
@@ -205,6 +383,22 @@ void sgm__ranks_note_saved(const sgm_trainer *trainer)
         ranks->saved = true;
 }
 
+/* Rank 0 asks for a slot that this rank owns, or for all of them. */
+static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
+{
+    sgm_tensor *value = NULL;
+    if (message->bytes == 0)
+        return sgm__ranks_collect(ranks);
+    char *name = sgm__calloc(message->bytes + 1, 1);
+    sgm_status status =
+        name != NULL ? sgm__ranks_send(ranks, name, message->bytes, "a meeting") : SGM_ERROR_MEMORY;
+    if (status == SGM_OK)
+        status = sgm__ranks_bring_slot(ranks, message->owner, name, &value);
+    sgm_tensor_free(value);
+    sgm__free(name);
+    return status;
+}
+
 /* Does a command of rank 0's here, too, in the same name. */
 static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
 {
@@ -235,22 +429,6 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
     return SGM_OK;
 }
 
-/* Rank 0 asks for a slot that this rank owns, or for all of them. */
-static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
-{
-    sgm_tensor *value = NULL;
-    if (message->bytes == 0)
-        return sgm__ranks_collect(ranks);
-    char *name = sgm__calloc(message->bytes + 1, 1);
-    sgm_status status =
-        name != NULL ? sgm__ranks_send(ranks, name, message->bytes, "a meeting") : SGM_ERROR_MEMORY;
-    if (status == SGM_OK)
-        status = sgm__ranks_bring_slot(ranks, message->owner, name, &value);
-    sgm_tensor_free(value);
-    sgm__free(name);
-    return status;
-}
-
 /* What a meeting decides, from rank 0 to all. */
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
@@ -264,7 +442,7 @@ static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *line
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
 
-static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
+static sgm_status tell_news(sgm__ranks *ranks, const sgm__rank_news *news)
 {
     pthread_mutex_lock(&ranks->lock);
     size_t length = ranks->lines.length;
@@ -278,7 +456,7 @@ static sgm_status lead(sgm__ranks *ranks, const sgm__rank_news *news)
 
 /* Takes part in a meeting that rank 0 leads: answers its questions, then learns its decisions. If the
  * training has moved, the states that follow contain what commands have set. */
-static sgm_status follow(sgm__ranks *ranks, sgm__rank_news *news)
+static sgm_status hear_news(sgm__ranks *ranks, sgm__rank_news *news)
 {
     sgm__rank_message message = {0};
     do {
@@ -312,18 +490,96 @@ static sgm_status share_stops(sgm__ranks *ranks, bool stops)
 
 /* A meeting between two iterations, which all ranks hold at the same iteration, as the sums of the
  * iteration before have told all of them. */
-sgm_status sgm__ranks_meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news)
+static sgm_status meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->meets = false;
     if (ranks->count < 2)
         sgm__text_free(&ranks->lines);
     else
-        SGM_TRY(ranks->rank == 0 ? lead(ranks, news) : follow(ranks, news));
+        SGM_TRY(ranks->rank == 0 ? tell_news(ranks, news) : hear_news(ranks, news));
     SGM_TRY(news->paused ? share_stops(ranks, stops) : sgm__ranks_account(ranks));
     if (ranks->saved || ranks->moved)
         sgm__ranks_forget_lost(trainer);
     sgm_status status = ranks->moved && ranks->count > 1 ? send_states(ranks) : SGM_OK;
     ranks->moved = ranks->saved = false;
     return status;
+}
+
+/* --- the meeting: rank 0 does what it was asked for, and the others do the same --- */
+
+/* Seconds after which the others hear again that rank 0 is paused. */
+static double patience(const sgm__ranks *ranks)
+{
+    double quarter = ranks->options.timeout / 4;
+    return quarter < 1 ? quarter : 1;
+}
+
+/* What background hooks of rank 0 have asked for, and all do. */
+static void do_kept(sgm_trainer *trainer)
+{
+    sgm__command *command;
+    while ((command = take_kept(trainer)) != NULL)
+        sgm__trainer_do_for_hook(trainer, command);
+}
+
+/* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
+static sgm_status lead(sgm__training_run *run)
+{
+    sgm_trainer *trainer = run->trainer;
+    const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
+    sgm__rank_news news = {0};
+    sgm__trainer_let_others(trainer);
+    do_kept(trainer);
+    SGM_TRY(sgm__run_do_commands(run));
+    if (sgm__control_wants_pause(sgm__control_of(trainer))) {
+        SGM_TRY(sgm__run_begin_pause(run));
+        for (bool goes_on = false; !goes_on;) {
+            news.paused = true;
+            SGM_TRY(meet(trainer, run->stopped, &news));
+            if (ranks->someone_stops)
+                SGM_TRY(sgm_trainer_resume(trainer));
+            SGM_TRY(sgm__run_wait_paused(run, patience(ranks), &goes_on));
+        }
+        SGM_TRY(sgm__run_end_pause(run));
+    }
+    sgm__run_look_for_signals(run);
+    run->stopped |= ranks->someone_stops;
+    news = (sgm__rank_news){.interrupted = run->stopped,
+                            .stopped = run->stopped || sgm__control_stops(sgm__control_of(trainer), NULL, 0)};
+    run->agreed = news.stopped;
+    return meet(trainer, run->stopped, &news);
+}
+
+static sgm_status follow(sgm__training_run *run)
+{
+    sgm__rank_news news = {0};
+    bool paused = false;
+    sgm__trainer_let_others(run->trainer);
+    for (;;) {
+        sgm__run_look_for_signals(run);
+        SGM_TRY(meet(run->trainer, run->stopped, &news));
+        SGM_TRY(sgm__run_do_commands(run));
+        if (!news.paused)
+            break;
+        if (!paused)
+            SGM_TRY(sgm__run_begin_pause(run));
+        paused = true;
+    }
+    run->agreed = news.stopped;
+    run->stopped |= news.interrupted; /* what this rank wants, and has not told yet, stays */
+    return paused ? sgm__run_end_pause(run) : SGM_OK;
+}
+
+sgm_status sgm__ranks_meeting(sgm__training_run *run)
+{
+    sgm__ranks *ranks = sgm__trainer_ranks(run->trainer);
+    ranks->wants_stop = run->stopped;
+    ranks->meeting = ranks->meets;
+    if (!ranks->meets)
+        return SGM_OK;
+    sgm__trainer_note_whereabouts(run->trainer, "meeting the other ranks");
+    SGM_TRY(ranks->rank > 0 ? follow(run) : lead(run));
+    ranks->meeting = false;
+    return SGM_OK;
 }

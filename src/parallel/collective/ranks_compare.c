@@ -1,6 +1,11 @@
-/* Whether ranks have the same states at the same place. */
+/* Whether ranks are alike: were given the same data and options, and have the same states at the same place.
+ *
+ * Ranks that were given other data would take other examples, or sum what does not belong together. States
+ * are compared by checksums, before a checkpoint keeps what is wrong. */
+#include "data/dataset.h"
 #include "parallel/collective/ranks.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -173,4 +178,251 @@ sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
                                 0
                ? sgm__ranks_compare(trainer)
                : SGM_OK;
+}
+
+/* --- what they were given --- */
+
+#define TEXT 48 /* bytes of a value; a longer one is told by its beginning and its hash */
+#define MAXIMUM_ROWS 64
+#define MAXIMUM_COMPARED 268435456.0 /* bytes of data: all of most data, in a third of a second */
+
+typedef struct given_value {
+    char name[TEXT], text[TEXT];
+} given_value;
+
+typedef struct given_values {
+    given_value rows[MAXIMUM_ROWS];
+    size_t count;
+} given_values;
+
+static void give_text(given_values *given, const char *name, const char *text)
+{
+    given_value *row = &given->rows[given->count++];
+    size_t length = strlen(text);
+    snprintf(row->name, sizeof row->name, "%s", name);
+    if (length < sizeof row->text)
+        memcpy(row->text, text, length);
+    else
+        snprintf(row->text, sizeof row->text, "%.16s... (%016" PRIx64 ")", text, sgm__hash(text, length, 1));
+}
+
+static void give_number(given_values *given, const char *name, int64_t number)
+{
+    char text[TEXT];
+    snprintf(text, sizeof text, "%" PRId64, number);
+    give_text(given, name, text);
+}
+
+static sgm_status give_settings(given_values *given, const char *prefix, const sgm_setting *rows,
+                                size_t count, const void *options)
+{
+    for (size_t i = 0; i < count; i++) {
+        char name[TEXT];
+        sgm_content content;
+        SGM_TRY(sgm_setting_get(&rows[i], options, &content));
+        char *text = sgm_content_describe(&content);
+        sgm_content_clear(&content);
+        if (text == NULL)
+            return SGM_ERROR_MEMORY;
+        snprintf(name, sizeof name, "%s%s", prefix, rows[i].option.name);
+        give_text(given, name, text);
+        sgm_string_free(text);
+    }
+    return SGM_OK;
+}
+
+static sgm_status give_optimiser(given_values *given, const sgm_optimiser *optimiser)
+{
+    size_t count;
+    const sgm_setting *rows = sgm_optimiser_settings(&count);
+    give_text(given, "optimiser", optimiser->type->name);
+    SGM_TRY(give_settings(given, "optimiser.", rows, count, &optimiser->options));
+    rows = sgm_schedule_settings(&count);
+    return give_settings(given, "optimiser.schedule.", rows, count, &optimiser->options.schedule);
+}
+
+/* By its names, as patterns of two texts may mean the same. */
+static sgm_status give_frozen(given_values *given, const sgm_trainer *trainer)
+{
+    const sgm__learner *learner = sgm__learner_of(trainer);
+    sgm__text names = {0};
+    for (size_t i = 0; i < learner->recording.parameter_count; i++) {
+        const char *name = learner->recording.parameters[i].name;
+        if (sgm__trainer_is_frozen(trainer, name))
+            sgm__text_append(&names, "%s%s", names.length > 0 ? ", " : "", name);
+    }
+    bool failed = names.failed;
+    give_text(given, "what is frozen", names.length > 0 ? names.data : "nothing");
+    sgm__text_free(&names);
+    return failed ? SGM_ERROR_MEMORY : SGM_OK;
+}
+
+/* --- the data --- */
+
+static size_t example_bytes(const sgm_tensor *values)
+{
+    const sgm_shape example = sgm__example_shape(values);
+    return (size_t)sgm_shape_elements(&example) * sgm_dtype_size(sgm_tensor_dtype(values));
+}
+
+/* Of the run's examples. */
+static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64_t *hash)
+{
+    sgm_tensor *values = sgm_tensor_is_contiguous(field->values) ? sgm_tensor_retain(field->values)
+                                                                 : sgm_tensor_copy(field->values);
+    if (values == NULL)
+        return sgm_last_status();
+    size_t size = example_bytes(values);
+    const unsigned char *bytes = sgm_tensor_const_data(values);
+    *hash = sgm__hash(field->name, strlen(field->name), *hash);
+    *hash = sgm__hash(bytes + (size_t)run->begin * size, (size_t)(run->end - run->begin) * size, *hash);
+    sgm_tensor_free(values);
+    return SGM_OK;
+}
+
+static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash, double *bytes)
+{
+    sgm__run run;
+    sgm_status status = sgm__dataset_fetch_run(dataset, index, &run);
+    for (int32_t i = 0; status == SGM_OK && run.block != NULL && i < run.block->field_count; i++) {
+        const sgm_field *field = &run.block->fields[i];
+        status = hash_field(&run, field, hash);
+        *bytes += (double)(run.end - run.begin) * (double)example_bytes(field->values);
+    }
+    sgm__run_release(&run);
+    return status;
+}
+
+/* The ith of so many places, which are spread over all. */
+static int64_t spread_index(int64_t i, int64_t places, int64_t all)
+{
+    return places < 2 ? 0 : (int64_t)((double)i * (double)(all - 1) / (double)(places - 1) + 0.5);
+}
+
+/* All of the data, or of very large ones as many blocks as have that many bytes, spread over all: the first
+ * tells how large they are. *compared: how many. */
+static sgm_status hash_data(sgm_dataset *dataset, int64_t blocks, uint64_t *hash, int64_t *compared)
+{
+    double first = 0, others = 0;
+    *compared = blocks;
+    if (blocks == 0)
+        return SGM_OK;
+    SGM_TRY(hash_block(dataset, 0, hash, &first));
+    if (first * (double)blocks > MAXIMUM_COMPARED) {
+        double maximum = MAXIMUM_COMPARED / first;
+        *compared = maximum > 2 ? (int64_t)maximum : 2;
+        *compared = *compared < blocks ? *compared : blocks;
+    }
+    for (int64_t i = 1; i < *compared; i++)
+        SGM_TRY(hash_block(dataset, spread_index(i, *compared, blocks), hash, &others));
+    return SGM_OK;
+}
+
+/* As many examples elsewhere may be others. */
+static sgm_status give_content(given_values *given, const sgm__ranks *ranks, sgm_dataset *dataset,
+                               int64_t blocks)
+{
+    char text[TEXT];
+    uint64_t hash = 1;
+    int64_t compared;
+    SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
+    if (compared < blocks && ranks->rank == 0)
+        sgm__log(SGM_LOG_INFO, sgm_trainer_name(ranks->trainer),
+                 "of the training data the ranks have compared %lld of %lld blocks, as they are large",
+                 (long long)compared, (long long)blocks);
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    give_text(given, "content of the training data", text);
+    return SGM_OK;
+}
+
+static sgm_status count_examples(sgm_dataset *dataset, int64_t *blocks, int64_t *examples)
+{
+    int64_t part;
+    for (*blocks = *examples = 0;; ++*blocks, *examples += part) {
+        SGM_TRY(sgm__dataset_block_examples(dataset, *blocks, &part));
+        if (part == 0)
+            return SGM_OK;
+    }
+}
+
+/* Hooks decide by what is measured on them. */
+static sgm_status give_validation(given_values *given, const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    int64_t blocks, examples, compared;
+    uint64_t hash = 1;
+    char text[TEXT];
+    give_number(given, "validation data", (int64_t)sgm__data_of(trainer)->validation_count);
+    for (size_t i = 0; i < sgm__data_of(trainer)->validation_count; i++) {
+        sgm_dataset *dataset = sgm_iterator_dataset(sgm__data_of(trainer)->validation[i].iterator);
+        SGM_TRY(count_examples(dataset, &blocks, &examples));
+        hash = sgm__hash(&examples, sizeof examples, hash);
+        SGM_TRY(hash_data(dataset, blocks, &hash, &compared));
+    }
+    snprintf(text, sizeof text, "%016" PRIx64, hash);
+    give_text(given, "content of the validation data", text);
+    return SGM_OK;
+}
+
+static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    int64_t batches, blocks, examples;
+    SGM_TRY(sgm_iterator_batches(sgm__data_of(trainer)->training, &batches));
+    sgm_dataset *dataset = sgm_iterator_dataset(sgm__data_of(trainer)->training);
+    SGM_TRY(count_examples(dataset, &blocks, &examples));
+    give_number(given, "examples of the training data", examples);
+    SGM_TRY(give_content(given, ranks, dataset, blocks));
+    give_number(given, "minibatches of an epoch", batches);
+    give_number(given, "examples of a minibatch", sgm__iterator_size(sgm__data_of(trainer)->training));
+    give_number(given, "seed of the training data's order",
+                (int64_t)sgm__iterator_seed(sgm__data_of(trainer)->training));
+    give_number(given, "shuffle", sgm__iterator_shuffles(sgm__data_of(trainer)->training));
+    give_number(given, "augment", sgm__iterator_augments(sgm__data_of(trainer)->training));
+    return give_validation(given, ranks);
+}
+
+static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
+{
+    const sgm_trainer *trainer = ranks->trainer;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    give_number(given, "epochs", sgm__progress_of(trainer)->epochs);
+    give_number(given, "iterations", sgm__progress_of(trainer)->maximum);
+    give_number(given, "operator.every", parallel->every);
+    give_number(given, "operator.check_every", ranks->options.check_every);
+    give_number(given, "operator.bucket", ranks->options.bucket_bytes);
+    give_number(given, "operator.bfloat16", ranks->options.narrow);
+    give_number(given, "operator.workers", parallel->merges_gradients ? 0 : parallel->count);
+    SGM_TRY(give_optimiser(given, sgm__learner_of(trainer)->optimiser));
+    SGM_TRY(give_frozen(given, trainer));
+    return give_data(given, ranks);
+}
+
+static sgm_status compare_given(const sgm__ranks *ranks, const given_values *all)
+{
+    for (int32_t rank = 1; rank < ranks->count; rank++)
+        for (size_t i = 0; i < all->count; i++)
+            if (strcmp(all->rows[i].text, all[rank].rows[i].text) != 0)
+                return sgm_fail(SGM_ERROR_ARGUMENT,
+                                "rank %d (%s) was given other things than rank 0: %s is %s, not %s; all want "
+                                "the same",
+                                rank, ranks->table->place(ranks->self, rank), all->rows[i].name,
+                                all[rank].rows[i].text, all->rows[i].text);
+    return SGM_OK;
+}
+
+sgm_status sgm__ranks_compare_given(sgm__ranks *ranks)
+{
+    given_values *all = sgm__calloc((size_t)ranks->count, sizeof *all);
+    const sgm_communicator_work work = {
+        .kind = SGM_COMMUNICATOR_GATHER, .type = SGM_COMMUNICATOR_BYTES, .data = all, .count = sizeof *all};
+    if (all == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_status status = give_all(&all[ranks->rank], ranks);
+    if (status == SGM_OK)
+        status = sgm__ranks_do(ranks, &work, "the comparison of what was given");
+    if (status == SGM_OK)
+        status = compare_given(ranks, all);
+    sgm__free(all);
+    return status;
 }
