@@ -71,19 +71,16 @@ static reduction prepare(const sgm__cpu_call *call)
     int64_t last = r.kept[r.kept_rank - 1];
     r.columns = last >= 8 && r.kept_strides[r.kept_rank - 1] == 1 && r.gone_strides[r.gone_rank - 1] != 1;
     int64_t part = r.columns ? PART_ROWS : PART;
-    if (r.results <= COLUMNS && r.terms >= 2 * part) {
-        r.parts = (r.terms + part - 1) / part;
-        r.parts = r.parts < MAXIMUM_PARTS ? r.parts : MAXIMUM_PARTS;
-    }
+    if (r.results <= COLUMNS && r.terms >= 2 * part)
+        r.parts = sgm__minimum(sgm__divide_up(r.terms, part), MAXIMUM_PARTS);
     int64_t line = x->shape.rank > 0 ? x->shape.dims[x->shape.rank - 1] : 1;
     /* Whole rows, so that parts can be summed as blocks of a product are made. */
     if (r.results == 1 && line <= PART)
         r.unit = line;
-    int64_t tasks = 4 * (int64_t)call->cpu->threads;
-    r.tasks = r.results < tasks ? r.results : tasks;
+    r.tasks = sgm__minimum(r.results, 4 * (int64_t)call->cpu->threads);
     r.sums = r.parts > 1 ? r.parts * r.results : r.tasks;
     if (r.columns)
-        r.sums = r.results / last * ((last + COLUMNS - 1) / COLUMNS) * r.parts;
+        r.sums = r.results / last * sgm__divide_up(last, COLUMNS) * r.parts;
     return r;
 }
 
@@ -135,7 +132,7 @@ static void add_rows(const reduction *r, int64_t result, int64_t count, int64_t 
     memset(sums, 0, (size_t)count * sizeof *sums);
     int64_t maximum = r->gone_rank == 1 ? TOGETHER : 1, stride = r->gone_strides[r->gone_rank - 1];
     for (int64_t term = first; term < last; term += maximum) {
-        int64_t rows = last - term < maximum ? last - term : maximum;
+        int64_t rows = sgm__minimum(last - term, maximum);
         const unsigned char *row =
             x + sgm__cpu_offset(term, r->gone_rank, r->gone, r->gone_strides) * (int64_t)r->size;
         if (r->dtype == SGM_FLOAT32)
@@ -151,9 +148,9 @@ static void sum_columns(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const reduction *r = context;
-    int64_t line = r->kept[r->kept_rank - 1], across = (line + COLUMNS - 1) / COLUMNS;
+    int64_t line = r->kept[r->kept_rank - 1], across = sgm__divide_up(line, COLUMNS);
     int64_t part = index % r->parts, block = index / r->parts;
-    int64_t first = block % across * COLUMNS, count = line - first < COLUMNS ? line - first : COLUMNS;
+    int64_t first = block % across * COLUMNS, count = sgm__minimum(line - first, COLUMNS);
     int64_t result = block / across * line + first;
     double sums[COLUMNS];
     double *to = r->parts > 1 ? r->partial + part * r->results + result : sums;
@@ -189,7 +186,7 @@ static double sum_terms(const reduction *r, int64_t result, int64_t first, int64
     int64_t line = r->gone[r->gone_rank - 1], stride = r->gone_strides[r->gone_rank - 1];
     double sum = 0;
     while (first < last) {
-        int64_t left = line - first % line, count = last - first < left ? last - first : left;
+        int64_t left = line - first % line, count = sgm__minimum(last - first, left);
         int64_t offset = sgm__cpu_offset(first, r->gone_rank, r->gone, r->gone_strides);
         sum += sum_line(r, x + offset * (int64_t)r->size, stride, count);
         first += count;
@@ -273,7 +270,7 @@ int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t 
         (r->gone_strides[0] != 1 && r->terms > 1))
         return 0;
     if (r->results == 1) {
-        *maximum = ((r->terms / r->unit + r->parts - 1) / r->parts) * r->unit;
+        *maximum = sgm__divide_up(r->terms / r->unit, r->parts) * r->unit;
         *unit = r->unit;
         return r->parts;
     }
@@ -282,7 +279,7 @@ int64_t sgm__cpu_sum_parts(const sgm__cpu_call *call, int64_t *maximum, int64_t 
     int64_t rows = rows_of_part(r);
     *maximum = rows * r->terms;
     *unit = r->terms;
-    return (r->results + rows - 1) / rows;
+    return sgm__divide_up(r->results, rows);
 }
 
 void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first, int64_t *last)
@@ -294,7 +291,7 @@ void sgm__cpu_sum_range(const sgm__cpu_call *call, int64_t part, int64_t *first,
     }
     int64_t rows = rows_of_part(r), end = (part + 1) * rows;
     *first = part * rows * r->terms;
-    *last = (end < r->results ? end : r->results) * r->terms;
+    *last = sgm__minimum(end, r->results) * r->terms;
 }
 
 void sgm__cpu_sum_part(const sgm__cpu_call *call, int64_t part, const void *terms, double *partial,

@@ -5,34 +5,14 @@
  * in double; shifting by the largest keeps everything from overflowing. Rows of fewer than NARROW columns
  * (classes of small networks) share vectors: up to BLOCK elements are done together. A task does some rows.
  * float32 only; other types are composed of single operations (src/ops/softmax.c). */
-#include "handlers/cpu/cpu.h"
 #include "handlers/cpu/kernels/kernels.h"
+#include "handlers/cpu/kernels/rows.h"
 #include "ops/ops.h"
 
 #include <math.h>
 
-#define ROWS_PER_TASK_WORK 4096 /* elements from which on rows are worth another task */
-#define NARROW 16               /* columns from which on a row fills vectors of its own */
-#define BLOCK 256               /* elements of narrow rows that are done together */
-
-/* A call: `count` rows of `columns` elements, contiguous. */
-typedef struct rows {
-    const sgm__cpu_call *call;
-    int64_t count, columns, tasks;
-    /* What is done with `count` rows from `first` on, at most `together` of them. */
-    void (*block)(const struct rows *r, int64_t first, int64_t count);
-    int64_t together;
-} rows;
-
-static const float *row_of(const sgm_array *array, int64_t index, int64_t columns)
-{
-    return (const float *)array->data + index * columns;
-}
-
-static float *result_of(const rows *r, int64_t index)
-{
-    return (float *)r->call->output.data + index * r->columns;
-}
+#define NARROW 16 /* columns from which on a row fills vectors of its own */
+#define BLOCK 256 /* elements of narrow rows that are done together */
 
 /* What all of them need of each row of a block. `exps` is used only where they are not kept in the result. */
 typedef struct weights {
@@ -42,7 +22,7 @@ typedef struct weights {
 
 /* One exponential loop for all rows of the block. A NaN in a row makes its largest element NaN, and with it
  * all results. */
-static void weigh_narrow(const rows *r, const float *x, int64_t count, float *exps, weights *w)
+static void weigh_narrow(const sgm__rows *r, const float *x, int64_t count, float *exps, weights *w)
 {
     for (int64_t row = 0; row < count; row++, x += r->columns) {
         float largest = -INFINITY;
@@ -62,10 +42,10 @@ static void weigh_narrow(const rows *r, const float *x, int64_t count, float *ex
 }
 
 /* Fills in `w` for `count` rows. `exps`: where e^(x - largest) goes; NULL: it is not kept. */
-static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weights *w)
+static void weigh(const sgm__rows *r, int64_t first, int64_t count, float *exps, weights *w)
 {
     const sgm__vector *vector = r->call->cpu->vector;
-    const float *x = row_of(&r->call->inputs[0], first, r->columns);
+    const float *x = sgm__row_of(r, 0, first);
     if (r->columns < NARROW) {
         weigh_narrow(r, x, count, exps != NULL ? exps : w->exps, w);
         return;
@@ -78,21 +58,21 @@ static void weigh(const rows *r, int64_t first, int64_t count, float *exps, weig
 }
 
 /* e^(x - largest) / sum */
-static void softmax_block(const rows *r, int64_t first, int64_t count)
+static void softmax_block(const sgm__rows *r, int64_t first, int64_t count)
 {
     weights w;
-    float *to = result_of(r, first);
+    float *to = sgm__row_of_result(r, first);
     weigh(r, first, count, to, &w);
     for (int64_t row = 0; row < count; row++, to += r->columns)
         r->call->cpu->vector->scale_f32(r->columns, to, to, (float)(1 / w.sums[row]));
 }
 
 /* x - largest - ln(sum) */
-static void log_softmax_block(const rows *r, int64_t first, int64_t count)
+static void log_softmax_block(const sgm__rows *r, int64_t first, int64_t count)
 {
     weights w;
-    const float *x = row_of(&r->call->inputs[0], first, r->columns);
-    float *to = result_of(r, first);
+    const float *x = sgm__row_of(r, 0, first);
+    float *to = sgm__row_of_result(r, first);
     weigh(r, first, count, NULL, &w);
     for (int64_t row = 0; row < count; row++, x += r->columns, to += r->columns) {
         r->call->cpu->vector->shift_f32(r->columns, to, x, w.largest[row]);
@@ -112,11 +92,11 @@ static double sum_of_shares(const float *targets, const float *x, int64_t count,
 /* -sum(t (x - l)) = l sum(t) - sum(t x), where l = ln(sum(e^x)) = ln(sum(e^(x - largest))) + largest. If that
  * is not finite, an infinite x may have met a target of 0, where the product is NaN: then the sum is taken
  * over the classes with a target. */
-static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
+static void cross_entropy_block(const sgm__rows *r, int64_t first, int64_t count)
 {
     weights w;
-    const float *x = row_of(&r->call->inputs[0], first, r->columns);
-    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    const float *x = sgm__row_of(r, 0, first);
+    const float *targets = sgm__row_of(r, 1, first);
     float *to = (float *)r->call->output.data + first;
     weigh(r, first, count, NULL, &w);
     for (int64_t row = 0; row < count; row++, x += r->columns, targets += r->columns) {
@@ -128,12 +108,12 @@ static void cross_entropy_block(const rows *r, int64_t first, int64_t count)
 }
 
 /* (softmax(x) sum(t) - t) factor, where `factor` is the gradient of the row's cost. */
-static void cross_entropy_gradient_block(const rows *r, int64_t first, int64_t count)
+static void cross_entropy_gradient_block(const sgm__rows *r, int64_t first, int64_t count)
 {
     weights w;
-    const float *targets = row_of(&r->call->inputs[1], first, r->columns);
+    const float *targets = sgm__row_of(r, 1, first);
     const float *factors = (const float *)r->call->inputs[2].data + first;
-    float *to = result_of(r, first);
+    float *to = sgm__row_of_result(r, first);
     weigh(r, first, count, to, &w);
     for (int64_t row = 0; row < count; row++, targets += r->columns, to += r->columns) {
         const sgm__vector *vector = r->call->cpu->vector;
@@ -142,59 +122,17 @@ static void cross_entropy_gradient_block(const rows *r, int64_t first, int64_t c
     }
 }
 
-static void run_task(void *context, int64_t index, int32_t thread)
-{
-    (void)thread;
-    const rows *r = context;
-    int64_t first, last;
-    sgm__pool_part(r->count, 1, r->tasks, index, &first, &last);
-    for (int64_t i = first; i < last; i += r->together)
-        r->block(r, i, last - i < r->together ? last - i : r->together);
-}
+/* An operation. Narrow rows are done together. */
+#define OVER_ROWS(name, block)                                                                               \
+    static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
+    {                                                                                                        \
+        const sgm_shape *shape = &call->inputs[0].shape;                                                     \
+        return sgm__rows_post(call, shape->dims[shape->rank - 1] < NARROW ? BLOCK : 1, block);               \
+    }                                                                                                        \
+    const sgm__cpu_kernel sgm__cpu_##name = {                                                                \
+        .op = &sgm__op_##name, .types = SGM__CPU_FLOAT32, .posts = true, .run = run_##name};
 
-/* The number of tasks depends on the threads; rows are independent. */
-static sgm_status run_rows(const sgm__cpu_call *call,
-                           void (*block)(const rows *r, int64_t first, int64_t count))
-{
-    const sgm_shape *shape = &call->inputs[0].shape;
-    rows r = {.call = call, .columns = shape->dims[shape->rank - 1], .count = 1, .block = block};
-    r.together = r.columns < NARROW ? BLOCK / r.columns : 1;
-    for (int32_t i = 0; i + 1 < shape->rank; i++)
-        r.count *= shape->dims[i];
-    r.tasks = r.count * r.columns / ROWS_PER_TASK_WORK;
-    r.tasks = r.tasks > 4 * (int64_t)call->cpu->threads ? 4 * (int64_t)call->cpu->threads : r.tasks;
-    r.tasks = r.tasks < 1 ? 1 : r.tasks;
-    sgm__pool_run(call->cpu->pool, r.tasks, run_task, &r);
-    return SGM_OK;
-}
-
-static sgm_status run_softmax(const sgm__cpu_call *call)
-{
-    return run_rows(call, softmax_block);
-}
-
-static sgm_status run_log_softmax(const sgm__cpu_call *call)
-{
-    return run_rows(call, log_softmax_block);
-}
-
-static sgm_status run_cross_entropy(const sgm__cpu_call *call)
-{
-    return run_rows(call, cross_entropy_block);
-}
-
-static sgm_status run_cross_entropy_gradient(const sgm__cpu_call *call)
-{
-    return run_rows(call, cross_entropy_gradient_block);
-}
-
-const sgm__cpu_kernel sgm__cpu_softmax = {
-    .op = &sgm__op_softmax, .types = SGM__CPU_FLOAT32, .run = run_softmax};
-const sgm__cpu_kernel sgm__cpu_log_softmax = {
-    .op = &sgm__op_log_softmax, .types = SGM__CPU_FLOAT32, .run = run_log_softmax};
-const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy = {
-    .op = &sgm__op_softmax_cross_entropy, .types = SGM__CPU_FLOAT32, .run = run_cross_entropy};
-const sgm__cpu_kernel sgm__cpu_softmax_cross_entropy_gradient = {.op =
-                                                                     &sgm__op_softmax_cross_entropy_gradient,
-                                                                 .types = SGM__CPU_FLOAT32,
-                                                                 .run = run_cross_entropy_gradient};
+OVER_ROWS(softmax, softmax_block)
+OVER_ROWS(log_softmax, log_softmax_block)
+OVER_ROWS(softmax_cross_entropy, cross_entropy_block)
+OVER_ROWS(softmax_cross_entropy_gradient, cross_entropy_gradient_block)
