@@ -134,7 +134,7 @@ static void time_steps(sgm_session *session, sgm_program *program, const int32_t
 static void look_at_pieces(const sgm_trainer *trainer, outcome *result)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    const sgm__worker *worker = &sgm__sharing_of(trainer)->operator->workers[0];
+    const sgm__worker *worker = &sgm__sharing_of(trainer)->parallel->workers[0];
     if (worker->end_count == 0 || worker->end_count > MAXIMUM_PIECES)
         return;
     result->pieces = worker->end_count;

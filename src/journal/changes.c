@@ -398,7 +398,7 @@ void sgm__changes_remake(sgm_trainer *trainer)
     }
 }
 
-/* --- the time --- */
+/* --- the running time that a folder's metrics tell --- */
 
 /* Checkpoints have no time, for equal trainings have equal ones: the epochs' lines do. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder)

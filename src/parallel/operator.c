@@ -266,7 +266,7 @@ void sgm_operator_free(sgm_operator *parallel)
 
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__forget_update_parts(parallel);
     sgm__ranks_forget(parallel->ranks);
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -286,7 +286,7 @@ sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 
 void sgm__operator_forget_programs(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (int32_t i = 0; i < parallel->count; i++)
         sgm__trainer_drop_programs(parallel->workers[i].replica);
 }

@@ -209,7 +209,7 @@ static void peers_end(sgm_operator *parallel)
 
 void sgm__operator_end(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     if (parallel == NULL)
         return;
     peers_end(parallel);
@@ -252,7 +252,7 @@ static void refuse(candidate *own, const char *why_not)
  */
 static void introduce(const sgm_trainer *trainer, candidate *own)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const sgm__handler_type *type = parallel->workers[0].handler->type;
     const sgm__peers *peers = type->peers;
     *own = (candidate){.workers = parallel->count, .able = peers != NULL};
@@ -327,7 +327,7 @@ static void find_place(const sgm_operator *parallel, const candidate *all, sgm__
 
 static sgm_status agree(const sgm_trainer *trainer, bool *together)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     int32_t ranks = sgm_operator_ranks(parallel), own = sgm_operator_rank(parallel);
     candidate *all = sgm__calloc((size_t)ranks, sizeof *all);
     const char *why_not;
@@ -352,7 +352,7 @@ static sgm_status agree(const sgm_trainer *trainer, bool *together)
 /* From peers to not, or back: the recorded programs are others, and so is who has the newest states. */
 static sgm_status change(sgm_trainer *trainer, bool together)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     if (parallel->together == together)
         return SGM_OK;
     SGM_TRY(sgm__operator_collect(trainer));
@@ -394,7 +394,7 @@ static sgm_status join(sgm__worker *worker)
 
 sgm_status sgm__peers_begin(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     bool together = false;
     if (!parallel->merges_gradients)
         return SGM_OK;
@@ -528,7 +528,7 @@ sgm_status sgm__peers_sum(sgm_operator *parallel)
                                                          : sgm__ranks_name_silent(ranks, "a sum of devices");
 }
 
-/* --- staying alike --- */
+/* --- comparing the workers' states --- */
 
 /* States that workers have each for themselves. */
 static bool differs_anyway(const char *state)

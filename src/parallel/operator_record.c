@@ -61,7 +61,7 @@ static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_va
 static sgm_status record_gradients(sgm_trainer *replica)
 {
     sgm__learner *learner = sgm__learner_of(replica);
-    sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(replica)->owner)->operator;
+    sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(replica)->owner)->parallel;
     size_t count = learner->trained_count;
     SGM_TRY(keep_names(parallel, learner->trained, count));
     parallel->random = learner->recording.random;
@@ -85,7 +85,7 @@ static sgm_status record_gradients(sgm_trainer *replica)
 static sgm_status find_trained(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
-    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->parallel;
     SGM_TRY(sgm__reserve(&learner->trained, &learner->trained_capacity, parallel->name_count,
                          sizeof(sgm__trained_parameter)));
     learner->trained_count = parallel->name_count;
@@ -145,7 +145,7 @@ static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t worke
                                             sgm__ranks_sharded(sgm__trainer_ranks(trainer)));
     sgm__free(gradients);
     SGM_TRY(status);
-    if (sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator->random)
+    if (sgm__sharing_of(sgm__sharing_of(trainer)->owner)->parallel->random)
         sgm__trainer_record_random_step(learner->graph);
     return sgm_graph_status(learner->graph);
 }

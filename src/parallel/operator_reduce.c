@@ -27,8 +27,8 @@ void sgm__operator_recorded(sgm_trainer *trainer)
     sgm_trainer *owner = sgm__sharing_of(trainer)->owner;
     sgm_recording recording = sgm__learner_of(trainer)->recording;
     sgm__learner_of(owner)->recording = recording;
-    for (int32_t i = 0; i < sgm__sharing_of(owner)->operator->count; i++)
-        sgm__learner_of(sgm__sharing_of(owner)->operator->workers[i].replica)->recording = recording;
+    for (int32_t i = 0; i < sgm__sharing_of(owner)->parallel->count; i++)
+        sgm__learner_of(sgm__sharing_of(owner)->parallel->workers[i].replica)->recording = recording;
 }
 
 /* --- sums --- */
@@ -139,8 +139,6 @@ static sgm_status meet(const sgm__worker *worker, size_t index)
     pthread_cond_broadcast(&parallel->summed);
     return SGM_OK;
 }
-
-/* --- */
 
 sgm_status sgm__worker_reduce(sgm__worker *worker, size_t index)
 {

@@ -9,13 +9,13 @@
 
 static sgm_status get_every(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_integer_content(sgm__sharing_of(bound->trainer)->operator->every);
+    *content = sgm_integer_content(sgm__sharing_of(bound->trainer)->parallel->every);
     return SGM_OK;
 }
 
 static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
 {
-    sgm__sharing_of(bound->trainer)->operator->every = content->as.integer;
+    sgm__sharing_of(bound->trainer)->parallel->every = content->as.integer;
     return SGM_OK;
 }
 
@@ -23,7 +23,7 @@ static const sgm__access every_access = {.get = get_every, .set = set_every};
 
 static sgm_status get_together(const sgm__bound *bound, sgm_content *content)
 {
-    *content = sgm_boolean_content(sgm__sharing_of(bound->trainer)->operator->together);
+    *content = sgm_boolean_content(sgm__sharing_of(bound->trainer)->parallel->together);
     return SGM_OK;
 }
 
@@ -124,8 +124,7 @@ static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
     const worker_row *row = bound->row;
     const sgm_trainer *replica = bound->trainer;
     double value = row->get(&sgm__sharing_of(sgm__sharing_of(replica)->owner)
-                                 ->
-                                 operator->workers[sgm__sharing_of(replica)->worker]);
+                                 ->parallel->workers[sgm__sharing_of(replica)->worker]);
     *content = row->option.kind == SGM_KIND_INTEGER ? sgm_integer_content((int64_t)value)
                                                     : sgm_number_content(value);
     return SGM_OK;
@@ -176,7 +175,7 @@ static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     SGM_TRY(sgm_registry_tag(registry, "operator"));
     SGM_TRY(sgm_registry_define(registry, &workers_row));
     SGM_TRY(sgm_registry_define(registry, &merge_row));

@@ -21,7 +21,7 @@
 /* A reducer whose pattern matches no parameter is a mistake of the user's. */
 static sgm_status check_patterns(const sgm_trainer *trainer)
 {
-    const sgm_reducer *reducer = sgm__sharing_of(trainer)->operator->reducer;
+    const sgm_reducer *reducer = sgm__sharing_of(trainer)->parallel->reducer;
     const char *pattern;
     if (reducer == NULL || sgm_network_is_dynamic(sgm__learner_of(trainer)->network))
         return SGM_OK;
@@ -36,7 +36,7 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
  * they can sum among themselves. */
 sgm_status sgm__operator_start(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     SGM_TRY(check_patterns(trainer));
     parallel->at_end = false;
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -148,7 +148,7 @@ static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, doub
 static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (size_t i = 0; i < learner->cost_count; i++) {
         double sum = 0;
         for (int32_t k = 0; k < parallel->count; k++)
@@ -165,7 +165,7 @@ static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
 static sgm_status count_all(sgm_trainer *trainer)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__metric_sums *sums = &sgm__position_of(trainer)->sums;
     double before = sums->loss;
     int64_t examples = sums->examples;
@@ -184,7 +184,7 @@ static sgm_status count_all(sgm_trainer *trainer)
 static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
 {
     sgm__training_position *position = sgm__position_of(trainer);
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__metric_sums before = position->sums;
     position->sums = (sgm__metric_sums){0};
     bool any = false;
@@ -227,7 +227,7 @@ static void count_update(sgm__training_position *position, bool update)
  * (running statistics) are averaged and given to all workers. */
 static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool update, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm_program *apply = sgm__trainer_program(trainer, update ? SGM__APPLY : SGM__APPLY_LATER, parts);
     if (apply == NULL)
         return sgm_last_status();
@@ -286,7 +286,7 @@ static sgm_status divide_block(sgm_operator *parallel, const sgm_block *block, i
 
 static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     SGM_TRY(divide_block(parallel, block, 0, block->count, block->count));
     SGM_TRY(sgm__workers_do(parallel, sgm__worker_run, false));
     int32_t parts = block->count < parallel->count ? (int32_t)block->count : parallel->count;
@@ -299,7 +299,7 @@ static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool u
  * states each rank updates its parameters and brings them to all. */
 static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__metric_sums sums;
     int64_t first, count, whole;
     sgm__ranks_part(trainer, block, &first, &count, &whole);
@@ -336,7 +336,7 @@ static sgm_status run_update(sgm__worker *worker)
  * result. The trainer's states are older then, until somebody looks (sgm__operator_collect). */
 static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
         sgm_program *apply = sgm__trainer_program(replica, update ? SGM__APPLY : SGM__APPLY_LATER, 1);
@@ -352,7 +352,7 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
 /* An iteration whose gradients stay on the devices. Nothing has changed yet where a sum fails. */
 static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__metric_sums sums;
     int64_t first = 0, count = block->count, whole = count;
     if (parallel->ranks != NULL)
@@ -378,7 +378,7 @@ static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bo
 
 static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__training_position *position = sgm__position_of(trainer);
     bool update = sgm__trainer_updates_next(trainer);
     SGM_TRY(parallel->together        ? step_together(trainer, block, update, rate)
@@ -419,7 +419,7 @@ static sgm_status take_block(sgm_trainer *trainer, const sgm_block **block)
 /* Minibatches go to the workers of all ranks in turn; *taken: how many there were. */
 static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate, int64_t *taken)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     int32_t all = parallel->count * sgm_operator_ranks(parallel), first = sgm__worker_number(parallel, 0);
     for (int32_t i = 0; i < parallel->count; i++)
         parallel->workers[i].examples = 0;
@@ -444,7 +444,7 @@ static sgm_status share_counts(sgm_trainer *trainer)
 {
     sgm__training_position *position = sgm__position_of(trainer);
     sgm__metric_sums sums;
-    if (sgm__sharing_of(trainer)->operator->ranks == NULL)
+    if (sgm__sharing_of(trainer)->parallel->ranks == NULL)
         return count_all(trainer);
     SGM_TRY(count_own(trainer, &sums));
     SGM_TRY(sgm__ranks_share(trainer, &sums, &position->updates, &position->accumulated));
@@ -454,7 +454,7 @@ static sgm_status share_counts(sgm_trainer *trainer)
 
 static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__training_position *position = sgm__position_of(trainer);
     int64_t taken = 0;
     sgm__trainer_updates_next(trainer); /* another number of minibatches for an update begins here */
@@ -482,7 +482,7 @@ static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *bloc
 
 sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     if (!parallel->synchronised)
         SGM_TRY(sgm__operator_synchronise(trainer));
     if (sgm__position_of(trainer)->sums.examples == 0) /* an epoch begins */
@@ -494,7 +494,7 @@ sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, d
 
 sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     bool at_end = parallel->at_end; /* the iteration before met it when it asked for minibatches */
     parallel->at_end = false;
     *block = NULL;
@@ -503,7 +503,7 @@ sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
 
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_trainer *replica = parallel->workers[i].replica;
         sgm__position_of(replica)->epoch = sgm__position_of(trainer)->epoch + 1;

@@ -43,7 +43,7 @@ static sgm_status set_seed(sgm_trainer *replica)
     sgm_tensor *value = sgm_session_get(sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name);
     if (value == NULL)
         return sgm_last_status();
-    int32_t number = sgm__worker_number(sgm__sharing_of(sgm__sharing_of(replica)->owner)->operator,
+    int32_t number = sgm__worker_number(sgm__sharing_of(sgm__sharing_of(replica)->owner)->parallel,
                                         sgm__sharing_of(replica)->worker);
     if (number > 0) {
         uint64_t seed;
@@ -59,9 +59,8 @@ static sgm_status set_seed(sgm_trainer *replica)
 /* Where gradients are merged only the trainer's update changes these, so workers read them in place. */
 static bool is_shared(const sgm_trainer *replica, const char *name)
 {
-    return sgm__sharing_of(sgm__sharing_of(replica)->owner)
-               ->
-               operator->merges_gradients && sgm__session_is_host(sgm__learner_of(replica)->session) &&
+    return sgm__sharing_of(sgm__sharing_of(replica)->owner)->parallel->merges_gradients &&
+           sgm__session_is_host(sgm__learner_of(replica)->session) &&
            sgm__session_is_host(sgm__learner_of(sgm__sharing_of(replica)->owner)->session) &&
            (sgm__trainer_trains(replica, name) || begins(name, SGM__SLOT_PREFIX) ||
             begins(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
@@ -112,7 +111,7 @@ sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, con
 
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const char *name;
     sgm__operator_recorded(trainer);
     for (int32_t i = 0; i < parallel->count; i++) {
@@ -130,14 +129,14 @@ sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 
 void sgm__operator_restart(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
-    parallel->synchronised = parallel->changed = sgm__sharing_of(trainer)->operator->at_end = false;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    parallel->synchronised = parallel->changed = sgm__sharing_of(trainer)->parallel->at_end = false;
 }
 
 /* A state was set from outside: workers that have a copy get the new value. */
 sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (int32_t i = 0; parallel->synchronised && i < parallel->count; i++)
         if (has_own(parallel->workers[i].replica, name))
             SGM_TRY(take_state(parallel->workers[i].replica, name));
@@ -255,7 +254,7 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel)
 sgm_status sgm__operator_collect(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const char *name;
     if (!parallel->changed)
         return SGM_OK;
@@ -277,10 +276,9 @@ sgm_status sgm__operator_collect(sgm_trainer *trainer)
  * resume. */
 sgm_status sgm__operator_merge_all(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
-    if (parallel->ranks == NULL ||
-        sgm__sharing_of(trainer)->operator->merges_gradients || !sgm__sharing_of(trainer)->
-        operator->synchronised)
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    if (parallel->ranks == NULL || sgm__sharing_of(trainer)->parallel->merges_gradients ||
+        !sgm__sharing_of(trainer)->parallel->synchronised)
         return SGM_OK;
     SGM_TRY(sgm__operator_collect(trainer));
     SGM_TRY(sgm__ranks_average(trainer, true));

@@ -23,7 +23,7 @@
 
 static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     if (parallel->ranks != NULL || !parallel->synchronised) /* ranks are alike where they are saved */
         return SGM_OK;
     json_t *list = json_array();
@@ -63,7 +63,7 @@ static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
 /* Where gradients are merged, the workers have nothing of their own. */
 static sgm_status add_worker_states(sgm_trainer *trainer, sgm_bundle *bundle)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     if (parallel->ranks != NULL || parallel->merges_gradients || !parallel->synchronised)
         return SGM_OK;
     for (int32_t i = 0; i < parallel->count; i++)
@@ -85,8 +85,8 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
         const char *name = sgm_bundle_name(bundle, i), *state;
         long worker = sgm__worker_of_state(name, &state);
-        if (worker < 0 || worker >= sgm__sharing_of(trainer)->operator->count ||
-                                    is_kept(state)) /* older files have some */
+        if (worker < 0 || worker >= sgm__sharing_of(trainer)->parallel->count ||
+            is_kept(state)) /* older files have some */
             continue;
         if (!sgm_bundle_has(bundle, state))
             return sgm_fail(SGM_ERROR_FORMAT, "'%s': a worker has '%s', the trainer has not", path, state);
@@ -101,7 +101,7 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
 
 static sgm_status check(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state, const char *path)
 {
-    const json_t *list = workers_in(sgm__sharing_of(trainer)->operator, state);
+    const json_t *list = workers_in(sgm__sharing_of(trainer)->parallel, state);
     for (size_t i = 0; i < json_array_size(list); i++) {
         sgm__saved_state one = {.json = json_array_get(list, i), .parts = WORKER_PARTS};
         SGM_TRY(sgm__state_read(&one, path));
@@ -125,7 +125,7 @@ static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundl
 static sgm_status take_over(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state,
                             const char *path)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const json_t *list = workers_in(parallel, state);
     sgm__operator_restart(trainer);
     if (list == NULL && json_object_get(state, KEY) != NULL)
@@ -158,11 +158,6 @@ static sgm__local_hook *find_hook(sgm_operator *parallel, const sgm_hook *hook)
 }
 
 static sgm_status copy_for(sgm_operator *parallel, sgm_hook *hook, int32_t worker, sgm_hook **copy);
-
-static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
-{
-    return sgm_trainer_operator(to, sgm__operator_copy(sgm__sharing_of(from)->operator));
-}
 
 /* What a hook requires is copied with it, once for each worker. */
 static sgm_status copy_required(sgm_operator *parallel, const sgm_hook *hook, int32_t worker, sgm_hook *copy)
@@ -224,7 +219,7 @@ static sgm_status attach(sgm_operator *parallel, sgm_hook *hook, int32_t worker,
 static sgm_status attach_local(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                char **name)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     bool added[SGM__MAXIMUM_WORKERS] = {false};
     sgm_status status = SGM_OK;
     int32_t done = 0;
@@ -244,7 +239,7 @@ static sgm_status attach_local(sgm_trainer *trainer, sgm_hook *hook, sgm__attach
 /* The workers' lists are alike, so the name is the same for all; the last one's texts are the caller's. */
 static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, char **text)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm_status status = SGM_OK;
     *full = *text = NULL;
     if (strncmp(name, LOCAL, strlen(LOCAL)) == 0)
@@ -261,7 +256,7 @@ static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, ch
 static sgm_status list_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
     sgm_status status =
-        sgm__hooks_list(sgm__hooks_of(sgm__sharing_of(trainer)->operator->workers[0].replica), list, count);
+        sgm__hooks_list(sgm__hooks_of(sgm__sharing_of(trainer)->parallel->workers[0].replica), list, count);
     for (size_t i = 0; i < *count && status == SGM_OK; i++)
         status = name_local(&(*list)[i].name);
     if (status == SGM_OK)
@@ -272,10 +267,30 @@ static sgm_status list_local(sgm_trainer *trainer, sgm_attached_hook **list, siz
     return status;
 }
 
-/* An iteration is one only for those that had examples. */
+/* --- the trainer's life --- */
+
+static void free_operator(sgm_trainer *trainer)
+{
+    sgm_operator_free(sgm__sharing_of(trainer)->parallel);
+}
+
+static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
+{
+    return sgm_trainer_operator(to, sgm__operator_copy(sgm__sharing_of(from)->parallel));
+}
+
+/* --- a run --- */
+
+static sgm_status start(sgm_trainer *trainer, int64_t saves)
+{
+    SGM_TRY(sgm__ranks_begin(trainer, saves));
+    return sgm__operator_start(trainer);
+}
+
+/* Tells the workers' hooks of an event. An iteration is one only for workers that had examples. */
 static sgm_status event(sgm_trainer *trainer, sgm_time_scale scale)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     for (int32_t i = 0; i < parallel->count; i++) {
         const sgm__worker *worker = &parallel->workers[i];
         const sgm__training_position *position = sgm__position_of(worker->replica);
@@ -286,55 +301,6 @@ static sgm_status event(sgm_trainer *trainer, sgm_time_scale scale)
             return sgm__fail_within("worker %d", i);
     }
     return SGM_OK;
-}
-
-/* The trainer is as at its beginning: so are hooks and results of the workers. */
-static sgm_status reset(sgm_trainer *trainer)
-{
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
-    sgm__operator_restart(trainer);
-    SGM_TRY(sgm__ranks_begin_anew(trainer));
-    for (int32_t i = 0; i < parallel->count; i++) {
-        sgm_trainer *replica = parallel->workers[i].replica;
-        sgm__progress_of(replica)->newest_loss = NAN;
-        sgm__registry_clear_child(sgm__registry_of(replica), "shared");
-        sgm__registry_clear(parallel->workers[i].results);
-        SGM_TRY(sgm__hooks_restart(sgm__hooks_of(replica)));
-    }
-    return SGM_OK;
-}
-
-/* Tells local hooks of an event. */
-static void wait_for_hooks(sgm_trainer *trainer)
-{
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
-    for (int32_t i = 0; i < parallel->count; i++)
-        sgm__hooks_wait(sgm__hooks_of(parallel->workers[i].replica));
-}
-
-/* The oldest command of a local hook. NULL: none. */
-static sgm__command *take_command(sgm_trainer *trainer)
-{
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
-    sgm__command *command = NULL;
-    for (int32_t i = 0; i < parallel->count && command == NULL; i++)
-        command = sgm__hooks_take_command(sgm__hooks_of(parallel->workers[i].replica));
-    return command;
-}
-
-/* An operator as a trainer's strategy: which function of workers and ranks does what the trainer asks for. */
-
-static void free_operator(sgm_trainer *trainer)
-{
-    sgm_operator_free(sgm__sharing_of(trainer)->operator);
-}
-
-/* --- a run --- */
-
-static sgm_status start(sgm_trainer *trainer, int64_t saves)
-{
-    SGM_TRY(sgm__ranks_begin(trainer, saves));
-    return sgm__operator_start(trainer);
 }
 
 /* Ranks are compared before a checkpoint keeps what is wrong. */
@@ -349,6 +315,14 @@ static sgm_status end_epoch(sgm_trainer *trainer)
 static sgm_status prepare_save(sgm_trainer *trainer, bool at_epoch)
 {
     return !at_epoch || sgm__ranks_save_is_due(trainer) ? sgm__ranks_prepare_save(trainer) : SGM_OK;
+}
+
+/* Hooks of workers that compute in the background have ended when this returns. */
+static void wait_for_hooks(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    for (int32_t i = 0; i < parallel->count; i++)
+        sgm__hooks_wait(sgm__hooks_of(parallel->workers[i].replica));
 }
 
 static sgm_status finish(sgm_trainer *trainer)
@@ -368,10 +342,26 @@ static void end(sgm_trainer *trainer, bool failed)
 
 /* --- states --- */
 
+/* The trainer is as at its beginning: so are hooks and results of the workers. */
+static sgm_status reset(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    sgm__operator_restart(trainer);
+    SGM_TRY(sgm__ranks_begin_anew(trainer));
+    for (int32_t i = 0; i < parallel->count; i++) {
+        sgm_trainer *replica = parallel->workers[i].replica;
+        sgm__progress_of(replica)->newest_loss = NAN;
+        sgm__registry_clear_child(sgm__registry_of(replica), "shared");
+        sgm__registry_clear(parallel->workers[i].results);
+        SGM_TRY(sgm__hooks_restart(sgm__hooks_of(replica)));
+    }
+    return SGM_OK;
+}
+
 static sgm_status find_kept(sgm_trainer *trainer, const char *parameter, const char *what,
                             sgm_trainer **keeper)
 {
-    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(sgm__sharing_of(trainer)->owner)->parallel;
     if (parallel->ranks != NULL && sgm__ranks_owner(parallel->ranks, parameter) != parallel->ranks->rank)
         return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
                         what, parameter, sgm__ranks_owner(parallel->ranks, parameter));
@@ -396,24 +386,32 @@ static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm
 
 /* --- hooks --- */
 
+/* The oldest command of a local hook. NULL: none. */
+static sgm__command *take_command(sgm_trainer *trainer)
+{
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    sgm__command *command = NULL;
+    for (int32_t i = 0; i < parallel->count && command == NULL; i++)
+        command = sgm__hooks_take_command(sgm__hooks_of(parallel->workers[i].replica));
+    return command;
+}
+
 static const sgm_trainer *first_replica(const sgm_trainer *trainer)
 {
-    return sgm__sharing_of(trainer)->operator->workers[0].replica;
+    return sgm__sharing_of(trainer)->parallel->workers[0].replica;
 }
 
 static sgm_registry *results(const sgm_trainer *replica)
 {
-    return sgm__sharing_of(sgm__sharing_of(replica)->owner)
-        ->
-        operator->workers[sgm__sharing_of(replica)->worker]
-        .results;
+    const sgm__sharing *sharing = sgm__sharing_of(replica);
+    return sgm__sharing_of(sharing->owner)->parallel->workers[sharing->worker].results;
 }
 
 /* --- the table --- */
 
 #define FUNCTIONS                                                                                            \
     .free = free_operator, .copy = copy, .start = start, .describe = sgm__ranks_describe,                    \
-    .next = sgm__operator_next, .iterate = sgm__operator_iterate, .check = sgm__ranks_compare_now_and_then,  \
+    .next = sgm__operator_next, .iterate = sgm__operator_iterate, .check = sgm__ranks_compare_when_due,      \
     .event = event, .end_epoch = end_epoch, .prepare_save = prepare_save, .finish = finish,                  \
     .leave = sgm__ranks_leave, .end = end, .follows = sgm__ranks_follow, .must_meet = sgm__ranks_must_meet,  \
     .moved = sgm__ranks_moved, .note = sgm__ranks_note, .next_command = take_command,                        \
@@ -462,9 +460,9 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
     for (int32_t i = 0; i < parallel->count; i++)
         SGM_TRY(sgm__worker_create(parallel, trainer, i));
     parallel->trainer = trainer;
-    sgm__sharing_of(trainer)->operator= parallel;
+    sgm__sharing_of(trainer)->parallel = parallel;
     if (take_local_hooks(trainer) != SGM_OK) {
-        sgm__sharing_of(trainer)->operator= NULL;
+        sgm__sharing_of(trainer)->parallel = NULL;
         return sgm_last_status();
     }
     sgm__sharing_of(trainer)->strategy = parallel->ranks != NULL ? &with_ranks : &with_workers;
@@ -477,7 +475,7 @@ sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel)
     if (status == SGM_OK)
         status = sgm__trainer_close(trainer, give(trainer, parallel));
     bool elsewhere = parallel != NULL && parallel->trainer != NULL && parallel->trainer != trainer;
-    if (!elsewhere && (trainer == NULL || sgm__sharing_of(trainer)->operator!= parallel))
+    if (!elsewhere && (trainer == NULL || sgm__sharing_of(trainer)->parallel != parallel))
         sgm_operator_free(parallel);
     return status;
 }

@@ -602,7 +602,7 @@ sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
                                   .parts = SGM_PART_PARAMETERS | (needs_network ? SGM_PART_NETWORK : 0u));
 }
 
-/* --- looking: tensors are not read --- */
+/* --- what a file is of; its tensors are not read --- */
 
 /* Reads the header alone; tensors are not read. */
 char *sgm_checkpoint_network(const char *path)

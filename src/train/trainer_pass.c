@@ -179,8 +179,6 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const
                : SGM_OK;
 }
 
-/* --- passes --- */
-
 /* --- gathering --- */
 
 /* Examples so far, one after the other. */

@@ -112,7 +112,7 @@ sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_
     return SGM_OK;
 }
 
-/* --- the step --- */
+/* --- after a step --- */
 
 /* The plateau schedule: after `period` epochs (5 if it is not given) without a smaller loss, one more
  * reduction of the learning rate. NaN is no smaller loss. */

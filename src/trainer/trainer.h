@@ -206,7 +206,7 @@ typedef struct sgm__learner {
 /* With whom a trainer shares its work. */
 typedef struct sgm__sharing {
     _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
-    sgm_operator *operator;                  /* what the strategy shares the work out with */
+    sgm_operator *parallel;                  /* what the strategy shares the work out with */
     sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
     int32_t worker;     /* of a replica: its number */
 } sgm__sharing;

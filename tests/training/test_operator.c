@@ -206,7 +206,7 @@ static sgm_status compare_views(void *self, sgm_hook_call *call)
 {
     sgm_content seen;
     sgm_trainer *trainer = sgm_hook_trainer(call);
-    const sgm_operator *parallel = trainer->sharing.operator;
+    const sgm_operator *parallel = trainer->sharing.parallel;
     double values[2][15], merged[15];
     for (int i = 0; i < 2; i++) {
         sgm_tensor *value = sgm_session_get(parallel->workers[i].replica->learner.session, "3-dense.weights");
@@ -256,7 +256,7 @@ TEST(a_value_that_is_set_reaches_all_workers)
     sgm_tensor_free(value);
     for (int i = 0; i < 3; i++) {
         double values[3];
-        value = sgm_session_get(made.trainer->sharing.operator->workers[i].replica->learner.session,
+        value = sgm_session_get(made.trainer->sharing.parallel->workers[i].replica->learner.session,
                                 "3-dense.biases");
         CHECK_OK(sgm_tensor_read(value, values, 3));
         CHECK_NEAR(values[2], 3, 0);

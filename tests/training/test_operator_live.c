@@ -62,7 +62,7 @@ static sgm_status count_examples(void *self, sgm_hook_call *call)
     double worker, cost;
     CHECK_OK(sgm_hook_number(call, "worker", &worker));
     CHECK_OK(sgm_hook_number(call, "optimiser.loss", &cost));
-    const sgm__worker *own = &sgm_hook_trainer(call)->sharing.owner->sharing.operator->workers[(int)worker];
+    const sgm__worker *own = &sgm_hook_trainer(call)->sharing.owner->sharing.parallel->workers[(int)worker];
     count->sums[(int)worker] += cost * (double)own->examples;
     count->examples[(int)worker] += own->examples;
     count->calls++;

@@ -203,7 +203,7 @@ TEST(random_numbers_differ_from_worker_to_worker)
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     for (int i = 0; i < 2; i++) {
         sgm_tensor *seed = sgm_session_get(
-            made.trainer->sharing.operator->workers[i].replica->learner.session, "random.seed");
+            made.trainer->sharing.parallel->workers[i].replica->learner.session, "random.seed");
         CHECK_OK(seed);
         memcpy(&seeds[i], sgm_tensor_const_data(seed), sizeof seeds[i]);
         sgm_tensor_free(seed);

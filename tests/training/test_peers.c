@@ -85,7 +85,7 @@ TEST(without_nccl_gradients_are_merged_in_the_computers_memory)
     use_three_devices();
     hide_nccl(place);
     wave_trainer devices = make(&p, TWO), processors = make(&p, "cpu cpu");
-    char *text = sgm_handler_describe(devices.trainer->sharing.operator->workers[0].handler);
+    char *text = sgm_handler_describe(devices.trainer->sharing.parallel->workers[0].handler);
     CHECK(strstr(text, "merged in the computer's memory, as there is no libnccl.so.2") != NULL);
     sgm_string_free(text);
     CHECK_OK(sgm_trainer_run(devices.trainer, .epochs = 2));
@@ -98,7 +98,7 @@ TEST(without_nccl_gradients_are_merged_in_the_computers_memory)
     CHECK_OK(sgm_trainer_run(processors.trainer, .epochs = 4));
     CHECK(sums_between_devices(devices.trainer));
     check_equal_states(processors.trainer, devices.trainer, 1e-10);
-    text = sgm_handler_describe(devices.trainer->sharing.operator->workers[0].handler);
+    text = sgm_handler_describe(devices.trainer->sharing.parallel->workers[0].handler);
     CHECK(strstr(text, "summed between them, by NCCL") != NULL);
     sgm_string_free(text);
     free_wave_trainer(devices);
@@ -343,7 +343,7 @@ static bool disturb(void *user, const sgm_training_progress *progress)
     sgm_trainer *trainer = user;
     if (progress->kind != SGM_PROGRESS_ITERATION || progress->iteration != 2)
         return true;
-    sgm_session *session = trainer->sharing.operator->workers[1].replica->learner.session;
+    sgm_session *session = trainer->sharing.parallel->workers[1].replica->learner.session;
     sgm_tensor *value = sgm_session_get(session, "2-dense.biases");
     sgm_tensor_set(value, (const int64_t[]){1}, 0.75);
     CHECK_OK(sgm_session_set(session, "2-dense.biases", value));

@@ -195,7 +195,7 @@ bool sgm__ranks_follow(const sgm_trainer *trainer)
 
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     *text = '\0';
     if (ranks != NULL)

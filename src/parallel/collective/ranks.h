@@ -67,292 +67,292 @@ typedef struct sgm__ranks {
     int32_t rank, count;
     sgm__rank_options options;
     sgm_trainer *trainer;
-    bool broken;   /* the others cannot be reached any more; */
-    char why[512]; /* the first failure that said so */
+    bool broken;   /* the other ranks cannot be reached any more */
+    char why[512]; /* message of the first failure that showed it */
 
-    /* sharing gradients in memory; ranks_shared_memory.c */
-    sgm__intra_node *node; /* NULL: gradients travel */
-    bool looked;           /* for ranks of this node */
-    uint64_t *notes;       /* of this rank */
+    /* --- gradients in shared memory (ranks_shared_memory.c) --- */
+    sgm__intra_node *node; /* NULL: gradients travel as messages */
+    bool looked;           /* it is known whether all ranks are of one node */
+    uint64_t *notes;       /* what this rank tells the others of its node */
     size_t note_words;
     struct sgm__shared_part *parts; /* of the newest iteration, of all ranks */
     size_t part_count, part_capacity;
 
-    /* what lies where, and whose it is; ranks_shard.c */
+    /* --- places and owners of parameters (ranks_shard.c) --- */
     sgm__rank_place *places;
     size_t place_count, place_capacity, place_bytes;
     sgm__rank_owner *owners;
     size_t owner_count, owner_capacity;
 
-    /* dividing the update; ranks_shared_memory.c */
-    bool divides, placed; /* what is trained lies where others see it, */
+    /* --- divided updates in shared memory (ranks_shared_memory.c) --- */
+    bool divides, placed; /* each rank updates its parameters alone; parameters lie in shared memory, */
     int32_t value_block;  /* in this block */
     unsigned char *value_memory;
     size_t value_bytes;
 
-    /* merging; ranks_merge.c */
+    /* --- sums of gradients as messages (ranks_merge.c) --- */
     sgm_dtype dtype;
     unsigned char *flat; /* gradients, and later the new values, at their places */
     size_t flat_capacity;
-    uint16_t *narrowed; /* what travels of the flat ones, if that is bfloat16, */
-    float *lost;        /* and what is missing in it: it goes with the next ones (Seide et al., 2014) */
+    uint16_t *narrowed; /* the flat gradients as bfloat16, if they travel so, */
+    float *lost; /* and what that rounding lost: it is added to the next gradients (Seide et al., 2014) */
     sgm__rank_bucket *buckets;
     size_t bucket_count, bucket_capacity;
     bool reduces;   /* each sum goes to the parameter's owner alone */
-    size_t next;    /* bucket to start */
-    double *shared; /* numbers that are summed in each iteration; ranks_merge.c */
+    size_t next;    /* the next bucket whose sum is to be started */
+    double *shared; /* numbers that all ranks sum in each iteration */
     size_t shared_count, shared_capacity;
 
-    /* who does not answer; ranks_wait.c, guarded by the lock */
-    double *silent_since;      /* of each rank, sgm__now's; 0: it answers */
-    double asked;              /* when this rank asked all, */
-    double spoke, waited_then; /* and when it told of it, after which wait */
+    /* --- ranks that do not answer (ranks_wait.c), guarded by `lock`; times are of sgm__now --- */
+    double *silent_since;      /* of each rank; 0: it answers */
+    double asked;              /* when this rank last asked all others */
+    double spoke, waited_then; /* when the log last told of a silent rank, and how long the wait was then */
 
-    /* agreeing; ranks_agree.c */
+    /* --- meetings (ranks_agree.c) --- */
     pthread_mutex_t lock;
-    sgm__text lines;        /* commands that were done here, for the others; guarded by the lock */
-    bool meets, wants_stop; /* a meeting is due; this rank wants to stop */
-    bool someone_stops;
-    bool moved;    /* rank 0 stands somewhere else: all get its states */
-    bool meeting;  /* the others listen to what rank 0 has for them, */
-    bool saved;    /* and have to be told of a checkpoint that it has made */
-    int64_t saves; /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
+    sgm__text lines; /* commands that were done here, as JSON, for the other ranks; guarded by `lock` */
+    bool meets, wants_stop; /* this rank wants a meeting; and wants the run to stop */
+    bool someone_stops;     /* a rank wants the run to stop */
+    bool moved;             /* rank 0 is at another position (a reset or a load): all take its states */
+    bool meeting;           /* a meeting is going on: the others listen to rank 0, */
+    bool saved;             /* which has made a checkpoint in it, and has to tell them */
+    int64_t saves;          /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
 
-    /* the optimiser state, divided; ranks_slots.c */
-    sgm_bundle *others;    /* rank 0: the optimiser state of the others; NULL: only they know */
-    bool anew;             /* that is what they are to begin with */
-    sgm__rank_slot *slots; /* what others have; `shown`: so many are in the registry */
+    /* --- optimiser states of other ranks (ranks_slots.c) --- */
+    sgm_bundle *others; /* at rank 0: the optimiser states of the others; NULL: only their owners have them */
+    bool anew;          /* the others are to begin with what `others` holds */
+    sgm__rank_slot *slots; /* names and types of the others' states; `shown` of them are in the registry */
     size_t slot_count, slot_capacity, shown;
 
-    /* what hooks have asked for; ranks_agree.c */
-    char newest_command[256]; /* the newest, in words */
-    uint32_t sign;            /* of all of them */
-    sgm__command_queue kept;  /* for the next meeting, of rank 0 */
+    /* --- commands of hooks (ranks_agree.c) --- */
+    char newest_command[256]; /* the newest one, in words */
+    uint32_t sign;            /* a checksum of all commands so far: it has to be the same on all ranks */
+    sgm__command_queue kept;  /* at rank 0: commands of background hooks, for the next meeting */
 
-    /* what it took, in this run */
+    /* --- accounts of this run (ranks_registry.c): seconds, bytes sent, examples --- */
     double began, waited, computed;
     uint64_t bytes;
     int64_t examples;
-    sgm__rank_account
-        *accounts;             /* of all ranks, as they were in the newest meeting, and the one before; ... */
-    sgm__rank_account *before; /* ... guarded by the lock; the next ones come beside them */
-    sgm__rank_account *coming;
-    double told; /* when that was */
+    sgm__rank_account *accounts; /* of all ranks, as of the newest meeting, */
+    sgm__rank_account *before;   /* and as of the meeting before; both are guarded by `lock` */
+    sgm__rank_account *coming;   /* where the next ones are received */
+    double told;                 /* when the newest meeting was */
     struct sgm__rank_row *rows;
 } sgm__ranks;
 
 /* --- ranks.c --- */
-/* Joins the others; alone where no launcher has started this process. */
+/* Joins the other processes that the launcher started; a single rank where there is no launcher. NULL: it
+ * failed. */
 sgm__ranks *sgm__ranks_open(const sgm__rank_options *options);
 void sgm__ranks_close(sgm__ranks *ranks);
-/* The trainer's; NULL: it has none. */
+/* The ranks of the trainer's operator; NULL: it has none. */
 static inline sgm__ranks *sgm__trainer_ranks(const sgm_trainer *trainer)
 {
-    return sgm__sharing_of(trainer)->operator!= NULL ? sgm__sharing_of(trainer)->operator->ranks : NULL;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
+    return parallel != NULL ? parallel->ranks : NULL;
 }
-/* Whether this is one of several processes of which another leads. */
+/* Whether this process is one of several ranks, and not rank 0. */
 bool sgm__ranks_follow(const sgm_trainer *trainer);
-/* ", 2 ranks of 1 worker that share memory"; empty for a trainer without. */
+/* Writes ", 2 ranks of 1 worker that share memory"; for a trainer without an operator the empty text. */
 void sgm__ranks_describe(const sgm_trainer *trainer, char *text, size_t size);
 
-/* --- ranks_wait.c --- */
-/* Starts a work; -1 in *ticket: it is done already. */
+/* --- ranks_wait.c: communication with a time limit ---
+ * `what` names in messages what is waited for: "the gradients". Each wait fails after operator.timeout, and
+ * its message names the ranks that did not come. */
+/* Starts a work of the communicator; *ticket is -1 if it is complete at once. */
 sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work, int32_t *ticket);
-/* Waits for a work; fails, naming who did not come, after the timeout. `what`: "the gradients". */
+/* Waits until the work with this ticket is complete. */
 sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what);
-/* The same with another time than operator.timeout. */
+/* As sgm__ranks_wait, with a time limit of its own. */
 sgm_status sgm__ranks_wait_for(sgm__ranks *ranks, int32_t ticket, const char *what, double seconds);
-/* Waits for what other ranks write to memory, as long. */
+/* Waits until `has_come(user)` is true, which other ranks bring about by writing into shared memory. */
 sgm_status sgm__ranks_wait_until(sgm__ranks *ranks, bool (*has_come)(const void *user), const void *user,
                                  const char *what);
 /* Starts a work and waits for it. */
 sgm_status sgm__ranks_do(sgm__ranks *ranks, const sgm_communicator_work *work, const char *what);
-/* The newest failure may be another rank's doing: those who do not answer are named behind its message.
- * Returns its status. */
+/* The newest failure may have its cause in another rank: adds to its message the ranks that do not answer.
+ * Returns the failure's status. */
 sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what);
-/* "rank 1 (beta, process 4711) has not answered since 12:34:56", as far as this rank has had to wait for it;
- * sgm__free. NULL: all answer, or there are none. Any thread. */
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56", if this rank has waited for it long enough
+ * to say so; free with sgm__free. NULL: all answer, or there are no other ranks. Any thread may call it. */
 char *sgm__ranks_silent(const sgm_trainer *trainer);
-/* This rank's run has failed: the others must not wait for it for long. */
+/* This rank's run has failed: tells the others, so that they do not wait for operator.timeout. */
 void sgm__ranks_fail(sgm__ranks *ranks);
-/* What rank 0 has for all. */
+/* Broadcasts `size` bytes of rank 0 to all ranks. */
 sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const char *what);
-/* What rank `from` has. */
+/* Broadcasts `size` bytes of rank `from` to all ranks. */
 sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what);
 
-/* --- ranks_registry.c --- */
-/* operator.ranks.N.waiting ... */
+/* --- ranks_registry.c: accounts of what each rank does, as the registry shows them --- */
+/* Makes operator.ranks.N.waiting and the like in the registry. */
 sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry);
-/* Of a run before. */
+/* Clears the accounts of an earlier run. */
 void sgm__ranks_forget_accounts(sgm__ranks *ranks);
-/* In a meeting: everybody's account for everybody. */
+/* In a meeting: all ranks exchange their accounts. */
 sgm_status sgm__ranks_account(sgm__ranks *ranks);
 
-/* --- ranks_shard.c --- */
-/* Of the parameters that the operator names, in their order; what is known already stays. */
+/* --- ranks_shard.c: owners and places of parameters; divided updates --- */
+/* Finds the places of the parameters that the operator names, in their order; found ones stay. */
 sgm_status sgm__ranks_find_places(sgm__ranks *ranks);
-/* Owners of places whose names and bytes are given. */
-void sgm__ranks_forget(sgm__ranks *ranks); /* names, shapes or sessions may be others */
-/* Whether each rank alone has the optimiser state of its parameters. Then: */
+/* Forgets places and owners: names, shapes or sessions may have changed. */
+void sgm__ranks_forget(sgm__ranks *ranks);
+/* Whether only the owner of a parameter has its optimiser states (operator.sharded). */
 bool sgm__ranks_sharded(const sgm__ranks *ranks);
-/* Who updates a parameter; this rank, where all make the same update. */
+/* The rank that updates a parameter; this rank, where all ranks make the same update. */
 int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter);
-/* Who alone has a state; -1: all have it. */
+/* The rank that alone has a state; -1: all ranks have it. */
 int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state);
-
-/* --- ranks_merge.c --- */
-/* Before the workers run: after which steps their buckets are complete. */
-sgm_status sgm__ranks_cut(sgm_trainer *trainer);
-/* While they run: starts what is ready, and lets it go on. It should be called again after *rest seconds, or
- * when a worker has done a piece. */
-sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest);
-/* A worker has done a piece since the newest call of that; with the operator's lock. */
-bool sgm__ranks_are_behind(const sgm__ranks *ranks);
-/* What this rank's workers have computed, summed with that of all ranks; `whole`: examples of all. Leaves the
- * sums where `apply` reads them, and the minibatch's metrics in *sums. */
-sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
-/* The sums become the inputs of the update. */
-sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
-/* What rounding has lost is in no checkpoint: wherever one is made, all ranks go on without it, as those do
- * that resume there. For each rank at the same iteration. */
-void sgm__ranks_forget_lost(const sgm_trainer *trainer);
-
-/* --- ranks_merge.c --- */
-/* The data give this rank's part of the minibatches only, as far as they can. */
-void sgm__ranks_take_part(const sgm_trainer *trainer);
-/* Which examples of a block are this rank's, of how many in the whole minibatch. */
-void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
-                     int64_t *whole);
-/* For parameters: only what all learn of the iteration; *updates: of rank 0. */
-sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
-                            int64_t *accumulated);
-
-/* --- ranks_shared_memory.c --- */
-/* Whether all ranks are of one node, and share their gradients in memory; once. */
-sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks);
-/* Before the workers run: others can see their arenas. */
-sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks);
-/* Waits for the gradients of all ranks, and sums what all learn of the iteration. */
-sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks);
-sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply);
-/* Of the gradients that the update takes. */
-size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
-/* Nobody reads what this rank shares any more. */
-sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
-
-/* --- ranks_shared_memory.c --- */
-#define SGM__VALUE_BLOCK 65 /* and the one after it: blocks of a rank for values */
-/* Whether an update that was recorded as a whole is to be recorded for this rank's parameters alone. */
-bool sgm__ranks_divide(sgm_trainer *trainer);
-/* Then: others' are marked as what is updated elsewhere. */
-sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer);
-/* After it: the new values come from their owners. */
-sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
-
-/* --- ranks_shard.c: updates and the optimiser state divided among the ranks --- */
-/* Before an update is recorded: what the trainer trains finds its owners. */
+/* Before an update is recorded: gives each parameter that the trainer trains an owner. */
 sgm_status sgm__ranks_mark_owned(sgm_trainer *trainer);
-/* Whether sums of gradients go to their owners alone, as no update looks at others'. */
+/* Whether the sum of a gradient goes to the parameter's owner alone, because no other rank's update reads it.
+ */
 bool sgm__ranks_reduce(const sgm_trainer *trainer);
-/* After an update: the owners' new parameters for all, where it was divided; and sgm__ranks_give_back. */
+/* After an update: where it was divided, all ranks receive the new values from their owners. Ends with
+ * sgm__ranks_give_back. */
 sgm_status sgm__ranks_bring(sgm_trainer *trainer);
 
-/* --- ranks_slots.c: the optimiser state in checkpoints, where it is divided --- */
-/* All ranks: rank 0 has all of it from here to the next update. */
-sgm_status sgm__ranks_complete(const sgm_trainer *trainer);
-/* The same, whatever it knows already. */
-sgm_status sgm__ranks_collect(sgm__ranks *ranks);
-/* From here on rank 0 knows nothing of the others' (it is free), or that they have none. */
-sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows);
-/* The trainer was reset: so will be the others. */
-sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer);
-/* It has loaded the optimiser state: what is others' is kept for them. */
-sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
-/* Whether a state is for this rank. */
+/* --- ranks_merge.c: examples, numbers and gradients of an iteration --- */
+/* Has the data give this rank its part of each minibatch only, where the data can do that. */
+void sgm__ranks_take_part(const sgm_trainer *trainer);
+/* Which examples of a block are this rank's (*first, *count), and how many the whole minibatch has. */
+void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t *first, int64_t *count,
+                     int64_t *whole);
+/* Operators that merge parameters: sums only the numbers of an iteration. *updates, *accumulated become those
+ * of rank 0. */
+sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_t *updates,
+                            int64_t *accumulated);
+/* Before the workers run: finds the steps of their programs behind which each bucket is complete. */
+sgm_status sgm__ranks_cut(sgm_trainer *trainer);
+/* While the workers run: starts the sums of complete buckets and lets started ones progress. It should be
+ * called again after *rest seconds, or when a worker has completed a bucket. */
+sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest);
+/* Whether a worker has completed a bucket since the newest sgm__ranks_go_on. With the operator's lock. */
+bool sgm__ranks_are_behind(const sgm__ranks *ranks);
+/* Sums what this rank's workers computed with what all ranks computed; `whole`: examples of the whole
+ * minibatch. The summed gradients are where sgm__ranks_pass finds them, the minibatch's metrics in *sums. */
+sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums);
+/* Feeds the summed gradients into the program of the update. */
+sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply);
+/* Clears what rounding to bfloat16 has lost. No checkpoint holds it, so all ranks clear it whenever one is
+ * made: a run that resumes there computes the same. All ranks call it at the same iteration. */
+void sgm__ranks_forget_lost(const sgm_trainer *trainer);
+
+/* --- ranks_shared_memory.c: ranks of one node --- */
+#define SGM__VALUE_BLOCK 65 /* this block and the next one of a rank hold values of parameters */
+/* Finds out, once, whether all ranks are of one node and can share gradients in memory. */
+sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks);
+/* Before the workers run: puts their arenas where the other ranks can read them. */
+sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks);
+/* Waits until the gradients of all ranks are complete, and sums the numbers of the iteration. */
+sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks);
+/* Feeds the gradients of all ranks, where they lie, into the program of the update. */
+sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply);
+/* How many workers' gradients the update reads. */
+size_t sgm__ranks_count_parts(const sgm__ranks *ranks);
+/* Waits until no rank reads this rank's gradients any more. */
+sgm_status sgm__ranks_give_back(sgm__ranks *ranks);
+/* Whether an update that was recorded as a whole is to be recorded again for this rank's parameters alone. */
+bool sgm__ranks_divide(sgm_trainer *trainer);
+/* After sgm__ranks_divide: marks parameters of other owners as updated elsewhere. */
+sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer);
+/* After a divided update: copies the new values from their owners' shared memory. */
+sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks);
+
+/* --- ranks_slots.c: optimiser states that only their owners have --- */
+/* After owners were found: lists the states that other ranks have. */
+sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer);
+/* The type of such a state; false: the name is of none. */
+bool sgm__ranks_slot_type(const sgm_trainer *trainer, const char *state, sgm_type *type);
+/* At rank 0, the value of such a state: in a meeting, or while rank 0 has them all. Free with
+ * sgm_tensor_free. */
+sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state);
+/* Whether this rank has a state. */
 bool sgm__ranks_have(const sgm_trainer *trainer, const char *state);
-/* What the others have, into a checkpoint; fails where that cannot be known. */
+/* Fails for a state that not all ranks have: it cannot be set. */
+sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
+/* All ranks: brings all optimiser states to rank 0, which has them until the next update; nothing, if it has
+ * them already. */
+sgm_status sgm__ranks_complete(const sgm_trainer *trainer);
+/* As sgm__ranks_complete, also if rank 0 has them already. */
+sgm_status sgm__ranks_collect(sgm__ranks *ranks);
+/* Drops the others' states at rank 0; `knows`: and notes that the others have none, else only they know. */
+sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows);
+/* The trainer was reset: the others will reset their states, too. */
+sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer);
+/* The trainer has loaded the optimiser states of a bundle: keeps those that belong to other ranks for them.
+ * `taken`: of each tensor of the bundle, whether the trainer took it. */
+sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundle, const bool *taken);
+/* Adds the others' states to a checkpoint; fails if rank 0 does not have them. */
 struct sgm__parts;
 sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const struct sgm__parts *wanted,
                                 sgm_bundle *bundle);
-/* All ranks, in a meeting: its owner gives it to the others; NULL: it has none. */
+/* All ranks, in a meeting: `owner` sends one of its states to all; *value NULL: it has no such state. */
 sgm_status sgm__ranks_bring_slot(sgm__ranks *ranks, int32_t owner, const char *state, sgm_tensor **value);
-/* Of this rank's part; before it gets that of a checkpoint. */
+/* Sets this rank's optimiser states to zero, before it receives those of a checkpoint. */
 sgm_status sgm__ranks_clear_slots(const sgm_trainer *trainer);
-/* Fails for a state that not all have. */
-sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state);
-
-/* --- ranks_slots.c --- */
-/* After the updates' owners were found: which slots others have. */
-sgm_status sgm__ranks_find_slots(const sgm_trainer *trainer);
-/* False: it is none of them. */
-bool sgm__ranks_slot_type(const sgm_trainer *trainer, const char *state, sgm_type *type);
-/* One of another rank, at rank 0, in a meeting or where it knows them all; sgm_tensor_free. */
-sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state);
 
 /* --- ranks_average.c --- */
-/* The trainer's states become the averages of all ranks'; `all`: also the optimiser states. */
+/* The trainer's states become the averages of all ranks' states; `all`: optimiser states, too. */
 sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all);
 
-/* --- ranks_compare.c --- */
-/* Names of the states that all ranks have, in their order, without what is kept for who looks; sgm__free. */
+/* --- ranks_compare.c: whether ranks are alike --- */
+/* Names of the states that all ranks have, in the same order on each, without gradients and updates that are
+ * kept for a reader; free *names with sgm__free. */
 sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *count);
-/* Whether all ranks have the same of them, and are at the same place. */
+/* Whether all ranks have the same values of these states, and the same position. */
 sgm_status sgm__ranks_are_alike(sgm__ranks *ranks, bool *alike);
-/* The same; fails with the first that differs. */
+/* Fails, naming the first state that differs between ranks. */
 sgm_status sgm__ranks_compare(sgm_trainer *trainer);
-/* The same after an iteration, when it is time. */
-sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer);
-
-/* --- ranks_compare.c --- */
-/* Fails, naming what, where a rank was given other data or options than rank 0. */
+/* After an iteration: sgm__ranks_compare in every operator.check_every-th one. */
+sgm_status sgm__ranks_compare_when_due(sgm_trainer *trainer);
+/* Fails, naming the difference, where a rank was given other data or options than rank 0. */
 sgm_status sgm__ranks_compare_given(sgm__ranks *ranks);
 
-/* --- ranks_agree.c --- */
-/* Fails, naming the hook, where all ranks want to stop, pause or be reset together, and not all ask for it.
- */
-sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time);
-/* For an iteration's sums: two numbers that tell whether hooks have asked for the same on all ranks. */
-void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
-sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
-void sgm__ranks_forget_commands(sgm__ranks *ranks); /* of the run before */
-/* Whether somebody waits for something to be told here. */
-bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
-
-/* --- ranks_slots.c --- */
-/* What rank 0 says in a meeting. */
+/* --- ranks_agree.c: what all ranks do together, between two iterations --- */
+/* What rank 0 broadcasts in a meeting. */
 typedef struct sgm__rank_message {
-    uint64_t bytes; /* of commands, which follow, or of the name of what is asked for */
+    uint64_t bytes; /* that follow: of commands, or of the name of the state that rank 0 asks for */
     uint8_t paused, stopped, interrupted, moved, saved;
-    uint8_t asks;  /* for the optimiser state, or what of it is named; all else comes behind that */
-    int32_t owner; /* who has that, as rank 0 knows it */
+    uint8_t asks;  /* rank 0 asks for all optimiser states, or for the named one; the rest comes later */
+    int32_t owner; /* the rank that has the named state, as far as rank 0 knows */
 } sgm__rank_message;
-
-/* --- ranks_agree.c --- */
-/* For all, from the next one on; only from what all ranks do alike. */
-void sgm__ranks_must_meet(sgm_trainer *trainer);
-void sgm__ranks_moved(sgm_trainer *trainer); /* rank 0 stands somewhere else now */
-/* A checkpoint is being made; in a meeting (a command has asked for it) the others hear of it. */
-void sgm__ranks_note_saved(const sgm_trainer *trainer);
-/* Before the first iteration: the followers get what rank 0 has. `saves`: epochs from one checkpoint of this
- * rank to the next, 0: it makes none. */
-sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves);
-/* After an epoch: whether rank 0 makes a checkpoint. */
-bool sgm__ranks_save_is_due(const sgm_trainer *trainer);
-/* All ranks, before rank 0 makes one. In a meeting it needs no others: it asks them. */
-sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer);
-/* All have come to the end, and what rank 0 keeps is kept: before, no process should end. */
-sgm_status sgm__ranks_leave(sgm_trainer *trainer);
-void sgm__ranks_end(sgm_trainer *trainer); /* the run: the data are for everybody again */
-/* What rank 0 tells all. */
+/* Where rank 0's run stands, for all. */
 typedef struct sgm__rank_news {
     bool paused, stopped, interrupted;
 } sgm__rank_news;
-/* A command was done here: {"command": ...}. Any thread that has the trainer's lock. */
+/* When a hook's command is done. Fails, naming the hook, where all ranks have to stop, pause or reset
+ * together and not all hooks command it. */
+sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time);
+/* The checksum of the hooks' commands and its square, for an iteration's sums: only where all ranks have the
+ * same checksum, n times the sum of squares is the square of the sum. */
+void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2]);
+sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2]);
+/* Forgets the commands of an earlier run. */
+void sgm__ranks_forget_commands(sgm__ranks *ranks);
+/* At rank 0: whether a command, a reader of values or an account that is due waits for a meeting. */
+bool sgm__ranks_wants_meeting(sgm__ranks *ranks);
+/* There is a meeting behind the next iteration. Only where all ranks call it at the same iteration. */
+void sgm__ranks_must_meet(sgm_trainer *trainer);
+/* Rank 0 is at another position: the others take its states in the next meeting. */
+void sgm__ranks_moved(sgm_trainer *trainer);
+/* A checkpoint is being made; if that is in a meeting, because of a command, the others are told. */
+void sgm__ranks_note_saved(const sgm_trainer *trainer);
+/* Before the first iteration: the others receive rank 0's states and position. `saves`: epochs from one
+ * checkpoint of this rank to the next, 0: it makes none. */
+sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves);
+/* After an epoch: whether rank 0 makes a checkpoint. */
+bool sgm__ranks_save_is_due(const sgm_trainer *trainer);
+/* All ranks, before rank 0 makes a checkpoint. In a meeting rank 0 calls it alone and asks the others. */
+sgm_status sgm__ranks_prepare_save(const sgm_trainer *trainer);
+/* Waits until all ranks have come to the end and rank 0 has saved; before that no process should exit. */
+sgm_status sgm__ranks_leave(sgm_trainer *trainer);
+/* The run has ended: the data give whole minibatches again. */
+void sgm__ranks_end(sgm_trainer *trainer);
+/* A command was carried out here: {"command": ...}. Any thread that has the trainer's lock. */
 struct json_t;
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const struct json_t *request);
-
-/* --- ranks_agree.c --- */
-/* What the run does between two iterations, as all ranks agree. */
+/* What a run does between two iterations where there are several ranks, in place of carrying out commands by
+ * itself: all ranks do what rank 0 was told. */
 sgm_status sgm__ranks_meeting(struct sgm__training_run *run);
 
 #endif

@@ -167,15 +167,11 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
                     (long long)position->iteration);
 }
 
-sgm_status sgm__ranks_compare_now_and_then(sgm_trainer *trainer)
+sgm_status sgm__ranks_compare_when_due(sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    return ranks != NULL && sgm__sharing_of(trainer)
-                                        ->
-                                        operator->merges_gradients && sgm__position_of(trainer)
-                                        ->iteration %
-                                    ranks->options.check_every ==
-                                0
+    return ranks != NULL && sgm__sharing_of(trainer)->parallel->merges_gradients &&
+                   sgm__position_of(trainer)->iteration % ranks->options.check_every == 0
                ? sgm__ranks_compare(trainer)
                : SGM_OK;
 }
@@ -385,7 +381,7 @@ static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
 static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     give_number(given, "epochs", sgm__progress_of(trainer)->epochs);
     give_number(given, "iterations", sgm__progress_of(trainer)->maximum);
     give_number(given, "operator.every", parallel->every);

@@ -20,7 +20,7 @@
 void sgm__ranks_take_part(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    if (ranks != NULL && sgm__sharing_of(trainer)->operator->merges_gradients)
+    if (ranks != NULL && sgm__sharing_of(trainer)->parallel->merges_gradients)
         sgm__iterator_set_part(sgm__data_of(trainer)->training, ranks->rank, ranks->count);
 }
 
@@ -39,7 +39,7 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
     *count = end - begin;
 }
 
-/* --- what all learn --- */
+/* --- numbers that all ranks sum --- */
 
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
 enum { LOSS, CORRECT, EXAMPLES, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
@@ -115,7 +115,7 @@ static sgm_status put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
 {
     const sgm_trainer *trainer = ranks->trainer;
     const sgm__training_position *first =
-        sgm__position_of(sgm__sharing_of(trainer)->operator->workers[0].replica);
+        sgm__position_of(sgm__sharing_of(trainer)->parallel->workers[0].replica);
     size_t count = SHARED + sgm__learner_of(trainer)->cost_count;
     SGM_TRY(sgm__reserve(&ranks->shared, &ranks->shared_capacity, count, sizeof *ranks->shared));
     ranks->shared[LOSS] = own->loss;
@@ -173,13 +173,11 @@ sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_
     return SGM_OK;
 }
 
-/* --- gradients --- */
+/* --- gradients: summed in buckets --- */
 
 #define MAXIMUM_BUCKETS 128 /* all may be under way at once */
 #define LOOK_SECONDS 50e-6  /* between two looks at sums that are under way, at first: */
 #define MAXIMUM_LOOK 1e-3   /* a look takes the processor from who computes */
-
-/* --- in pieces --- */
 
 void sgm__ranks_forget_lost(const sgm_trainer *trainer)
 {
@@ -265,7 +263,7 @@ static sgm_status find_type(sgm__ranks *ranks)
 /* Places and buckets; anew when the parameters are others. */
 static sgm_status lay_out(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     ranks->bucket_count = 0;
     SGM_TRY(sgm__ranks_find_places(ranks));
     SGM_TRY(find_type(ranks));
@@ -313,7 +311,7 @@ static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t
 /* Adds the workers' gradients of one parameter up, for the bytes [first, end) of it. */
 static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, size_t end)
 {
-    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     size_t at = ranks->places[index].first + first;
     bool adds = false;
     for (int32_t k = 0; k < parallel->count; k++) {
@@ -428,7 +426,7 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
 
 sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 {
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     ranks->next = 0;
     if (ranks->node != NULL)
@@ -446,7 +444,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 /* Buckets that all workers have completed; with the operator's lock. */
 static size_t count_ready(const sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     size_t minimum = ranks->bucket_count;
     for (int32_t i = 0; i < parallel->count; i++)
         if (parallel->workers[i].examples > 0 && parallel->workers[i].pieces < minimum)
@@ -484,7 +482,7 @@ static sgm_status start_next(sgm__ranks *ranks)
  * the longer the sum has taken, as a look takes the processor from those who compute. */
 sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
 {
-    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     pthread_mutex_lock(&parallel->lock);
     size_t ready = count_ready(ranks);
     pthread_mutex_unlock(&parallel->lock);
@@ -537,7 +535,7 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
 /* Where the handler's memory is not the computer's. */
 static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
 {
-    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     sgm_type type;
     SGM_TRY(sgm_session_state_type(sgm__learner_of(ranks->trainer)->session, parallel->names[index], &type));
     sgm_tensor *value = sgm_tensor_create(type.dtype, &type.shape);
@@ -552,7 +550,7 @@ static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t 
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
-    sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     bool shares = sgm__session_is_host(sgm__learner_of(trainer)->session);
     if (ranks->node != NULL)
         return sgm__ranks_pass_shared(ranks, apply);

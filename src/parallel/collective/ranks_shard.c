@@ -19,7 +19,7 @@ void sgm__ranks_forget(sgm__ranks *ranks)
     ranks->lost = NULL;
 }
 
-/* --- who has what --- */
+/* --- owners of parameters --- */
 
 bool sgm__ranks_sharded(const sgm__ranks *ranks)
 {
@@ -93,7 +93,7 @@ static sgm_status find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t
     return SGM_OK;
 }
 
-/* --- where --- */
+/* --- places of parameters in flat memory --- */
 
 static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
 {
@@ -113,7 +113,7 @@ static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
 
 sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     if (ranks->place_count == parallel->name_count)
         return SGM_OK;
     SGM_TRY(lay_out(ranks, parallel));
@@ -266,7 +266,7 @@ static sgm_status bring_by_messages(sgm__ranks *ranks)
     return copy_parameters(ranks, false);
 }
 
-/* --- bringing --- */
+/* --- new values by shared memory or by messages --- */
 
 /* Every rank has all moving averages, as each of them measures; the same program on all gives the same
  * bits. */

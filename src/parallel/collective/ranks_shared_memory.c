@@ -27,7 +27,7 @@ enum { SUMMED, NAMES, WORKERS, VALUES, FIRST };
  * of a parameter: else their memory would have to follow, which costs more than the update; or stays with
  * its owner, which operator.sharded wants (ranks_shard.c). */
 
-/* --- whether --- */
+/* --- whether the update is divided --- */
 
 static bool remembers(const sgm_graph *graph)
 {
@@ -72,12 +72,12 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* --- where all see it --- */
+/* --- new values in shared memory --- */
 
 /* Workers that read what the trainer has do so where it is now. */
 static void follow(const sgm_trainer *trainer, const char *name, const void *before)
 {
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     void *now = sgm__session_state_memory(sgm__learner_of(trainer)->session, name);
     for (int32_t i = 0; i < parallel->count; i++) {
         sgm_session *session = sgm__learner_of(parallel->workers[i].replica)->session;
@@ -168,14 +168,14 @@ typedef struct sgm__shared_part {
     const unsigned char *arena;
 } sgm__shared_part;
 
-/* --- whether --- */
+/* --- whether gradients are shared --- */
 
 /* Whether this rank can: handlers of the computer's memory, gradients merged, and few workers in all. Each
  * rank reads the gradients of all, so from some number on sums in a ring move less. */
 static bool is_willing(const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
-    const sgm_operator *parallel = sgm__sharing_of(trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     bool host = (sgm__settings_of(trainer)->handler->type->flags & SGM__HANDLER_HOST) != 0;
     for (int32_t i = 0; i < parallel->count; i++)
         host &= (parallel->workers[i].handler->type->flags & SGM__HANDLER_HOST) != 0;
@@ -203,7 +203,7 @@ static void *grow_arena(void *user, size_t bytes)
 /* One rank has nobody who would look. */
 sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
 {
-    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     for (int32_t i = 0; i < parallel->count && ranks->count > 1; i++) {
         const sgm__arena_source source = {grow_arena, &parallel->workers[i]};
         SGM_TRY(
@@ -236,7 +236,7 @@ static sgm_status note_places(sgm__worker *worker, uint64_t *places)
 
 static sgm_status write_notes(sgm__ranks *ranks)
 {
-    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     size_t names = parallel->name_count, summed = ranks->shared_count;
     SGM_TRY(reserve_notes(ranks, FIRST + summed + (size_t)parallel->count * (1 + names)));
     uint64_t *notes = ranks->notes, *own = notes + FIRST + summed;
@@ -258,7 +258,7 @@ static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker,
 {
     const void *memory = NULL;
     if (rank == ranks->rank)
-        memory = sgm__learner_of(sgm__sharing_of(ranks->trainer)->operator->workers[worker].replica)
+        memory = sgm__learner_of(sgm__sharing_of(ranks->trainer)->parallel->workers[worker].replica)
                      ->session->arena;
     else
         SGM_TRY(sgm__intra_node_look(ranks->node, rank, NOTES + 1 + worker, &memory));
@@ -303,11 +303,11 @@ sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
         SGM_TRY(sgm__intra_node_look(ranks->node, i, NOTES, &memory));
         const uint64_t *notes = memory;
         if (notes[SUMMED] != ranks->shared_count ||
-            notes[NAMES] != sgm__sharing_of(ranks->trainer)->operator->name_count)
+            notes[NAMES] != sgm__sharing_of(ranks->trainer)->parallel->name_count)
             return sgm_fail(SGM_ERROR_STATE,
                             "rank %d (%s) trains %llu parameters, this one %zu: all want the same", i,
                             ranks->table->place(ranks->self, i), (unsigned long long)notes[NAMES],
-                            sgm__sharing_of(ranks->trainer)->operator->name_count);
+                            sgm__sharing_of(ranks->trainer)->parallel->name_count);
         add_numbers(ranks, i, notes);
         SGM_TRY(read_parts(ranks, i, notes));
     }
@@ -317,7 +317,7 @@ sgm_status sgm__ranks_share_gradients(sgm__ranks *ranks)
 /* The update reads each part where it is. */
 sgm_status sgm__ranks_pass_shared(sgm__ranks *ranks, sgm_program *apply)
 {
-    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->operator;
+    sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
     if (ranks->divides)
         SGM_TRY(place_values(ranks));
     ranks->notes[VALUES] = (uint64_t)ranks->value_block;

@@ -247,7 +247,7 @@ sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state)
                                 state, owner);
 }
 
-/* --- looking at what another rank has --- */
+/* --- optimiser states of other ranks, as the registry shows them --- */
 
 /* The updates that others make, to see what they remember. */
 static sgm_status record_elsewhere(const sgm_trainer *trainer, sgm_graph *graph,
