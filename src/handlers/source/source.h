@@ -161,6 +161,8 @@ extern const sgm__source_dialect sgm__source_c;
 const char *sgm__source_format(sgm__source_writer *w, const char *format, ...) SGM_PRINTF(2, 3);
 /* Appends an indented line to the function's text. */
 void sgm__source_line(sgm__source_writer *w, const char *format, ...) SGM_PRINTF(2, 3);
+/* The same for a line in front of a block, "if (a < b)", say; the block is closed by sgm__source_close. */
+void sgm__source_open(sgm__source_writer *w, const char *format, ...) SGM_PRINTF(2, 3);
 /* Opens a loop of `count` turns and returns its variable. For one turn it opens nothing and returns NULL,
  * which stands for 0. */
 const char *sgm__source_loop(sgm__source_writer *w, const char *variable, int64_t count);

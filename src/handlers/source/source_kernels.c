@@ -128,17 +128,15 @@ static bool write_arg(sgm__source_writer *w, int32_t number)
                      sgm__source_element(w, operand, from));
     sgm__source_line(w, "%s place = 0;", w->dialect->counter);
     from[axis] = "k";
-    sgm__source_line(w, "for (%s k = 1; k < %lld; k++) {", w->dialect->counter,
+    sgm__source_open(w, "for (%s k = 1; k < %lld; k++)", w->dialect->counter,
                      (long long)x->type.shape.dims[axis]);
-    w->depth++;
     sgm__source_line(w, "const %s x = %s;", sgm__source_type(w, x->type.dtype),
                      sgm__source_element(w, operand, from));
     sgm__source_line(w, "if (%s) {", beats(w, x->type.dtype, node->op == &sgm__op_arg_max));
     sgm__source_line(w, "    best = x;");
     sgm__source_line(w, "    place = k;");
     sgm__source_line(w, "}");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     sgm__source_store(w, number, to, "place");
     return true;
 }
@@ -153,15 +151,12 @@ static bool write_cumulative(sgm__source_writer *w, int32_t number)
     open_lines(w, &node->type.shape, axis, index);
     sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, node->type.dtype));
     if (node->attributes.integers[1] != 0)
-        sgm__source_line(w, "for (%s k = %lld; k-- > 0;) {", w->dialect->counter, (long long)size);
+        sgm__source_open(w, "for (%s k = %lld; k-- > 0;)", w->dialect->counter, (long long)size);
     else
-        sgm__source_line(w, "for (%s k = 0; k < %lld; k++) {", w->dialect->counter, (long long)size);
-    w->depth++;
+        sgm__source_open(w, "for (%s k = 0; k < %lld; k++)", w->dialect->counter, (long long)size);
     index[axis] = "k";
     sgm__source_line(w, "sum += %s;", sgm__source_element(w, sgm__source_operand(w, number, 0), index));
     sgm__source_store(w, number, index, sgm__source_of_sum(w, node->type.dtype, "sum"));
-    w->depth--;
-    sgm__source_line(w, "}");
     return true;
 }
 

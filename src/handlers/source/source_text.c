@@ -23,15 +23,20 @@ const char *sgm__source_format(sgm__source_writer *w, const char *format, ...)
 }
 
 /* A line may have several expressions, hence its larger buffer. */
-void sgm__source_line(sgm__source_writer *w, const char *format, ...)
+static void write_line(sgm__source_writer *w, const char *format, va_list arguments, const char *end)
 {
     char line[4 * SGM__SOURCE_ROOM];
+    int length = vsnprintf(line, sizeof line, format, arguments);
+    w->failed = w->failed || length < 0 || (size_t)length >= sizeof line;
+    sgm__text_append(&w->text, "%*s%s%s\n", 4 * w->depth, "", line, end);
+}
+
+void sgm__source_line(sgm__source_writer *w, const char *format, ...)
+{
     va_list arguments;
     va_start(arguments, format);
-    int length = vsnprintf(line, sizeof line, format, arguments);
+    write_line(w, format, arguments, "");
     va_end(arguments);
-    w->failed = w->failed || length < 0 || (size_t)length >= sizeof line;
-    sgm__text_append(&w->text, "%*s%s\n", 4 * w->depth, "", line);
 }
 
 void sgm__source_need(sgm__source_writer *w, sgm__source_function function)
@@ -46,9 +51,12 @@ int32_t sgm__source_operand(const sgm__source_writer *w, int32_t node, int32_t n
 
 /* --- blocks --- */
 
-/* Counts a block, whose line is written already. */
-static void open_block(sgm__source_writer *w)
+void sgm__source_open(sgm__source_writer *w, const char *format, ...)
 {
+    va_list arguments;
+    va_start(arguments, format);
+    write_line(w, format, arguments, " {");
+    va_end(arguments);
     w->depth++;
     w->opened++;
 }
@@ -58,9 +66,8 @@ const char *sgm__source_loop(sgm__source_writer *w, const char *variable, int64_
 {
     if (count == 1)
         return NULL;
-    sgm__source_line(w, "for (%s %s = 0; %s < %lld; %s++) {", w->dialect->counter, variable, variable,
+    sgm__source_open(w, "for (%s %s = 0; %s < %lld; %s++)", w->dialect->counter, variable, variable,
                      (long long)count, variable);
-    open_block(w);
     return variable;
 }
 
@@ -69,7 +76,8 @@ void sgm__source_block(sgm__source_writer *w)
     if (w->opened > 0)
         return;
     sgm__source_line(w, "{");
-    open_block(w);
+    w->depth++;
+    w->opened++;
 }
 
 void sgm__source_close(sgm__source_writer *w, int32_t count)

@@ -68,10 +68,8 @@ static void find_place(sgm__source_writer *w, const sgm__window *window, int axi
 /* A loop even if there is only one turn, so that `continue` leaves a place out. */
 static const char *place_loop(sgm__source_writer *w, const char *variable, int64_t count)
 {
-    sgm__source_line(w, "for (%s %s = 0; %s < %lld; %s++) {", w->dialect->counter, variable, variable,
+    sgm__source_open(w, "for (%s %s = 0; %s < %lld; %s++)", w->dialect->counter, variable, variable,
                      (long long)count, variable);
-    w->depth++;
-    w->opened++;
     return variable;
 }
 

@@ -61,8 +61,8 @@ static void pack(sgm__device_render *r, const sgm__contraction *p, bool left)
     const char *sides = sgm__source_format(w, "for (int s = 0; s < %d; s++)", wide);
     const char *depths = "for (int d = 0; d < deep; d++)";
     sgm__source_line(w, "%s", deep ? sides : depths);
-    sgm__source_line(w, "    %s {", deep ? depths : sides);
-    w->depth += 2;
+    w->depth++;
+    sgm__source_open(w, "%s", deep ? depths : sides);
     sgm__source_line(w, "const %s whole = (%s_tile * %s) * %d + s;", counter, name,
                      left ? "STRIPS + strip" : "PANELS + panel", wide);
     sgm__source_line(w, "const %s %s = whole < %lld ? whole : %lld, k = start + d;", counter, name,
@@ -73,8 +73,7 @@ static void pack(sgm__device_render *r, const sgm__contraction *p, bool left)
         sgm__source_line(w, "left[d * %d + s] = %s;", HIGH, value);
     else
         sgm__source_line(w, "right[(panel * %d + d) * %d + s] = %s;", DEEP, WIDE, value);
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     w->depth--;
 }
 
@@ -86,8 +85,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p)
     for (int i = 0; i < HIGH; i++)
         sgm__source_line(w, "VECTOR(%s) a%d = LOAD_VECTOR(block + %d), b%d = LOAD_VECTOR(block + %d);",
                          p->type, i, i * WIDE, i, i * WIDE + LANES);
-    sgm__source_line(w, "for (int d = 0; d < deep; d++) {");
-    w->depth++;
+    sgm__source_open(w, "for (int d = 0; d < deep; d++)");
     sgm__source_line(w, "const %s *const from = right + (panel * %d + d) * %d;", p->type, DEEP, WIDE);
     sgm__source_line(w, "const VECTOR(%s) a = LOAD_VECTOR(from), b = LOAD_VECTOR(from + %d);", p->type,
                      LANES);
@@ -95,8 +93,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p)
         sgm__source_line(w, "a%d += left[d * %d + %d] * a;", i, HIGH, i);
         sgm__source_line(w, "b%d += left[d * %d + %d] * b;", i, HIGH, i);
     }
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     for (int i = 0; i < HIGH; i++) {
         sgm__source_line(w, "STORE_VECTOR(a%d, block + %d);", i, i * WIDE);
         sgm__source_line(w, "STORE_VECTOR(b%d, block + %d);", i, i * WIDE + LANES);
@@ -111,8 +108,8 @@ static void keep(sgm__device_render *r, const sgm__contraction *p, const blockin
     const char *counter = sgm__device_counter(r);
     int64_t high = b->strips * HIGH, wide = b->panels * WIDE;
     sgm__source_line(w, "for (int i = 0; i < %lld; i++)", (long long)high);
-    sgm__source_line(w, "    for (int j = 0; j < %lld; j++) {", (long long)wide);
-    w->depth += 2;
+    w->depth++;
+    sgm__source_open(w, "for (int j = 0; j < %lld; j++)", (long long)wide);
     sgm__source_line(w, "const %s row = row_tile * %lld + i, column = column_tile * %lld + j;", counter,
                      (long long)high, (long long)wide);
     sgm__source_line(w, "if (row >= %lld || column >= %lld)", (long long)p->rows, (long long)p->columns);
@@ -121,8 +118,7 @@ static void keep(sgm__device_render *r, const sgm__contraction *p, const blockin
         r, p, parts,
         sgm__source_format(w, "sums[((i / %d) * %lld + j / %d) * %d + i %% %d * %d + j %% %d]", HIGH,
                            (long long)b->panels, WIDE, HIGH * WIDE, HIGH, WIDE, WIDE));
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     w->depth--;
 }
 
@@ -143,23 +139,17 @@ sgm_status sgm__device_write_blocks(sgm__device_render *r, const sgm__contractio
                      DEEP * HIGH, HIGH * WIDE);
     sgm__source_line(w, "for (int i = 0; i < STRIPS * PANELS * %d; i++)", HIGH * WIDE);
     sgm__source_line(w, "    sums[i] = 0;");
-    sgm__source_line(w, "for (%s start = from; start < to; start += %d) {", counter, DEEP);
-    w->depth++;
+    sgm__source_open(w, "for (%s start = from; start < to; start += %d)", counter, DEEP);
     sgm__source_line(w, "const int deep = to - start < %d ? to - start : %d;", DEEP, DEEP);
     sgm__source_line(w, "for (int panel = 0; panel < PANELS; panel++)");
     w->depth++;
     pack(r, p, false);
     w->depth--;
-    sgm__source_line(w, "for (int strip = 0; strip < STRIPS; strip++) {");
-    w->depth++;
+    sgm__source_open(w, "for (int strip = 0; strip < STRIPS; strip++)");
     pack(r, p, true);
-    sgm__source_line(w, "for (int panel = 0; panel < PANELS; panel++) {");
-    w->depth++;
+    sgm__source_open(w, "for (int panel = 0; panel < PANELS; panel++)");
     multiply(r, p);
-    for (int i = 0; i < 3; i++) {
-        w->depth--;
-        sgm__source_line(w, "}");
-    }
+    sgm__source_close(w, 3);
     keep(r, p, &b, parts);
     return sgm__device_end(r);
 }

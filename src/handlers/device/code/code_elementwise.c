@@ -29,8 +29,7 @@ static void open_fours(sgm__device_render *r, const sgm__step *step, int64_t cou
     }
     r->in_fours = true;
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int u = 0; u < %d; u++) {", FEW);
-    w->depth++;
+    sgm__source_open(w, "for (int u = 0; u < %d; u++)", FEW);
     sgm__source_line(w, "const %s n = item * %d + u;", sgm__device_counter(r), FEW);
 }
 
@@ -43,8 +42,7 @@ static void open_strides(sgm__device_render *r, int64_t count)
     int64_t each = FEW * SGM__DEVICE_GROUP;
     sgm__device_groups(r, NULL, (count + each - 1) / each, SGM__DEVICE_GROUP);
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int u = 0; u < %d; u++) {", FEW);
-    w->depth++;
+    sgm__source_open(w, "for (int u = 0; u < %d; u++)", FEW);
     sgm__source_line(w, "const %s n = ((%s)GROUP * %d + u) * %d + ITEM;", counter, counter, FEW,
                      SGM__DEVICE_GROUP);
 }
@@ -78,8 +76,7 @@ sgm_status sgm__device_write_elementwise(sgm__device_render *r, int32_t s)
     sgm__device_unravel(r, "n", &walk, index);
     sgm__source_write_members(w, s, &walk, index);
     if (fours || strides) {
-        w->depth--;
-        sgm__source_line(w, "}");
+        sgm__source_close(w, 1);
     }
     return sgm__device_end(r);
 }

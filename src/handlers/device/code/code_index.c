@@ -142,15 +142,12 @@ static sgm_status link_chains(sgm__device_render *r, int32_t number, const chain
     sgm__device_items(r, "owner", owners);
     const char *first = sgm__device_scratch(r, c->first, "int32_t", true);
     const char *next = sgm__device_scratch(r, c->next, "int32_t", true);
-    sgm__source_line(w, "for (int k = %lld; k-- > 0;) {", (long long)c->count);
-    w->depth++;
+    sgm__source_open(w, "for (int k = %lld; k-- > 0;)", (long long)c->count);
     take_apart(r, c, index);
     read_index(r, number, sgm__source_operand(w, number, 1), index, c->rows, "owner");
     sgm__source_line(w, "if (fits && (uint32_t)at %% %lldu == (uint32_t)owner) {", (long long)owners);
     sgm__source_line(w, "    %s[k] = %s[at];", next, first);
     sgm__source_line(w, "    %s[at] = k;", first);
-    sgm__source_line(w, "}");
-    w->depth--;
     sgm__source_line(w, "}");
     return sgm__device_end(r);
 }
@@ -229,8 +226,7 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
     const char *own = index[axis] != NULL ? index[axis] : "0";
     sgm__source_line(w, "const %s x = %s;", type, sgm__source_element(w, x, index));
     sgm__source_line(w, "%s place = 0;", counter);
-    sgm__source_line(w, "for (%s k = 0; k < %lld; k++) {", counter, (long long)node->type.shape.dims[axis]);
-    w->depth++;
+    sgm__source_open(w, "for (%s k = 0; k < %lld; k++)", counter, (long long)node->type.shape.dims[axis]);
     index[axis] = "k";
     sgm__source_line(w, "const %s y = %s;", type, sgm__source_element(w, x, index));
     const char *below = number_like ? "y < x || (x != x && y == y)" : "y < x";
@@ -238,8 +234,7 @@ sgm_status sgm__device_write_argsort(sgm__device_render *r, int32_t number)
     sgm__source_line(w, "const int before = %s, behind = %s;", descending ? above : below,
                      descending ? below : above);
     sgm__source_line(w, "place += before || (!behind && k < %s);", own);
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     index[axis] = "place";
     sgm__source_store(w, number, index, own);
     return sgm__device_end(r);
@@ -256,22 +251,17 @@ static void find_largest(sgm__device_render *r, int32_t node, int64_t classes, c
     const char *type = sgm__source_type(w, dtype);
     bool is_float = sgm_dtype_is_float(dtype);
     sgm__source_line(w, "int %s = 0;", place);
-    sgm__source_line(w, "{");
-    w->depth++;
+    sgm__source_block(w);
     const char *row = sgm__source_format(w, "n * %lld", (long long)classes);
     sgm__source_line(w, "%s best = %s;", type, sgm__source_flat(w, node, row));
-    sgm__source_line(w, "for (int k = 1; k < %lld; k++) {", (long long)classes);
-    w->depth++;
+    sgm__source_open(w, "for (int k = 1; k < %lld; k++)", (long long)classes);
     sgm__source_line(w, "const %s x = %s;", type,
                      sgm__source_flat(w, node, sgm__source_format(w, "%s + k", row)));
     sgm__source_line(w, is_float ? "if (x > best || (x != x && best == best)) {" : "if (x > best) {");
     sgm__source_line(w, "    best = x;");
     sgm__source_line(w, "    %s = k;", place);
     sgm__source_line(w, "}");
-    w->depth--;
-    sgm__source_line(w, "}");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 2);
 }
 
 /* Two kernels: each row's prediction is right or wrong, a byte in scratch memory; then one work-item counts

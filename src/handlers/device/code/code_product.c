@@ -26,14 +26,12 @@ static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
     sgm__contraction_begin(r, p);
     sgm_dtype dtype = sgm__device_node(r, p->node)->type.dtype;
     sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, dtype));
-    sgm__source_line(w, "for (%s k = 0; k < %lld; k++) {", counter, (long long)p->depth);
-    w->depth++;
+    sgm__source_open(w, "for (%s k = 0; k < %lld; k++)", counter, (long long)p->depth);
     const char *left = sgm__contraction_left(r, p, "l", "row", "k");
     const char *right = sgm__contraction_right(r, p, "r", "k", "column");
     sgm__source_line(w, "const %s left = %s, right = %s;", p->type, left, right);
     sgm__source_add_product(w, dtype, "left", "right");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     sgm__contraction_store(r, p, "c", "row", "column", sgm__source_of_sum(w, dtype, "sum"));
     return sgm__device_end(r);
 }

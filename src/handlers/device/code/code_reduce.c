@@ -196,12 +196,10 @@ static void open_part(sgm__device_render *r, const reduction *d, const char *num
 static void take_in(sgm__device_render *r, const reduction *d, const char *const *outer, const char *loop)
 {
     sgm__source_writer *w = &r->writer;
-    sgm__source_line(w, "%s {", loop);
-    w->depth++;
+    sgm__source_open(w, "%s", loop);
     sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, outer, "e"));
     put_together(r, d, "all", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
 }
 
 /* --- kernels --- */
@@ -228,15 +226,13 @@ static void write_tree(sgm__device_render *r, const reduction *d, uint32_t group
     sgm__source_line(w, "LOCAL %s shared[%u];", d->type, group);
     sgm__source_line(w, "shared[ITEM] = all;");
     sgm__source_line(w, "BARRIER;");
-    sgm__source_line(w, "for (int reach = %u; reach > 0; reach /= 2) {", group / 2);
-    w->depth++;
+    sgm__source_open(w, "for (int reach = %u; reach > 0; reach /= 2)", group / 2);
     sgm__source_line(w, "if (ITEM < reach)");
     w->depth++;
     put_together(r, d, "shared[ITEM]", "shared[ITEM + reach]");
     w->depth--;
     sgm__source_line(w, "BARRIER;");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
 }
 
 /* A group for each result and part. It has 32 work-items, or more as long as each has at least two
@@ -255,11 +251,8 @@ static sgm_status write_groups(sgm__device_render *r, const reduction *d)
     sgm__source_line(w, "%s all = %s;", d->type, d->begin);
     take_in(r, d, index, sgm__source_format(w, "for (%s e = from + ITEM; e < to; e += %u)", counter, group));
     write_tree(r, d, group);
-    sgm__source_line(w, "if (ITEM == 0) {");
-    w->depth++;
+    sgm__source_open(w, "if (ITEM == 0)");
     store(r, d, index, "shared[0]");
-    w->depth--;
-    sgm__source_line(w, "}");
     return sgm__device_end(r);
 }
 
@@ -283,22 +276,18 @@ static sgm_status write_parts(sgm__device_render *r, const reduction *d)
     sgm__device_unravel(r, "n", &d->outer, index);
     const char *from = sgm__device_scratch(r, d->scratch, d->type, false);
     sgm__source_line(w, "%s all = %s;", d->type, d->begin);
-    sgm__source_line(w, "for (int k = %s; k < %lld; k += %u) {", tree ? "ITEM" : "0", (long long)d->parts,
+    sgm__source_open(w, "for (int k = %s; k < %lld; k += %u)", tree ? "ITEM" : "0", (long long)d->parts,
                      tree ? group : 1);
-    w->depth++;
     sgm__source_line(w, "const %s one = %s[k * %lld + n];", d->type, from, (long long)d->results);
     put_together(r, d, "all", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     if (tree) {
         write_tree(r, d, group);
-        sgm__source_line(w, "if (ITEM == 0) {");
-        w->depth++;
+        sgm__source_open(w, "if (ITEM == 0)");
     }
     store(r, &whole, index, tree ? "shared[0]" : "all");
     if (tree) {
-        w->depth--;
-        sgm__source_line(w, "}");
+        sgm__source_close(w, 1);
     }
     return sgm__device_end(r);
 }
@@ -320,19 +309,16 @@ static sgm_status write_lanes(sgm__device_render *r, const reduction *d)
     sgm__source_line(w, "for (int l = 0; l < %d; l++)", LANES);
     sgm__source_line(w, "    lanes[l] = %s;", d->begin);
     sgm__source_line(w, "for (; e + %d <= to; e += %d)", LANES, LANES);
-    sgm__source_line(w, "    for (int l = 0; l < %d; l++) {", LANES);
-    w->depth += 2;
+    w->depth++;
+    sgm__source_open(w, "for (int l = 0; l < %d; l++)", LANES);
     sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "(e + l)"));
     put_together(r, d, "lanes[l]", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     w->depth--;
     take_in(r, d, index, "for (; e < to; e++)");
-    sgm__source_line(w, "for (int l = 0; l < %d; l++) {", LANES);
-    w->depth++;
+    sgm__source_open(w, "for (int l = 0; l < %d; l++)", LANES);
     put_together(r, d, "all", "lanes[l]");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     store(r, d, index, "all");
     return sgm__device_end(r);
 }
@@ -355,23 +341,19 @@ static sgm_status write_columns(sgm__device_render *r, const reduction *d)
     sgm__source_line(w, "for (int l = 0; l < %d; l++)", wide);
     sgm__source_line(w, "    lanes[l] = %s;", d->begin);
     sgm__source_line(w, "for (%s e = from; e < to; e++)", counter);
-    sgm__source_line(w, "    for (int l = 0; l < width; l++) {");
-    w->depth += 2;
+    w->depth++;
+    sgm__source_open(w, "for (int l = 0; l < width; l++)");
     sgm__source_line(w, "const %s lane = n * %d + l;", counter, wide);
     sgm__device_unravel(r, "lane", &d->outer, index);
     sgm__source_line(w, "const %s one = %s;", d->type, element_at(r, d, index, "e"));
     put_together(r, d, "lanes[l]", "one");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     w->depth--;
     sgm__source_line(w, "const %s first = n * %d;", counter, wide);
-    sgm__source_line(w, "for (int l = 0; l < width; l++) {");
-    w->depth++;
+    sgm__source_open(w, "for (int l = 0; l < width; l++)");
     sgm__source_line(w, "const %s n = first + l;", counter);
     sgm__device_unravel(r, "n", &d->outer, index);
     store(r, d, index, "lanes[l]");
-    w->depth--;
-    sgm__source_line(w, "}");
     return sgm__device_end(r);
 }
 

@@ -135,14 +135,7 @@ static const char *beginning(const pass *p)
 /* The head of a loop over the row's elements of this work-item. */
 static void open_elements(sgm__device_render *r, const row *d)
 {
-    sgm__source_line(&r->writer, "for (int e = ITEM; e < %lld; e += %u) {", (long long)d->size, d->group);
-    r->writer.depth++;
-}
-
-static void close(sgm__device_render *r)
-{
-    r->writer.depth--;
-    sgm__source_line(&r->writer, "}");
+    sgm__source_open(&r->writer, "for (int e = ITEM; e < %lld; e += %u)", (long long)d->size, d->group);
 }
 
 /* Lines that make one value of the work-items' values by a tree in local memory. The last barrier lets the
@@ -152,8 +145,7 @@ static void share_in_group(sgm__device_render *r, const row *d, const pass *p)
     sgm__source_writer *w = &r->writer;
     sgm__source_line(w, "shared[ITEM] = own_%s;", p->name);
     sgm__source_line(w, "BARRIER;");
-    sgm__source_line(w, "for (int reach = %u; reach > 0; reach /= 2) {", d->group / 2);
-    w->depth++;
+    sgm__source_open(w, "for (int reach = %u; reach > 0; reach /= 2)", d->group / 2);
     sgm__source_line(w, "if (ITEM < reach)");
     if (p->kind == SUM)
         sgm__source_line(w, "    shared[ITEM] += shared[ITEM + reach];");
@@ -161,7 +153,7 @@ static void share_in_group(sgm__device_render *r, const row *d, const pass *p)
         sgm__source_line(w, "    shared[ITEM] = shared[ITEM + reach] > shared[ITEM] ? shared[ITEM + reach] : "
                             "shared[ITEM];");
     sgm__source_line(w, "BARRIER;");
-    close(r);
+    sgm__source_close(&r->writer, 1);
     sgm__source_line(w, "const %s %s = shared[0];", d->type, p->name);
     sgm__source_line(w, "BARRIER;");
 }
@@ -174,7 +166,7 @@ static void gather_in_group(sgm__device_render *r, const row *d, const pass *fir
     open_elements(r, d);
     for (int32_t i = 0; i < count; i++)
         add_element(r, d, &first[i], sgm__source_format(&r->writer, "own_%s", first[i].name), false);
-    close(r);
+    sgm__source_close(&r->writer, 1);
     for (int32_t i = 0; i < count; i++)
         share_in_group(r, d, &first[i]);
 }
@@ -202,19 +194,17 @@ static void gather_in_lanes(sgm__device_render *r, const row *d, const pass *fir
             sgm__source_line(w, "VECTOR(%s) all_%s = %s;", d->type, first[i].name, beginning(&first[i]));
     }
     if (vectors) {
-        sgm__source_line(w, "for (int e = 0; e < %lld; e += %d) {", (long long)(d->size / LANES * LANES),
+        sgm__source_open(w, "for (int e = 0; e < %lld; e += %d)", (long long)(d->size / LANES * LANES),
                          LANES);
-        w->depth++;
         for (int32_t i = 0; i < count; i++)
             add_element(r, d, &first[i], sgm__source_format(w, "all_%s", first[i].name), true);
-        close(r);
+        sgm__source_close(&r->writer, 1);
     }
-    sgm__source_line(w, "for (int e = %lld; e < %lld; e++) {",
+    sgm__source_open(w, "for (int e = %lld; e < %lld; e++)",
                      (long long)(vectors ? d->size / LANES * LANES : 0), (long long)d->size);
-    w->depth++;
     for (int32_t i = 0; i < count; i++)
         add_element(r, d, &first[i], first[i].name, false);
-    close(r);
+    sgm__source_close(&r->writer, 1);
     for (int32_t i = 0; i < count && vectors; i++) {
         const char *name = first[i].name;
         sgm__source_line(w, "STORE_VECTOR(all_%s, lanes);", name);
@@ -244,11 +234,10 @@ static void write_each(sgm__device_render *r, const row *d, const pass *p)
             sgm__source_line(w, "    STORE_VECTOR(%s, %s + row + e);", value,
                              w->dialect->array(w, d->node, true, &begin));
         }
-        sgm__source_line(w, "for (int e = %lld; e < %lld; e++) {", (long long)from, (long long)d->size);
-        w->depth++;
+        sgm__source_open(w, "for (int e = %lld; e < %lld; e++)", (long long)from, (long long)d->size);
     }
     sgm__source_store_flat(w, d->node, "row + e", fill_in(r, d, p->text, false));
-    close(r);
+    sgm__source_close(&r->writer, 1);
 }
 
 /* Lines for the row's only result, which one work-item of the group writes. */

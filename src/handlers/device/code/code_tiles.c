@@ -77,8 +77,7 @@ static void load_side(sgm__device_render *r, const sgm__contraction *p, bool lef
     bool deep = left ? sgm__contraction_left_is_deep(r, p) : sgm__contraction_right_is_deep(r, p);
     int64_t end = left ? p->rows : p->columns, each = DEEP * size;
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int u = 0; u < %lld; u++) {", (long long)sgm__divide_up(each, items));
-    w->depth++;
+    sgm__source_open(w, "for (int u = 0; u < %lld; u++)", (long long)sgm__divide_up(each, items));
     sgm__source_line(w, "const int e = u * %d + ITEM;", items);
     if (each % items != 0) {
         sgm__source_line(w, "if (e >= %lld)", (long long)each);
@@ -90,16 +89,13 @@ static void load_side(sgm__device_render *r, const sgm__contraction *p, bool lef
         sgm__source_line(w, "const int side = e %% %d, deep = e / %d;", size, size);
     sgm__source_line(w, "const %s %s = %s_tile * %d + side, k = start + deep;", counter, name, name, size);
     sgm__source_line(w, "%s value = 0;", p->type);
-    sgm__source_line(w, "if (%s < %lld && k < to) {", name, (long long)end);
-    w->depth++;
+    sgm__source_open(w, "if (%s < %lld && k < to)", name, (long long)end);
     const char *value = left ? sgm__contraction_left(r, p, "l", "row", "k")
                              : sgm__contraction_right(r, p, "r", "k", "column");
     sgm__source_line(w, "value = %s;", value);
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     sgm__source_line(w, "%s[deep][side] = value;", left ? "left" : "right");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
 }
 
 /* Lines that multiply a slice: each step of the depth loads high + wide numbers and does high x wide
@@ -108,8 +104,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p, const til
 {
     sgm__source_writer *w = &r->writer;
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "for (int k = 0; k < %d; k++) {", DEEP);
-    w->depth++;
+    sgm__source_open(w, "for (int k = 0; k < %d; k++)", DEEP);
     sgm__source_line(w, "%s a[%d], b[%d];", p->type, t->high, t->wide);
     sgm__source_line(w, "#pragma unroll");
     sgm__source_line(w, "for (int i = 0; i < %d; i++)", t->high);
@@ -122,8 +117,7 @@ static void multiply(sgm__device_render *r, const sgm__contraction *p, const til
     sgm__source_line(w, "#pragma unroll");
     sgm__source_line(w, "    for (int j = 0; j < %d; j++)", t->wide);
     sgm__source_line(w, "        sum[i][j] = sgm_fma(a[i], b[j], sum[i][j]);");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
 }
 
 /* The head of the loops over a work-item's results, unrolled so that sums stay in registers. */
@@ -133,14 +127,13 @@ static void open_block(sgm__device_render *r, const tiling *t)
     sgm__source_line(w, "#pragma unroll");
     sgm__source_line(w, "for (int i = 0; i < %d; i++)", t->high);
     sgm__source_line(w, "#pragma unroll");
-    sgm__source_line(w, "    for (int j = 0; j < %d; j++) {", t->wide);
-    w->depth += 2;
+    w->depth++;
+    sgm__source_open(w, "for (int j = 0; j < %d; j++)", t->wide);
 }
 
 static void close_block(sgm__device_render *r)
 {
-    r->writer.depth--;
-    sgm__source_line(&r->writer, "}");
+    sgm__source_close(&r->writer, 1);
     r->writer.depth--;
 }
 
@@ -169,23 +162,19 @@ sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction
     open_block(r, &t);
     sgm__source_line(w, "sum[i][j] = 0;");
     close_block(r);
-    sgm__source_line(w, "for (%s start = from; start < to; start += %d) {", counter, DEEP);
-    w->depth++;
+    sgm__source_open(w, "for (%s start = from; start < to; start += %d)", counter, DEEP);
     load_side(r, p, true, high, items_of(&t));
     load_side(r, p, false, wide, items_of(&t));
     sgm__source_line(w, "BARRIER;");
     multiply(r, p, &t);
     sgm__source_line(w, "BARRIER;");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     open_block(r, &t);
     sgm__source_line(w, "const %s row = row_tile * %d + down + i * %d;", counter, high, t.down);
     sgm__source_line(w, "const %s column = column_tile * %d + along + j * %d;", counter, wide, t.along);
-    sgm__source_line(w, "if (row < %lld && column < %lld) {", (long long)p->rows, (long long)p->columns);
-    w->depth++;
+    sgm__source_open(w, "if (row < %lld && column < %lld)", (long long)p->rows, (long long)p->columns);
     sgm__contraction_keep(r, p, parts, "sum[i][j]");
-    w->depth--;
-    sgm__source_line(w, "}");
+    sgm__source_close(w, 1);
     close_block(r);
     return sgm__device_end(r);
 }

@@ -10,7 +10,6 @@
 /* The element of a work-item: its plane (example and channel), row and column, as expressions. */
 typedef struct covering {
     const char *plane, *place[2]; /* NULL: 0 */
-    int32_t opened;
 } covering;
 
 /* A loop over the window's places, "p" or "q", at which it sees the element's row or column `place`; "row" or
@@ -21,9 +20,7 @@ static void cover(sgm__device_render *r, const sgm__window *window, int axis, co
     static const char *const windows[] = {"row", "column"}, *const places[] = {"p", "q"};
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r), *name = windows[axis], *p = places[axis];
-    sgm__source_line(w, "for (int %s = 0; %s < %lld; %s++) {", p, p, (long long)window->size[axis], p);
-    w->depth++;
-    w->opened++;
+    sgm__source_open(w, "for (int %s = 0; %s < %lld; %s++)", p, p, (long long)window->size[axis], p);
     const char *moved =
         sgm__source_format(w, "%s + %lld - %s", place != NULL ? place : "0", (long long)window->before[axis],
                            sgm__source_times(w, p, window->dilation[axis]));
@@ -73,9 +70,7 @@ static void find_largest(sgm__device_render *r, int32_t data, const sgm__window 
     int32_t before = w->opened;
     for (int axis = 0; axis < 2; axis++) {
         const char *p = places[axis], *name = elements[axis];
-        sgm__source_line(w, "for (int %s = 0; %s < %lld; %s++) {", p, p, (long long)window->size[axis], p);
-        w->depth++;
-        w->opened++;
+        sgm__source_open(w, "for (int %s = 0; %s < %lld; %s++)", p, p, (long long)window->size[axis], p);
         sgm__source_line(w, "const %s %s = %s * %lld + %s * %lld - %lld;", counter, name, windows[axis],
                          (long long)window->stride[axis], p, (long long)window->dilation[axis],
                          (long long)window->before[axis]);
