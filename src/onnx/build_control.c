@@ -9,8 +9,6 @@
  * nodes. Failures inside have the thread's error, which fail_inside makes the graph's. */
 #include "onnx/nodes/onnx.h"
 
-#include <stdio.h>
-
 /* Rounds of a loop, and steps of a scan: each records the whole body. */
 #define MAXIMUM_ROUNDS 4096
 /* Inputs and outputs of a subgraph, which lie in arrays on the stack. */
@@ -30,9 +28,7 @@ static const Onnx__GraphProto *body_of(sgm__onnx_node *n, const char *name)
 /* Makes the thread's newest error one of the graph; returns no value. */
 static sgm_value fail_inside(sgm__onnx_node *n)
 {
-    char message[400];
-    snprintf(message, sizeof message, "%s", sgm_last_error());
-    return sgm_graph_fail(n->graph, sgm__last_failure(), "in its subgraph: %s", message);
+    return sgm_graph_fail(n->graph, sgm__last_failure(), "in its subgraph: %s", sgm_last_error());
 }
 
 /* 1 or 0; -1 and a failure of the graph if the condition is not known or is more than one element. */
@@ -106,7 +102,7 @@ static sgm_value collected(const collection *c, sgm_graph *g, size_t index)
         return sgm_graph_fail(g, SGM_ERROR_UNSUPPORTED, "it collects the values of no round");
     sgm_value *column = sgm__alloc(c->rounds * sizeof *column);
     if (column == NULL)
-        return sgm_graph_fail(g, SGM_ERROR_MEMORY, "no memory");
+        return sgm__onnx_fail(g);
     for (size_t i = 0; i < c->rounds; i++)
         column[i] = c->values[i * c->count + index];
     sgm_value all = sgm_concatenate(g, column, (int32_t)c->rounds, 0);

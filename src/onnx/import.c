@@ -316,7 +316,7 @@ sgm_status sgm_onnx_import(sgm_onnx *model, sgm_graph *graph, int64_t batch)
     sgm_status status = record_all(&import, &scope);
     sgm__onnx_scope_free(&scope);
     for (size_t i = 0; i < import.known_count; i++)
-        sgm_tensor_free(import.known[i]);
+        sgm_tensor_free(import.known[i].tensor);
     sgm__free(import.known);
     return status;
 }

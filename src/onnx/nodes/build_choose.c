@@ -8,21 +8,21 @@
 #include "onnx/nodes/onnx.h"
 
 /* The row-major places of the elements that are not 0; *count of them. Free with sgm__free. NULL: out of
- * memory. */
-static int64_t *places_that_count(const sgm_tensor *tensor, int64_t *count)
+ * memory, of which the graph knows. */
+static int64_t *places_that_count(sgm_graph *g, const sgm_tensor *tensor, int64_t *count)
 {
     size_t size = (size_t)sgm_shape_elements(sgm_tensor_shape(tensor));
     int64_t *places = sgm__calloc(size, sizeof *places);
-    double *values = sgm__calloc(size, sizeof *values);
+    double *values = places != NULL ? sgm__calloc(size, sizeof *values) : NULL;
     *count = 0;
-    if (places != NULL && values != NULL && sgm_tensor_read(tensor, values, size) == SGM_OK)
-        for (size_t i = 0; i < size; i++)
-            if (values[i] != 0)
-                places[(*count)++] = (int64_t)i;
-    if (values == NULL) {
+    if (values == NULL || sgm_tensor_read(tensor, values, size) != SGM_OK) {
+        sgm__onnx_fail(g);
         sgm__free(places);
         places = NULL;
     }
+    for (size_t i = 0; i < size && places != NULL; i++)
+        if (values[i] != 0)
+            places[(*count)++] = (int64_t)i;
     sgm__free(values);
     return places;
 }
@@ -41,9 +41,10 @@ sgm_value sgm__onnx_compress(sgm__onnx_node *n)
         return (sgm_value){-1};
     if (given == NULL)
         x = sgm_reshape(g, x, SGM__ONNX_SHAPE(-1));
-    int64_t count, *places = places_that_count(condition, &count);
-    sgm_value list =
-        places != NULL ? sgm__onnx_constant_integers(g, places, (int32_t)count) : (sgm_value){-1};
+    int64_t count, *places = places_that_count(g, condition, &count);
+    if (places == NULL)
+        return (sgm_value){-1};
+    sgm_value list = sgm__onnx_constant_integers(g, places, (int32_t)count);
     sgm__free(places);
     return sgm_gather(g, x, list, axis);
 }
@@ -56,9 +57,10 @@ sgm_value sgm__onnx_non_zero(sgm__onnx_node *n)
     if (x == NULL)
         return (sgm_value){-1};
     sgm_shape shape = *sgm_tensor_shape(x);
-    int64_t count, *places = places_that_count(x, &count);
-    sgm_tensor *result =
-        places != NULL ? sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(shape.rank, count)) : NULL;
+    int64_t count, *places = places_that_count(n->graph, x, &count);
+    if (places == NULL)
+        return (sgm_value){-1};
+    sgm_tensor *result = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(shape.rank, count));
     for (int64_t i = 0; i < count && result != NULL; i++)
         for (int32_t k = shape.rank; k-- > 0; places[i] /= shape.dims[k])
             ((int64_t *)sgm_tensor_data(result))[k * count + i] = places[i] % shape.dims[k];

@@ -40,8 +40,11 @@ static activation find_activation(const ProtobufCBinaryData *name)
     static const struct {
         const char *name;
         activation function;
-    } known[] = {{"sigmoid", sgm_sigmoid},   {"tanh", sgm_tanh},         {"relu", sgm_relu},
-                 {"softsign", sgm_softsign}, {"softplus", sgm_softplus}, {"affine", sgm_identity}};
+    } known[] = {{"sigmoid", sgm_sigmoid},
+                 {"tanh", sgm_tanh},
+                 {"relu", sgm_relu},
+                 {"softsign", sgm_softsign},
+                 {"softplus", sgm_softplus}};
     for (size_t i = 0; i < sizeof known / sizeof known[0]; i++)
         if (strlen(known[i].name) == name->len &&
             strncasecmp(known[i].name, (const char *)name->data, name->len) == 0)
@@ -62,7 +65,7 @@ static bool read_activations(cell *c, int32_t direction, int32_t count)
     }
     for (int32_t i = 0; i < count; i++) {
         c->f[i] = find_activation(&given->strings[direction * count + i]);
-        if (c->f[i] == NULL || c->f[i] == sgm_identity) {
+        if (c->f[i] == NULL) {
             sgm__onnx_unsupported(
                 c->n, "one of its activations is none of Sigmoid, Tanh, Relu, Softsign, Softplus");
             return false;
@@ -263,7 +266,7 @@ static sgm_value joined_steps(const cell *c, const sgm_value *outputs)
 {
     sgm_value *rows = sgm__alloc((size_t)c->steps * sizeof *rows);
     if (rows == NULL)
-        return sgm_graph_fail(c->g, SGM_ERROR_MEMORY, "no memory");
+        return sgm__onnx_fail(c->g);
     for (int64_t t = 0; t < c->steps; t++)
         rows[t] = sgm_reshape(c->g, outputs[t], SGM__ONNX_SHAPE(1, c->batch, c->hidden));
     sgm_value all = sgm_concatenate(c->g, rows, (int32_t)c->steps, 0);
@@ -286,7 +289,9 @@ static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value le
     sgm_value *outputs = sgm__alloc((size_t)c->steps * sizeof *outputs), peepholes = sgm__onnx_in(c->n, 7);
     bool batch_first = sgm__onnx_integer(c->n, "layout", 0) != 0;
     memcpy(c->f, k->defaults, sizeof c->f);
-    if (outputs == NULL || !read_activations(c, direction, k->activations)) {
+    if (outputs == NULL)
+        return sgm__onnx_fail(c->g);
+    if (!read_activations(c, direction, k->activations)) {
         sgm__free(outputs);
         return (sgm_value){-1};
     }

@@ -157,9 +157,11 @@ static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
            sgm_tensor_write(more, outside, (size_t)l->out) == SGM_OK;
     sgm__free(weights);
     sgm__free(outside);
-    sgm_value y = sgm_matmul(g, x, sgm__onnx_constant(g, good ? matrix : NULL));
+    sgm_value y =
+        good ? sgm_matmul(g, x, sgm__onnx_constant(g, sgm_tensor_retain(matrix))) : sgm__onnx_fail(g);
     if (any)
-        return sgm_add(g, y, sgm__onnx_constant(g, more));
+        y = sgm_add(g, y, sgm__onnx_constant(g, sgm_tensor_retain(more)));
+    sgm_tensor_free(matrix);
     sgm_tensor_free(more);
     return y;
 }
@@ -209,10 +211,8 @@ static sgm_value resize(resizing *r)
  * scales or sizes, the other is empty), and on failure. */
 static bool read_numbers(sgm__onnx_node *n, int32_t input, double *list, int32_t count)
 {
-    if (!sgm_value_is(sgm__onnx_in(n, input)) || sgm__onnx_known(n, input) == NULL)
-        return false;
-    const sgm_tensor *tensor = sgm__onnx_known(n, input);
-    int64_t have = sgm_shape_elements(sgm_tensor_shape(tensor));
+    const sgm_tensor *tensor = sgm_value_is(sgm__onnx_in(n, input)) ? sgm__onnx_known(n, input) : NULL;
+    int64_t have = tensor != NULL ? sgm_shape_elements(sgm_tensor_shape(tensor)) : 0;
     if (have == 0)
         return false;
     if (have != count || sgm_tensor_read(tensor, list, (size_t)count) != SGM_OK)
@@ -265,12 +265,12 @@ sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
     double scales[SGM_MAX_RANK] = {0};
     int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
     const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "scales");
-    if (given != NULL && given->n_floats == (size_t)rank) {
-        for (int32_t i = 0; i < rank; i++)
-            scales[i] = (double)given->floats[i];
-        return upsample_by(n, scales);
-    }
-    if (!read_numbers(n, 1, scales, rank))
+    if (given != NULL && given->n_floats != (size_t)rank)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "'scales' has %zu numbers, expected %d",
+                              given->n_floats, rank);
+    for (int32_t i = 0; i < rank && given != NULL; i++)
+        scales[i] = (double)given->floats[i];
+    if (given == NULL && !read_numbers(n, 1, scales, rank))
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its scales are missing");
     return upsample_by(n, scales);
 }

@@ -8,16 +8,28 @@
  * in import->known, so a chain of shape arithmetic is not computed again from its beginning. */
 #include "onnx/nodes/onnx.h"
 
+#include <stdio.h>
+#include <stdlib.h>
+
 /* Elements of a result: far more than any shape or list of indices needs, and little enough for the
  * reference. */
 #define MAXIMUM_KNOWN (1 << 24)
+/* Elements of a value on the way to a result that is kept as well. In a loop that counts, the next condition
+ * then begins where this one ended, and not at the first round. */
+#define MAXIMUM_KEPT 64
 
-/* Makes import->known long enough for this value; new entries are NULL. */
+/* The values that lead to one, by their numbers in the graph. Those in it have `copy` in import->known. */
+typedef struct path {
+    int32_t *items;
+    size_t count, capacity;
+} path;
+
+/* Makes import->known long enough for this value. */
 static sgm_status reserve(sgm__onnx_import *import, int32_t index)
 {
-    SGM_TRY(sgm__reserve(&import->known, &import->known_capacity, (size_t)index + 1, sizeof(sgm_tensor *)));
+    SGM_TRY(sgm__reserve(&import->known, &import->known_capacity, (size_t)index + 1, sizeof *import->known));
     while (import->known_count <= (size_t)index)
-        import->known[import->known_count++] = NULL;
+        import->known[import->known_count++] = (sgm__onnx_known_entry){NULL, { -1 }};
     return SGM_OK;
 }
 
@@ -38,15 +50,13 @@ static sgm_status set_input(sgm__onnx_import *import, const char *name, sgm_tens
                     "it comes from the input '%.100s', which decides about shapes: set it first", name);
 }
 
-/* The tensor of a value that need not be computed: one computed before, a constant, an input that is set.
- * *tensor is NULL for an ordinary operation. Fails for an input that is not set, and for a state, whose
- * value may differ from run to run. Nothing is retained. */
+/* The tensor of a value that need not be computed: a constant, an input that is set. *tensor is NULL for an
+ * ordinary operation. Fails for an input that is not set, and for a state, whose value may differ from run to
+ * run. Nothing is retained. */
 static sgm_status take_leaf(sgm__onnx_import *import, int32_t index, sgm_tensor **tensor)
 {
     const sgm__instruction *instruction = &import->graph->instructions[index];
-    *tensor = (size_t)index < import->known_count ? import->known[index] : NULL;
-    if (*tensor != NULL)
-        return SGM_OK;
+    *tensor = NULL;
     if (instruction->constant >= 0)
         *tensor = import->graph->constants[instruction->constant];
     else if (instruction->op == &sgm__op_input)
@@ -57,34 +67,54 @@ static sgm_status take_leaf(sgm__onnx_import *import, int32_t index, sgm_tensor 
     return SGM_OK;
 }
 
-/* Marks what leads to value `last`, and fills `leaves` with the tensors where the walk ends. Operands come
- * before their instruction, so one pass downwards visits each instruction after everything that needs it. */
-static sgm_status mark(sgm__onnx_import *import, int32_t last, bool *needed, sgm_tensor **leaves)
+/* Appends a value to the path, unless it is there. A leaf becomes known. */
+static sgm_status add(sgm__onnx_import *import, path *p, int32_t index)
 {
-    const sgm_graph *graph = import->graph;
-    needed[last] = true;
-    for (int32_t i = last; i >= 0; i--) {
-        if (!needed[i])
-            continue;
-        SGM_TRY(take_leaf(import, i, &leaves[i]));
-        const sgm__instruction *instruction = &graph->instructions[i];
-        for (int32_t k = 0; k < instruction->input_count && leaves[i] == NULL; k++)
-            needed[graph->operands[instruction->first_input + k].index] = true;
-    }
+    sgm__onnx_known_entry *entry = &import->known[index];
+    sgm_tensor *leaf = NULL;
+    if (sgm_value_is(entry->copy))
+        return SGM_OK;
+    SGM_TRY(sgm__reserve(&p->items, &p->capacity, p->count + 1, sizeof *p->items));
+    if (entry->tensor == NULL)
+        SGM_TRY(take_leaf(import, index, &leaf));
+    if (leaf != NULL)
+        entry->tensor = sgm_tensor_retain(leaf);
+    entry->copy = (sgm_value){0};
+    p->items[p->count++] = index;
     return SGM_OK;
 }
 
-/* Copies one instruction into the slice; `map` has the slice's value for each value of the graph. Appended
- * as it is, without the broadcasting and casting of sgm_record: the graph's instructions have been through
- * that. Labels and names are offsets into the other graph's texts, so they are dropped. */
-static sgm_value transcribe(sgm_graph *slice, const sgm_graph *graph, const sgm__instruction *instruction,
-                            const sgm_value *map)
+static int compare_numbers(const void *a, const void *b)
+{
+    return *(const int32_t *)a - *(const int32_t *)b;
+}
+
+/* Finds what leads to value `last`, back to what is known. In the order of the graph operands come before
+ * their instruction. */
+static sgm_status find_path(sgm__onnx_import *import, int32_t last, path *p)
+{
+    const sgm_graph *graph = import->graph;
+    SGM_TRY(add(import, p, last));
+    for (size_t i = 0; i < p->count; i++) {
+        const sgm__instruction *instruction = &graph->instructions[p->items[i]];
+        for (int32_t k = 0; k < instruction->input_count && import->known[p->items[i]].tensor == NULL; k++)
+            SGM_TRY(add(import, p, graph->operands[instruction->first_input + k].index));
+    }
+    qsort(p->items, p->count, sizeof *p->items, compare_numbers);
+    return SGM_OK;
+}
+
+/* Copies one instruction into the slice, whose operands have been copied. Appended as it is, without the
+ * broadcasting and casting of sgm_record: the graph's instructions have been through that. Labels and names
+ * are offsets into the other graph's texts, so they are dropped. */
+static sgm_value transcribe(sgm_graph *slice, const sgm__onnx_import *import,
+                            const sgm__instruction *instruction)
 {
     sgm_value *inputs = sgm__alloc((size_t)instruction->input_count * sizeof(sgm_value));
     if (inputs == NULL)
-        return sgm_graph_fail(slice, SGM_ERROR_MEMORY, "no memory");
+        return sgm__onnx_fail(slice);
     for (int32_t k = 0; k < instruction->input_count; k++)
-        inputs[k] = map[graph->operands[instruction->first_input + k].index];
+        inputs[k] = import->known[import->graph->operands[instruction->first_input + k].index].copy;
     sgm__instruction copy = *instruction;
     copy.label = copy.name = 0;
     sgm_value value = sgm__graph_append(slice, &copy, inputs);
@@ -92,73 +122,85 @@ static sgm_value transcribe(sgm_graph *slice, const sgm_graph *graph, const sgm_
     return value;
 }
 
-/* Runs the slice and reads its output "known" into `result`. */
-static sgm_status run(const sgm_graph *slice, sgm_tensor *result)
+/* The name of a value among the outputs of the slice. */
+static const char *output_name(int32_t index, char text[16])
 {
-    sgm_handler *handler = sgm_handler_create("reference", .threads = 1);
-    sgm_session *session = handler != NULL ? sgm_session_create(handler) : NULL;
-    sgm_program *program = session != NULL ? sgm_session_prepare(session, slice) : NULL;
-    sgm_status status = program != NULL ? sgm_session_run(session, program) : sgm__last_failure();
-    if (status == SGM_OK)
-        status = sgm_session_read(session, program, "known", result);
-    sgm_session_free(session);
-    sgm_handler_free(handler);
-    return status;
+    snprintf(text, 16, "%d", index);
+    return text;
 }
 
-/* Computes value `last` into import->known, from the marked instructions in the order of the graph. The
- * size is checked before the tensor is made. The entry stays NULL on failure. */
-static sgm_status compute(sgm__onnx_import *import, int32_t last, const bool *needed,
-                          sgm_tensor *const *leaves, sgm_value *map)
+/* Copies the path into the slice, with constants in the place of what is known. Outputs are the last value,
+ * and others that are small. */
+static sgm_status fill(sgm_graph *slice, const sgm__onnx_import *import, const path *p)
 {
-    const sgm_graph *graph = import->graph;
+    char name[16];
+    for (size_t i = 0; i < p->count; i++) {
+        int32_t index = p->items[i];
+        const sgm__instruction *instruction = &import->graph->instructions[index];
+        sgm__onnx_known_entry *entry = &import->known[index];
+        int64_t elements = sgm_shape_elements(&instruction->type.shape);
+        if (entry->tensor != NULL) {
+            entry->copy = sgm__onnx_constant(slice, sgm_tensor_retain(entry->tensor));
+            continue;
+        }
+        entry->copy = transcribe(slice, import, instruction);
+        if (i + 1 == p->count && elements > MAXIMUM_KNOWN)
+            return sgm_fail(SGM_ERROR_UNSUPPORTED,
+                            "it has %lld elements; at most %d are computed before the run",
+                            (long long)elements, MAXIMUM_KNOWN);
+        if (i + 1 == p->count || elements <= MAXIMUM_KEPT)
+            sgm_output(slice, output_name(index, name), entry->copy);
+    }
+    return sgm_graph_status(slice);
+}
+
+/* Runs the slice and reads its outputs into import->known. */
+static sgm_status run(sgm__onnx_import *import, const path *p, sgm_session *session, const sgm_graph *slice)
+{
+    char name[16];
+    sgm_program *program = sgm_session_prepare(session, slice);
+    if (program == NULL)
+        return sgm__last_failure();
+    SGM_TRY(sgm_session_run(session, program));
+    for (size_t i = 0; i < p->count; i++) {
+        const sgm_type *type = &import->graph->instructions[p->items[i]].type;
+        if (!sgm_program_has_output(program, output_name(p->items[i], name)))
+            continue;
+        sgm_tensor *tensor = sgm_tensor_create(type->dtype, &type->shape);
+        import->known[p->items[i]].tensor = tensor;
+        if (tensor == NULL)
+            return sgm__last_failure();
+        SGM_TRY(sgm_session_read(session, program, name, tensor));
+    }
+    return SGM_OK;
+}
+
+/* Computes the last value of the path. */
+static sgm_status compute(sgm__onnx_import *import, const path *p)
+{
     sgm_graph *slice = sgm_graph_create();
-    if (slice == NULL)
-        return SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i <= last; i++)
-        if (needed[i])
-            map[i] = leaves[i] != NULL ? sgm__onnx_constant(slice, sgm_tensor_retain(leaves[i]))
-                                       : transcribe(slice, graph, &graph->instructions[i], map);
-    sgm_output(slice, "known", map[last]);
-    const sgm_type *type = &graph->instructions[last].type;
-    sgm_status status = sgm_graph_status(slice);
-    if (status == SGM_OK && sgm_shape_elements(&type->shape) > MAXIMUM_KNOWN)
-        status =
-            sgm_fail(SGM_ERROR_UNSUPPORTED, "it has %lld elements; at most %d are computed before the run",
-                     (long long)sgm_shape_elements(&type->shape), MAXIMUM_KNOWN);
-    if (status == SGM_OK) {
-        import->known[last] = sgm_tensor_create(type->dtype, &type->shape);
-        status = import->known[last] != NULL ? run(slice, import->known[last]) : SGM_ERROR_MEMORY;
-    }
-    if (status != SGM_OK) {
-        sgm_tensor_free(import->known[last]);
-        import->known[last] = NULL;
-    }
+    sgm_handler *handler = slice != NULL ? sgm_handler_create("reference", .threads = 1) : NULL;
+    sgm_session *session = handler != NULL ? sgm_session_create(handler) : NULL;
+    sgm_status status = session != NULL ? fill(slice, import, p) : sgm__last_failure();
+    if (status == SGM_OK)
+        status = run(import, p, session, slice);
+    sgm_session_free(session);
+    sgm_handler_free(handler);
     sgm_graph_free(slice);
     return status;
 }
 
-/* Fills import->known[last]. A leaf is retained, so that import->known owns each of its tensors; a value
- * that was known already is left as it is. The three arrays have an entry for each value up to `last`. */
+/* Fills import->known[last]. Time and memory are those of the path, not of the graph. */
 static sgm_status find_out(sgm__onnx_import *import, int32_t last)
 {
-    size_t count = (size_t)last + 1;
-    bool *needed = sgm__calloc(count, sizeof *needed);
-    sgm_tensor **leaves = sgm__calloc(count, sizeof *leaves);
-    sgm_value *map = sgm__calloc(count, sizeof *map);
-    sgm_status status = SGM_ERROR_MEMORY;
-    if (needed != NULL && leaves != NULL && map != NULL)
-        status = mark(import, last, needed, leaves);
-    if (status == SGM_OK)
-        status = reserve(import, last);
-    if (status == SGM_OK && leaves[last] != NULL)
-        import->known[last] =
-            leaves[last] == import->known[last] ? leaves[last] : sgm_tensor_retain(leaves[last]);
-    else if (status == SGM_OK)
-        status = compute(import, last, needed, leaves, map);
-    sgm__free(map);
-    sgm__free(leaves);
-    sgm__free(needed);
+    path p = {0};
+    SGM_TRY(reserve(import, last));
+    sgm_status status = find_path(import, last, &p);
+    if (status == SGM_OK && import->known[last].tensor == NULL)
+        status = compute(import, &p);
+    for (size_t i = 0; i < p.count; i++)
+        import->known[p.items[i]].copy = (sgm_value){-1};
+    sgm__free(p.items);
     return status;
 }
 
@@ -168,5 +210,5 @@ const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value valu
         sgm_fail(SGM_ERROR_ARGUMENT, "it is missing");
         return NULL;
     }
-    return find_out(import, value.index) == SGM_OK ? import->known[value.index] : NULL;
+    return find_out(import, value.index) == SGM_OK ? import->known[value.index].tensor : NULL;
 }

@@ -6,8 +6,6 @@
  * it. Reading an attribute notes that it was read (n->asked). */
 #include "onnx/nodes/onnx.h"
 
-#include <stdio.h>
-
 /* --- scopes: what the names of values stand for --- */
 
 /* The entry of a name, or the free one where it would go. The table has free entries, so the search ends. */
@@ -167,12 +165,9 @@ int32_t sgm__onnx_axis(sgm__onnx_node *n, int64_t axis, int32_t rank)
 const sgm_tensor *sgm__onnx_known(sgm__onnx_node *n, int32_t input)
 {
     const sgm_tensor *tensor = sgm__onnx_known_value(n->import, sgm__onnx_in(n, input));
-    if (tensor == NULL && n->graph->status == SGM_OK) {
-        char message[400];
-        snprintf(message, sizeof message, "%s", sgm_last_error());
+    if (tensor == NULL && n->graph->status == SGM_OK)
         sgm_graph_fail(n->graph, sgm__last_failure(), "input %d must be known before the run: %s", input,
-                       message);
-    }
+                       sgm_last_error());
     return tensor;
 }
 
@@ -211,15 +206,17 @@ double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_v
 
 /* --- constants --- */
 
+sgm_value sgm__onnx_fail(sgm_graph *graph)
+{
+    return sgm_graph_fail(graph, sgm__last_failure(), "%s", sgm_last_error());
+}
+
 /* Appends the instruction directly instead of by sgm_constant, which would copy the tensor: the graph's
  * table of constants retains it instead, and the caller's reference is given up. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
 {
-    if (tensor == NULL) {
-        char message[400];
-        snprintf(message, sizeof message, "%s", sgm_last_error());
-        return sgm_graph_fail(graph, sgm__last_failure(), "%s", message);
-    }
+    if (tensor == NULL)
+        return sgm__onnx_fail(graph);
     sgm__instruction constant = {.op = &sgm__op_constant,
                                  .type = {sgm_tensor_dtype(tensor), *sgm_tensor_shape(tensor)},
                                  .constant = -1};

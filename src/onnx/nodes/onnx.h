@@ -83,14 +83,20 @@ struct sgm__onnx_scope {
     size_t capacity, count;
 };
 
+/* What import->known has of a value. */
+typedef struct sgm__onnx_known_entry {
+    sgm_tensor *tensor; /* owned; NULL: not known */
+    sgm_value copy;     /* its copy in the graph that evaluate.c computes; index -1: not in it */
+} sgm__onnx_known_entry;
+
 /* One recording of a model into a graph, from sgm_onnx_import to its end. */
 typedef struct sgm__onnx_import {
     sgm_onnx *model;
     sgm_graph *graph;
-    int64_t batch;      /* replaces an open first dimension of an input that is not set; 0: nothing does */
-    int depth;          /* of the subgraph that is being recorded; 0: the model's own graph */
-    int64_t nodes;      /* recorded so far; a node in a loop counts once for each round */
-    sgm_tensor **known; /* by number of a value in the graph: its tensor, owned here; NULL: not computed */
+    int64_t batch; /* replaces an open first dimension of an input that is not set; 0: nothing does */
+    int depth;     /* of the subgraph that is being recorded; 0: the model's own graph */
+    int64_t nodes; /* recorded so far; a node in a loop counts once for each round */
+    sgm__onnx_known_entry *known; /* by number of a value in the graph */
     size_t known_capacity, known_count;
 } sgm__onnx_import;
 
@@ -166,6 +172,8 @@ const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value valu
 int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list, int32_t maximum);
 /* The one element of an input; the default where the input is left out. */
 double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value);
+/* Makes the thread's newest error one of the graph; returns no value. */
+sgm_value sgm__onnx_fail(sgm_graph *graph);
 /* Records a constant and takes the tensor. NULL stands for a failure that was reported, and becomes one of
  * the graph. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor);
@@ -177,6 +185,10 @@ sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
 /* A convolution with the window that the node's attributes describe (Conv, ConvInteger, QLinearConv). */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
+/* Quotients of integers, towards 0, and powers; of int64 exactly (build_whole.c). Both operands have one
+ * type. */
+sgm_value sgm__onnx_whole_divide(sgm_graph *graph, sgm_value x, sgm_value by);
+sgm_value sgm__onnx_whole_power(sgm_graph *graph, sgm_value x, sgm_value exponent);
 /* The nearest whole number; halves go to the even neighbour, as ONNX demands for Round and quantisation. */
 sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)
