@@ -23,13 +23,14 @@ def number(value, dtype=np.float32):
     return np.array(value, dtype)
 
 
-def make_model(operator, inputs, attributes, opset, outputs):
+def make_model(operator, inputs, attributes, opset, outputs, made=("y",), known=False):
     names = ["" if x is None else f"i{i}" for i, x in enumerate(inputs)]
     declared = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape)
                 for n, x in zip(names, inputs) if x is not None]
     given = outputs if outputs else [onnx.ValueInfoProto(name="y")]
-    node = helper.make_node(operator, names, ["y"], **attributes)
-    graph = helper.make_graph([node], "g", declared, given)
+    node = helper.make_node(operator, names, made, **attributes)
+    values = [numpy_helper.from_array(x, n) for n, x in zip(names, inputs) if x is not None]
+    graph = helper.make_graph([node], "g", [] if known else declared, given, values if known else None)
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
 
 
@@ -39,27 +40,28 @@ def as_string(data):
     return "\n        ".join(f'"{line}"' for line in lines)
 
 
-def print_bytes(data):
-    print(f"     {{{len(data)}, {as_string(data)}}},")
+def print_bytes(data, end=","):
+    print(f"     {{{len(data)}, {as_string(data)}}}{end}")
 
 
 def named(inputs):
     return {f"i{i}": x for i, x in enumerate(inputs) if x is not None}
 
 
-def run(operator, inputs, attributes, opset):
-    model = make_model(operator, inputs, attributes, opset, None).SerializeToString()
+def run(operator, inputs, attributes, opset, made=("y",)):
+    model = make_model(operator, inputs, attributes, opset, None, made).SerializeToString()
     session = onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"])
-    return session.run(None, named(inputs))[0]
+    return session.run(["y"], named(inputs))[0]
 
 
-def case(name, operator, inputs, attributes, opset=13, y=None):
+def case(name, operator, inputs, attributes, opset=13, y=None, made=("y",)):
+    """`made`: names of the outputs of the operator. y: the output of that name; by default what ONNX Runtime gives."""
     if y is None:
-        y = run(operator, inputs, attributes, opset)
+        y = run(operator, inputs, attributes, opset, made)
     feeds = named(inputs)
     output = helper.make_tensor_value_info("y", helper.np_dtype_to_tensor_dtype(y.dtype), y.shape)
     print(f'    {{"{name}",')
-    print_bytes(make_model(operator, inputs, attributes, opset, [output]).SerializeToString())
+    print_bytes(make_model(operator, inputs, attributes, opset, [output], made).SerializeToString())
     print("     {", end="")
     for n, x in feeds.items():
         data = numpy_helper.from_array(x, n).SerializeToString()
@@ -72,7 +74,7 @@ def case(name, operator, inputs, attributes, opset=13, y=None):
 def refused(name, message, operator, inputs, attributes, opset=13):
     output = [helper.make_tensor_value_info("y", TensorProto.FLOAT, None)]
     print(f'    {{"{name}", "{message}",')
-    print_bytes(make_model(operator, inputs, attributes, opset, output).SerializeToString())
+    print_bytes(make_model(operator, inputs, attributes, opset, output, known=True).SerializeToString())
     print("    },")
 
 
@@ -141,6 +143,37 @@ case("sums of exponentials of infinities and large numbers", "ReduceLogSumExp",
      [np.array([[1, -np.inf, 2], [-np.inf] * 3, [np.inf, 1, 2], [3e38, -3e38, 0], [np.nan, 1, np.inf]], np.float32)],
      {"axes": [1], "keepdims": 0})
 case("no padding at all", "Conv", [floats(1, 1, 6, 5), floats(1, 1, 3, 2)], {"auto_pad": "VALID"}, 11)
+infinity = np.inf
+edges = np.array([0, 1e-8, -1e-5, .01, -.5, 1, 1.9, -2.1, 30, 1.9e19, -3e38, infinity, -infinity, np.nan], np.float32)
+case("asinh of large and small numbers", "Asinh", [edges], {}, 9)
+case("acosh of large numbers, and near 1", "Acosh",
+     [np.array([1, 1 + 2**-23, 1.5, 2, 2.1, 1e4, 1.9e19, 3e38, infinity, .5, np.nan], np.float32)], {}, 9)
+edges = np.array([0, 1e-8, -1e-5, .01, -.5, 20, 89, -89.2, infinity, -infinity, np.nan], np.float32)
+case("sinh near 0 and where exp overflows", "Sinh", [edges], {}, 9)
+case("cosh where exp overflows", "Cosh", [edges], {}, 9)
+logarithms, classes = np.array([[-infinity, 0, -1], [-.5, -1, -infinity]], np.float32), np.array([1, 0], np.int64)
+case("a cost with an impossible class", "NegativeLogLikelihoodLoss", [logarithms, classes], {})
+case("a cost of the impossible", "NegativeLogLikelihoodLoss", [logarithms, np.array([0, 0], np.int64)], {})
+case("a cost with an impossible class and weights", "SoftmaxCrossEntropyLoss",
+     [logarithms, classes, np.array([.5, 2, 1], np.float32)], {})
+large = np.array([2**53 + 1, -2**53 - 1, 2**62 + 1, -2**62 - 3, 7, -7, 0, -2**63], np.int64)
+case("quotients of large integers", "Div", [large, np.array([3, 3, -5, 7, -2, 2, 9, 1], np.int64)], {})
+base, power = np.array([3, -3, 7, 2, -1, 0], np.int64), np.array([39, 39, 22, 62, 3, 0], np.int64)
+case("powers of integers", "Pow", [base, power], {}, 13, base**power)
+case("inverse powers of integers", "Pow", [np.array([1, -1, -1, 2], np.int64), np.array([-3, -3, -4, -1], np.int64)], {})
+left, right = np.array([[2**53 + 1, 2], [3, 4]], np.int64), np.array([[3, 1], [1, 2**53 + 1]], np.int64)
+case("products of large integers", "MatMul", [left, right], {})
+case("a range of large integers", "Range", [number(2**53 + 1, np.int64), number(2**53 + 8, np.int64), number(3, np.int64)], {})
+case("a range backwards", "Range", [number(2**63 - 1, np.int64), number(-2**63, np.int64), number(-2**62 - 1, np.int64)], {},
+     13, np.array([2**63 - 1, 2**62 - 2, -3, -2**62 - 4], np.int64))
+for reverse in (0, 1):
+    case("a sum of large and infinite numbers without themselves", "CumSum",
+         [np.array([[1e8, 1, 2, 3], [1, infinity, 2, 3], [1, 2, 3e8, 1]], np.float32), number(1, np.int64)],
+         {"exclusive": 1, "reverse": reverse}, 11)
+for made in (["y", "a", "b"], ["a", "y", "b"], ["a", "b", "y"]):
+    case("zeros are quantised", "DynamicQuantizeLinear", [np.zeros(3, np.float32)], {}, 11, made=made)
+case("what a condition lets through", "Compress", [floats(3, 2), np.array([True, False, True])], {"axis": 0}, 9)
+case("where it is not 0", "NonZero", [np.array([[1, 0], [3, 3]], np.float32)], {})
 print("};\n\nstatic const struct {\n    const char *name, *message;\n    bytes model;\n} refused_models[] = {")
 picture, weights = floats(1, 4, 4, 4), floats(1, 4, 2, 2)
 refused("an attribute of a later opset", "(SpaceToDepth of opset 13): its attribute 'mode' is not known",
@@ -160,4 +193,27 @@ refused("parts that are not there", "'num_outputs' is 3, and it has 1 outputs", 
         {"num_outputs": 3}, 18)
 refused("a node that makes too much", "it makes 1073741825 elements of 1; where that is more, at most 268435456 are made",
         "Pad", [floats(1)], {"pads": [0, 2**30], "mode": "constant"}, 2)
-print("};\n/* clang-format on */")
+refused("the number of entries in an attribute of earlier opsets", "(TopK of opset 11): its attribute 'k' is not known",
+        "TopK", [floats(3), np.array([2], np.int64)], {"k": 3}, 11)
+refused("no number of entries", "the first -1 of 3 entries", "TopK", [floats(3)], {}, 1)
+refused("an axis of earlier opsets", "(Add of opset 13): its attribute 'axis' is not known", "Add", [floats(2), floats(2)],
+        {"axis": 0})
+refused("scales for other axes", "'scales' has 2 numbers, expected 4", "Upsample",
+        [picture, np.array([1, 1, 2, 2], np.float32)], {"scales": [2.0, 2.0]}, 9)
+refused("the largest of large integers", "numbers of int64 are not pooled here", "MaxPool", [np.zeros((1, 1, 4), np.int64)],
+        {"kernel_shape": [2]}, 12)
+refused("a range that never arrives", "a range has at most 134217728 numbers", "Range",
+        [number(1, np.int64), number(2, np.int64), number(0, np.int64)], {})
+body = helper.make_graph(
+    [helper.make_node("Add", ["i", "one"], ["j"]), helper.make_node("Less", ["j", "n"], ["more"])], "body",
+    [helper.make_tensor_value_info("round", TensorProto.INT64, []), helper.make_tensor_value_info("c", TensorProto.BOOL, []),
+     helper.make_tensor_value_info("i", TensorProto.INT64, [])],
+    [helper.make_tensor_value_info("more", TensorProto.BOOL, []), helper.make_tensor_value_info("j", TensorProto.INT64, [])])
+graph = helper.make_graph(
+    [helper.make_node("Loop", ["", "true", "zero"], ["y"], body=body)], "g",
+    [helper.make_tensor_value_info("n", TensorProto.INT64, [])], [helper.make_tensor_value_info("y", TensorProto.INT64, [])],
+    [numpy_helper.from_array(np.array(x), name) for x, name in ((1, "one"), (0, "zero"), (True, "true"))])
+model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+print("};\n\n/* y counts to n. */\nstatic const bytes counting_loop =")
+print_bytes(model.SerializeToString(), ";")
+print("/* clang-format on */")

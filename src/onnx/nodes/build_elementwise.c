@@ -3,9 +3,7 @@
  * Called by import.c through the table in operators.c; what they use is declared in onnx.h. Operators that
  * are an operation of the library go through sgm__onnx_same; the others are composed here. Broadcasting is
  * sgm_record's: a sgm_number of rank 0 takes the type of the other operands.
- *
- * Most integer arithmetic that ONNX defines exactly is done in float64 and cast back, which is exact up to
- * 2^53. */
+ */
 #include "onnx/nodes/onnx.h"
 
 #include <math.h>
@@ -22,11 +20,12 @@ static sgm_value number(const sgm__onnx_node *n, double value)
  * `axis` on; dimensions of 1 are appended behind it then. */
 static sgm_value aligned(sgm__onnx_node *n, sgm_value b)
 {
+    if (n->opset >= 7)
+        return b;
     int64_t axis = sgm__onnx_integer(n, "axis", -1);
     sgm_type type = sgm__onnx_type(n, b);
     int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
-    if (n->opset >= 7 || sgm__onnx_integer(n, "broadcast", 0) == 0 || axis < 0 ||
-        axis + type.shape.rank >= rank)
+    if (sgm__onnx_integer(n, "broadcast", 0) == 0 || axis < 0 || axis + type.shape.rank >= rank)
         return b;
     for (int32_t i = (int32_t)axis + type.shape.rank; i < rank; i++)
         type.shape.dims[type.shape.rank++] = 1;
@@ -74,24 +73,40 @@ sgm_value sgm__onnx_variadic_mean(sgm__onnx_node *n)
 
 /* --- functions of one number --- */
 
-/* log(x + sqrt(x^2 - 1)); infinite where x^2 overflows. */
+/* Up to here acosh and asinh go by a form for small numbers, beyond it by one for large ones. */
+#define LARGE 2
+
+/* For x of at least LARGE, log(x + sqrt(x^2 + c)) as log(x) + log1p(sqrt(1 + c / x^2)), in which nothing
+ * overflows; else `small`. Smaller x count as LARGE there, since select computes both sides. */
+static sgm_value logarithm_of_sum(sgm__onnx_node *n, sgm_value x, double c, sgm_value small)
+{
+    sgm_graph *g = n->graph;
+    sgm_value large = sgm_maximum(g, x, number(n, LARGE)), inverse = sgm_square(g, sgm_reciprocal(g, large));
+    sgm_value root = sgm_square_root(g, sgm_add(g, sgm_multiply(g, inverse, number(n, c)), number(n, 1)));
+    sgm_value sum = sgm_add(g, sgm_log(g, large), sgm_log1p(g, root));
+    return sgm_select(g, sgm_greater(g, x, number(n, LARGE)), sum, small);
+}
+
+/* log(x + sqrt(x^2 - 1)); near 1 as log1p(t + sqrt(t (t + 2))) with t = x - 1, in which nothing cancels. */
 sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
-    sgm_value x = n->inputs[0], root = sgm_square_root(g, sgm_subtract(g, sgm_square(g, x), number(n, 1)));
-    return sgm_log(g, sgm_add(g, x, root));
+    sgm_value x = n->inputs[0];
+    sgm_value t = sgm_subtract(g, sgm_minimum(g, x, number(n, LARGE)), number(n, 1));
+    sgm_value root = sgm_square_root(g, sgm_multiply(g, t, sgm_add(g, t, number(n, 2))));
+    return logarithm_of_sum(n, x, -1, sgm_log1p(g, sgm_add(g, t, root)));
 }
 
-/* sign(x) log1p(a + a^2 / (1 + sqrt(1 + a^2))) with a = |x|: the same as log(x + sqrt(x^2 + 1)), but
- * without the cancellation of that form near 0 and for negative x. Where a^2 overflows (a above 1.8e19 in
- * float32) the quotient is infinity by infinity, and the result NaN. */
+/* sign(x) log(a + sqrt(a^2 + 1)) with a = |x|; near 0 as log1p(a + a^2 / (1 + sqrt(1 + a^2))), in which
+ * nothing cancels. */
 sgm_value sgm__onnx_asinh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
-    sgm_value a = sgm_absolute(g, n->inputs[0]), square = sgm_square(g, a);
-    sgm_value root = sgm_square_root(g, sgm_add(g, square, number(n, 1)));
-    sgm_value small = sgm_divide(g, square, sgm_add(g, root, number(n, 1)));
-    return sgm_multiply(g, sgm_sign(g, n->inputs[0]), sgm_log1p(g, sgm_add(g, a, small)));
+    sgm_value x = sgm_absolute(g, n->inputs[0]), a = sgm_minimum(g, x, number(n, LARGE));
+    sgm_value square = sgm_square(g, a), root = sgm_square_root(g, sgm_add(g, square, number(n, 1)));
+    sgm_value rest = sgm_divide(g, square, sgm_add(g, root, number(n, 1)));
+    sgm_value y = logarithm_of_sum(n, x, 1, sgm_log1p(g, sgm_add(g, a, rest)));
+    return sgm_multiply(g, sgm_sign(g, n->inputs[0]), y);
 }
 
 /* (log1p(x) - log1p(-x)) / 2: accurate near 0, where log((1 + x) / (1 - x)) would round 1 + x. */
@@ -103,23 +118,21 @@ sgm_value sgm__onnx_atanh(sgm__onnx_node *n)
     return sgm_multiply(g, difference, number(n, 0.5));
 }
 
-/* (exp(x) + exp(-x)) / 2 or (exp(x) - exp(-x)) / 2, by the function that joins the two. The difference
- * cancels near 0: its error there is that of exp around 1. */
-static sgm_value exponentials(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_value, sgm_value))
-{
-    sgm_graph *g = n->graph;
-    sgm_value up = sgm_exp(g, n->inputs[0]), down = sgm_exp(g, sgm_negate(g, n->inputs[0]));
-    return sgm_multiply(g, function(g, up, down), number(n, 0.5));
-}
-
+/* (exp(x) + exp(-x)) / 2. exp(x) as the square of exp(x / 2), of which a half is taken first: it overflows
+ * only where the result does. */
 sgm_value sgm__onnx_cosh(sgm__onnx_node *n)
 {
-    return exponentials(n, sgm_add);
+    sgm_graph *g = n->graph;
+    sgm_value half = sgm_multiply(g, n->inputs[0], number(n, 0.5));
+    sgm_value up = sgm_exp(g, half), down = sgm_exp(g, sgm_negate(g, half));
+    up = sgm_multiply(g, sgm_multiply(g, up, number(n, 0.5)), up);
+    return sgm_add(g, up, sgm_multiply(g, sgm_multiply(g, down, number(n, 0.5)), down));
 }
 
+/* tanh(x) cosh(x): exp(x) - exp(-x) would cancel near 0. */
 sgm_value sgm__onnx_sinh(sgm__onnx_node *n)
 {
-    return exponentials(n, sgm_subtract);
+    return sgm_multiply(n->graph, sgm_tanh(n->graph, n->inputs[0]), sgm__onnx_cosh(n));
 }
 
 /* -floor(-x) */
@@ -296,29 +309,26 @@ static bool is_float(const sgm__onnx_node *n, sgm_value value)
     return sgm_dtype_is_float(sgm__onnx_type(n, value).dtype);
 }
 
-/* In float64, whose quotients and powers of integers are exact enough to be truncated. */
-static sgm_value wide(sgm__onnx_node *n, sgm_value value)
-{
-    return sgm_cast(n->graph, value, SGM_FLOAT64);
-}
-
-/* The result has the type of the base, whatever that of the exponent. */
+/* The result has the type of the base, whatever that of the exponent. Integers are raised as int64; to a
+ * power that is no integer as float64. */
 sgm_value sgm__onnx_power(sgm__onnx_node *n)
 {
+    sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0], exponent = aligned(n, n->inputs[1]);
     if (is_float(n, x))
-        return sgm_power(n->graph, x, sgm__onnx_cast_like(n->graph, exponent, x));
-    return sgm__onnx_cast_like(n->graph, sgm_power(n->graph, wide(n, x), wide(n, exponent)), x);
+        return sgm_power(g, x, sgm__onnx_cast_like(g, exponent, x));
+    bool whole = sgm__onnx_type(n, x).dtype == SGM_INT64 && !is_float(n, exponent);
+    sgm_dtype dtype = whole ? SGM_INT64 : SGM_FLOAT64;
+    sgm_value base = sgm_cast(g, x, dtype), power = sgm_cast(g, exponent, dtype);
+    return sgm__onnx_cast_like(g, whole ? sgm__onnx_whole_power(g, base, power) : sgm_power(g, base, power),
+                               x);
 }
 
-/* Integers are divided towards 0: the quotient in float64 is truncated by the cast. Exact while quotient
- * and operands are below 2^53. */
+/* Integers are divided towards 0. */
 sgm_value sgm__onnx_divide(sgm__onnx_node *n)
 {
     sgm_value x = n->inputs[0], by = aligned(n, n->inputs[1]);
-    if (is_float(n, x))
-        return sgm_divide(n->graph, x, by);
-    return sgm__onnx_cast_like(n->graph, sgm_divide(n->graph, wide(n, x), wide(n, by)), x);
+    return is_float(n, x) ? sgm_divide(n->graph, x, by) : sgm__onnx_whole_divide(n->graph, x, by);
 }
 
 /* For conditions, xor is inequality. */
@@ -334,7 +344,7 @@ sgm_value sgm__onnx_cast(sgm__onnx_node *n)
 {
     sgm_dtype dtype;
     if (sgm__onnx_dtype(sgm__onnx_integer(n, "to", 0), &dtype) != SGM_OK)
-        return sgm__onnx_unsupported(n, "%s", sgm_last_error());
+        return sgm__onnx_fail(n->graph);
     if (dtype == SGM_BOOL)
         return sgm_not_equal(n->graph, n->inputs[0], number(n, 0));
     return sgm_cast(n->graph, n->inputs[0], dtype);

@@ -85,15 +85,17 @@ sgm_value sgm__onnx_dequantise(sgm__onnx_node *n)
 }
 
 /* Finds the scale and zero point from the data: the range is widened to contain 0, so that 0 has an exact
- * code, and divided into 255 parts. Data of zeros alone has the scale 0, as ONNX's formula gives it.
- * Outputs: codes, scale, zero point. */
+ * code, and divided into 255 parts. Data of zeros alone has the scale 1, as in ONNX Runtime. Outputs:
+ * codes, scale, zero point. */
 sgm_value sgm__onnx_dynamic_quantise(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0], zero = sgm_number(g, 0);
     sgm_value maximum = sgm_maximum(g, sgm_reduce_max(g, x, NULL, 0, false), zero);
     sgm_value minimum = sgm_minimum(g, sgm_reduce_min(g, x, NULL, 0, false), zero);
-    sgm_value scale = sgm_divide(g, sgm_subtract(g, maximum, minimum), sgm_number(g, 255));
+    sgm_value range = sgm_subtract(g, maximum, minimum);
+    sgm_value scale = sgm_divide(g, range, sgm_number(g, 255));
+    scale = sgm_select(g, sgm_equal(g, range, zero), sgm_filled_like(g, scale, 1), scale);
     sgm_value point =
         sgm_clip(g, sgm__onnx_round_even(g, sgm_negate(g, sgm_divide(g, minimum, scale))), 0, 255);
     n->outputs[1] = scale;

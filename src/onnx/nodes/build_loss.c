@@ -6,6 +6,7 @@
  * log p[target], reduced over all elements; they differ only in where the logarithms come from. Called by
  * import.c through operators.c. */
 #include "onnx/nodes/onnx.h"
+#include "ops/rules.h"
 
 /* One-hot targets (batch, places..., classes) in the type of the data. Where the target is ignore_index
  * the class becomes -1, which is no class, and the row is zeros: such an element adds nothing to the cost
@@ -32,9 +33,9 @@ static sgm_value classes_last(sgm_graph *g, sgm_value x)
 }
 
 /* The cost from logarithms of probabilities, with classes last. `weights` is (classes) or no value. With w
- * = sum over classes of hits, each element's cost is -sum(hits * logarithms); a logarithm of -infinity
- * makes that NaN for every target, as 0 * infinity is NaN. The mean divides by the sum of w over all
- * elements, not by their number, as ONNX and PyTorch define it. */
+ * = sum over classes of hits, each element's cost is -sum(hits * logarithms), in which classes without a hit
+ * have no part, also with the probability 0. The mean divides by the sum of w over all elements, not by their
+ * number, as ONNX and PyTorch define it. */
 static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targets, sgm_value weights)
 {
     sgm_graph *g = n->graph;
@@ -45,7 +46,8 @@ static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targ
     sgm_value hits = targets_of(n, targets, type.shape.dims[type.shape.rank - 1], type.dtype);
     if (sgm_value_is(weights))
         hits = sgm_multiply(g, hits, weights);
-    sgm_value each = sgm_negate(g, sgm_reduce_sum(g, sgm_multiply(g, hits, logarithms), &last, 1, false));
+    sgm_value parts = sgm_multiply(g, hits, sgm__masked(g, hits, logarithms));
+    sgm_value each = sgm_negate(g, sgm_reduce_sum(g, parts, &last, 1, false));
     if (sgm__onnx_text_is(n, "reduction", "mean", "none"))
         return each;
     if (sgm__onnx_text_is(n, "reduction", "mean", "sum"))

@@ -167,9 +167,8 @@ sgm_value sgm__onnx_arg_min(sgm__onnx_node *n)
     return place(n, sgm_arg_min);
 }
 
-/* The axis is an input. An exclusive sum leaves each entry itself out: it is the inclusive one minus the
- * entry, which rounds where the entry is much larger than the sum before it, and is NaN for an infinite
- * entry. */
+/* The axis is an input. An exclusive sum leaves each entry itself out: it is the inclusive one of a 0 and the
+ * entries, moved by one. */
 sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
@@ -181,8 +180,10 @@ sgm_value sgm__onnx_cumulative_sum(sgm__onnx_node *n)
     bool reverse = sgm__onnx_integer(n, "reverse", 0) != 0;
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};
-    sgm_value sum = sgm_cumulative_sum(g, x, axis, reverse);
-    return sgm__onnx_integer(n, "exclusive", 0) != 0 ? sgm_subtract(g, sum, x) : sum;
+    if (sgm__onnx_integer(n, "exclusive", 0) == 0)
+        return sgm_cumulative_sum(g, x, axis, reverse);
+    sgm_value sum = sgm_cumulative_sum(g, sgm_pad(g, x, axis, !reverse, reverse, 0), axis, reverse);
+    return sgm_slice(g, sum, axis, reverse, shape.dims[axis] + reverse, 1);
 }
 
 /* The first k of a stable order, and the entries at those places. k is an attribute up to opset 9, an
@@ -193,7 +194,7 @@ sgm_value sgm__onnx_top_k(sgm__onnx_node *n)
     sgm_value x = n->inputs[0];
     sgm_shape shape = sgm__onnx_type(n, x).shape;
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), shape.rank);
-    int64_t count = sgm__onnx_integer(n, "k", 1);
+    int64_t count = n->opset < 10 ? sgm__onnx_integer(n, "k", -1) : 0;
     if (n->opset >= 10 && sgm__onnx_known_integers(n, 1, &count, 1) != 1)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "input 1 should be one integer");
     if (axis < 0 || count < 0 || count > shape.dims[axis])
@@ -276,16 +277,15 @@ static sgm_value product_of(sgm_graph *g, sgm_value a, sgm_value b)
     return sgm_reshape(g, y, &kept);
 }
 
-/* Integers are multiplied in float64: exact while the sums stay below 2^53. */
+/* Integers are multiplied and summed as int64, exactly. */
 sgm_value sgm__onnx_matmul(sgm__onnx_node *n)
 {
-    sgm_value a = n->inputs[0];
-    sgm_dtype dtype = sgm__onnx_type(n, a).dtype;
+    sgm_graph *g = n->graph;
+    sgm_dtype dtype = sgm__onnx_type(n, n->inputs[0]).dtype;
     if (sgm_dtype_is_float(dtype))
-        return product_of(n->graph, a, n->inputs[1]);
-    sgm_value y = product_of(n->graph, sgm_cast(n->graph, a, SGM_FLOAT64),
-                             sgm_cast(n->graph, n->inputs[1], SGM_FLOAT64));
-    return sgm_cast(n->graph, y, dtype);
+        return product_of(g, n->inputs[0], n->inputs[1]);
+    sgm_value y = product_of(g, sgm_cast(g, n->inputs[0], SGM_INT64), sgm_cast(g, n->inputs[1], SGM_INT64));
+    return sgm_cast(g, y, dtype);
 }
 
 /* alpha a' b' + beta c, where a' and b' may be transposed and c is optional and broadcasts. */

@@ -61,20 +61,54 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
     return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
 }
 
+#define LONGEST_RANGE (1 << 27)
+
+/* How many numbers a range of int64 has: its distance divided by the step, rounded up. Unsigned, since the
+ * distance of two ends need not fit into int64. A step of 0 never arrives. */
+static uint64_t count_whole(int64_t first, int64_t end, int64_t step)
+{
+    if (step == 0)
+        return UINT64_MAX;
+    if (step > 0 ? first >= end : first <= end)
+        return 0;
+    uint64_t distance = step > 0 ? (uint64_t)end - (uint64_t)first : (uint64_t)first - (uint64_t)end;
+    return (distance - 1) / (step > 0 ? (uint64_t)step : -(uint64_t)step) + 1;
+}
+
+/* A range of int64, exactly. */
+static sgm_value whole_range(sgm__onnx_node *n)
+{
+    int64_t given[3] = {0};
+    for (int32_t i = 0; i < 3; i++)
+        if (sgm__onnx_known_integers(n, i, &given[i], 1) != 1)
+            return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "input %d should be one number", i);
+    uint64_t count = count_whole(given[0], given[1], given[2]);
+    if (count >= LONGEST_RANGE)
+        return sgm_graph_fail(n->graph, SGM_ERROR_UNSUPPORTED,
+                              "a range has at most %d numbers, this has %llu", LONGEST_RANGE,
+                              (unsigned long long)count);
+    sgm_tensor *tensor = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE((int64_t)count));
+    uint64_t *numbers = tensor != NULL ? sgm_tensor_data(tensor) : NULL;
+    for (uint64_t i = 0; i < count && numbers != NULL; i++)
+        numbers[i] = (uint64_t)given[0] + i * (uint64_t)given[2];
+    return sgm__onnx_constant(n->graph, tensor);
+}
+
 /* first, first + step, ... below the end (above it for a negative step), as a constant. Each number is
  * first + i * step and not a running sum, so rounding does not accumulate; in float64, which is exact for
- * integers up to 2^53. The number of entries is (end - first) / step rounded up, and none if that is
- * negative. For a step of 0 it is an infinity or NaN: `!(steps < MAXIMUM)` refuses NaN too. */
+ * all types but int64. The number of entries is (end - first) / step rounded up, and none if that is
+ * negative. For a step of 0 it is an infinity or NaN, which the comparison refuses as well. */
 sgm_value sgm__onnx_range(sgm__onnx_node *n)
 {
-    enum { MAXIMUM = 1 << 27 };
+    if (sgm__onnx_type(n, n->inputs[0]).dtype == SGM_INT64)
+        return whole_range(n);
     double first = sgm__onnx_known_number(n, 0, 0), end = sgm__onnx_known_number(n, 1, 0);
     double step = sgm__onnx_known_number(n, 2, 1), steps = (end - first) / step;
     if (n->graph->status != SGM_OK)
         return (sgm_value){-1};
-    if (!(steps < MAXIMUM))
+    if (!(steps < LONGEST_RANGE))
         return sgm_graph_fail(n->graph, SGM_ERROR_UNSUPPORTED, "a range has at most %d numbers, this has %g",
-                              MAXIMUM, steps);
+                              LONGEST_RANGE, steps);
     int64_t count = steps > 0 ? (int64_t)steps + ((double)(int64_t)steps < steps) : 0;
     sgm_tensor *tensor = sgm_tensor_create(sgm__onnx_type(n, n->inputs[0]).dtype, SGM__ONNX_SHAPE(count));
     for (int64_t i = 0; i < count && tensor != NULL; i++)
@@ -90,7 +124,7 @@ sgm_value sgm__onnx_eye_like(sgm__onnx_node *n)
     int64_t shift = sgm__onnx_integer(n, "k", 0);
     int64_t number = sgm__onnx_integer(n, "dtype", sgm__onnx_type_number(type.dtype));
     if (sgm__onnx_dtype(number, &type.dtype) != SGM_OK)
-        return sgm__onnx_unsupported(n, "%s", sgm_last_error());
+        return sgm__onnx_fail(n->graph);
     if (type.shape.rank != 2)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "an identity is a matrix");
     sgm_value row = sgm_iota(g, SGM_INT64, &type.shape, 0), column = sgm_iota(g, SGM_INT64, &type.shape, 1);
@@ -220,7 +254,7 @@ sgm_value sgm__onnx_expand(sgm__onnx_node *n)
     if (!known_shape(n, 1, &shape))
         return (sgm_value){-1};
     if (sgm_shape_broadcast(&old, &shape, &result) != SGM_OK)
-        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "%s", sgm_last_error());
+        return sgm__onnx_fail(n->graph);
     return sgm_broadcast(n->graph, n->inputs[0], &result);
 }
 

@@ -253,8 +253,8 @@ static bool read_pooling(sgm__onnx_node *n, window *w, int64_t *extra)
     return true;
 }
 
-/* The library pools floats, and padding never wins; integers go through float64. The second output
- * (places) is not made. */
+/* The library pools floats, and padding never wins; integers go through float64, which does not hold all of
+ * int64. The second output (places) is not made. */
 sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
 {
     window w;
@@ -267,6 +267,8 @@ sgm_value sgm__onnx_max_pool(sgm__onnx_node *n)
     sgm_value x = n->inputs[0];
     if (sgm_dtype_is_float(sgm__onnx_type(n, x).dtype))
         return sgm_max_pooling(n->graph, x, &options);
+    if (sgm__onnx_type(n, x).dtype == SGM_INT64)
+        return sgm__onnx_unsupported(n, "numbers of int64 are not pooled here");
     sgm_value y = sgm_max_pooling(n->graph, sgm_cast(n->graph, x, SGM_FLOAT64), &options);
     return sgm__onnx_cast_like(n->graph, y, x);
 }
