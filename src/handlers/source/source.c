@@ -247,7 +247,7 @@ static void write_outputs(sgm__source_writer *w)
                              sgm__source_flat(w, output->node, NULL));
             continue;
         }
-        sgm__source_line(w, "for (long i = 0; i < %lld; i++)", (long long)count);
+        sgm__source_line(w, "for (%s i = 0; i < %lld; i++)", w->dialect->counter, (long long)count);
         sgm__source_line(w, "    %s[i] = %s;", w->program->outputs[i],
                          sgm__source_flat(w, output->node, "i"));
     }

@@ -182,6 +182,8 @@ const char *sgm__source_type(const sgm__source_writer *w, sgm_dtype dtype);
 const char *sgm__source_number(sgm__source_writer *w, sgm_dtype dtype, double value);
 /* The same for an element in memory of any type. */
 const char *sgm__source_literal(sgm__source_writer *w, sgm_dtype dtype, const void *element);
+/* A constant of which all elements are one number, as text; NULL: the node is none. */
+const char *sgm__source_constant(sgm__source_writer *w, int32_t node);
 /* An expression for an element of a value in memory; `index` has an expression for each axis, NULL for 0. */
 const char *sgm__source_element(sgm__source_writer *w, int32_t node, const char *const *index);
 /* The same by an expression for the element's number, for values without gaps. */
@@ -235,6 +237,11 @@ sgm_status sgm__source_write_kernel(sgm__source_writer *w, int32_t step);
 bool sgm__source_write_windows(sgm__source_writer *w, int32_t node);
 /* The window of a convolution, a pooling or one of their gradients. */
 sgm_status sgm__source_measure(const sgm__source_writer *w, int32_t node, sgm__window *window);
+/* The number of an element in (examples, channels, height, width); `extent` is (height, width). NULL stands
+ * for 0. */
+const char *sgm__source_in_image(sgm__source_writer *w, const char *example, const char *channel,
+                                 int64_t channels, const char *row, const char *column,
+                                 const int64_t *extent);
 /* The expression "a * size + b", which counts elements of nested arrays. */
 const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size, const char *b);
 

@@ -190,11 +190,11 @@ static bool write_matmul(sgm__source_writer *w, int32_t number)
         return true;
     }
     to[column] = b[column] = "j";
-    sgm__source_line(w, "for (long j = 0; j < %lld; j++)", (long long)columns);
+    sgm__source_line(w, "for (%s j = 0; j < %lld; j++)", w->dialect->counter, (long long)columns);
     sgm__source_line(w, "    %s = 0;", sgm__source_element(w, number, to));
     a[column] = b[row] = sgm__source_loop(w, "k", depth);
     sgm__source_line(w, "const %s a = %s;", type, sgm__source_element(w, left, a));
-    sgm__source_line(w, "for (long j = 0; j < %lld; j++)", (long long)columns);
+    sgm__source_line(w, "for (%s j = 0; j < %lld; j++)", w->dialect->counter, (long long)columns);
     sgm__source_line(w, "    %s += a * %s;", sgm__source_element(w, number, to),
                      sgm__source_element(w, right, b));
     return true;

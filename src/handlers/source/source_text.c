@@ -200,20 +200,6 @@ const char *sgm__source_plus(sgm__source_writer *w, const char *a, const char *b
     return sgm__source_format(w, "%s + %s", a, b);
 }
 
-/* The constant that contains a node's first element: a view of a constant, or the constant itself. */
-static int32_t constant_of(const sgm__source_writer *w, int32_t node)
-{
-    int64_t offset = w->plan->nodes[node].place.offset;
-    for (int32_t i = 0; i < w->plan->node_count; i++) {
-        const sgm__node *candidate = &w->plan->nodes[i];
-        int64_t bytes = (int64_t)sgm__type_bytes(&candidate->type);
-        if ((candidate->op->flags & SGM_OP_SOURCE) != 0 && candidate->place.store == SGM__STORE_CONSTANT &&
-            offset >= candidate->place.offset && offset < candidate->place.offset + bytes)
-            return i;
-    }
-    return node;
-}
-
 /* Whether all elements are one number in memory. */
 static bool is_single(const sgm__node *node)
 {
@@ -221,6 +207,14 @@ static bool is_single(const sgm__node *node)
         if (node->type.shape.dims[i] != 1 && node->place.strides[i] != 0)
             return false;
     return true;
+}
+
+const char *sgm__source_constant(sgm__source_writer *w, int32_t number)
+{
+    const sgm__node *node = &w->plan->nodes[number];
+    if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
+        return NULL;
+    return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
 }
 
 /* In C a value is an array (the union's member of its type, a parameter, a state, a constant) and an offset.
@@ -252,7 +246,7 @@ static const char *array_of(sgm__source_writer *w, int32_t number, bool written,
         name = sgm__source_format(w, "%s_%s", name, w->states[node->place.index]);
         break;
     case SGM__STORE_CONSTANT: {
-        int32_t root = constant_of(w, number);
+        int32_t root = sgm__plan_root(w->plan, number);
         w->constants[root] = true;
         first -= w->plan->nodes[root].place.offset / (int64_t)sgm_dtype_size(node->type.dtype);
         name = sgm__source_format(w, "%s_%s_%d", name, w->program->function, root);
@@ -278,9 +272,7 @@ static const char *known_number(sgm__source_writer *w, int32_t number)
         w->functions |= input->functions;
         return input->number || input->expression ? input->name : NULL;
     }
-    if (node->place.store != SGM__STORE_CONSTANT || !is_single(node))
-        return NULL;
-    return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
+    return sgm__source_constant(w, number);
 }
 
 static const char *draw(sgm__source_writer *w, int32_t node, const char *number)

@@ -39,9 +39,8 @@ const char *sgm__source_nest(sgm__source_writer *w, const char *a, int64_t size,
     return sgm__source_plus(w, sgm__source_times(w, a, size), b);
 }
 
-/* The number of an element in (examples, channels, height, width); `extent` is (height, width). */
-static const char *at(sgm__source_writer *w, const char *example, const char *channel, int64_t channels,
-                      const char *row, const char *column, const int64_t *extent)
+const char *sgm__source_in_image(sgm__source_writer *w, const char *example, const char *channel,
+                                 int64_t channels, const char *row, const char *column, const int64_t *extent)
 {
     const char *plane = sgm__source_nest(w, example, channels, channel);
     return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
@@ -96,20 +95,22 @@ static const char *whole_channel(sgm__source_writer *w, const sgm__window *windo
 /* Expressions for elements: of the data at "y" and "x", of the results, of the weights. */
 static const char *of_data(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
-    return sgm__source_flat(w, node, at(w, n->example, n->whole, window->channels, "y", "x", window->in));
+    return sgm__source_flat(
+        w, node, sgm__source_in_image(w, n->example, n->whole, window->channels, "y", "x", window->in));
 }
 
 static const char *of_result(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
-    return sgm__source_flat(w, node,
-                            at(w, n->example, n->filter, window->filters, n->row, n->column, window->out));
+    return sgm__source_flat(
+        w, node,
+        sgm__source_in_image(w, n->example, n->filter, window->filters, n->row, n->column, window->out));
 }
 
 static const char *of_weights(sgm__source_writer *w, int32_t node, const sgm__window *window, const names *n)
 {
     return sgm__source_flat(w, node,
-                            at(w, n->filter, n->channel, window->channels / window->groups, n->place[0],
-                               n->place[1], window->size));
+                            sgm__source_in_image(w, n->filter, n->channel, window->channels / window->groups,
+                                                 n->place[0], n->place[1], window->size));
 }
 
 /* Loops over (examples, filters, height, width) of the results. */
@@ -152,7 +153,7 @@ static void write_convolution(sgm__source_writer *w, int32_t number, const sgm__
 static void clear(sgm__source_writer *w, int32_t number)
 {
     int64_t count = sgm_shape_elements(&w->plan->nodes[number].type.shape);
-    sgm__source_line(w, "for (long i = 0; i < %lld; i++)", (long long)count);
+    sgm__source_line(w, "for (%s i = 0; i < %lld; i++)", w->dialect->counter, (long long)count);
     sgm__source_line(w, "    %s = 0;", sgm__source_flat(w, number, "i"));
 }
 
@@ -210,7 +211,7 @@ static int32_t open_places(sgm__source_writer *w, const sgm__window *window, nam
 static const char *in_plane(sgm__source_writer *w, const names *n, const char *row, const char *column,
                             const int64_t *extent)
 {
-    return sgm__source_nest(w, sgm__source_nest(w, n->example, extent[0], row), extent[1], column);
+    return sgm__source_in_image(w, n->example, NULL, 1, row, column, extent);
 }
 
 /* Lines after which "place" is the number of the window's largest element in the data and "best" that

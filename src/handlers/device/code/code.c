@@ -129,19 +129,9 @@ static void describe(sgm__device_render *r, const sgm__step *step, sgm__text *te
     r->about = text->data != NULL ? text->data : "";
 }
 
-/* Removes what a failed step has added. Functions that it needed stay marked, which does no harm. */
-static void take_back(sgm__device_render *r, const sgm__device_render *before, int32_t kernel_count)
-{
-    r->call_count = before->call_count;
-    r->argument_count = before->argument_count;
-    r->code->kernel_count = kernel_count;
-    r->kernels_text.length = before->kernels_text.length;
-    if (r->kernels_text.data != NULL)
-        r->kernels_text.data[r->kernels_text.length] = '\0';
-}
-
 /* Writes one step. Steps without elements compute nothing, but indices must be checked even if the result is
- * empty. */
+ * empty. What a step that fails has added is taken back, but for the marks of functions that it needed, which
+ * do no harm. */
 static sgm_status write_step(sgm__device_render *r, int32_t s)
 {
     const sgm__plan *plan = r->writer.plan;
@@ -155,11 +145,8 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
     if (sgm_shape_elements(&node->type.shape) == 0 && !reads_indices(node))
         return SGM_OK;
     made->kind = SGM__DEVICE_HOST;
-    sgm__device_render *before = sgm__alloc(sizeof *before);
-    if (before == NULL)
-        return SGM_ERROR_MEMORY;
-    *before = *r;
-    int32_t kernel_count = r->code->kernel_count;
+    int32_t argument_count = r->argument_count, kernel_count = r->code->kernel_count;
+    size_t length = r->kernels_text.length;
     sgm__text about = {0};
     describe(r, step, &about);
     r->scratch = 0;
@@ -171,10 +158,12 @@ static sgm_status write_step(sgm__device_render *r, int32_t s)
                      : node->op == &sgm__op_matmul ? SGM__DEVICE_PRODUCT
                                                    : SGM__DEVICE_CALLS;
     } else {
-        take_back(r, before, kernel_count);
+        r->call_count = made->first_call;
+        r->argument_count = argument_count;
+        r->code->kernel_count = kernel_count;
+        r->kernels_text.length = length;
     }
     sgm__text_free(&about);
-    sgm__free(before);
     return status;
 }
 

@@ -39,9 +39,8 @@ static blocking choose(const sgm__device_render *r, const sgm__contraction *p, s
     b.panels = sgm__divide_up(panels, b.column_tiles);
     b.row_tiles = sgm__divide_up(strips, b.strips);
     b.column_tiles = sgm__divide_up(panels, b.panels);
-    int64_t count = sgm__divide_up(wanted, b.row_tiles * b.column_tiles * p->batch),
-            maximum = p->depth / MINIMUM_PART;
-    count = count < maximum ? count : maximum;
+    int64_t count = sgm__minimum(sgm__divide_up(wanted, b.row_tiles * b.column_tiles * p->batch),
+                                 p->depth / MINIMUM_PART);
     count = count > 1 ? count : 1;
     parts->depth = sgm__divide_up(sgm__divide_up(p->depth, count), DEEP) * DEEP;
     parts->count = sgm__divide_up(p->depth, parts->depth);
@@ -122,15 +121,12 @@ static void keep(sgm__device_render *r, const sgm__contraction *p, const blockin
     w->depth--;
 }
 
-/* Scratch memory for parts is of 8 bytes a number, which suits double, too. */
 sgm_status sgm__device_write_blocks(sgm__device_render *r, const sgm__contraction *p,
                                     sgm__contraction_parts *parts)
 {
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r);
     blocking b = choose(r, p, parts);
-    if (parts->count > 1)
-        parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
     sgm__device_begin(r);
     sgm__device_groups(r, "tile", parts->count * p->batch * b.row_tiles * b.column_tiles, 1);
     sgm__contraction_open(r, p, parts, b.row_tiles, b.column_tiles);

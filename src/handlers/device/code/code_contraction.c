@@ -112,15 +112,6 @@ static const char *of_group(sgm__device_render *r, const sgm__contraction *p, in
     return p->batch == 1 ? own : sgm__source_nest(&r->writer, "batch", each, own);
 }
 
-/* The row-major number of an element in (example, channel, row, column). */
-static const char *in_image(sgm__device_render *r, const char *example, const char *channel, int64_t channels,
-                            const char *row, const char *column, const int64_t *extent)
-{
-    sgm__source_writer *w = &r->writer;
-    const char *plane = sgm__source_nest(w, example, channels, channel);
-    return sgm__source_nest(w, sgm__source_nest(w, plane, extent[0], row), extent[1], column);
-}
-
 /* The row or column of the data that the window at `position` sees at `place`: position stride + place
  * dilation - before. A condition that it lies within the data is added to *inside unless that is certain. */
 static const char *data_place(sgm__device_render *r, const sgm__window *window, int axis, const char *prefix,
@@ -182,7 +173,8 @@ static const char *of_data(sgm__device_render *r, const sgm__contraction *p, con
     const char *y = data_place(r, window, 0, prefix, position[1], place[1], &inside);
     const char *x = data_place(r, window, 1, prefix, position[2], place[2], &inside);
     const char *channel = of_group(r, p, window->channels / window->groups, place[0]);
-    const char *at = in_image(r, position[0], channel, window->channels, y, x, window->in);
+    const char *at =
+        sgm__source_in_image(&r->writer, position[0], channel, window->channels, y, x, window->in);
     return or_zero(r, inside, sgm__source_flat(&r->writer, operand, at));
 }
 
@@ -204,16 +196,16 @@ const char *sgm__contraction_left(sgm__device_render *r, const sgm__contraction 
     case SGM__INPUT_GRADIENT: {
         const int64_t sizes[] = {filters, window->size[0], window->size[1]};
         take_apart(r, prefix, depth, sizes, parts);
-        return sgm__source_flat(
-            w, sgm__source_operand(w, p->node, 1),
-            in_image(r, of_group(r, p, filters, parts[0]), row, p->rows, parts[1], parts[2], window->size));
+        return sgm__source_flat(w, sgm__source_operand(w, p->node, 1),
+                                sgm__source_in_image(&r->writer, of_group(r, p, filters, parts[0]), row,
+                                                     p->rows, parts[1], parts[2], window->size));
     }
     case SGM__WEIGHTS_GRADIENT: {
         const int64_t sizes[] = {window->batch, window->out[0], window->out[1]};
         take_apart(r, prefix, depth, sizes, parts);
         return sgm__source_flat(w, sgm__source_operand(w, p->node, 1),
-                                in_image(r, parts[0], of_group(r, p, filters, row), window->filters, parts[1],
-                                         parts[2], window->out));
+                                sgm__source_in_image(&r->writer, parts[0], of_group(r, p, filters, row),
+                                                     window->filters, parts[1], parts[2], window->out));
     }
     }
     return "0";
@@ -249,7 +241,8 @@ const char *sgm__contraction_right(sgm__device_render *r, const sgm__contraction
         take_apart(r, of_column, column, elements, c);
         const char *y = result_place(r, window, 0, prefix, c[1], d[1], &inside);
         const char *x = result_place(r, window, 1, prefix, c[2], d[2], &inside);
-        const char *at = in_image(r, c[0], of_group(r, p, filters, d[0]), window->filters, y, x, window->out);
+        const char *at = sgm__source_in_image(&r->writer, c[0], of_group(r, p, filters, d[0]),
+                                              window->filters, y, x, window->out);
         return or_zero(r, inside, sgm__source_flat(w, sgm__source_operand(w, p->node, 0), at));
     }
 }
@@ -279,8 +272,9 @@ void sgm__contraction_store(sgm__device_render *r, const sgm__contraction *p, co
         value = sgm__source_format(w, "%s + %s", value,
                                    sgm__source_flat(w, sgm__source_operand(w, p->node, 2), whole));
     sgm__source_store_flat(w, p->node,
-                           in_image(r, parts[0], whole, forward ? window->filters : window->channels,
-                                    parts[1], parts[2], extent),
+                           sgm__source_in_image(&r->writer, parts[0], whole,
+                                                forward ? window->filters : window->channels, parts[1],
+                                                parts[2], extent),
                            value);
 }
 
@@ -303,11 +297,14 @@ bool sgm__contraction_right_is_deep(const sgm__device_render *r, const sgm__cont
     return llabs(right->place.strides[row]) < llabs(right->place.strides[row + 1]);
 }
 
-void sgm__contraction_open(sgm__device_render *r, const sgm__contraction *p,
-                           const sgm__contraction_parts *parts, int64_t row_tiles, int64_t column_tiles)
+/* Scratch memory for parts is of 8 bytes a number, which suits double, too. */
+void sgm__contraction_open(sgm__device_render *r, const sgm__contraction *p, sgm__contraction_parts *parts,
+                           int64_t row_tiles, int64_t column_tiles)
 {
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r);
+    if (parts->count > 1)
+        parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
     sgm__source_line(w, "const %s column_tile = tile %% %lld, row_tile = tile / %lld %% %lld;", counter,
                      (long long)column_tiles, (long long)column_tiles, (long long)row_tiles);
     if (p->batch > 1)

@@ -53,10 +53,10 @@ typedef struct sgm__contraction_parts {
     int64_t count, depth; /* the number of parts, and the depth of each but the last, which may be less */
     int64_t scratch;      /* offset of the parts' sums; unused for one part */
 } sgm__contraction_parts;
-/* Lines for "part", "batch", "row_tile" and "column_tile" from "tile", and the part's range of the depth,
- * "from" to "to". */
+/* Takes the scratch memory of parts. Lines for "part", "batch", "row_tile" and "column_tile" from "tile", and
+ * the part's range of the depth, "from" to "to". */
 void sgm__contraction_open(sgm__device_render *r, const sgm__contraction *contraction,
-                           const sgm__contraction_parts *parts, int64_t row_tiles, int64_t column_tiles);
+                           sgm__contraction_parts *parts, int64_t row_tiles, int64_t column_tiles);
 /* Lines that store the sum at "row" and "column" as the result, or as the part's sum. */
 void sgm__contraction_keep(sgm__device_render *r, const sgm__contraction *contraction,
                            const sgm__contraction_parts *parts, const char *value);

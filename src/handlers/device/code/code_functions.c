@@ -5,22 +5,24 @@
  */
 #include "handlers/device/code/code_internal.h"
 
+#define BIT(function) ((uint32_t)1 << SGM__SOURCE_##function)
+
 /* In an order in which functions come before those that call them. GELU of float and its gradient do not use
  * the languages' erfc: sgm_bell gives the density and the area of the normal distribution with one exp. */
 static const struct {
-    sgm__source_function function;
+    uint32_t users;  /* functions that need this text, itself or others: bits of sgm__source_function */
     bool of_numbers; /* there is one for float and one for double */
     const char *words;
     const char *narrow; /* the text for float, where it is another one; otherwise NULL */
 } functions[] = {
-    {SGM__SOURCE_SIGMOID, true,
+    {BIT(SIGMOID), true,
      "FUNCTION @ sgm_sigmoid(@ x)\n"
      "{\n"
      "    const @ e = sgm_exp(x < 0 ? x : -x);\n"
      "    return (x < 0 ? e : 1) / (1 + e);\n"
      "}\n",
      NULL},
-    {SGM__SOURCE_ERFC, false,
+    {BIT(GELU) | BIT(GELU_GRADIENT), false,
      "/* e^(-x^2 / 2), and the area of the normal distribution from |x| on as a share of that: with t = |x| "
      "/\n"
      " * sqrt(2) half of a polynomial of (t - 2.5) / (t + 2.5) (minimax, error below 3e-8 up to 9.6). */\n"
@@ -41,7 +43,7 @@ static const struct {
      "    return sgm_exp(square / -2) * sgm_fma(lost, -0.5f, 1.0f);\n"
      "}\n",
      NULL},
-    {SGM__SOURCE_GELU, true,
+    {BIT(GELU), true,
      "FUNCTION @ sgm_gelu(@ x)\n"
      "{\n"
      "    return x < -40 ? 0 : x * sgm_erfc(x * -0.7071067811865476) / 2;\n"
@@ -53,7 +55,7 @@ static const struct {
      "    const float tail = sgm_bell(close, &share) * share;\n"
      "    return low * (x < 0 ? tail : 1 - tail);\n"
      "}\n"},
-    {SGM__SOURCE_GELU_GRADIENT, true,
+    {BIT(GELU_GRADIENT), true,
      "FUNCTION @ sgm_gelu_gradient(@ x)\n"
      "{\n"
      "    const @ bell = x * sgm_exp(x * x / -2) * 0.3989422804014327;\n"
@@ -66,21 +68,21 @@ static const struct {
      "    const float bell = sgm_bell(close, &share), tail = bell * share;\n"
      "    return sgm_fma(close * bell, 0.398942280f, x < 0 ? tail : 1 - tail);\n"
      "}\n"},
-    {SGM__SOURCE_INTEGER, true,
+    {BIT(INTEGER), true,
      "/* A number without its fraction, within limits; what is no number is 0. */\n"
      "FUNCTION int64_t sgm_integer(@ x, int64_t minimum, int64_t maximum)\n"
      "{\n"
      "    return x != x ? 0 : x >= (@)maximum ? maximum : x <= (@)minimum ? minimum : (int64_t)x;\n"
      "}\n",
      NULL},
-    {SGM__SOURCE_WITHIN, false,
+    {BIT(WITHIN), false,
      "/* A whole number within limits. */\n"
      "FUNCTION int64_t sgm_within(int64_t x, int64_t minimum, int64_t maximum)\n"
      "{\n"
      "    return x > maximum ? maximum : x < minimum ? minimum : x;\n"
      "}\n",
      NULL},
-    {SGM__SOURCE_DRAW, false,
+    {BIT(DRAW), false,
      "/* Random words, a function of seed, step, stream and number: Philox4x32-10 (Salmon et al., 2011). */\n"
      "FUNCTION void sgm_draw(uint64_t seed, uint64_t step, uint64_t stream, uint64_t block, uint32_t "
      "*words)\n"
@@ -106,15 +108,10 @@ static void write_function(const char *words, const char *type, sgm__text *text)
     sgm__text_append(text, "\n");
 }
 
-/* sgm_bell stands under ERFC in the table, though the languages' erfc needs no text: it is written if, and
- * only if, a GELU needs it. */
 void sgm__device_write_functions(uint32_t needed, bool wide, sgm__text *text)
 {
-    uint32_t bells = (uint32_t)1 << SGM__SOURCE_GELU | (uint32_t)1 << SGM__SOURCE_GELU_GRADIENT;
-    needed = (needed & bells) != 0 ? needed | (uint32_t)1 << SGM__SOURCE_ERFC
-                                   : needed & ~((uint32_t)1 << SGM__SOURCE_ERFC);
     for (size_t i = 0; i < sizeof functions / sizeof *functions; i++) {
-        if ((needed >> functions[i].function & 1) == 0)
+        if ((needed & functions[i].users) == 0)
             continue;
         write_function(functions[i].narrow != NULL ? functions[i].narrow : functions[i].words, "float", text);
         if (wide && functions[i].of_numbers)

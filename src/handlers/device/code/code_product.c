@@ -10,9 +10,8 @@
 /* Multiplications in all, up to which tiles are not worth while. */
 #define SMALL 4096
 
-/* A work-item for each result sums over the whole depth. Integers are summed in 64 bits and limited to their
- * type's range. */
-static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
+/* Begins a kernel with a work-item, "n", for each result, at "row" and "column" of matrix "batch". */
+static void begin_results(sgm__device_render *r, const sgm__contraction *p)
 {
     sgm__source_writer *w = &r->writer;
     const char *counter = sgm__device_counter(r);
@@ -24,9 +23,17 @@ static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
     if (p->batch > 1)
         sgm__source_line(w, "const %s batch = n / %lld;", counter, (long long)(p->columns * p->rows));
     sgm__contraction_begin(r, p);
+}
+
+/* A work-item for each result sums over the whole depth. Integers are summed in 64 bits and limited to their
+ * type's range. */
+static sgm_status write_each(sgm__device_render *r, const sgm__contraction *p)
+{
+    sgm__source_writer *w = &r->writer;
+    begin_results(r, p);
     sgm_dtype dtype = sgm__device_node(r, p->node)->type.dtype;
     sgm__source_line(w, "%s sum = 0;", sgm__source_sum_type(w, dtype));
-    sgm__source_open(w, "for (%s k = 0; k < %lld; k++)", counter, (long long)p->depth);
+    sgm__source_open(w, "for (%s k = 0; k < %lld; k++)", sgm__device_counter(r), (long long)p->depth);
     const char *left = sgm__contraction_left(r, p, "l", "row", "k");
     const char *right = sgm__contraction_right(r, p, "r", "k", "column");
     sgm__source_line(w, "const %s left = %s, right = %s;", p->type, left, right);
@@ -41,20 +48,11 @@ static sgm_status add_parts(sgm__device_render *r, const sgm__contraction *p,
                             const sgm__contraction_parts *parts)
 {
     sgm__source_writer *w = &r->writer;
-    const char *counter = sgm__device_counter(r);
-    int64_t each = p->batch * p->rows * p->columns;
-    sgm__device_begin(r);
-    sgm__device_items(r, "n", each);
-    sgm__source_line(w, "const %s column = n %% %lld;", counter, (long long)p->columns);
-    sgm__source_line(w, "const %s row = n / %lld %% %lld;", counter, (long long)p->columns,
-                     (long long)p->rows);
-    if (p->batch > 1)
-        sgm__source_line(w, "const %s batch = n / %lld;", counter, (long long)(p->columns * p->rows));
-    sgm__contraction_begin(r, p);
+    begin_results(r, p);
     const char *from = sgm__device_scratch(r, parts->scratch, p->type, false);
     sgm__source_line(w, "%s sum = 0;", p->type);
-    sgm__source_line(w, "for (%s k = 0; k < %lld; k++)", counter, (long long)parts->count);
-    sgm__source_line(w, "    sum += %s[k * %lld + n];", from, (long long)each);
+    sgm__source_line(w, "for (%s k = 0; k < %lld; k++)", sgm__device_counter(r), (long long)parts->count);
+    sgm__source_line(w, "    sum += %s[k * %lld + n];", from, (long long)(p->batch * p->rows * p->columns));
     sgm__contraction_store(r, p, "c", "row", "column", "sum");
     return sgm__device_end(r);
 }

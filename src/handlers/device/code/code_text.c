@@ -127,23 +127,11 @@ const char *sgm__device_fault(sgm__device_render *r)
                                                      .written = true});
 }
 
-/* Whether all elements are one number in memory. */
-static bool is_single(const sgm__node *node)
-{
-    for (int32_t i = 0; i < node->type.shape.rank; i++)
-        if (node->type.shape.dims[i] != 1 && node->place.strides[i] != 0)
-            return false;
-    return true;
-}
-
 /* A constant number, unless a user may change it between equal plans: that would be another text for each
  * value. */
 static const char *known(sgm__source_writer *w, int32_t number)
 {
-    const sgm__node *node = &w->plan->nodes[number];
-    if (node->place.store != SGM__STORE_CONSTANT || node->place.live || !is_single(node))
-        return NULL;
-    return sgm__source_literal(w, node->type.dtype, w->plan->constants + node->place.offset);
+    return w->plan->nodes[number].place.live ? NULL : sgm__source_constant(w, number);
 }
 
 /* --- work-items --- */

@@ -51,8 +51,7 @@ static bool choose(const sgm__device_render *r, const sgm__contraction *p, tilin
         int64_t groups = p->batch * sgm__divide_up(p->rows, t->down * t->high) *
                          sgm__divide_up(p->columns, t->along * t->wide);
         int64_t units = r->info->units > 0 ? r->info->units : 1;
-        int64_t count = sgm__divide_up(2 * units, groups), maximum = p->depth / MINIMUM_PART;
-        count = count < maximum ? count : maximum;
+        int64_t count = sgm__minimum(sgm__divide_up(2 * units, groups), p->depth / MINIMUM_PART);
         count = count > 1 ? count : 1;
         double each = (double)t->high * t->wide * (1 + 2.0 / t->high + 2.0 / t->wide);
         double time =
@@ -150,8 +149,6 @@ sgm_status sgm__device_write_tiles(sgm__device_render *r, const sgm__contraction
     }
     int32_t high = t.down * t.high, wide = t.along * t.wide;
     int64_t row_tiles = sgm__divide_up(p->rows, high), column_tiles = sgm__divide_up(p->columns, wide);
-    if (parts->count > 1)
-        parts->scratch = sgm__device_take_scratch(r, parts->count * p->batch * p->rows * p->columns * 8);
     sgm__device_begin(r);
     sgm__device_groups(r, "tile", parts->count * p->batch * row_tiles * column_tiles, (uint32_t)items_of(&t));
     sgm__contraction_open(r, p, parts, row_tiles, column_tiles);

@@ -52,8 +52,7 @@ static void open_elements(sgm__device_render *r, const sgm__window *window, cove
 static const char *in_plane(sgm__device_render *r, const covering *c, const char *row, const char *column,
                             const int64_t *extent)
 {
-    sgm__source_writer *w = &r->writer;
-    return sgm__source_nest(w, sgm__source_nest(w, c->plane, extent[0], row), extent[1], column);
+    return sgm__source_in_image(&r->writer, c->plane, NULL, 1, row, column, extent);
 }
 
 /* Lines that find the number of the element that the window at "row" and "column" has taken, "largest": the
