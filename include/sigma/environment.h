@@ -53,7 +53,8 @@ SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
  * with a sign if it is 2^63 or more. Belongs to the environment. */
 SGM_API sgm_registry *sgm_env_registry(sgm_env *env);
 
-/* Belongs to the environment; NULL when that has failed, and while it runs. A name twice is an error. */
+/* Belongs to the environment; NULL when that has failed, and while it runs. Names must differ, also as
+ * parts of identifiers: "a.b" and "a_b" are an error. */
 SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
 /* A trainer that sgm_run does not run, but prepares: for predictions and evaluations, with parameters that
  * come from a checkpoint or from another trainer. Everything else is as with other trainers. */

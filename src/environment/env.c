@@ -235,6 +235,24 @@ static void release_trainer(void *trainer)
     sgm__trainer_free(trainer);
 }
 
+/* Fails if a trainer with the name `added` would be, by its name or by its part of identifiers, the one
+ * that is there already. */
+static sgm_status compare_names(const char *there, const char *added)
+{
+    if (strcmp(there, added) == 0)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "there is a trainer '%.100s' already; names must differ", added);
+    char *one = sgm__identifier_part(there), *other = sgm__identifier_part(added);
+    sgm_status status = one != NULL && other != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    if (status == SGM_OK && strcmp(one, other) == 0)
+        status = sgm_fail(SGM_ERROR_ARGUMENT,
+                          "the trainers '%.100s' and '%.100s' would both be '%.100s' in identifiers; choose "
+                          "another name",
+                          there, added, one);
+    sgm__free(one);
+    sgm__free(other);
+    return status;
+}
+
 /* A trainer's name is also the name of a folder and a part of registry identifiers, so it must be usable
  * as both. */
 static sgm_status check_trainer_name(const sgm_env *env, const char *name)
@@ -248,15 +266,12 @@ static sgm_status check_trainer_name(const sgm_env *env, const char *name)
         return sgm_fail(SGM_ERROR_ARGUMENT, "'env' is the environment's own name in the registry; choose "
                                             "another one for the trainer");
     for (size_t i = 0; i < env->trainer_count; i++)
-        if (strcmp(sgm_trainer_name(env->trainers[i]), name) == 0)
-            return sgm_fail(SGM_ERROR_ARGUMENT, "there is a trainer '%.100s' already; names must differ",
-                            name);
+        SGM_TRY(compare_names(sgm_trainer_name(env->trainers[i]), name));
     return SGM_OK;
 }
 
 /* Puts the trainer's registry into the environment's. What an identifier's part cannot hold in the name
- * becomes an underscore there. If another trainer's name becomes the same part, this registry replaces
- * that one. */
+ * becomes an underscore there. */
 static sgm_status publish(sgm_env *env, sgm_trainer *trainer)
 {
     char *part = sgm__identifier_part(sgm_trainer_name(trainer));
@@ -279,8 +294,16 @@ sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **m
     return *made != NULL ? SGM_OK : sgm__last_failure();
 }
 
-/* From sgm__env_own on, a failure leaves the trainer with the environment, which frees it at its end.
- * Monitors see the trainer last, when it is complete. */
+/* Drops a trainer because of the thread's newest error, which stays that. */
+static void drop_failed(sgm_env *env, sgm_trainer *trainer, sgm_status status)
+{
+    char *message = sgm__strdup(sgm_last_error());
+    sgm__env_drop_trainer(env, trainer);
+    sgm_fail(status, "%s", message != NULL ? message : "no memory");
+    sgm__free(message);
+}
+
+/* Monitors see the trainer last, when it is complete. */
 sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
 {
     sgm_status status =
@@ -290,11 +313,14 @@ sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer)
         return status;
     }
     SGM_TRY(sgm__env_own(env, trainer, release_trainer));
-    SGM_TRY(publish(env, trainer));
-    env->trainers[env->trainer_count++] = trainer;
-    for (size_t i = 0; i < env->monitor_count; i++)
-        SGM_TRY(show_to(env->monitors[i], trainer));
-    return SGM_OK;
+    status = publish(env, trainer);
+    if (status == SGM_OK)
+        env->trainers[env->trainer_count++] = trainer;
+    for (size_t i = 0; i < env->monitor_count && status == SGM_OK; i++)
+        status = show_to(env->monitors[i], trainer);
+    if (status != SGM_OK)
+        drop_failed(env, trainer, status);
+    return status;
 }
 
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled, sgm_trainer **added)

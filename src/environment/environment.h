@@ -127,7 +127,8 @@ sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object
  * `unscheduled`: sgm_run does not run the trainer. To be called by one thread at a time. */
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled, sgm_trainer **added);
 /* The two halves of sgm__env_add_trainer. After the first the trainer is the caller's and nobody else
- * knows of it. The second hands it to the environment, also on failure, and shows it to monitors. */
+ * knows of it. The second hands it to the environment, which frees it on failure, and shows it to
+ * monitors. */
 sgm_status sgm__env_make_trainer(sgm_env *env, const char *name, sgm_trainer **made);
 sgm_status sgm__env_enter_trainer(sgm_env *env, sgm_trainer *trainer);
 /* Takes a trainer from monitors, registry and environment, and frees it; by the same thread as the others. */

@@ -25,6 +25,17 @@ static sgm_status keep_host(sgm_monitor *monitor, const sgm__monitor_host *host)
     return SGM_OK;
 }
 
+/* The name of a trainer that the monitor does not want to see; NULL: it takes all. */
+static const char *unwanted;
+
+static sgm_status attach_wanted(sgm_monitor *monitor, sgm_trainer *trainer)
+{
+    (void)monitor;
+    return unwanted != NULL && strcmp(sgm_trainer_name(trainer), unwanted) == 0
+               ? sgm_fail(SGM_ERROR_STATE, "this monitor does not look at '%s'", unwanted)
+               : SGM_OK;
+}
+
 static void free_asking(sgm_monitor *monitor)
 {
     sgm__free(monitor);
@@ -54,7 +65,7 @@ static void plant(tree *t)
 {
     *t = (tree){.env = sgm_env_create("tree", .seed = 7, .handler = "reference")};
     asking_monitor *self = sgm__calloc(1, sizeof *self);
-    self->base = (sgm_monitor){.join = keep_host, .free = free_asking};
+    self->base = (sgm_monitor){.join = keep_host, .attach = attach_wanted, .free = free_asking};
     self->host = &t->host;
     t->data = sine_dataset(64);
     CHECK_OK(sgm_env_monitor(t->env, &self->base));
@@ -384,6 +395,10 @@ TEST(what_cannot_be_leaves_no_trainer)
     CHECK_ERROR(branch(&t, "second", "optimiser.learning_rate", "fast"),
                 "optimiser.learning_rate: expected a number, got 'fast'");
     CHECK_ERROR(branch(&t, "second", "optimiser.learning_rat", "1"), "learning_rate");
+    unwanted = "second";
+    CHECK_ERROR(branch(&t, "second", NULL, NULL), "this monitor does not look at 'second'");
+    unwanted = NULL;
+    CHECK_INT(t.env->trainer_count, 1);
     CHECK(!sgm_registry_has(sgm_env_registry(t.env), "second"));
     CHECK_OK(branch(&t, "second", NULL, NULL)); /* the name is free */
     CHECK_OK(sgm_stop(t.env, "seen enough"));

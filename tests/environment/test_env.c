@@ -91,6 +91,12 @@ TEST(names_of_trainers_differ)
     CHECK_OK(sgm_trainer_create(env, "a"));
     CHECK_ERROR(sgm_trainer_create(env, "a"), "there is a trainer 'a' already");
     sgm_env_free(env);
+    env = sgm_env_create("e", .handler = "reference");
+    CHECK_OK(sgm_trainer_create(env, "a.b"));
+    CHECK_ERROR(sgm_trainer_create(env, "a_b"), "the trainers 'a.b' and 'a_b' would both be 'a_b' in "
+                                                "identifiers; choose another name");
+    CHECK(sgm_registry_has(sgm_env_registry(env), "a_b"));
+    sgm_env_free(env);
     CHECK_ERROR(sgm_trainer_create(NULL, "a"), "an environment");
     env = sgm_env_create("e", .handler = "reference");
     CHECK_ERROR(sgm_trainer_create(env, "../a"), "must not begin with '.' and have no '/'");
