@@ -32,6 +32,20 @@ double sgm__search_round(double value)
 
 /* --- writing --- */
 
+/* In one write. Of a line that does not fit (a full disk) no part stays, since further lines may follow. */
+static bool append(int file, const sgm__text *line)
+{
+    off_t end = lseek(file, 0, SEEK_END);
+    ssize_t written = write(file, line->data, line->length);
+    if (written == (ssize_t)line->length)
+        return true;
+    int error = written < 0 ? errno : ENOSPC;
+    if (written > 0 && ftruncate(file, end) != 0)
+        error = errno;
+    errno = error;
+    return false;
+}
+
 /* Appends `line` and a newline. EINVAL and EROFS of fdatasync mean that this kind of file cannot be
  * synchronised, and are no failure. */
 static sgm_status write_line(int file, json_t *line)
@@ -43,9 +57,8 @@ static sgm_status write_line(int file, json_t *line)
     sgm__text_append(&whole, "%s\n", text);
     free(text);
     sgm_status status = whole.failed ? SGM_ERROR_MEMORY : SGM_OK;
-    if (status == SGM_OK && write(file, whole.data, whole.length) != (ssize_t)whole.length)
-        status = sgm_fail(SGM_ERROR_FILE, "cannot write to " LOG_FILE ": %s", sgm__errno_text(errno));
-    if (status == SGM_OK && fdatasync(file) != 0 && errno != EINVAL && errno != EROFS)
+    if (status == SGM_OK &&
+        (!append(file, &whole) || (fdatasync(file) != 0 && errno != EINVAL && errno != EROFS)))
         status = sgm_fail(SGM_ERROR_FILE, "cannot write to " LOG_FILE ": %s", sgm__errno_text(errno));
     sgm__text_free(&whole);
     return status;

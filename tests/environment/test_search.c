@@ -2,6 +2,11 @@
 #include "base/folder.h"
 #include "environment_test.h"
 
+#include "environment/search.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 /* --- what is searched: a small regression; the objective is made up where a test wants one --- */
@@ -355,6 +360,43 @@ TEST(a_crash_loses_no_more_than_a_line)
 TEST(an_objective_that_no_file_has_is_computed_again)
 {
     crash_and_resume("shared.score", plain_score);
+}
+
+/* As on a disk that is full: `room` bytes of the next line fit into the log. */
+static sgm_status append_with_room(sgm_search *search, rlim_t room)
+{
+    struct stat log;
+    struct rlimit before, limit;
+    CHECK_INT(fstat(search->log, &log), 0);
+    CHECK_INT(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = (struct rlimit){.rlim_cur = (rlim_t)log.st_size + room, .rlim_max = before.rlim_max};
+    signal(SIGXFSZ, SIG_IGN);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    sgm_status status = sgm__search_log_append(search, &search->trials[0], "interrupted", 1);
+    CHECK_INT(setrlimit(RLIMIT_FSIZE, &before), 0);
+    signal(SIGXFSZ, SIG_DFL);
+    return status;
+}
+
+TEST(a_line_that_does_not_fit_leaves_no_half)
+{
+    open_folder();
+    sgm_search_options options = default_value(SGM_SEARCH_GRID);
+    options.resume = true;
+    sgm_env *env = make_env();
+    for (int i = 0; i < 2; i++) { /* the second time from the file of the first */
+        sgm_search *search = sgm_search_create_options(env, &options);
+        CHECK_OK(search);
+        CHECK_OK(sgm__search_log_open(search));
+        CHECK_NEAR(search->trials[0].shown.seconds, i, 0);
+        CHECK_ERROR(append_with_room(search, 20), "cannot write to search.jsonl: No space left on device");
+        CHECK_ERROR(append_with_room(search, 0), "cannot write to search.jsonl: File too large");
+        CHECK_OK(append_with_room(search, 4096));
+        close(search->log);
+        sgm_search_free(search);
+    }
+    sgm_env_free(env);
+    close_folder();
 }
 
 TEST(another_search_is_not_gone_on_with)
