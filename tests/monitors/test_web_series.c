@@ -1,4 +1,5 @@
 /* Series of the web monitor: nothing is hidden, memory has bounds. */
+#include "base/allocator.h"
 #include "test.h"
 
 #include "monitors/web/web_internal.h"
@@ -159,6 +160,31 @@ TEST(a_training_that_goes_back_is_followed)
         CHECK_OK(sgm__series_append(series, i, 5));
     CHECK_INT(sgm__series_count(series), 300);
     sgm__series_free(series);
+}
+
+/* Whichever allocation of it fails: the point is not there, all others are, once. */
+TEST(a_point_that_does_not_fit_disturbs_no_other)
+{
+    enum { POINTS = 256 };
+    for (long failing = 1, failed = true; failed; failing++) {
+        allocator_start(0);
+        sgm__series *series = ramp(POINTS, POINTS);
+        atomic_store(&allocator_fail_once, true);
+        atomic_store(&allocator_fail_at, atomic_load(&allocator_calls) + failing);
+        failed = sgm__series_append(series, POINTS + 1, 0) != SGM_OK;
+        CHECK_OK(sgm__series_append(series, POINTS + 2, 0));
+        CHECK_INT(sgm__series_count(series), POINTS + 2 - failed);
+        size_t made = sgm__series_reduce(series, 1, INT64_MAX, ROOM, buckets), points = 0;
+        for (size_t i = 0; i < made; i++) {
+            CHECK(i == 0 || buckets[i].iteration > buckets[i - 1].iteration);
+            points += buckets[i].count;
+        }
+        CHECK_INT(points, POINTS + 2 - failed);
+        CHECK(failing > 1 || failed);
+        sgm__series_free(series);
+        CHECK_INT(atomic_load(&allocator_live), 0);
+        allocator_stop();
+    }
 }
 
 TEST(epochs_and_times_are_found_by_iterations_and_back)

@@ -1,9 +1,11 @@
 /* The web monitor beside trainers that pause, go back, come and go, fail, and end. */
 #include "base/folder.h"
 #include "environment/environment_test.h"
+#include "monitors/monitor.h"
 #include "monitors/web_client.h"
 
 #include <pthread.h>
+#include <stdatomic.h>
 
 #define PATIENCE 20.0
 
@@ -367,6 +369,81 @@ TEST(the_end_comes_promptly)
     CHECK(sgm__now() - start < 5);
     pthread_join(late.thread, NULL);
     web_listener_close(&silent);
+}
+
+/* --- a request that does not return --- */
+
+static atomic_bool branching, returns;
+
+/* The `branch` of a host, in the middle of its work until `returns`. */
+static sgm_status branch_without_end(void *env, sgm_trainer *from, const struct sgm__branch_request *request)
+{
+    (void)env, (void)from, (void)request;
+    atomic_store(&branching, true);
+    while (!atomic_load(&returns))
+        usleep(1000);
+    return SGM_OK;
+}
+
+static void *ask_for_branch(void *user)
+{
+    web_client *client = user;
+    static const char body[] = "{\"checkpoint\":\"here\",\"name\":\"b\"}";
+    client_answer answer = client_ask(
+        client->port,
+        "POST /api/branch HTTP/1.1\r\nHost: 127.0.0.1:%d\r\nAuthorization: Bearer %s\r\nContent-Type: "
+        "application/json\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
+        client->port, client->token, strlen(body), body);
+    client_free(&answer); /* empty: the server has ended meanwhile */
+    return NULL;
+}
+
+/* The monitor of that test, which stays; and whether its memory was released. */
+static sgm_monitor *kept;
+static atomic_bool released;
+
+static void *reallocate(void *user, void *memory, size_t size)
+{
+    (void)user;
+    return realloc(memory, size);
+}
+
+static void release_and_look(void *user, void *memory)
+{
+    (void)user;
+    if (memory != NULL && memory == kept)
+        atomic_store(&released, true);
+    free(memory);
+}
+
+/* The end waits five seconds for it, and then leaves it the monitor. */
+TEST(a_request_that_does_not_return_keeps_the_monitor)
+{
+    static const sgm_allocator looking = {reallocate, release_and_look, NULL};
+    sgm_set_allocator(&looking);
+    pthread_t thread;
+    sgm_env *env = sgm_env_create("e", .handler = "reference");
+    sgm_trainer *trainer = line_trainer(env, "a");
+    const sgm__monitor_host host = {
+        .name = "e", .handler = "reference", .registry = sgm_env_registry(env), .branch = branch_without_end};
+    kept = sgm_web_monitor(.quiet = true);
+    CHECK_OK(kept->join(kept, &host));
+    CHECK_OK(kept->attach(kept, trainer));
+    CHECK_OK(sgm_run(env, .epochs = 1));
+    web_client client = web_client_of(sgm_web_monitor_url(kept));
+    json_decref(web_post(&client, "/api/command", "{\"command\":\"save\",\"name\":\"here\"}"));
+    CHECK_INT(client.code, 200);
+    CHECK_INT(pthread_create(&thread, NULL, ask_for_branch, &client), 0);
+    while (!atomic_load(&branching))
+        usleep(1000);
+    kept->finish(kept);
+    kept->free(kept);
+    CHECK(!atomic_load(&released));
+    atomic_store(&returns, true);
+    kept->detach(kept, trainer); /* waits until the request has given the trainer back */
+    pthread_join(thread, NULL);
+    sgm_env_free(env);
+    sgm_set_allocator(NULL);
 }
 
 static void *end_waiting(void *user)

@@ -77,10 +77,14 @@ static void halve(sgm__series *series)
 }
 
 /* Turns the older half of the points into buckets. If `old` becomes full in between, the stride changes
- * for the rest, which is harmless: buckets may differ in size. */
+ * for the rest, which is harmless: buckets may differ in size. Room for all of them is made first, so that
+ * a failure changes nothing. */
 static sgm_status settle(sgm__series *series)
 {
     size_t half = series->fresh_count / 2, maximum = series->maximum / 2;
+    size_t needed = series->old_count + (half - 1) / series->stride + 1;
+    SGM_TRY(sgm__reserve(&series->old, &series->old_capacity, needed < maximum ? needed : maximum,
+                         sizeof *series->old));
     for (size_t i = 0; i < half; i++) {
         sgm__series_bucket made = bucket_of(&series->fresh[i]);
         if (i % series->stride != 0) {
@@ -89,8 +93,6 @@ static sgm_status settle(sgm__series *series)
         }
         if (series->old_count == maximum)
             halve(series);
-        SGM_TRY(
-            sgm__reserve(&series->old, &series->old_capacity, series->old_count + 1, sizeof *series->old));
         series->old[series->old_count++] = made;
     }
     series->fresh_count -= half;

@@ -435,7 +435,7 @@ static void wait_for_people(sgm__web *web)
 }
 
 /* The monitor's `finish`; also called by `release` for a monitor that no environment had. Ends the thread,
- * then the server. */
+ * then the server. A second call finds neither, and changes nothing. */
 static void finish(sgm_monitor *monitor)
 {
     sgm__web *web = (sgm__web *)monitor;
@@ -448,9 +448,10 @@ static void finish(sgm_monitor *monitor)
     if (web->ticks)
         pthread_join(web->ticker, NULL);
     web->ticks = false;
-    web->abandoned = !sgm__http_stop(atomic_exchange(&web->http, NULL));
-    if (web->abandoned)
-        sgm__log(SGM_LOG_WARNING, "monitor", "a request did not end within five seconds; it is left alone");
+    if (sgm__http_stop(atomic_exchange(&web->http, NULL)))
+        return;
+    web->abandoned = true;
+    sgm__log(SGM_LOG_WARNING, "monitor", "a request did not end within five seconds; it is left alone");
 }
 
 /* --- making and freeing --- */
