@@ -55,7 +55,8 @@ static bool enqueue(sgm__http_listener *listener, sgm__http_event *event)
 {
     if (event == NULL || listener->count == SGM__HTTP_QUEUE ||
         listener->bytes + event->length > SGM__HTTP_QUEUE_BYTES) {
-        listener->dropped++;
+        if (listener->dropped++ == 0)
+            listener->before = listener->count;
         return false;
     }
     listener->queue[(listener->first + listener->count++) % SGM__HTTP_QUEUE] = event;
@@ -102,21 +103,22 @@ static sgm__http_event *notice_of(uint64_t dropped)
     return make_event("dropped", json);
 }
 
-/* The next event to send, or NULL. The notice of losses is sent once the ring is empty, so newer events that
- * found room again may come before it. */
+/* The next event to send, or NULL. The notice of losses is sent behind the events that had come before them,
+ * so that whoever gets a newer one has been told. */
 static sgm__http_event *take_next(sgm__http_listener *listener)
 {
     sgm__http_event *event = NULL;
     uint64_t dropped = 0;
     pthread_mutex_lock(&listener->server->lock);
-    if (listener->count > 0) {
+    if (listener->dropped > 0 && listener->before == 0) {
+        dropped = listener->dropped;
+        listener->dropped = 0;
+    } else if (listener->count > 0) {
         event = listener->queue[listener->first];
         listener->first = (listener->first + 1) % SGM__HTTP_QUEUE;
         listener->count--;
         listener->bytes -= event->length;
-    } else {
-        dropped = listener->dropped;
-        listener->dropped = 0;
+        listener->before -= listener->before > 0;
     }
     pthread_mutex_unlock(&listener->server->lock);
     return dropped > 0 ? notice_of(dropped) : event;

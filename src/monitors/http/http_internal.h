@@ -137,7 +137,9 @@ struct sgm__http_listener {
     sgm__http_event *queue[SGM__HTTP_QUEUE];
     /* Index of the oldest event, number of events, sum of their lengths. */
     size_t first, count, bytes;
-    uint64_t dropped; /* lost events of which the browser was not told yet */
+    /* Lost events of which the browser was not told yet, and how many that wait came before them. */
+    uint64_t dropped;
+    size_t before;
     /* From here on loop only. */
     sgm__http *server;
     struct MHD_Connection *connection;
