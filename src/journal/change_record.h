@@ -1,5 +1,5 @@
-/* What was changed in a trainer since it was made, and by whom: kept in memory, whether the run has a folder
- * or not, for those who show it and for taking it back. Internal. */
+/* The record of changes of a trainer: which values were changed since it was made, by whom, and what they
+ * were before. It is kept in memory, with or without a run folder, for monitors and for undo. Internal. */
 #ifndef SGM_JOURNAL_CHANGE_RECORD_H
 #define SGM_JOURNAL_CHANGE_RECORD_H
 
@@ -13,15 +13,16 @@
 
 typedef struct sgm__noted_change {
     int64_t number; /* from 1 */
-    int64_t group;  /* number of the first change of the same command; 0: it came alone */
+    int64_t group;  /* number of the first change of the same command; 0: the command made this one alone */
     int64_t undoes; /* number of the change that this one takes back; 0: none */
     double when;    /* seconds since 1970 */
     double seconds; /* that the trainer had been running */
     int64_t epoch, iteration, branch;
     char *identifier, *who; /* "monitor", "ctl", "program", or the name of a hook */
     json_t *before, *after; /* as in changes.jsonl */
-    sgm_content old, new; /* nothing: it cannot be taken back; `new` nothing for a tensor, which trains on */
-    sgm_content old_average; /* with `old`, of a parameter that has a moving average; else nothing */
+    sgm_content old, new; /* `old` empty: it cannot be taken back. `new` is empty for tensors, which training
+                           * changes further */
+    sgm_content old_average; /* of a parameter that has a moving average: the average before; else empty */
     char *attached,
         *detached;        /* text of the hook that came, or went; NULL: none, or it cannot be taken back */
     bool undone, written; /* to changes.jsonl */
@@ -31,53 +32,59 @@ typedef struct sgm__change_record sgm__change_record;
 sgm__change_record *sgm__change_record_create(void);
 void sgm__change_record_free(sgm__change_record *record);
 
-/* A person, who sits at a monitor or types commands: what they set can be taken back, and a resume makes it
- * again. The program's own settings are made again, too. */
+/* Whether `who` is a person (at a monitor, or with sigma ctl), whose changes can be undone and are made again
+ * by a resumed run; whether `who` is a person or the program, whose changes are made again, too. */
 bool sgm__is_person(const char *who);
 bool sgm__is_request(const char *who);
 
-/* Notes a change, by who sets values just now; in the run's folder, too, if there is one. With the trainer's
- * lock. What the program sets before it runs, and what a checkpoint brings, is no change. */
+/* Notes a change by whoever sets values at this moment (sgm__trainer_journal.changed_by), and writes it to
+ * the run's folder, if there is one. With the trainer's lock. What the program sets before a run, and what a
+ * checkpoint brings, is no change. */
 sgm_status sgm__change_note(sgm_trainer *trainer, const char *identifier, const sgm_content *before,
                             const sgm_content *after);
-/* Of a state; `average`: before, of a parameter that has one; NULL: none. */
+/* Notes that a state was set. `average`: the parameter's moving average before; NULL: it has none. */
 sgm_status sgm__change_note_state(sgm_trainer *trainer, const char *identifier, sgm_tensor *before,
                                   sgm_tensor *after, sgm_tensor *average);
-/* Of a hook: `before` or `after` is its text, or its name if it has none; the other one is NULL. `undoes`:
- * the number of the change that this one takes back; 0: none. */
+/* Notes that a hook was attached (`after` is its text, or its name if it has none) or detached (`before` is).
+ * The other of the two is NULL. `undoes`: the number of the change that this one takes back; 0: none. */
 sgm_status sgm__change_note_hook(sgm_trainer *trainer, const char *identifier, const char *before,
                                  const char *after, int64_t undoes);
-/* A reset or a restore, which branches.jsonl tells of: only in memory. */
+/* Notes a reset or a restore, in memory alone: branches.jsonl has them in the folder. */
 void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char *before, const char *after);
-/* Writes what persons set before the run had a folder, and what still holds. With the trainer's lock. */
+/* Writes to a new run folder what persons set before there was one, as far as it still holds. With the
+ * trainer's lock. */
 void sgm__changes_write(sgm_trainer *trainer);
 
-/* Changes from here to the end belong together: undoing takes all of them back. With the trainer's lock. */
+/* Changes between these two calls belong to one command: undo takes all of them back. With the trainer's
+ * lock.
+ */
 void sgm__changes_begin(sgm_trainer *trainer);
 void sgm__changes_end(sgm_trainer *trainer);
-/* Takes back a change, and is one itself, by `who`. 0: all of the newest command of a person that was not
- * taken back. Refused where the value is another one by now. *first gets the number of the newest that was
- * taken back. That of a hook is only looked up, into *hook, whose texts are freed with sgm__free: it is done
- * without the lock. With the trainer's lock. */
+/* What the undo of a hook's change has to do: attach the hook with this text, or detach the hook that has
+ * this text, and had this name when it was attached. The texts are freed by sgm__hook_undo_clear. */
 typedef struct sgm__hook_undo {
-    char *attach;        /* text of a hook; NULL: */
-    char *detach, *name; /* the same, of the one that is there; its name when it came */
+    char *attach; /* NULL: `detach` says what to do */
+    char *detach, *name;
 } sgm__hook_undo;
 void sgm__hook_undo_clear(sgm__hook_undo *hook);
+/* Takes back the change of this number; 0: all changes of the newest command of a person that is not taken
+ * back yet. The undo is itself a change, by `who`. Fails where the value has been changed since. *first: the
+ * number of the newest change that was taken back. A hook's change is only looked up, into *hook, as
+ * attaching and detaching is done without the lock. With the trainer's lock. */
 sgm_status sgm__changes_undo(sgm_trainer *trainer, int64_t number, const char *who, int64_t *first,
                              sgm__hook_undo *hook);
 
-/* Whether that has something to take back, for number 0. Any thread; does not wait for a step. */
+/* Whether sgm__changes_undo of number 0 has something to take back. Any thread; does not wait for a step. */
 bool sgm__changes_can_undo(sgm_trainer *trainer);
 
-/* [{"trainer", "number", "time", "iteration", "epoch", "seconds", "identifier", "before", "after", "who",
- * "person", "undoes" or null, "undone", "undoable"}], oldest first; those after `after`. Any thread; does not
- * wait for a step. NULL: no memory. */
+/* The changes after number `after`, oldest first, as a JSON array of {"trainer", "number", "time",
+ * "iteration", "epoch", "seconds", "identifier", "before", "after", "who", "person", "undoes" or null,
+ * "undone", "undoable"}. Any thread; does not wait for a step. NULL: out of memory. */
 json_t *sgm__changes_json(sgm_trainer *trainer, int64_t after);
 
-/* Calls function(user, change) for each change from now on, on the thread that changes, with the trainer's
- * lock: it must neither wait nor call any of these. `change` is borrowed. A trainer has few listeners:
- * SGM_ERROR_STATE beyond. After sgm__changes_unlisten it is not called any more. */
+/* Calls function(user, change) for each change from now on, on the thread that makes the change, with the
+ * trainer's lock: the function must neither wait nor call functions of this header. `change` is borrowed. A
+ * trainer has room for a few listeners: SGM_ERROR_STATE beyond. sgm__changes_unlisten ends the calls. */
 typedef void (*sgm__change_function)(void *user, const json_t *change);
 sgm_status sgm__changes_listen(sgm_trainer *trainer, sgm__change_function function, void *user);
 void sgm__changes_unlisten(sgm_trainer *trainer, sgm__change_function function, const void *user);

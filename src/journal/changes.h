@@ -6,29 +6,32 @@
 #include "journal/change_record.h"
 
 /* --- changes.c --- */
-/* A value as the record and answers tell it: numbers as they are; of a tensor its shape, its norm and its
- * first eight elements. NULL: out of memory. */
+/* A value as changes.jsonl and answers to requests show it: numbers as they are; a tensor by its shape, its
+ * norm and its first eight elements. NULL: out of memory. */
 json_t *sgm__content_change_json(const sgm_content *content);
-/* After a resume: finds what ctl or the program set after the checkpoint, to be made again when training is
- * there. Lines of what hooks changed go, as they do it again; what cannot be made again is warned of. */
+/* After a resume: reads from changes.jsonl what a person or the program set after the checkpoint, to be made
+ * again at the same iterations. Lines of hooks' changes are dropped, as the hooks make them again; a change
+ * that cannot be made again is logged as a warning. */
 sgm_status sgm__changes_read(sgm_trainer *trainer);
-void sgm__changes_remake(sgm_trainer *trainer); /* what was set by now */
-/* It was set otherwise at this iteration. */
+/* Makes the changes again that are due at the present iteration. */
+void sgm__changes_remake(sgm_trainer *trainer);
+/* The value was set anew at this iteration: changes of it from here on are not made again. */
 void sgm__changes_supersede(sgm_trainer *trainer, const char *identifier, int64_t iteration);
 void sgm__changes_forget(sgm_trainer *trainer);
-/* How long the training that stands here had been running, as the newest epoch's line in the folder says. */
+/* Seconds that the training had been running at its present position, by the lines of metrics.jsonl. */
 double sgm__run_folder_seconds(const sgm_trainer *trainer, const char *folder);
-/* --- settings.c: values that were changed while the trainer ran --- */
+
+/* --- settings.c: values that differ from what the program set, which checkpoints keep --- */
 sgm_status sgm__settings_note(sgm_trainer *trainer, const char *identifier, const char *before,
                               const char *after);
-/* As the kind that the entry has. */
+/* Sets an entry of the registry from a text, as the type that the entry has. */
 sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const char *text);
 void sgm__settings_forget(sgm_trainer *trainer);
 json_t *sgm__settings_describe(const sgm_trainer *trainer);
-/* Makes these changes, and takes others back. One that was set otherwise by the program stays so: that is
- * logged. */
+/* Makes the changes of a checkpoint and takes all others back. Where the program sets another value now, that
+ * value stays, and the log says so. */
 void sgm__settings_restore(sgm_trainer *trainer, const json_t *settings);
-/* What was changed in `from` counts as changed in `to`. */
+/* Copies the list of changed settings: what was changed in `from` counts as changed in `to`. */
 sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to);
 
 #endif

@@ -9,10 +9,10 @@
 
 #define SGM__CHECKPOINT_NAME 200 /* bytes of one */
 
-/* A run in this folder begins: that is where checkpoints are from now on. */
+/* A run in this folder begins: from now on checkpoints are kept there. */
 sgm_status sgm__checkpoints_begin(sgm_trainer *trainer, const char *folder);
 
-/* Of a checkpoint that is there, or that is to be written (`make`); sgm__free. */
+/* The path of a checkpoint that exists, or (`make`) of one that is to be written; free with sgm__free. */
 sgm_status sgm__checkpoint_path(sgm_trainer *trainer, const char *name, bool make, char **path);
 bool sgm__checkpoint_exists(sgm_trainer *trainer, const char *name);
 
@@ -20,8 +20,8 @@ typedef struct sgm__checkpoint {
     char name[SGM__CHECKPOINT_NAME + 1];
     uint64_t bytes;
     double time;              /* when it was written, seconds since 1970 */
-    int64_t epoch, iteration; /* -1: the file does not say, or is none of ours */
-    bool newest;              /* of all */
+    int64_t epoch, iteration; /* -1: the file does not tell, or another program wrote it */
+    bool newest;              /* no other checkpoint was written later */
 } sgm__checkpoint;
 /* Newest first; free with sgm__free. Only the headers of files are read. */
 sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, size_t *count);
@@ -29,7 +29,7 @@ sgm_status sgm__checkpoints_list(sgm_trainer *trainer, sgm__checkpoint **list, s
  * checked first, its checksums too, and whether it fits the trainer. A name that is there is refused, and
  * what is refused leaves nothing behind. */
 sgm_status sgm__checkpoint_add(sgm_trainer *trainer, const char *name, int file);
-/* The one that a resume goes on from ("checkpoint", of a run with a folder) is refused. */
+/* Removes a checkpoint. "checkpoint" in a run folder, from which a resume goes on, is refused. */
 sgm_status sgm__checkpoint_remove(sgm_trainer *trainer, const char *name);
 
 #endif

@@ -1,4 +1,5 @@
-/* Parts of checkpoints: which state belongs to which, what was asked for, and what fits. Internal. */
+/* Parts of checkpoints: which part a state belongs to, which parts are wanted, and what of a file fits a
+ * trainer. Internal. */
 #ifndef SGM_RUNS_PARTS_H
 #define SGM_RUNS_PARTS_H
 
@@ -6,7 +7,7 @@
 #include <jansson.h>
 #include <sigma/checkpoint.h>
 
-/* --- parts.c: what was asked for --- */
+/* --- trainer_checkpoint.c: the parts that are wanted --- */
 typedef struct sgm__parts {
     unsigned parts; /* 0: what the file has */
     bool skip_mismatch;
@@ -17,10 +18,10 @@ typedef struct sgm__parts {
 /* The part that a state of this name belongs to. */
 unsigned sgm__part_of_state(const char *name);
 #define SGM__WORKER_PREFIX "workers."
-/* The worker's number, and the name of the state in it; -1: it is no worker's state. */
+/* The number of the worker that a state "workers.0.STATE" belongs to, and STATE; -1: it is no worker's. */
 long sgm__worker_of_state(const char *name, const char **state);
-bool sgm__is_worker_state(const char *name); /* "workers.0.STATE" */
-/* Everything, with what workers have of their own. */
+bool sgm__is_worker_state(const char *name);
+/* Whether the whole checkpoint is wanted, with the workers' own states. */
 bool sgm__parts_are_all(const sgm__parts *wanted);
 bool sgm__parts_have(const sgm__parts *wanted, const char *state);
 
@@ -46,17 +47,17 @@ sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bu
 void sgm__fit_close(sgm__fit *fit);
 void sgm__fit_differs(sgm__fit *fit, const char *format, ...) SGM_PRINTF(2, 3);
 void sgm__fit_compare_network(sgm__fit *fit);
-/* Names no state that is not there: patterns that match nothing are an error. */
+/* Compares the wanted states. A pattern that matches no state of the bundle is an error. */
 sgm_status sgm__fit_compare_states(sgm__fit *fit);
-/* Fails if something differs and that was not allowed. */
+/* Fails, listing the differences, unless they are allowed (skip_mismatch). */
 sgm_status sgm__fit_decide(const sgm__fit *fit);
-/* From here on `bundle` has the trainer's types: floats of another precision are rounded to nearest. A finite
- * number that would become infinite is an error. */
+/* Converts the bundle's tensors to the trainer's types: floats of another precision are rounded to nearest. A
+ * finite number that would become infinite is an error. */
 sgm_status sgm__fit_convert(sgm__fit *fit);
-/* Whether the bundle's state of this name is asked for, known, and of the right shape and kind of type. */
+/* Whether a state of the bundle is wanted, known to the trainer, and of its shape and kind of type. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name);
 
-/* --- parts_state.c: everything that is no tensor --- */
+/* --- parts_state.c: the JSON text of a checkpoint, which has everything that is no tensor --- */
 #define SGM__NETWORK_KEY "sigma.network"
 #define SGM__STATE_KEY "sigma.state"
 typedef struct sgm__saved_state {
@@ -65,24 +66,28 @@ typedef struct sgm__saved_state {
     sgm__training_position position;
     const char *optimiser; /* NULL: none */
 } sgm__saved_state;
+/* Adds the JSON text to a bundle. */
 sgm_status sgm__state_add(sgm_trainer *trainer, unsigned parts, sgm_bundle *bundle);
-/* For workers, too: what these parts say of a trainer, and checking and reading that. */
+/* Writes these parts of a trainer, or of a replica, into a JSON object; reads and checks such an object. */
 sgm_status sgm__state_describe(const sgm_trainer *trainer, unsigned parts, json_t *state);
 sgm_status sgm__state_read(sgm__saved_state *state, const char *source);
-/* Reads and checks; free with sgm__state_close, also when that fails. */
+/* Finds the JSON text of a bundle, reads and checks it. Call sgm__state_close also after a failure. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
 void sgm__state_close(sgm__saved_state *state);
-/* trainer_checkpoint.c: whether a trainer, which the caller has locked, can be loaded with all that the
- * bundle has. */
+/* Fails unless the whole bundle can be loaded into the trainer; with the trainer's lock
+ * (trainer_checkpoint.c). */
 sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
                                 const char *source);
-/* A count from 0 on, and a number that was written as a text; false: it is none, or not there. */
+/* Reads an integer >= 0, and a double that was written as a text with all its digits; false: the value is
+ * missing, or something else. */
 bool sgm__state_count(const json_t *state, const char *key, int64_t *value);
 bool sgm__state_exact(const json_t *text, double *value);
-/* --- parts_take.c: into a trainer --- */
-/* What can be refused: when it is, everything is as it was. */
+
+/* --- parts_take.c: setting a trainer to what was read --- */
+/* Sets what preprocessors of the data and hooks remember. They may refuse it: then everything is as it was.
+ */
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
-/* The rest. */
+/* Sets everything else: settings, metrics, the optimiser's numbers, the position. */
 sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
 
 #endif

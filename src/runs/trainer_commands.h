@@ -1,5 +1,5 @@
-/* Commands to a training, which are done between two of its iterations; and hooks that come and go while it
- * runs. The record and the queue are in hooks/commands.h. Internal. */
+/* Commands to a trainer, which it carries out between two iterations; and attaching and detaching hooks while
+ * it runs. The command's record and the queue are in hooks/commands.h. Internal. */
 #ifndef SGM_RUNS_TRAINER_COMMANDS_H
 #define SGM_RUNS_TRAINER_COMMANDS_H
 
@@ -7,45 +7,47 @@
 #include "trainer/view.h"
 
 /* --- trainer_commands.c: any thread --- */
-/* Has a command done: by this thread if the trainer is idle, else by the training's, which this one waits for
- * with its patience (trainer_lock.h), unless it is busy (then a failure is logged). The fields are copied.
- * What nobody waits for any more is not done, but a note is. */
+/* Has a command carried out: by this thread if the trainer is idle, else by the run's thread, for which this
+ * thread waits, no longer than its patience (trainer_lock.h); a busy thread (sgm__is_busy) does not wait, and
+ * a failure is logged. The fields are copied. A command whose caller
+ * has given up waiting is not carried out, except for a note. */
 sgm_status sgm__trainer_command(sgm_trainer *trainer, sgm__command_kind kind, sgm__command_fields fields);
 
 /* --- trainer_commands.c: the training's thread, with the trainer's lock --- */
 typedef struct sgm__command_outcome {
-    bool moved;  /* the training stands somewhere else now */
-    bool broken; /* it failed half-way, and nothing can go on */
+    bool moved;  /* the trainer is at another position now (a reset or a restore) */
+    bool broken; /* the command failed half-way: the run has to end */
 } sgm__command_outcome;
+/* Carries out a command. */
 sgm_status sgm__trainer_do(sgm_trainer *trainer, const sgm__command *command, sgm__command_outcome *outcome);
-/* The next one in the queue, or NULL; then say how it went, which frees what nobody waits for. */
+/* Takes the next command from the queue; NULL: there is none. sgm__trainer_command_done tells its caller how
+ * it ended, and frees it if nobody waits for it. */
 sgm__command *sgm__trainer_take_command(sgm_trainer *trainer);
 void sgm__trainer_command_done(sgm_trainer *trainer, sgm__command *command, sgm_status status);
 size_t sgm__trainer_commands_count(sgm_trainer *trainer);
-/* After an event: does what hooks have asked for. Fails where the hooks of other processes ask for something
- * else. */
+/* After an event: carries out the commands that hooks gave. Fails where hooks of other ranks gave others. */
 sgm_status sgm__trainer_do_hooks_commands(sgm_trainer *trainer);
-/* Does one of them now, and frees it; what moves the training is queued. A failure is logged. */
+/* Carries out a hook's command now and frees it; a reset or a restore is queued instead. A failure is logged.
+ */
 void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command);
-/* A stop that checkpoints keep, for a resume. */
+/* Ends the run in a way that checkpoints keep: a resume of the same length ends at once. */
 sgm_status sgm__trainer_end_for_good(sgm_trainer *trainer, const char *by);
 
-/* --- trainer_branch.c: what reset and restore do --- */
+/* --- trainer_branch.c: reset and restore --- */
 sgm_status sgm__trainer_go_back(sgm_trainer *trainer, const sgm__command *command,
                                 sgm__command_outcome *outcome);
 sgm_status sgm__trainer_go_to(sgm_trainer *trainer, const sgm__command *command,
                               sgm__command_outcome *outcome);
 
 /* --- trainer_attach.c: any thread --- */
-/* Who does it, and which change it takes back (0: none). */
+/* Who attaches or detaches a hook, and which change that takes back (0: none). */
 typedef struct sgm__hook_change {
     const char *who;
     int64_t undoes;
 } sgm__hook_change;
 sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_change change, char **name);
 sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook_change change);
-/* Whether its hooks can do what they are told, before it runs: see `check` of hook.h. Prepares the trainer.
- */
+/* Before a run: prepares the trainer and fails if a hook cannot do its work (`check` of sgm_hook_type). */
 sgm_status sgm__trainer_check_hooks(sgm_trainer *trainer);
 
 #endif

@@ -1,29 +1,38 @@
-/* What of a trainer is in the registry. Internal. */
+/* What the registry shows of a trainer: called where parts of the trainer come, go or change. Internal. */
 #ifndef SGM_SHOW_SHOW_H
 #define SGM_SHOW_SHOW_H
 
 #include "trainer/view.h"
 
-/* trainer_values.c: what the registry shows. */
+/* --- trainer_values.c --- */
+/* Fills the registry of a new trainer. */
 sgm_status sgm__trainer_publish(sgm_trainer *trainer);
-sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);  /* those that are new */
-sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer); /* trainer_values.c */
-/* The child that has the metrics of data; belongs to its parent. */
+/* Adds states that the session has got since the last call (trainer_states.c). */
+sgm_status sgm__trainer_publish_states(sgm_trainer *trainer);
+/* Sets the metrics of the newest validation. */
+sgm_status sgm__trainer_publish_metrics(sgm_trainer *trainer);
+/* The registry's child with the metrics of these data; it belongs to its parent. */
 sgm_status sgm__trainer_data_registry(sgm_trainer *trainer, const char *data, sgm_registry **registry);
 
-/* trainer_settings.c: whether the next minibatch completes an update. */
+/* --- trainer_settings.c --- */
+/* Whether the next minibatch completes an update: it is the last of those whose gradients are accumulated. A
+ * new number of these (optimiser.accumulate) is taken over here, at the first minibatch of an update. */
 bool sgm__trainer_updates_next(sgm_trainer *trainer);
 
-/* trainer_layers.c: shows the network that the trainer has now, or none. */
+/* --- trainer_layers.c --- */
+/* Shows the layers of the trainer's network; nothing without one. */
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);
-void sgm__trainer_unpublish_network(sgm_trainer *trainer); /* frees what that needed */
-/* Outputs of the costs, and of their parts, if the totals do not say them. */
+/* Frees what showing the network needed. */
+void sgm__trainer_unpublish_network(sgm_trainer *trainer);
+/* Records an output for the value of each cost, unless a single cost is the whole loss; `part`: also for what
+ * a part of a minibatch adds to it. */
 sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part);
+/* Reads these values after a run of the program. */
 sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program);
 
-/* trainer_iterators.c */
+/* --- trainer_iterators.c: minibatch size, position and preprocessors of data --- */
 sgm_status sgm__trainer_publish_training(sgm_trainer *trainer);
-/* `name` stays. */
+/* `name` is borrowed and must live as long as the trainer. */
 sgm_status sgm__trainer_publish_validation(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
 
 #endif

@@ -1,4 +1,5 @@
-/* What the rooms of a trainer's registry share. Internal. */
+/* How a value of a trainer becomes an entry of its registry; shared by the files of src/show and by workers'
+ * registries. Internal. */
 #ifndef SGM_SHOW_TRAINER_PUBLISH_H
 #define SGM_SHOW_TRAINER_PUBLISH_H
 
@@ -7,39 +8,42 @@
 /* --- trainer_values.c --- */
 
 typedef struct sgm__bound sgm__bound;
-/* How a value is read and set, with the trainer's lock. A set is checked against the option before. */
+/* How a value is read and set, with the trainer's lock. A new value is checked against the option before. */
 typedef struct sgm__access {
-    bool guarded; /* `get` needs no such lock, as another one guards what it reads */
+    bool guarded; /* `get` is called without the trainer's lock: another lock guards what it reads */
     sgm_status (*get)(const sgm__bound *bound, sgm_content *content);
     sgm_status (*set)(const sgm__bound *bound, const sgm_content *content); /* NULL: read-only */
 } sgm__access;
 struct sgm__bound {
     sgm_trainer *trainer;
     const sgm__access *access;
-    const void *row; /* what get and set need to know */
+    const void *row; /* for get and set: the row of a table that describes the value */
     char identifier[];
 };
 
-/* Shows a value as PREFIX.NAME (from the trainer's registry on); what is set is recorded, and kept by
- * checkpoints, under this identifier. */
+/* Shows a value in `registry` under the option's name. PREFIX.NAME is its identifier from the trainer's
+ * registry on: changes are noted, and kept by checkpoints, under it. */
 sgm_status sgm__publish_value(sgm_trainer *trainer, sgm_registry *registry, const char *prefix,
                               const sgm_option *option, const sgm__access *access, const void *row);
-/* The child of this name, made if it is not there; retained by its parent only. */
+/* The child of this name, made if it is not there yet; its parent owns it. */
 sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const char *tag,
                               sgm_registry **child);
 
-/* --- rooms --- */
+/* --- trainer_settings.c --- */
 sgm_status sgm__publish_settings(sgm_trainer *trainer);
-/* For the run's thread, between two iterations: gradients and updates that nobody wants any more. */
+/* --- trainer_states.c --- */
+/* Between two iterations, on the run's thread: stops keeping gradients and updates that nobody reads any
+ * more.
+ */
 void sgm__trainer_let_go_of_kept(sgm_trainer *trainer);
-/* Rows that are made stay as long as the trainer, for copies of the registry use them too. NULL without
- * memory. */
+/* Copies a row that was made at run time; the copy lives as long as the trainer, as copies of the registry
+ * point to it. NULL: out of memory. */
 const sgm_option *sgm__trainer_keep_row(sgm_trainer *trainer, const sgm_option *row);
 
-/* When what is set counts: "from the next iteration on", unless the row (NULL: there is none) says otherwise.
- */
+/* From when on a new value counts, in words: "from the next iteration on", unless the option (NULL: none)
+ * says otherwise. */
 const char *sgm__option_effect(const sgm_option *option);
-/* trainer_states.c: of a tensor, by its identifier, without reading it; with the lock. */
+/* The type of a tensor by its identifier, without reading its values. With the trainer's lock. */
 sgm_status sgm__trainer_tensor_type(const sgm_trainer *trainer, const char *identifier, sgm_type *type);
 
 #endif

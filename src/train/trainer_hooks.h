@@ -1,15 +1,14 @@
-/* What checkpoints keep of hooks that came while the trainer ran. Internal. */
+/* Hooks that were attached while the trainer ran: checkpoints keep their texts. Internal. */
 #ifndef SGM_TRAIN_TRAINER_HOOKS_H
 #define SGM_TRAIN_TRAINER_HOOKS_H
 
 #include "trainer/view.h"
 #include <jansson.h>
 
-/* Adds "attached", their texts, to the state of a checkpoint. */
+/* Adds their texts as "attached" to the JSON text of a checkpoint. */
 sgm_status sgm__trainer_save_hooks(const sgm_trainer *trainer, json_t *state);
-/* Attaches them again; before their states are set. Then says whether they stay: if not, those that are new
- * go.
- */
+/* While a checkpoint is loaded: attaches the hooks of its list before their states are set. At the end `stay`
+ * says whether loading succeeded; if not, the hooks that are new are detached again. */
 typedef struct sgm__loaded_hooks {
     sgm_hook **items;
     size_t count;

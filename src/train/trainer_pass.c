@@ -150,6 +150,12 @@ void sgm__trainer_free_results(sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->results.left_count; i++)
         free_left(&trainer->results.left[i]);
     sgm__free(trainer->results.left);
+    for (size_t i = 0; i < trainer->results.passed_count; i++) {
+        sgm__free(trainer->results.passed[i].data);
+        sgm__free(trainer->results.passed[i].output);
+        sgm__free(trainer->results.passed[i].field);
+    }
+    sgm__free(trainer->results.passed);
     pthread_mutex_destroy(&trainer->results.left_lock);
 }
 
@@ -606,14 +612,4 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
         passed->current = false;
     free_gathering(&all);
     return status;
-}
-
-void sgm__trainer_free_passes(sgm_trainer *trainer)
-{
-    for (size_t i = 0; i < trainer->results.passed_count; i++) {
-        sgm__free(trainer->results.passed[i].data);
-        sgm__free(trainer->results.passed[i].output);
-        sgm__free(trainer->results.passed[i].field);
-    }
-    sgm__free(trainer->results.passed);
 }

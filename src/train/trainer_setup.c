@@ -83,7 +83,6 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->patterns.frozen);
     sgm__free(trainer->observers.items);
     sgm__free(trainer->data.metrics);
-    sgm__trainer_free_passes(trainer);
     sgm__trainer_free_results(trainer);
     sgm__free(trainer->learner.trained);
     sgm__free(trainer->learner.programs);

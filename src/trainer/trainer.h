@@ -33,23 +33,23 @@ typedef struct sgm__initialiser_rule {
 typedef struct sgm__observer {
     sgm_training_function function;
     void *user;
-    int64_t next; /* iterations before this one are not told */
+    int64_t next; /* it is not called for iterations before this one */
 } sgm__observer;
 
 /* What a program of a trainer does with a minibatch. */
 typedef enum sgm__step_purpose {
-    SGM__ACCUMULATE,  /* forward, backward, gradients are kept for later */
+    SGM__ACCUMULATE,  /* forward, backward; the gradients are added up for a later update */
     SGM__UPDATE,      /* forward, backward, update */
     SGM__VALIDATE,    /* forward and costs */
     SGM__PREDICT,     /* forward */
-    SGM__GRADIENTS,   /* of a worker with a whole minibatch: forward, backward, gradients are outputs */
-    SGM__PART,        /* the same of a part of a minibatch, which several workers share */
+    SGM__GRADIENTS,   /* a worker with a whole minibatch: forward, backward; gradients are outputs */
+    SGM__PART,        /* a worker with a part of a minibatch: the same */
     SGM__APPLY,       /* gradients of workers are inputs: update */
-    SGM__APPLY_LATER, /* gradients of workers are inputs, kept for later */
+    SGM__APPLY_LATER, /* gradients of workers are inputs, added up for a later update */
     SGM__AVERAGE      /* moving averages of the parameters, after updates that leave them out */
 } sgm__step_purpose;
 
-/* The newest recording of a dynamic network, which the trainer's graph still has. */
+/* The newest recording of a dynamic network, which is still in the trainer's graph. */
 typedef struct sgm__rerecording {
     sgm__step_purpose purpose;
     sgm_program *program; /* NULL: there is none */
@@ -57,7 +57,7 @@ typedef struct sgm__rerecording {
 
 typedef struct sgm__known_program {
     sgm__step_purpose purpose;
-    int64_t batch; /* examples; of what applies gradients: how many workers they come from */
+    int64_t batch; /* examples of a minibatch; for SGM__APPLY: the number of workers */
     sgm_program *program;
 } sgm__known_program;
 
@@ -77,80 +77,81 @@ typedef struct sgm__training_position {
     int64_t bad_epochs, reductions;
 } sgm__training_position;
 
-/* What hooks had gathered in a pass over data: NAME.outputs and NAME.targets of the registry. */
+/* Outputs and targets that a pass over data gathered for a hook: NAME.outputs, NAME.targets in the registry.
+ */
 typedef struct sgm__passed {
     char *data, *output, *field; /* output, field NULL: the first */
-    int64_t iteration;           /* when it was, if `current` */
-    bool current;                /* the registry has what these parameters give */
-    bool wanted;                 /* since the newest validation, which the next one gathers for */
-    const sgm_hook *owner;       /* who wanted it; only the address */
+    int64_t iteration;           /* at which they were gathered; valid while `current` */
+    bool current;                /* the parameters have not changed since */
+    bool wanted;           /* a hook has read them since the newest validation: the next one gathers them */
+    const sgm_hook *owner; /* the hook that wants them; only its address is used */
 } sgm__passed;
 
-/* What a hook left in the registry. */
+/* A value that a hook left in the registry. */
 typedef struct sgm__left {
-    const sgm_hook *owner; /* only the address */
+    const sgm_hook *owner; /* only its address is used */
     char *data, *name;     /* DATA.NAME */
 } sgm__left;
 
-/* Where the run's thread is, for those who cannot wait until it lets them look. */
+/* What the run's thread is doing, for threads that cannot wait for the trainer's lock. */
 typedef struct sgm__whereabouts {
-    _Atomic(const char *) doing; /* a string that stays; NULL: nothing */
+    _Atomic(const char *) doing; /* a string literal; NULL: nothing */
     atomic_llong epoch, iteration;
 } sgm__whereabouts;
 
-/* What the newest checkpoint that was loaded says of the end of its run. */
+/* How the run ended whose checkpoint was loaded last. */
 typedef struct sgm__ending {
-    char *by;                   /* a hook, and why; NULL: nothing ended it for good */
-    int64_t epochs, iterations; /* that were wanted */
+    char *by;                   /* the hook that ended it for good, and why; NULL: none did */
+    int64_t epochs, iterations; /* the length that the run was to have */
 } sgm__ending;
 
-/* Where checkpoints are named. */
+/* The folder in which the trainer's checkpoints are. */
 typedef struct sgm__checkpoint_place sgm__checkpoint_place;
 struct sgm__checkpoint_place {
-    char *folder;                                  /* NULL: none yet */
-    bool own;                                      /* not of a run: it goes with the trainer */
+    char *folder; /* NULL: none yet */
+    bool own;     /* it is no run's folder, and is removed with the trainer */
     void (*release)(sgm__checkpoint_place *place); /* NULL: nothing to do */
 };
 
-/* What other threads ask of a running trainer. */
+/* What other threads want of a running trainer: pause, stop, commands. */
 typedef struct sgm__control {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     sgm_trainer_state state;
     bool pause, stop;
     int64_t steps;     /* iterations until the next pause; -1: none */
-    atomic_bool asked; /* one of these three was set in this run: else nobody needs the lock to look */
+    atomic_bool asked; /* one of these three was set in this run; false: no need to take the lock to look */
     char *reason;      /* of the newest stop */
-    char *paused_by;   /* a hook, and what it was made from; NULL: somebody else, or nobody */
+    char *paused_by;   /* the hook that paused it, with its text; NULL: a person or the program did */
     sgm__command_queue commands;
     sgm__checkpoint_place place; /* guarded by the lock */
     sgm__whereabouts whereabouts;
     sgm__turn_lock turn; /* held during a step: see trainer_lock.h */
 } sgm__control;
 
-/* Outputs of programs beside the network's, under names that no layer can have. */
+/* Names of outputs of programs that are no layer's; no layer can have such a name. */
 #define SGM__LOSS "trainer.loss"
 #define SGM__CORRECT "trainer.correct"
-#define SGM__LENGTHS "trainer.lengths" /* how many steps of the first output of each example count */
+#define SGM__LENGTHS "trainer.lengths" /* of each example: how many time steps of the first output count */
 #define SGM__COST_PREFIX "trainer.cost."
-/* Of a part of a minibatch, what it adds to these of the whole: */
+/* What a worker's part of a minibatch adds to these values of the whole minibatch: */
 #define SGM__LOSS_PART "trainer.part_of.loss"
-#define SGM__CORRECT_PART "trainer.part_of.correct" /* without it: by the share of the examples */
+#define SGM__CORRECT_PART "trainer.part_of.correct" /* missing: parts are weighted by their examples */
 #define SGM__COST_PART_PREFIX "trainer.part_of.cost."
 typedef struct sgm__cost {
     char *output, *part;
-    double newest; /* of the newest minibatch */
+    double newest; /* value for the newest minibatch */
 } sgm__cost;
 
-/* What it trains and measures on. */
+/* The data that a trainer trains and measures on. */
 typedef struct sgm__trainer_data {
     sgm_iterator *training;
     sgm__named_iterator *validation;
     size_t validation_count, validation_capacity;
-    sgm_named_metrics *metrics; /* of the newest validation, one for each iterator */
+    sgm_named_metrics *metrics; /* of the newest validation, one for each of `validation` */
 } sgm__trainer_data;
 
-/* What is done to parameters whose names match patterns. */
+/* Rules for parameters whose names match patterns: first values, changes of gradients, freezing. */
 typedef struct sgm__trainer_patterns {
     sgm__initialiser_rule *rules;
     size_t rule_count, rule_capacity;
@@ -160,27 +161,27 @@ typedef struct sgm__trainer_patterns {
     size_t frozen_count, frozen_capacity;
 } sgm__trainer_patterns;
 
-/* Who is told how it goes. */
+/* Functions of the program that are called for each event (sgm_trainer_on_progress). */
 typedef struct sgm__trainer_observers {
     sgm__observer *items;
     size_t count, capacity;
-    int64_t next_told; /* the smallest `next` of observers */
+    int64_t next_told; /* the smallest `next` of all observers */
 } sgm__trainer_observers;
 
-/* What hooks and passes over data left in the registry, and for the epoch's line. */
+/* What hooks and passes over data left in the registry and for the epoch's line of metrics.jsonl. */
 typedef struct sgm__trainer_results {
     sgm__passed *passed;
     size_t passed_count, passed_capacity;
-    sgm_score *scores;  /* since the newest epoch's line */
-    char **score_texts; /* what their texts are in */
+    sgm_score *scores;  /* since the newest epoch's line was written */
+    char **score_texts; /* owns the scores' texts */
     size_t score_count, score_capacity, score_text_capacity;
     sgm__left *left;
     size_t left_count, left_capacity;
     pthread_mutex_t left_lock;
 } sgm__trainer_results;
 
-/* What learns: the network, the optimiser, and what was recorded of them and compiled. A replica has one of
- * its own, with the network and the optimiser of its owner. */
+/* The network, the optimiser, and the graph and the programs that were recorded from them. A replica has a
+ * learner of its own, with the network and the optimiser of its owner. */
 typedef struct sgm__learner {
     sgm_network *network;
     sgm_optimiser *optimiser;
@@ -193,72 +194,72 @@ typedef struct sgm__learner {
     sgm__known_program *programs;
     size_t program_count, program_capacity;
     sgm__rerecording rerecording;
-    bool *stale; /* states, in the session's order, that have to be filled anew when recorded */
+    bool *stale; /* for each state, in the session's order: the next recording gives it its first values */
     size_t stale_count;
     sgm__cost **costs; /* one for each layer that is a cost */
     size_t cost_count, cost_capacity;
     sgm_option **rows; /* of layers' arguments */
     size_t row_count, row_capacity;
-    size_t published; /* states of the session that the registry shows */
-    bool averages_in; /* parameters and their averages have changed places */
+    size_t published; /* so many states of the session are in the registry */
+    bool averages_in; /* parameters and their moving averages have been exchanged */
 } sgm__learner;
 
-/* With whom a trainer shares its work. */
+/* How a trainer shares its work with workers; and, in a replica, whom it works for. */
 typedef struct sgm__sharing {
     _Atomic(const sgm__strategy *) strategy; /* NULL: the trainer itself does the work; any thread may look */
     sgm_operator *parallel;                  /* what the strategy shares the work out with */
-    sgm_trainer *owner; /* of a replica: whom it computes for, with its network and optimiser; else itself */
-    int32_t worker;     /* of a replica: its number */
+    sgm_trainer *owner; /* in a replica the trainer that it computes for; else the trainer itself */
+    int32_t worker;     /* in a replica its number */
 } sgm__sharing;
 
-/* How an environment has a trainer. */
+/* How a trainer belongs to its environment. */
 typedef struct sgm__membership {
-    bool unscheduled; /* does not run with its environment */
-    bool branched;    /* off another one while that ran: its run was its only one, its failure its own */
-    bool held;        /* by a model, which needs it as long as there is the environment */
+    bool unscheduled; /* sgm_run of the environment does not run it */
+    bool branched;    /* it was branched off a running trainer; its failure is not the environment's */
+    bool held;        /* a model uses it: it cannot be dropped before the environment */
 } sgm__membership;
 
 #define SGM__KEPT_RATES 256
-/* What a run wants, and how it goes. */
+/* How long a run is to be, and how far it has come. */
 typedef struct sgm__trainer_progress {
     sgm__ending ending;
-    int64_t next_accumulate; /* after the update that is being accumulated for; 0: as before */
-    int64_t epochs;          /* wanted by the run, 0: no limit */
-    int64_t maximum;         /* iterations, the same */
-    int64_t batches;         /* of an epoch, 0: unknown */
-    sgm__metric_sums ended;  /* of the epoch before, until this one has a minibatch */
-    char *ended_by;          /* the hook, and why, that ends this run; NULL: none */
+    int64_t next_accumulate; /* optimiser.accumulate from the next update on; 0: unchanged */
+    int64_t epochs;          /* that the run is to have; 0: no limit */
+    int64_t maximum;         /* iterations that the run is to have; 0: no limit */
+    int64_t batches;         /* minibatches of an epoch; 0: unknown */
+    sgm__metric_sums ended;  /* sums of the epoch before, shown until this epoch has a minibatch */
+    char *ended_by;          /* the hook that ends this run for good, and why; NULL: none */
     double newest_loss;
-    int64_t given;                      /* examples of the newest minibatch */
-    double waited;                      /* seconds in all that the data took for minibatches to train on */
-    double rates[SGM__KEPT_RATES];      /* learning rates of the newest iterations, by number */
-    double running_time, running_since; /* seconds before; the moment it began to run, 0: it does not */
+    int64_t given;                 /* examples of the newest minibatch */
+    double waited;                 /* seconds that the run has waited for minibatches */
+    double rates[SGM__KEPT_RATES]; /* learning rate of iteration i, at i % SGM__KEPT_RATES */
+    double running_time;           /* seconds of training, up to running_since */
+    double running_since;          /* since when it has been running (sgm__now); 0: it does not run */
 } sgm__trainer_progress;
 
-/* Who changed what. */
+/* Changes of values: who makes them, and where they are noted (src/journal). */
 typedef struct sgm__trainer_journal {
-    const char *folder;                 /* of the run, for changes.jsonl; NULL: none */
-    const char *changed_by;             /* who sets values just now */
-    struct sgm__change_record *changes; /* in memory; NULL for a worker's replica */
-    struct sgm__remade *remade;         /* changes that a resume makes again; changes.c */
+    const char *folder;                 /* the run's folder, for changes.jsonl; NULL: none */
+    const char *changed_by;             /* who sets values at this moment: "ctl", a hook's name, ... */
+    struct sgm__change_record *changes; /* NULL in a replica */
+    struct sgm__remade *remade;         /* changes that a resumed run makes again (changes.c) */
     size_t remade_count, remade_capacity;
-    struct sgm__changed_setting *changed; /* values that are not what the program set; settings.c */
+    struct sgm__changed_setting *changed; /* values that differ from what the program set (settings.c) */
     size_t changed_count, changed_capacity;
-    bool restoring; /* changes that a checkpoint brings are no new ones */
-    int64_t branch; /* of the run's history: each reset or restore begins another one */
+    bool restoring; /* a checkpoint is being loaded: what it sets is not noted as a change */
+    int64_t branch; /* number of the run's branch: each reset or restore begins a new one */
 } sgm__trainer_journal;
 
-/* Gradients and updates that are kept because somebody reads them (trainer_states.c). */
+/* Until when gradients and updates are kept as states because somebody reads them (trainer_states.c). */
 typedef struct sgm__trainer_kept {
-    double gradients_until, updates_until; /* when they are kept no more; 0: they are not */
-    double read_for;                       /* seconds for which who reads just now wants them; 0: for good */
-    int64_t from;                          /* updates when keeping them began */
+    double gradients_until, updates_until; /* moments of sgm__now; 0: they are not kept */
+    double read_for;                       /* seconds for which the present reader wants them; 0: for ever */
+    int64_t from;                          /* number of updates when keeping them began */
 } sgm__trainer_kept;
 
 /* --- trainer_view.c: the groups of a trainer ---
- * Who is not of src/trainer, src/train or src/loop takes what it works with by these, and sees no more of
- * the struct (trainer_struct.h). They never fail. A group is the trainer's: through a const trainer it is
- * only looked at. */
+ * Files outside src/trainer, src/train and src/loop use these instead of the struct (trainer_struct.h). They
+ * never fail, and return memory of the trainer; of a const trainer it must only be read. */
 sgm__learner *sgm__learner_of(const sgm_trainer *trainer);
 sgm__trainer_settings *sgm__settings_of(const sgm_trainer *trainer);
 sgm__training_position *sgm__position_of(const sgm_trainer *trainer);
@@ -274,87 +275,105 @@ sgm__membership *sgm__membership_of(const sgm_trainer *trainer);
 sgm__hooks *sgm__hooks_of(const sgm_trainer *trainer);
 sgm_registry *sgm__registry_of(const sgm_trainer *trainer);
 
-/* Keeps the thread's newest error as the trainer's, with its name in front; returns `status`. */
+/* Keeps a failure's message as the trainer's first failure, with the trainer's name in front; returns
+ * `status`.
+ */
 sgm_status sgm__trainer_keep(sgm_trainer *trainer, sgm_status status);
-/* The trainer's first failure, and its message, which is the trainer's; "" and SGM_OK: none. */
+/* The message of the trainer's first failure, which the trainer owns; "" and SGM_OK: none. */
 const char *sgm__trainer_failure(const sgm_trainer *trainer, sgm_status *status);
-/* Of a constructor that gave NULL: its error; `what`: what was to be made. */
+/* The status of a constructor that returned NULL; `what` names what was to be made. */
 sgm_status sgm__trainer_missing(const char *what);
-/* Around a change of the trainer's parts: a trainer that has not failed, with its lock; `status` is kept. */
+/* Around a change of the trainer's parts. Open takes the lock and fails if the trainer has failed before;
+ * close keeps `status` as the trainer's and returns it. */
 sgm_status sgm__trainer_open(sgm_trainer *trainer);
 sgm_status sgm__trainer_close(sgm_trainer *trainer, sgm_status status);
 
-/* program_cache.c. NULL: there is none. */
+/* --- program_cache.c --- */
+/* The program for this purpose and size; NULL: there is none yet. */
 sgm__known_program *sgm__trainer_find_program(const sgm_trainer *trainer, sgm__step_purpose purpose,
                                               int64_t batch);
-/* `program` NULL: it was recorded, so that its states are defined, but not compiled. */
+/* Adds a program. `program` NULL: it was recorded, which defined its states, but not compiled. */
 sgm_status sgm__trainer_remember_program(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch,
                                          sgm_program *program);
-/* From here on programs are recorded anew: of the trainer and its replicas; of this one alone. */
+/* Programs of the trainer and of its replicas will be recorded anew. */
 void sgm__trainer_forget_programs(sgm_trainer *trainer);
+/* The same, without replicas. */
 void sgm__trainer_drop_programs(sgm_trainer *trainer);
 bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter);
 
-/* The states were set from outside: all workers go on from them. */
+/* --- trainer_status.c: what a strategy, if there is one, is told or asked --- */
+/* States were set: all workers continue with the trainer's. */
 void sgm__trainer_restart_workers(sgm_trainer *trainer);
-sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name); /* in the trainer's session */
-/* Whether a state is in this process; fails where a state that is to be set is not in all. */
+/* One state of the trainer's session was set: workers get it. */
+sgm_status sgm__trainer_state_was_set(sgm_trainer *trainer, const char *name);
+/* Whether this process has a state. sgm__trainer_check_set fails for a state that not all processes have: it
+ * cannot be set. */
 bool sgm__trainer_has_state(const sgm_trainer *trainer, const char *name);
 sgm_status sgm__trainer_check_set(const sgm_trainer *trainer, const char *name);
 
-/* trainer_control.c. Between two iterations: whether to pause (counts one step), waiting for the pause to
- * end, whether to stop. */
+/* --- trainer_control.c: pausing and stopping --- */
 void sgm__control_init(sgm__control *control);
 void sgm__control_destroy(sgm__control *control);
-/* From here on the trainer counts as running, and commands reach it; `paused`: a pause was the first.
- * SGM_ERROR_STATE if it runs already. */
+/* The trainer counts as running from now on, and commands are queued for it; `paused`: it begins with a
+ * pause. SGM_ERROR_STATE if it runs already. */
 sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused);
-/* The trainer is idle from here on; commands that nobody waits for are dropped, */
+/* The trainer is idle from now on; queued commands that nobody waits for are dropped. */
 void sgm__control_end(sgm__control *control);
-bool sgm__control_try_end(sgm__control *control); /* or have to be done before: false */
+/* The same, unless commands are queued: false. */
+bool sgm__control_try_end(sgm__control *control);
+/* Between two iterations: whether to pause now; counts one of the steps until the next pause. */
 bool sgm__control_wants_pause(sgm__control *control);
 /* As sgm_trainer_pause, for a hook: "rule (if ... then pause)". */
 sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who);
-/* The same before the first iteration: no step has been done. */
+/* Before the first iteration: whether to pause now; counts no step. */
 bool sgm__control_is_held(sgm__control *control);
-/* A pause or a stop is wanted, or steps are counted. */
+/* Whether a pause or a stop is wanted, or steps are counted. */
 bool sgm__control_is_due(sgm__control *control);
-/* Until the pause ends (true), there is a command or so many seconds are over (false: call it again).
- * `interrupted` NULL: nothing interrupts. */
+/* Waits until the pause ends (true), or a command is queued or `seconds` are over (false: call it again).
+ * `interrupted` is asked now and then whether a signal ends the pause; NULL: none does. */
 bool sgm__control_wait(sgm__control *control, bool (*interrupted)(void), double seconds);
-bool sgm__control_stops(sgm__control *control, char *reason,
-                        size_t size); /* `reason`: filled in if it does */
+/* Whether the run is to stop; then `reason` (may be NULL) is filled in. */
+bool sgm__control_stops(sgm__control *control, char *reason, size_t size);
 
-/* trainer_states.c: puts a value into a state, and into those of workers that have their own. The moving
- * average of a parameter begins anew at it: of what was there before, evaluation would tell nothing. */
+/* --- trainer_states.c --- */
+/* Sets a state, also of workers that have their own. If it is a parameter, its moving average begins anew at
+ * this value: the old average would make evaluation measure other parameters. */
 sgm_status sgm__trainer_put_state(sgm_trainer *trainer, const char *name, const sgm_tensor *value);
-/* Puts a value into the moving average of a parameter, by the parameter's identifier, if there is one. */
+/* Sets the moving average of a parameter, by the parameter's identifier, if it has one. */
 sgm_status sgm__trainer_put_average(sgm_trainer *trainer, const char *identifier, const sgm_tensor *value);
-void sgm__trainer_parameters_changed(sgm_trainer *trainer); /* otherwise than by an iteration */
+/* Parameters were changed by something else than an iteration: what passes over data left is out of date. */
+void sgm__trainer_parameters_changed(sgm_trainer *trainer);
 
-/* trainer_accuracy.c: outputs of the share of correct predictions, if the network gives such. */
+/* --- trainer_accuracy.c --- */
+/* Records the share of correct predictions as an output, if the network's targets are classes; `part`: of a
+ * part of a minibatch. */
 void sgm__trainer_record_correct(sgm_trainer *trainer, bool part);
 
 /* --- hooks_check.c --- */
-/* Whether hooks can do what they are told, before the first event; those that a checkpoint brought back are
- * not asked. */
-sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration);
-/* The same of one that is to be attached in the middle of a run, and whether there is what its criteria read.
+/* Before the first event: fails if a hook cannot do its work. Hooks that a checkpoint attached are not
+ * checked.
  */
+sgm_status sgm__hooks_check(sgm__hooks *hooks, int64_t epoch, int64_t iteration);
+/* The same for a hook that is to be attached during a run; also fails if its criteria read a value that does
+ * not exist. */
 sgm_status sgm__hooks_check_new(sgm__hooks *hooks, sgm_trainer *trainer, sgm_hook *hook);
 
-/* trainer_patterns.c: whether the network, as it was recorded last, has a parameter like that. */
+/* --- trainer_patterns.c --- */
+/* Whether a parameter of the network, as it was recorded last, matches the pattern. */
 bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern);
-/* Whether each pattern matches a parameter. */
+/* Fails, naming it, if a pattern of the trainer matches no parameter. */
 sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer);
-/* Whether training can go on with these frozen. */
+/* Fails if training is not possible with these parameters frozen. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count);
 
-/* Whether a state is a parameter that is trained; whether layers change it themselves. */
+/* Whether a state is a parameter that is trained. */
 bool sgm__trainer_trains(const sgm_trainer *trainer, const char *state);
+/* Whether a layer changes the state itself (running means of batch_norm, say). */
 bool sgm__trainer_is_layer_state(const sgm_trainer *trainer, const char *state);
 
+/* Means over the examples. */
 sgm_metrics sgm__metrics_of(const sgm__metric_sums *sums);
+/* The learning rate of the next update by the schedule; `batches`: minibatches of an epoch, 0: unknown. */
 double sgm__trainer_learning_rate(const sgm_trainer *trainer, int64_t batches);
 
 #endif

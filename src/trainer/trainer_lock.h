@@ -1,38 +1,42 @@
-/* The lock between steps. Internal. */
+/* A trainer's lock: the run's thread holds it during a step, other threads take it between two steps; and how
+ * long a thread is willing to wait for it (its patience). Internal. */
 #ifndef SGM_TRAINER_TRAINER_LOCK_H
 #define SGM_TRAINER_TRAINER_LOCK_H
 
 #include "trainer/view.h"
 #include <stdatomic.h>
 
-/* A replica has its owner's lock. What this thread has of other trainers may be let go of until it
- * has all of it: what is read before is old then. */
+/* Takes the trainer's lock; of a replica, its owner's. A thread that holds locks of other trainers may lose
+ * them while it waits: values that it read under them before are out of date then. */
 void sgm__trainer_lock(sgm_trainer *trainer);
 void sgm__trainer_unlock(sgm_trainer *trainer);
-/* For the run's thread, between two iterations. */
+/* Between two iterations: the run's thread lets waiting threads have the lock. */
 void sgm__trainer_let_others(sgm_trainer *trainer);
-/* A background hook of that trainer: SGM_ERROR_STATE. */
+/* Fails with SGM_ERROR_STATE on a thread that runs a background hook of this trainer: it would wait for
+ * itself. */
 sgm_status sgm__trainer_check_thread(const sgm_trainer *trainer);
-/* sgm__trainer_lock with that check, and with the thread's patience. */
+/* sgm__trainer_check_thread, then sgm__trainer_lock, waiting no longer than this thread's patience. */
 sgm_status sgm__trainer_enter(sgm_trainer *trainer);
 
-/* How long requests of others wait for a trainer, which may be amid a long step or hook, or wait for ranks.
- */
+/* How long this thread waits for a trainer, which may be in the middle of a long step or hook, or wait for
+ * other ranks. Threads that answer requests set one. */
 typedef struct sgm__patience {
-    double asked, until;       /* moments of sgm__now; until 0: without end */
-    const atomic_bool *ending; /* the run, or the server, waits for this thread to end; NULL: never */
-    bool (*has_left)(const void *asker); /* nobody waits for the answer any more; NULL: nobody looks */
-    const void *asker;
+    double asked, until; /* when it began to wait, and until when it waits (sgm__now); until 0: for ever */
+    const atomic_bool *ending; /* true: the run, or the server, waits for this thread to end; NULL: never */
+    bool (*has_left)(const void *asker); /* whether nobody waits for the answer any more; NULL: never */
+    const void *asker;                   /* the argument of has_left */
 } sgm__patience;
-/* This thread's from here on; NULL: it waits without end. Returns the one before. */
+/* Sets this thread's patience; NULL: it waits for ever. Returns the patience that it had before. */
 const sgm__patience *sgm__patience_set(const sgm__patience *patience);
 const sgm__patience *sgm__patience_now(void);
-bool sgm__patience_has_left(void); /* who asks */
-/* SGM_OK while it lasts; else SGM_ERROR_INTERRUPTED, which says what the trainer is doing, and that nothing
- * was done. */
+/* Whether nobody waits any more for the answer that this thread computes. */
+bool sgm__patience_has_left(void);
+/* SGM_OK while the patience lasts; then SGM_ERROR_INTERRUPTED, whose message says what the trainer is doing,
+ * and that nothing was changed. */
 sgm_status sgm__patience_check(sgm_trainer *trainer);
-/* The same, with no hook of the trainer in the middle of its work (but for the caller's own): for who takes
- * the state of hooks. SGM_ERROR_STATE also where that would be waiting for each other. */
+/* As sgm__trainer_enter, and also waits until no background hook of the trainer is running (except the
+ * caller's own): for callers that read or set the hooks' states. SGM_ERROR_STATE where two hooks would wait
+ * for each other. */
 sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer);
 
 #endif

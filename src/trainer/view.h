@@ -1,15 +1,15 @@
 /* What monitors and ready-made hooks see of a trainer: they include this header, and not trainer.h, whose
  * struct is for the rooms that train. Internal.
  *
- * With the trainer's lock (trainer_lock.h), or on its thread.
- */
+ * These functions are called with the trainer's lock (trainer_lock.h), or on the run's thread, where nothing
+ * else is said. */
 #ifndef SGM_TRAINER_VIEW_H
 #define SGM_TRAINER_VIEW_H
 
 #include "base/base.h"
 #include <sigma/training.h>
 
-/* As it is at this moment; pointers are the trainer's. */
+/* The trainer as it is at this moment. Pointers belong to the trainer. */
 typedef struct sgm__trainer_view {
     const char *name, *folder;  /* folder: of the run; NULL: it has none */
     const sgm_network *network; /* NULL: none yet */
@@ -18,45 +18,46 @@ typedef struct sgm__trainer_view {
     sgm_dtype precision;
     uint64_t seed;
     int64_t epoch, iteration, branch;
-    int64_t examples;         /* of the newest minibatch; of a replica, of its part */
-    double seconds;           /* that the training has been running */
-    double waited;            /* seconds of these that the data took */
-    int32_t worker;           /* number of a replica */
-    const char *target_field; /* of the first cost; "": not recorded yet */
-    sgm_shape input;          /* of an example of the first input; rank 0: not known */
+    int64_t examples;         /* of the newest minibatch; in a replica, of its part */
+    double seconds;           /* for which the training has been running */
+    double waited;            /* seconds of these in which it waited for data */
+    int32_t worker;           /* a replica's number */
+    const char *target_field; /* of the first cost; "": the network is not recorded yet */
+    sgm_shape input;          /* shape of one example of the first input; rank 0: not known */
 } sgm__trainer_view;
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer);
 
-bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer); /* it does not run with its environment */
-/* Of validation data, in the order in which they were added; NULL: no more. */
+/* Whether sgm_run of its environment leaves it out. */
+bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer);
+/* The name of validation data, in the order in which they were added; NULL: there are no more. */
 const char *sgm__trainer_data_name(const sgm_trainer *trainer, size_t index);
-/* A pause is there, or comes after this step. Any thread. */
+/* Whether the trainer is paused, or will pause after this step. Any thread. */
 bool sgm__trainer_is_held(sgm_trainer *trainer);
-/* Values that are kept only because somebody reads them are kept for so many seconds by reads from here on;
- * 0: for good. */
+/* Gradients and updates are kept only while somebody reads them: each read from now on keeps them for so many
+ * seconds; 0: for ever. */
 void sgm__trainer_read_for(sgm_trainer *trainer, double seconds);
 
 /* --- trainer_status.c --- */
 /* Whether a trainer computes for another one. */
 bool sgm__trainer_is_replica(const sgm_trainer *trainer);
-/* Whether this is one of several processes of which another leads. */
+/* Whether this process is one of several ranks, and not rank 0. */
 bool sgm__trainer_follows(const sgm_trainer *trainer);
-/* Before anyone looks at the states: they are as all workers have learnt them. */
+/* Brings the trainer's states up to date with its workers'. Call it before you read states. */
 sgm_status sgm__trainer_collect(sgm_trainer *trainer);
-/* The iterator of that name; an error tells those there are. */
+/* The iterator of data with this name; the error of an unknown name lists the known ones. */
 sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, sgm_iterator **iterator);
 
-/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; sgm__free. NULL: all answer, or there is
- * nobody else. Any thread. */
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; free with sgm__free. NULL: all ranks answer,
+ * or there is one. Any thread. */
 char *sgm__trainer_silent(const sgm_trainer *trainer);
 
 /* --- trainer_control.c --- */
-/* Of the pause that there is, or is to be; sgm__free. NULL: no hook's. */
+/* The hook that made the present or next pause, with its text; free with sgm__free. NULL: no hook did. */
 char *sgm__trainer_paused_by(sgm_trainer *trainer);
 
 /* --- hooks_check.c --- */
-/* What must be there at the beginning, or never is: false of shared.* and of what is measured on the
- * trainer's data. */
+/* Whether a value with this identifier exists at the beginning of a run if it exists at all: false of
+ * shared.* and of what is measured on the trainer's data, which come later. */
 bool sgm__hooks_is_known_early(sgm_trainer *trainer, const char *identifier);
 
 #endif
