@@ -51,6 +51,12 @@ typedef struct sgm__node {
     sgm__place place;
 } sgm__node;
 
+/* The bytes of a memory that a value spans, from its first to behind its last. */
+typedef struct sgm__span {
+    int64_t first, last;
+    bool gaps; /* bytes between its elements belong to other values */
+} sgm__span;
+
 /* The two kinds of steps. A KERNEL step is one node, computed by a kernel or by the operation's `forward`.
  *
  * An ELEMENTWISE step is `count` nodes of elementwise operations whose results have equal shapes, in an order
@@ -109,5 +115,8 @@ const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
 /* The node whose memory a view reads, through views of views; of a node that is no view, itself. */
 int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
+/* Strides may be negative, and then reach in front of the first element. A value without elements spans no
+ * bytes. */
+sgm__span sgm__node_span(const sgm__node *node);
 
 #endif

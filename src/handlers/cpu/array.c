@@ -7,30 +7,12 @@
  * is the last and fastest. */
 #include "handlers/cpu/cpu.h"
 
-/* Bytes from the beginning of a value's store (arena, input, state, constants); `last` is one past the end.
- */
-typedef struct range {
-    int64_t first, last; /* bytes; last: past the end */
-} range;
-
-/* Negative strides reach in front of the first element. */
-static range range_of(const sgm__node *node)
-{
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
-    range r = {node->place.offset, node->place.offset + size};
-    for (int32_t i = 0; i < node->type.shape.rank; i++) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? &r.first : &r.last) += reach;
-    }
-    return r;
-}
-
 bool sgm__cpu_overlap(const sgm__node *a, const sgm__node *b)
 {
     if (a->place.store == SGM__STORE_NONE || a->place.store != b->place.store ||
         a->place.index != b->place.index)
         return false;
-    range x = range_of(a), y = range_of(b);
+    sgm__span x = sgm__node_span(a), y = sgm__node_span(b);
     return x.first < y.last && y.first < x.last;
 }
 
@@ -61,6 +43,8 @@ void sgm__cpu_collapse(int32_t *rank, int64_t *dims, int64_t **strides, int32_t 
 }
 
 /* --- copies --- */
+
+#define PIECE 64 /* elements: pieces of a row begin at multiples of it */
 
 /* A copy that is under way: collapsed dimensions, and how it is cut into tasks. */
 typedef struct copy {
@@ -123,19 +107,32 @@ int64_t sgm__cpu_offset(int64_t number, int32_t rank, const int64_t *dims, const
     return rank > 0 ? offset + number * strides[0] : 0;
 }
 
-/* A task copies its part of the rows, which run along the last dimension. */
+/* Copies elements first .. last - 1 of a row, which runs along the last dimension. */
+static inline void copy_piece(const copy *c, int64_t row, int64_t first, int64_t last)
+{
+    int32_t outer = c->rank - 1;
+    int64_t to_stride = c->to_strides[outer], from_stride = c->from_strides[outer];
+    int64_t to = sgm__cpu_offset(row, outer, c->dims, c->to_strides) + first * to_stride;
+    int64_t from = sgm__cpu_offset(row, outer, c->dims, c->from_strides) + first * from_stride;
+    sgm__cpu_copy_row(c->to + to * (int64_t)c->size, to_stride, c->from + from * (int64_t)c->size,
+                      from_stride, last - first, c->size);
+}
+
+/* A task copies some rows, or a piece of one where there are fewer rows than tasks. */
 static void copy_rows(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const copy *c = context;
-    int32_t outer = c->rank - 1;
-    int64_t first, last, size = (int64_t)c->size;
+    int64_t first, last, pieces = c->tasks / c->rows;
+    if (pieces > 1) {
+        sgm__pool_part(c->columns, PIECE, pieces, index % pieces, &first, &last);
+        if (first < last)
+            copy_piece(c, index / pieces, first, last);
+        return;
+    }
     sgm__pool_part(c->rows, 1, c->tasks, index, &first, &last);
     for (int64_t row = first; row < last; row++)
-        sgm__cpu_copy_row(c->to + sgm__cpu_offset(row, outer, c->dims, c->to_strides) * size,
-                          c->to_strides[outer],
-                          c->from + sgm__cpu_offset(row, outer, c->dims, c->from_strides) * size,
-                          c->from_strides[outer], c->columns, c->size);
+        copy_piece(c, row, 0, c->columns);
 }
 
 /* A task transposes a part of the rows of one matrix of the target, in multiples of 16 rows, which is a cache
@@ -185,7 +182,7 @@ void sgm__cpu_copy(const sgm__cpu *cpu, const sgm_array *from, const sgm_array *
     c.tasks = elements >= SGM__CPU_PARALLEL_WORK ? 4 * (int64_t)cpu->threads : 1;
     if (transposed)
         c.tasks *= c.rows / c.dims[c.rank - 2];
-    else
-        c.tasks = c.tasks < c.rows ? c.tasks : c.rows;
+    else if (c.tasks > c.rows)
+        c.tasks -= c.tasks % c.rows;
     sgm__pool_run(cpu->pool, c.tasks, transposed ? transpose_rows : copy_rows, &c);
 }

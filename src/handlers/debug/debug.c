@@ -158,30 +158,21 @@ static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
 }
 
 /* Checks that all elements of a node lie within its memory, and that computed values have no gaps, which no
- * kernel but elementwise ones writes. low and high are the bytes that the node spans; negative strides extend
- * it downwards. */
+ * kernel but elementwise ones writes. */
 static sgm_status check_place(const sgm__plan *plan, int32_t index)
 {
     const sgm__node *node = &plan->nodes[index];
     char where[320], shape[128];
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), low = node->place.offset, high = low + size;
+    sgm__span span = sgm__node_span(node);
+    int64_t memory = memory_bytes(plan, &node->place);
     if (sgm_shape_elements(&node->type.shape) == 0)
         return SGM_OK;
-    bool gaps = false;
-    int64_t stride = 1;
-    for (int32_t i = node->type.shape.rank; i-- > 0;) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? &low : &high) += reach;
-        gaps = gaps || (node->type.shape.dims[i] != 1 && node->place.strides[i] != stride);
-        stride *= node->type.shape.dims[i];
-    }
-    int64_t memory = memory_bytes(plan, &node->place);
-    if (low < 0 || high > memory)
+    if (span.first < 0 || span.last > memory)
         return sgm_fail(SGM_ERROR_SHAPE, "%s, shape %s, lies at bytes %lld to %lld of a memory of %lld",
                         sgm__plan_describe(plan, index, where, sizeof where),
-                        sgm_shape_text(&node->type.shape, shape, sizeof shape), (long long)low,
-                        (long long)high, (long long)memory);
-    if (gaps && !is_view(node))
+                        sgm_shape_text(&node->type.shape, shape, sizeof shape), (long long)span.first,
+                        (long long)span.last, (long long)memory);
+    if (span.gaps && !is_view(node))
         return sgm_fail(SGM_ERROR_SHAPE, "%s, shape %s, is a result with gaps in memory",
                         sgm__plan_describe(plan, index, where, sizeof where),
                         sgm_shape_text(&node->type.shape, shape, sizeof shape));

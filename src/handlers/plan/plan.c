@@ -172,6 +172,22 @@ int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
     return node;
 }
 
+sgm__span sgm__node_span(const sgm__node *node)
+{
+    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), stride = 1;
+    sgm__span span = {node->place.offset, node->place.offset, false};
+    if (sgm_shape_elements(&node->type.shape) == 0)
+        return span;
+    span.last += size;
+    for (int32_t i = node->type.shape.rank; i-- > 0;) {
+        int64_t dim = node->type.shape.dims[i], reach = (dim - 1) * node->place.strides[i] * size;
+        *(reach < 0 ? &span.first : &span.last) += reach;
+        span.gaps = span.gaps || (dim != 1 && node->place.strides[i] != stride);
+        stride *= dim;
+    }
+    return span;
+}
+
 sgm_array sgm__plan_array(const sgm__plan *plan, int32_t node, const sgm__memory *memory)
 {
     const sgm__node *value = &plan->nodes[node];

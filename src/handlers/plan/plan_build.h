@@ -65,10 +65,10 @@ sgm_status sgm__plan_find_buffers(sgm__plan_build *build);
 sgm_status sgm__plan_build_nodes(sgm__plan_build *build);
 /* plan_steps.c: groups nodes into steps and writes plan->steps and plan->order. */
 sgm_status sgm__plan_build_steps(sgm__plan_build *build);
-/* plan_merge.c: merges elementwise steps into a later step that reads them; changes `step`, `position` and
- * `last_use` of nodes and the number of steps. */
+/* plan_merge.c: merges elementwise steps into a later step that reads them; changes `step` and `position` of
+ * nodes and the number of steps. */
 sgm_status sgm__plan_merge_steps(sgm__plan_build *build, int32_t *count);
-/* plan_order.c: moves updates of large states forward; changes `step` and `last_use` of nodes. */
+/* plan_order.c: moves updates of large states forward; changes `step` of nodes. */
 sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count);
 /* plan_places.c: gives every value its memory. */
 sgm_status sgm__plan_build_places(sgm__plan_build *build);

@@ -8,7 +8,7 @@
  * Neighbouring steps that are computed for one reader of another kind (the gradients of a recurrent layer's
  * gates, for a matrix product) are merged as well, since most of their operands are the same.
  *
- * The plan itself is not written here, only `step`, `position` and `last_use` of the nodes.
+ * The plan itself is not written here, only `step` and `position` of the nodes.
  */
 #include "handlers/plan/plan_build.h"
 
@@ -172,7 +172,7 @@ static void move(merge *m, int32_t step, int32_t reader)
 }
 
 /* Numbers the remaining steps from 0, and the members of each by node number, so that operands come before
- * their readers; then finds the last uses again. */
+ * their readers. */
 static void renumber(merge *m)
 {
     int32_t kept = 0, *numbers = m->first;
@@ -181,17 +181,11 @@ static void renumber(merge *m)
     memset(m->sizes, 0, (size_t)m->count * sizeof *m->sizes);
     for (int32_t i = 0; i < m->build->plan->node_count; i++) {
         sgm__plan_node_notes *notes = &m->build->notes[i];
-        notes->last_use = -1;
         if (notes->step < 0)
             continue;
         notes->step = numbers[notes->step];
         notes->position = m->sizes[notes->step]++;
     }
-    for (int32_t i = 0; i < m->build->plan->node_count; i++)
-        for (int32_t k = 0; step_of(m, i) >= 0 && k < node_at(m, i)->input_count; k++) {
-            sgm__plan_node_notes *operand = &m->build->notes[root_of(m, operand_of(m, i, k))];
-            operand->last_use = step_of(m, i) > operand->last_use ? step_of(m, i) : operand->last_use;
-        }
     m->count = kept;
 }
 

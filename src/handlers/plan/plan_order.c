@@ -199,21 +199,12 @@ static void number_steps(const ordering *o)
     }
 }
 
-/* Writes the new numbers into the nodes' notes and finds the last uses again. */
+/* Writes the new numbers into the nodes' notes. */
 static void renumber(const ordering *o)
 {
-    sgm__plan *plan = o->build->plan;
     sgm__plan_node_notes *notes = o->build->notes;
-    for (int32_t i = 0; i < plan->node_count; i++) {
+    for (int32_t i = 0; i < o->build->plan->node_count; i++)
         notes[i].step = notes[i].step >= 0 ? o->numbers[notes[i].step] : -1;
-        notes[i].last_use = -1;
-    }
-    for (int32_t i = 0; i < plan->node_count; i++)
-        for (int32_t k = 0; notes[i].step >= 0 && k < plan->nodes[i].input_count; k++) {
-            sgm__plan_node_notes *operand =
-                &notes[notes[plan->operands[plan->nodes[i].first_input + k]].root];
-            operand->last_use = notes[i].step > operand->last_use ? notes[i].step : operand->last_use;
-        }
 }
 
 sgm_status sgm__plan_order_steps(sgm__plan_build *build, int32_t count)

@@ -3,7 +3,7 @@
  * The steps are walked through in the order of execution. A result takes the smallest free block of the arena
  * that is large enough (best fit), and its block is free again after the step with its last reader. An
  * elementwise result may take over the block of an operand that dies in its step. Values that only members of
- * their own step read get no memory at all. Operands of concatenations share the block of the concatenation
+ * tdonor own step read get no memory at all. Operands of concatenations share the block of the concatenation
  * (plan_buffers.c). Everything is decided once, when planning: in a run nothing is allocated.
  */
 #include "handlers/plan/plan_build.h"
@@ -80,7 +80,7 @@ static sgm_status give_back(arena *memory, int64_t offset, int64_t size)
 
 /* --- who reads what, and when --- */
 
-/* Marks roots that need memory: another step reads them, or a member of their own step reads them through a
+/* Marks roots that need memory: another step reads them, or a member of tdonor own step reads them through a
  * view, that is not element by element, or they are outputs. Outputs also stay alive to the end. */
 static void find_outside_uses(sgm__plan_build *build, bool *outside)
 {
@@ -107,8 +107,8 @@ static void find_outside_uses(sgm__plan_build *build, bool *outside)
  * Every read of its memory in the step must be element by element (operand == candidate, no view) and must
  * come no later than `node` does (q <= position), so that each element is read before it is overwritten. An
  * operand of random_uniform, the single seed, is read by every element. */
-static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, int32_t node,
-                         const bool *inherited)
+static int32_t find_donor(const sgm__plan_build *build, const sgm__step *step, int32_t node,
+                          const bool *taken)
 {
     const sgm__plan *plan = build->plan;
     int32_t position = build->notes[node].position, now = build->notes[node].step;
@@ -119,7 +119,7 @@ static int32_t find_heir(const sgm__plan_build *build, const sgm__step *step, in
             const sgm__node *old = &plan->nodes[candidate];
             if (build->notes[candidate].root != candidate || old->place.store != SGM__STORE_ARENA ||
                 build->notes[candidate].last_use != now || build->notes[candidate].step == now ||
-                inherited[candidate] || build->notes[candidate].buffer >= 0 ||
+                taken[candidate] || build->notes[candidate].buffer >= 0 ||
                 build->notes[candidate].is_in_place ||
                 sgm_dtype_size(old->type.dtype) != sgm_dtype_size(plan->nodes[node].type.dtype) ||
                 /* Reads a single seed for all elements. */
@@ -169,11 +169,11 @@ static sgm_status find_deaths(const sgm__plan_build *build, deaths *dying)
 
 /* Gives back the memory of roots that die in a step, except where a result took it over. */
 static sgm_status free_dead(sgm__plan_build *build, int32_t first, const deaths *dying, arena *memory,
-                            const bool *inherited)
+                            const bool *taken)
 {
     for (int32_t i = first; i >= 0; i = dying->next[i]) {
         const sgm__node *node = &build->plan->nodes[i];
-        if (node->place.store == SGM__STORE_ARENA && !inherited[i])
+        if (node->place.store == SGM__STORE_ARENA && !taken[i])
             SGM_TRY(give_back(memory, node->place.offset, bytes_of(node)));
     }
     return SGM_OK;
@@ -204,9 +204,9 @@ static void place_in_buffer(sgm__plan_build *build, int32_t node, arena *memory)
 }
 
 /* Places the results of a step, then frees what dies in it. The order matters: a result must not take memory
- * of an operand that the same step still reads, apart from what find_heir allows. */
+ * of an operand that the same step still reads, apart from what find_donor allows. */
 static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths *dying, arena *memory,
-                             bool *inherited, const bool *outside)
+                             bool *taken, const bool *outside)
 {
     sgm__plan *plan = build->plan;
     const sgm__step *step = &plan->steps[index];
@@ -227,18 +227,18 @@ static sgm_status place_step(sgm__plan_build *build, int32_t index, const deaths
             node->place.store = SGM__STORE_NONE;
             continue;
         }
-        /* Handlers draw the random numbers of a tile before its other members read their operands, so drawn
+        /* Handlers draw the random numbers of a tile before its other members read tdonor operands, so drawn
          * numbers must not overwrite an operand. */
-        bool inherits = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
-        int32_t heir = inherits ? find_heir(build, step, current, inherited) : -1;
-        if (heir >= 0)
-            inherited[heir] = true;
-        node->place.offset = heir >= 0 ? plan->nodes[heir].place.offset : take(memory, bytes_of(node));
+        bool takes_over = step->kind == SGM__STEP_ELEMENTWISE && !sgm__plan_is_drawn(build, current);
+        int32_t donor = takes_over ? find_donor(build, step, current, taken) : -1;
+        if (donor >= 0)
+            taken[donor] = true;
+        node->place.offset = donor >= 0 ? plan->nodes[donor].place.offset : take(memory, bytes_of(node));
     }
-    return free_dead(build, dying->first[index], dying, memory, inherited);
+    return free_dead(build, dying->first[index], dying, memory, taken);
 }
 
-/* Gives views the memory of their roots, with their offsets. */
+/* Gives views the memory of tdonor roots, with tdonor offsets. */
 static void place_views(sgm__plan_build *build)
 {
     for (int32_t i = 0; i < build->plan->node_count; i++) {
@@ -261,13 +261,13 @@ sgm_status sgm__plan_build_places(sgm__plan_build *build)
     bool *flags = sgm__calloc((size_t)build->plan->node_count + 1, 2 * sizeof(bool));
     if (flags == NULL)
         return SGM_ERROR_MEMORY;
-    bool *inherited = flags, *outside = flags + build->plan->node_count;
+    bool *taken = flags, *outside = flags + build->plan->node_count;
     find_outside_uses(build, outside);
     extend_buffers(build);
     deaths dying = {0};
     sgm_status status = find_deaths(build, &dying);
     for (int32_t s = 0; s < build->plan->step_count && status == SGM_OK; s++)
-        status = place_step(build, s, &dying, &memory, inherited, outside);
+        status = place_step(build, s, &dying, &memory, taken, outside);
     if (status == SGM_OK)
         place_views(build);
     build->plan->arena_bytes = memory.end;

@@ -120,8 +120,8 @@ static sgm_status place_in_step(grouping *work, int32_t index, bool fuse)
     return SGM_OK;
 }
 
-/* Writes plan->steps and plan->order from the notes of nodes. The notes of steps are counted anew, since
- * merging and moving have changed them only in the nodes. */
+/* Writes plan->steps and plan->order from the notes of nodes. The notes of steps and the last uses are made
+ * anew, since merging and moving have changed only the nodes' steps and positions. */
 static sgm_status write_order(grouping *work)
 {
     sgm__plan *plan = work->build->plan;
@@ -135,8 +135,10 @@ static sgm_status write_order(grouping *work)
         work->steps[s].count = 0;
     for (int32_t i = 0; i < plan->node_count; i++) {
         int32_t step = work->build->notes[i].step;
+        work->build->notes[i].last_use = -1;
         if (step < 0)
             continue;
+        note_use(work->build, i);
         work->steps[step].elementwise = sgm__plan_is_tiled(work->build, i);
         work->steps[step].count++;
     }

@@ -274,21 +274,9 @@ static void run_part(void *context, int64_t index, int32_t thread)
 {
     (void)thread;
     const division *d = context;
-    sgm__product p = d->product;
-    int64_t size = p.dtype == SGM_FLOAT64 ? 8 : 4, first, last;
-    sgm__pool_part(d->by_rows ? p.m : p.n, 16, d->parts, index, &first, &last);
-    if (first >= last)
-        return;
-    if (d->by_rows) {
-        p.a = (const unsigned char *)p.a + first * p.a_row * size;
-        p.c = (unsigned char *)p.c + first * p.c_row * size;
-        p.m = last - first;
-    } else {
-        p.b = (const unsigned char *)p.b + first * p.b_column * size;
-        p.c = (unsigned char *)p.c + first * size;
-        p.n = last - first;
-    }
-    call_library(d->dense, &p);
+    sgm__product p = sgm__product_part(d->product, d->by_rows, 16, d->parts, index);
+    if (p.m > 0 && p.n > 0)
+        call_library(d->dense, &p);
 }
 
 /* The longer side of c is divided, in multiples of 16 rows or columns. */

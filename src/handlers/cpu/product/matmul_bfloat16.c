@@ -27,23 +27,6 @@ typedef struct halves {
 
 /* --- planning --- */
 
-/* The part of a product with its addresses; m or n is 0 if the part is empty. */
-static sgm__product part_of(const halves *h, sgm__product p, int64_t part)
-{
-    int64_t first, last, size = (int64_t)sgm_dtype_size(p.dtype);
-    sgm__pool_part(h->by_rows ? p.m : p.n, PART_UNIT, h->parts, part, &first, &last);
-    if (h->by_rows) {
-        p.a = (const unsigned char *)p.a + first * p.a_row * size;
-        p.c = (unsigned char *)p.c + first * p.c_row * size;
-        p.m = last > first ? last - first : 0;
-    } else {
-        p.b = (const unsigned char *)p.b + first * p.b_column * size;
-        p.c = (unsigned char *)p.c + first * size;
-        p.n = last > first ? last - first : 0;
-    }
-    return p;
-}
-
 /* All parts of product 0: the others of a batch have the same shapes and strides and differ only in
  * addresses. */
 static sgm_status create_products(halves *h, const sgm__onednn *onednn)
@@ -103,7 +86,8 @@ static void run_task(void *context, int64_t index, int32_t thread)
     sgm__onednn_product *product = h->products[thread * h->parts + part];
     if (product == NULL)
         return;
-    sgm__product p = part_of(h, sgm__batches_at(&r->batches, index / h->parts), part);
+    sgm__product p = sgm__product_part(sgm__batches_at(&r->batches, index / h->parts), h->by_rows, PART_UNIT,
+                                       h->parts, part);
     if (!sgm__onednn_product_run(product, p.a, p.b, p.c))
         atomic_store(&r->failed, true);
 }
@@ -113,7 +97,7 @@ static sgm_status run(const sgm__cpu_call *call)
 {
     const halves *h = call->plan;
     if (h->products == NULL) {
-        size_t bytes = (size_t)sgm_shape_elements(&call->output.shape) * sgm_dtype_size(call->output.dtype);
+        size_t bytes = sgm__type_bytes(&call->node->type);
         if (bytes > 0)
             memset(call->output.data, 0, bytes);
         return SGM_OK;

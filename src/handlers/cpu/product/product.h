@@ -35,6 +35,25 @@ static inline bool sgm__has_unit_stride(int64_t row, int64_t column, int64_t row
     return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
+/* Part `index` of `parts` of the rows of c, or else of its columns, in multiples of `unit`. m or n is 0 if
+ * the part is empty. */
+static inline sgm__product sgm__product_part(sgm__product p, bool by_rows, int64_t unit, int64_t parts,
+                                             int64_t index)
+{
+    int64_t first, last, size = (int64_t)sgm_dtype_size(p.dtype);
+    sgm__pool_part(by_rows ? p.m : p.n, unit, parts, index, &first, &last);
+    if (by_rows) {
+        p.a = (const unsigned char *)p.a + first * p.a_row * size;
+        p.c = (unsigned char *)p.c + first * p.c_row * size;
+        p.m = last > first ? last - first : 0;
+    } else {
+        p.b = (const unsigned char *)p.b + first * p.b_column * size;
+        p.c = (unsigned char *)p.c + first * size;
+        p.n = last > first ? last - first : 0;
+    }
+    return p;
+}
+
 /* Bytes of scratch memory that sgm__product_post needs with up to `threads` threads, 64-byte aligned. */
 size_t sgm__product_scratch(const sgm__vector *vector, const sgm__product *product, int32_t threads);
 /* May return before the product is computed, as sgm__pool_post does; operands and scratch must last until

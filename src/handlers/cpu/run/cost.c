@@ -25,14 +25,10 @@ static double elements_of(const sgm__node *node)
  * count nothing, as no thread writes them. */
 static double bytes_of(const sgm__node *node)
 {
-    double reach = 1;
     if (node->place.store == SGM__STORE_NONE || node->place.store == SGM__STORE_CONSTANT)
         return 0;
-    for (int32_t i = 0; i < node->type.shape.rank; i++) {
-        int64_t stride = node->place.strides[i] < 0 ? -node->place.strides[i] : node->place.strides[i];
-        reach += (double)(node->type.shape.dims[i] - 1) * (double)stride;
-    }
-    return reach * (double)sgm_dtype_size(node->type.dtype);
+    sgm__span span = sgm__node_span(node);
+    return (double)(span.last - span.first);
 }
 
 /* Whether all threads have written what an operand sees: the result of a shared step, or a large state, which

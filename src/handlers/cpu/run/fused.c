@@ -13,7 +13,6 @@
 #include "handlers/cpu/run/program.h"
 #include "ops/ops.h"
 
-#define BLOCK_BYTES (1 << 18) /* of a block of a product: it stays in the second cache */
 /* Bytes of b up to which a product runs in blocks: each block reads all of b again, which has to stay in the
  * second cache. */
 #define MAXIMUM_RIGHT_BYTES (1 << 20)
@@ -131,17 +130,18 @@ int32_t sgm__fused_find(const sgm__plan *plan, int32_t step, const sgm__cpu_kern
     return reader;
 }
 
-/* Blocks of about BLOCK_BYTES of whole rows; their number is a multiple of the threads where the rows allow
- * it. */
+int64_t sgm__fused_share(int64_t count, int64_t each, int32_t threads)
+{
+    int64_t blocks = sgm__divide_up(count, each > 1 ? each : 1);
+    return sgm__divide_up(count, sgm__divide_up(blocks, threads) * threads);
+}
+
+/* Blocks are whole rows. */
 static void choose_blocks(sgm__fused *f, const sgm__cpu *cpu)
 {
     int64_t size = (int64_t)sgm_dtype_size(f->product.dtype), m = f->product.m;
-    int64_t rows = BLOCK_BYTES / (f->product.n * size);
-    rows = rows < 1 ? 1 : rows;
-    int64_t blocks = (m + rows - 1) / rows;
-    blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
-    f->rows = (m + blocks - 1) / blocks;
-    f->blocks = (m + f->rows - 1) / f->rows;
+    f->rows = sgm__fused_share(m, SGM__FUSED_BLOCK_BYTES / (f->product.n * size), cpu->threads);
+    f->blocks = sgm__divide_up(m, f->rows);
     sgm__product block = f->product;
     block.m = f->rows;
     f->block_bytes = sgm__align((size_t)(f->rows * block.n * size));
@@ -236,7 +236,7 @@ static void run_block(void *context, int64_t index, int32_t thread)
     unsigned char *block = r->scratch + (size_t)thread * f->thread_bytes;
     sgm__product p = f->product;
     int64_t first = index * f->rows, size = (int64_t)sgm_dtype_size(p.dtype);
-    p.m = p.m - first < f->rows ? p.m - first : f->rows;
+    p.m = sgm__minimum(p.m - first, f->rows);
     p.a = r->a + first * p.a_row * size;
     p.b = r->b;
     p.c = block;

@@ -18,7 +18,13 @@ const sgm__cpu_kernel *sgm__cpu_find_kernel(const sgm__cpu *cpu, const sgm_op *o
 
 /* --- products and other kernels together with the elementwise step that reads them (fused.c) --- */
 
+/* Of a block of a product: it stays in the second cache. */
+#define SGM__FUSED_BLOCK_BYTES (1 << 18)
+
 typedef struct sgm__fused sgm__fused;
+/* How many of `count` rows, or parts, are a block: about `each`, but so that the number of blocks is a
+ * multiple of the threads where that is possible. */
+int64_t sgm__fused_share(int64_t count, int64_t each, int32_t threads);
 /* Whether the node is a product of two matrices of float32 or float64 that is worth computing in blocks of
  * rows. */
 bool sgm__fused_is_product(const sgm__plan *plan, const sgm__node *node);

@@ -15,7 +15,6 @@
 #include "ops/ops.h"
 
 #define MINIMUM_ELEMENTS 4096 /* terms; fewer stay in the first cache anyway */
-#define BLOCK_BYTES (1 << 18) /* of a product's block, which stays in the second cache */
 
 /* A sum with its terms' step, and perhaps a product. Constant after compiling. */
 struct sgm__summed {
@@ -135,11 +134,8 @@ bool sgm__summed_add_product(const sgm__cpu *cpu, const sgm__plan *plan, int32_t
     sgm__cpu_sum_parts(&summed->call, &maximum, &unit);
     if (unit != shape->dims[1])
         return false;
-    int64_t at_once = BLOCK_BYTES / (maximum / unit * row);
-    at_once = at_once > 1 ? at_once : 1;
-    int64_t blocks = (summed->parts + at_once - 1) / at_once;
-    blocks = (blocks + cpu->threads - 1) / cpu->threads * cpu->threads;
-    summed->parts_at_once = (summed->parts + blocks - 1) / blocks;
+    summed->parts_at_once =
+        sgm__fused_share(summed->parts, SGM__FUSED_BLOCK_BYTES / (maximum / unit * row), cpu->threads);
     summed->made = node;
     summed->product = sgm__fused_product(plan, node);
     sgm__product block = summed->product;
@@ -192,8 +188,8 @@ static void run_block(void *context, int64_t index, int32_t thread)
 {
     const run *r = context;
     const sgm__summed *s = r->s;
-    int64_t part = index * s->parts_at_once, end = part + s->parts_at_once, first, last, unused;
-    end = end < s->parts ? end : s->parts;
+    int64_t part = index * s->parts_at_once, first, last, unused;
+    int64_t end = sgm__minimum(part + s->parts_at_once, s->parts);
     if (part >= end)
         return;
     sgm__cpu_sum_range(&s->call, part, &first, &unused);
@@ -230,7 +226,7 @@ void sgm__summed_run(const sgm__cpu *cpu, const sgm__summed *summed, bool produc
         r.product.a = sgm__place_address(&plan->nodes[operands[0]].place, memory);
         r.product.b = sgm__place_address(&plan->nodes[operands[1]].place, memory);
         r.product.c = sgm__place_address(&summed->made->place, memory);
-        int64_t blocks = (summed->parts + summed->parts_at_once - 1) / summed->parts_at_once;
+        int64_t blocks = sgm__divide_up(summed->parts, summed->parts_at_once);
         sgm__pool_post(cpu->pool, blocks, run_block, &r, sizeof r);
     } else {
         sgm__pool_post(cpu->pool, summed->parts, run_part, &r, sizeof r);

@@ -23,7 +23,7 @@ typedef struct sgm__device_parameter {
     sgm__device_argument argument;
     const char *type;        /* of an element in memory */
     const sgm__place *place; /* of a node's memory; otherwise NULL */
-    int64_t low, high;       /* the bytes of that memory that the kernel may touch */
+    sgm__span span;          /* the bytes of that memory that the kernel may touch */
     bool written;
 } sgm__device_parameter;
 

@@ -65,8 +65,8 @@ static const char *add_parameter(sgm__device_render *r, const sgm__device_parame
         if (!is_same(known, added))
             continue;
         known->written = known->written || added->written;
-        known->low = known->low < added->low ? known->low : added->low;
-        known->high = known->high > added->high ? known->high : added->high;
+        known->span.first = sgm__minimum(known->span.first, added->span.first);
+        known->span.last = known->span.last > added->span.last ? known->span.last : added->span.last;
         return names[i];
     }
     if (r->parameter_count == SGM__DEVICE_PARAMETERS) {
@@ -77,18 +77,6 @@ static const char *add_parameter(sgm__device_render *r, const sgm__device_parame
     return names[r->parameter_count++];
 }
 
-/* The bytes from *low to *high that a node spans in its memory, with strides in both directions. */
-static void span(const sgm__node *node, int64_t *low, int64_t *high)
-{
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype);
-    *low = node->place.offset;
-    *high = node->place.offset + size;
-    for (int32_t i = 0; i < node->type.shape.rank; i++) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? low : high) += reach;
-    }
-}
-
 /* The pointer to a node's memory begins at its first element, so no offset is written into the text. */
 static const char *array(sgm__source_writer *w, int32_t number, bool written, const char **begin)
 {
@@ -96,8 +84,8 @@ static const char *array(sgm__source_writer *w, int32_t number, bool written, co
     sgm__device_parameter added = {.argument = {.kind = SGM__DEVICE_NODE, .node = number},
                                    .type = memory_type(node->type.dtype),
                                    .place = &node->place,
+                                   .span = sgm__node_span(node),
                                    .written = written};
-    span(node, &added.low, &added.high);
     *begin = NULL;
     w->failed = w->failed || node->place.store == SGM__STORE_NONE;
     return add_parameter(render_of(w), &added);
@@ -251,10 +239,10 @@ static const sgm__source_dialect long_indices = {
  * work-items may have numbers a little behind the last element. */
 static bool is_long(const sgm__node *node)
 {
-    int64_t low, high, maximum = INT32_MAX - (1 << 20);
-    span(node, &low, &high);
+    int64_t maximum = INT32_MAX - (1 << 20);
+    sgm__span span = sgm__node_span(node);
     return sgm_shape_elements(&node->type.shape) > maximum ||
-           (high - low) / (int64_t)sgm_dtype_size(node->type.dtype) > maximum;
+           (span.last - span.first) / (int64_t)sgm_dtype_size(node->type.dtype) > maximum;
 }
 
 const sgm__source_dialect *sgm__device_dialect(const sgm__plan *plan)
@@ -288,8 +276,8 @@ static bool overlaps(const sgm__device_render *r, int32_t number)
         const sgm__device_parameter *b = &r->parameters[i];
         if (i == number || a->place == NULL || b->place == NULL || (!a->written && !b->written))
             continue;
-        if (a->place->store == b->place->store && a->place->index == b->place->index && a->low < b->high &&
-            b->low < a->high)
+        if (a->place->store == b->place->store && a->place->index == b->place->index &&
+            a->span.first < b->span.last && b->span.first < a->span.last)
             return true;
     }
     return false;

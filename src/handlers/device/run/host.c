@@ -16,28 +16,6 @@ struct sgm__device_host {
     sgm__memory shadow; /* laid out like the device's memory; NULL where no step needs it */
 };
 
-/* The bytes from `low` to `high` that a node spans in its memory. gaps: bytes between its elements belong to
- * other values. */
-typedef struct range {
-    int64_t low, high;
-    bool gaps;
-} range;
-
-static range range_of(const sgm__node *node)
-{
-    int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), stride = 1;
-    range seen = {.low = node->place.offset, .high = node->place.offset + size};
-    if (sgm_shape_elements(&node->type.shape) == 0)
-        return (range){0};
-    for (int32_t i = node->type.shape.rank; i-- > 0;) {
-        int64_t reach = (node->type.shape.dims[i] - 1) * node->place.strides[i] * size;
-        *(reach < 0 ? &seen.low : &seen.high) += reach;
-        seen.gaps = seen.gaps || (node->type.shape.dims[i] != 1 && node->place.strides[i] != stride);
-        stride *= node->type.shape.dims[i];
-    }
-    return seen;
-}
-
 void sgm__device_host_free(sgm__device_host *host)
 {
     if (host == NULL)
@@ -137,13 +115,13 @@ static transfer transfer_of(const sgm__device_host *host, int32_t number, const 
 {
     const sgm__node *node = &host->plan->nodes[number];
     const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
-    range seen = range_of(node);
+    sgm__span span = sgm__node_span(node);
     if (buffer == NULL || node->place.store == SGM__STORE_CONSTANT)
         return (transfer){0};
-    return (transfer){.place = {buffer->memory, (uint64_t)seen.low},
+    return (transfer){.place = {buffer->memory, (uint64_t)span.first},
                       .shadow =
-                          sgm__place_address(&node->place, &host->shadow) - node->place.offset + seen.low,
-                      .bytes = (uint64_t)(seen.high - seen.low)};
+                          sgm__place_address(&node->place, &host->shadow) - node->place.offset + span.first,
+                      .bytes = (uint64_t)(span.last - span.first)};
 }
 
 static sgm_status fetch(sgm__device *device, const sgm__device_host *host, int32_t number,
@@ -188,7 +166,7 @@ static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *ho
             if (!is_member(plan, step, operand))
                 SGM_TRY(fetch(device, host, operand, memory));
         }
-        if (range_of(node).gaps)
+        if (sgm__node_span(node).gaps)
             SGM_TRY(fetch(device, host, number, memory));
     }
     return SGM_OK;
