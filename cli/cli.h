@@ -71,7 +71,8 @@ typedef struct saved {
     sgm_trainer *trainer;
 } saved;
 bool is_folder(const char *path);
-/* The checkpoint in a folder, or the path itself if it is none. Free with sgm__free. */
+/* The checkpoint in the folder of a run, or the path itself if it is a file; sgm__free. NULL and an error
+ * that says what is there instead. */
 char *saved_path(const char *path);
 /* saved_describe, then saved_load. On failure *s is closed. */
 sgm_status saved_open(saved *s, const char *path);
@@ -83,6 +84,9 @@ void saved_close(saved *s);
 /* Loads what the configuration's start_from names into a trainer, and prints what was taken unless
  * `quiet`; states that were left out are printed in any case. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet);
+/* The ends of the training data's input_range, which is brought to 0 to 1. False: numbers stay as they are.
+ */
+bool saved_range(const saved *s, double *minimum, double *maximum);
 /* A dataset by name: training, validation or test of the run, else a ready-made one. The caller frees it. */
 sgm_dataset *saved_dataset(const saved *s, const char *name);
 

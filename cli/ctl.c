@@ -86,6 +86,17 @@ static const command_words *find_command(const char *name, int *code)
     return NULL;
 }
 
+static bool is_utf8(const char *text)
+{
+    for (const unsigned char *c = (const unsigned char *)text; *c != '\0';) {
+        size_t length = *c < 0x80 ? 1 : sgm__utf8_length(c);
+        if (length == 0)
+            return false;
+        c += length;
+    }
+    return true;
+}
+
 /* A path as the run can open it: its process may have another working directory. */
 static json_t *absolute(const char *path)
 {
@@ -98,17 +109,11 @@ static json_t *absolute(const char *path)
     return text;
 }
 
-static bool ends_in_npy(const char *word)
-{
-    size_t length = strlen(word);
-    return length > 4 && strcmp(word + length - 4, ".npy") == 0;
-}
-
 /* A word that names a file (of get, or a value of set that ends in .npy) becomes the member "file". False
- * if the word is not UTF-8, which JSON demands. */
+ * if the word is not UTF-8, which JSON demands, or memory is short. */
 static bool add_word(json_t *line, const char *field, const char *word)
 {
-    if (strcmp(field, "file") == 0 || (strcmp(field, "value") == 0 && ends_in_npy(word)))
+    if (strcmp(field, "file") == 0 || (strcmp(field, "value") == 0 && ends_with(word, ".npy")))
         return json_object_set_new(line, "file", absolute(word)) == 0;
     return json_object_set_new(line, field, json_string(word)) == 0;
 }
@@ -142,13 +147,19 @@ static char *question(const char *const *words, size_t count, int64_t seconds, i
     json_object_set_new(line, "within", json_integer(seconds));
     if (count == 1 && c->default_value != NULL)
         json_object_set_new(line, c->fields[0], json_string(c->default_value));
-    bool is_text = true;
-    for (size_t i = 1; i < count; i++)
-        is_text &= add_word(line, c->fields[i - 1], words[i]);
-    char *text = is_text ? json_dumps(line, JSON_COMPACT) : NULL;
+    bool is_whole = true, is_text = true;
+    for (size_t i = 1; i < count; i++) {
+        is_whole &= add_word(line, c->fields[i - 1], words[i]);
+        is_text &= is_utf8(words[i]);
+    }
+    char *text = is_whole ? json_dumps(line, JSON_COMPACT) : NULL;
     json_decref(line);
-    if (text == NULL)
+    if (text == NULL && !is_text) {
         *code = usage_error("ctl", "what is sent must be UTF-8");
+    } else if (text == NULL) {
+        sgm__fail_memory(0);
+        *code = report_error("ctl", CLI_FAILED);
+    }
     return text;
 }
 
@@ -313,7 +324,7 @@ static int control(const talk *t, const char *const *words, size_t count)
 /* Whether `get` has several identifiers. With two words the second may be a file to write a tensor to. */
 static bool gets_several(const char *const *words, size_t count)
 {
-    return strcmp(words[0], "get") == 0 && count > 2 && !ends_in_npy(words[count - 1]);
+    return strcmp(words[0], "get") == 0 && count > 2 && !ends_with(words[count - 1], ".npy");
 }
 
 /* One question for each identifier, up to the first that fails. */

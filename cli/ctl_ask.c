@@ -63,7 +63,7 @@ static bool is_stopped(long process)
         fclose(file);
     text[length] = '\0';
     const char *name_end = strrchr(text, ')');
-    return name_end != NULL && (name_end[2] == 'T' || name_end[2] == 't');
+    return name_end != NULL && strncasecmp(name_end, ") t", 3) == 0;
 }
 
 /* Fails if it is no use to wait longer, with a message that says what became of the command. */

@@ -49,8 +49,8 @@ static void print_json_tensor(const sgm_tensor *tensor)
     printf("]");
 }
 
-/* Whether print_metrics or the beginning of the JSON object has shown this entry already. */
-static bool is_heading(const char *name)
+/* Whether print_metrics, or the beginning of the JSON object, has shown this entry already. */
+static bool is_shown_first(const char *name)
 {
     return strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0 || strcmp(name, "examples") == 0;
 }
@@ -67,7 +67,7 @@ static void print_json(const char *name, const sgm_metrics *metrics, const sgm_m
     printf(", \"examples\": %lld", (long long)metrics->examples);
     for (size_t i = 0; i < results->count; i++) {
         const sgm_match *result = &results->items[i];
-        if (is_heading(result->identifier))
+        if (is_shown_first(result->identifier))
             continue;
         printf(", ");
         print_json_text(result->identifier);
@@ -159,7 +159,7 @@ static sgm_status print_results(const sgm_matches *results, const sgm_metrics *m
             confusion = result->content.as.tensor;
         else if (strcmp(result->identifier, "worst_mistakes") == 0)
             mistakes = result->content.as.tensor;
-        if (result->content.kind != SGM_KIND_NUMBER || is_heading(result->identifier) ||
+        if (result->content.kind != SGM_KIND_NUMBER || is_shown_first(result->identifier) ||
             is_detail(result->identifier))
             continue;
         printf("%s%s %.4f", any ? ", " : "  ", result->identifier,

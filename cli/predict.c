@@ -16,7 +16,7 @@
 
 /* Examples that are read and asked at once. */
 #define CHUNK 1000
-/* Standard input is read whole before the table is parsed. */
+/* Standard input of at most so many bytes is read whole before the table is parsed. */
 #define MAX_STANDARD_INPUT ((size_t)1 << 30)
 
 static const char usage_text[] =
@@ -288,10 +288,8 @@ static sgm_status predict_dataset(prediction *p, const char *name)
 static void find_table(prediction *p)
 {
     const data_config *training = &p->s.c.data.training;
-    const text_list *range = &training->input_range;
     p->table = p->s.has_config && training->csv != NULL ? training : NULL;
-    p->scales = p->s.has_config && range->count == 2 && sgm__parse_double(range->items[0], &p->minimum) &&
-                sgm__parse_double(range->items[1], &p->maximum);
+    p->scales = saved_range(&p->s, &p->minimum, &p->maximum);
 }
 
 /* Scales numbers of a file, (x - minimum) / (maximum - minimum), in float64, then asks. */
@@ -418,10 +416,10 @@ static sgm_source *standard_input(void)
     sgm__text text = {0};
     char part[65536];
     size_t got;
-    while ((got = fread(part, 1, sizeof part, stdin)) > 0 && text.length < MAX_STANDARD_INPUT)
+    while (text.length <= MAX_STANDARD_INPUT && (got = fread(part, 1, sizeof part, stdin)) > 0)
         sgm__text_append_bytes(&text, part, got);
     sgm_source *source = NULL;
-    if (text.length >= MAX_STANDARD_INPUT)
+    if (text.length > MAX_STANDARD_INPUT)
         sgm_fail(SGM_ERROR_FORMAT, "more than %zu bytes on the standard input", MAX_STANDARD_INPUT);
     else if (text.failed)
         sgm__fail_memory(text.length);

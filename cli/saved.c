@@ -6,7 +6,9 @@
  * here: loading parameters of another run into a trainer (start_from). Declared in cli.h. */
 #include "cli.h"
 
+#include <dirent.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 
 bool is_folder(const char *path)
@@ -15,9 +17,49 @@ bool is_folder(const char *path)
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
+/* Whether an entry of a folder is a folder with a checkpoint; NULL: of the current one. */
+static bool is_run(const char *folder, const char *name)
+{
+    char *path = sgm__format("%s/%s/checkpoint.safetensors", folder, name);
+    bool there = path != NULL && name[0] != '.' && sgm__file_exists(path);
+    sgm__free(path);
+    return there;
+}
+
+/* Says that a folder has no checkpoint, and which of the folders in it has one: the last by name, since names
+ * of runs end in the time of their beginning. */
+static sgm_status fail_folder(const char *folder)
+{
+    struct dirent **entries = NULL;
+    int count = scandir(folder, &entries, NULL, alphasort), run = count - 1;
+    while (run >= 0 && !is_run(folder, entries[run]->d_name))
+        run--;
+    sgm_status status =
+        run >= 0
+            ? sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is a folder of runs: name one of them, such as %s/%s",
+                       folder, folder, entries[run]->d_name)
+            : sgm_fail(SGM_ERROR_NOT_FOUND,
+                       "there is no checkpoint.safetensors in '%s'; a training writes it there, by default "
+                       "after each epoch",
+                       folder);
+    for (int i = 0; i < count; i++)
+        free(entries[i]);
+    free(entries);
+    return status;
+}
+
 char *saved_path(const char *path)
 {
-    return is_folder(path) ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
+    bool folder = is_folder(path);
+    char *checkpoint = folder ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
+    if (checkpoint == NULL || sgm__file_exists(checkpoint))
+        return checkpoint;
+    if (folder)
+        fail_folder(path);
+    else
+        sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint and no folder of a run '%s'", path);
+    sgm__free(checkpoint);
+    return NULL;
 }
 
 /* Makes s->c from the checkpoint alone: the network, the precision (float64 if any tensor is), and whether
@@ -127,6 +169,13 @@ void saved_close(saved *s)
     memset(s, 0, sizeof *s);
 }
 
+bool saved_range(const saved *s, double *minimum, double *maximum)
+{
+    const text_list *range = &s->c.data.training.input_range;
+    return s->has_config && range->count == 2 && sgm__parse_double(range->items[0], minimum) &&
+           sgm__parse_double(range->items[1], maximum) && *maximum != *minimum;
+}
+
 /* A name of the run's own data wins over a ready-made dataset of that name. */
 sgm_dataset *saved_dataset(const saved *s, const char *name)
 {
@@ -168,13 +217,14 @@ static sgm_status load_start(sgm_trainer *trainer, const char *path, const start
 }
 
 /* Lists of the configuration become texts for the library (joined). A NULL from a lack of memory is found
- * by the library, except for the path's. */
+ * by the library. */
 sgm_status saved_start_from(sgm_trainer *trainer, const start_config *start, bool quiet)
 {
-    char *path = saved_path(start->run), *parts = joined(&start->parts), *states = joined(&start->states),
-         *left = NULL;
-    sgm_status status =
-        path != NULL ? load_start(trainer, path, start, parts, states, &left) : sgm__last_failure();
+    char *path = saved_path(start->run), *left = NULL;
+    if (path == NULL)
+        return sgm__fail_within("start_from");
+    char *parts = joined(&start->parts), *states = joined(&start->states);
+    sgm_status status = load_start(trainer, path, start, parts, states, &left);
     if (status == SGM_OK && !quiet)
         printf("starting from %s: %s\n", path, start->parts.count > 0 ? parts : "parameters");
     if (left != NULL)

@@ -39,16 +39,6 @@ static char *read_token(const char *path)
     return text;
 }
 
-/* The range of the run's input_range: questions have numbers as the run's files had them, and the server
- * scales them. */
-static void find_range(const saved *s, sgm__serve_options *options)
-{
-    const text_list *range = &s->c.data.training.input_range;
-    options->scales =
-        s->has_config && range->count == 2 && sgm__parse_double(range->items[0], &options->minimum) &&
-        sgm__parse_double(range->items[1], &options->maximum) && options->maximum != options->minimum;
-}
-
 /* An example of zeros for a shell, inside double quotes. Longer ones are made by the shell itself (yes,
  * head, paste), so that the line stays short. sgm__free. */
 static char *example_of_zeros(int64_t elements)
@@ -105,7 +95,8 @@ static int serve(const char *checkpoint, int port, const char *token)
                                   .classes = class_names(&s, &dataset),
                                   .port = port,
                                   .token = token};
-    find_range(&s, &options);
+    /* Questions have numbers as the run's files had them, and the server scales them. */
+    options.scales = saved_range(&s, &options.minimum, &options.maximum);
     int code = serve_until_signal(&options);
     sgm_dataset_free(dataset);
     saved_close(&s);

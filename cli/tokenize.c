@@ -7,9 +7,6 @@
 
 #include <stdio.h>
 
-/* A text is read whole. */
-#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
-
 static const char usage_text[] =
     "Usage: sigma tokenize TEXT --output FILE [--vocabulary N]\n\n"
     "Learns N tokens (byte pair encoding): the 256 bytes, and pairs of tokens that are often side by side, "

@@ -187,11 +187,12 @@ static bool keep_config(void *user, const sgm_training_progress *progress)
  * the beginning. A run without a readable config.yaml is not compared. */
 static void tell_changes(const config *c)
 {
-    /* Keys that may differ: they do not change what is computed, or (type, network) the library compares
-     * them with the checkpoint. A name counts at every level of the configuration. */
-    static const char *const free_keys[] = {"name",       "folder",  "epochs",
-                                            "iterations", "threads", "checkpoint_every",
-                                            "type",       "network", "start_from"};
+    /* Keys that may differ: they do not change what is computed, or (network, optimiser.type) the library
+     * compares them with the checkpoint. */
+    static const char *const free_keys[] = {
+        "name",           "folder",           "epochs",           "iterations",
+        "threads",        "operator.threads", "checkpoint_every", "network",
+        "optimiser.type", "start_from"};
     config old;
     char *path = sgm__format("%s/config.yaml", c->folder);
     if (path == NULL || !sgm__file_exists(path) || config_load(&old, path, NULL, 0) != SGM_OK) {

@@ -452,9 +452,9 @@ static sgm_status check_data(const char *name, const char *role, const data_conf
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "%s: data.%s.input_range: expected [minimum, maximum], got %zu numbers", name, role,
                         data->input_range.count);
-    if (data->fields.count > 8)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most 8, got %zu", name, role,
-                        data->fields.count);
+    if (data->fields.count > SGM_MAX_FIELDS)
+        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.fields: at most %d, got %zu", name, role,
+                        SGM_MAX_FIELDS, data->fields.count);
     return SGM_OK;
 }
 

@@ -81,9 +81,11 @@ sgm_status check_optimiser(const char *value)
     return SGM_OK;
 }
 
-/* The error for a text that is none of `names`: with the nearest one, or all of them. */
-static sgm_status fail_choice(const char *value, const char *const *names, size_t count)
+sgm_status check_choice(const char *value, const char *const *names, size_t count)
 {
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(value, names[i]) == 0)
+            return SGM_OK;
     const char *near = sgm__nearest(value, names, count);
     sgm__text known = {0};
     for (size_t i = 0; i < count; i++)
@@ -110,11 +112,7 @@ sgm_status check_name(const char *value)
 sgm_status check_operator(const char *value)
 {
     static const char *const names[] = {"gradients", "parameters", "mpi", "none"};
-    size_t count = sizeof names / sizeof *names;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(value, names[i]) == 0)
-            return SGM_OK;
-    return fail_choice(value, names, count);
+    return check_choice(value, names, sizeof names / sizeof *names);
 }
 
 /* Names of handlers with blanks between them. Only names are checked: no handler is created. */
@@ -137,16 +135,13 @@ sgm_status check_dataset(const char *value)
     const char *const *names = sgm_dataset_names(&count);
     if (strncmp(value, "text:", 5) == 0)
         return SGM_OK;
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(names[i], value) == 0)
-            return SGM_OK;
-    if (strpbrk(value, "./") != NULL)
-        return sgm_fail(
-            SGM_ERROR_ARGUMENT,
-            "there is no dataset '%.60s'; of files: {csv: FILE, fields: {inputs: 0-3, targets: 4}}, "
-            "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
-            value);
-    return fail_choice(value, names, count);
+    sgm_status status = check_choice(value, names, count);
+    if (status == SGM_OK || strpbrk(value, "./") == NULL)
+        return status;
+    return sgm_fail(SGM_ERROR_ARGUMENT,
+                    "there is no dataset '%.60s'; of files: {csv: FILE, fields: {inputs: 0-3, targets: 4}}, "
+                    "{inputs: FILE.npy, targets: FILE.npy} or text:FILE",
+                    value);
 }
 
 /* Texts with commas between them, none empty; the list form of YAML was joined by options.c. */

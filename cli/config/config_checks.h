@@ -25,6 +25,8 @@ sgm_status check_texts(const char *value);
 sgm_status check_separator(const char *value);
 sgm_status check_range_number(const char *value);
 sgm_status check_columns(const char *value);
+/* Fails with the nearest of the names, or all of them, if the value is none. */
+sgm_status check_choice(const char *value, const char *const *names, size_t count);
 /* Checks data.ROLE.texts of the file `name`: keys are columns, which a map's check does not see. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data);
 

@@ -98,9 +98,6 @@ sgm_tokenizer *experiment_tokenizer(const data_config *data)
     return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
 }
 
-/* A text is read whole. */
-#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
-
 /* Windows of a text's tokens. The dataset keeps the tokens, not the text or the tokenizer. 0 leaves a
  * value to the library. */
 static sgm_dataset *text_data(const data_config *data, const char *name)

@@ -9,6 +9,9 @@
 #include "config/config.h"
 #include "infer/signature.h"
 
+/* Bytes of a text, which is read whole. */
+#define MAXIMUM_OF_TEXT ((size_t)1 << 30)
+
 /* --- experiment.c: from a configuration to the library's parts --- */
 /* The dataset that `data` describes; the caller frees it. `name` is training, validation or test, `seed`
  * orders files that are `shuffled`. NULL and an error on failure. */

@@ -108,8 +108,8 @@ char *options_key_text(const option *table, size_t count, const void *base, cons
 const char *options_first_given(const option *table, size_t count, const void *base);
 /* Appends everything that has a value, as YAML. */
 void options_write(const option *table, size_t count, const void *base, sgm__text *out);
-/* Appends a line "  KEY: was OLD, is NEW" for each option that differs. An option whose own name is in
- * `ignored` is left out, at every level. */
+/* Appends a line "  KEY: was OLD, is NEW" for each option that differs. An option whose key, such as
+ * optimiser.type, is in `ignored` is left out, with all that is below it. */
 void options_compare(const option *table, size_t count, const void *old, const void *new,
                      const char *const *ignored, size_t ignored_count, sgm__text *out);
 /* Appends the table for people: key, kind, meaning, bounds, default. */

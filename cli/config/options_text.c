@@ -197,11 +197,11 @@ static void compare(const option *table, size_t count, const char *prefix, const
         const option *o = &table[i];
         char name[120];
         bool skip = false;
+        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
         for (size_t k = 0; k < ignored_count; k++)
-            skip |= strcmp(ignored[k], o->name) == 0;
+            skip |= strcmp(ignored[k], name) == 0;
         if (skip)
             continue;
-        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
         if (o->kind == OPTION_GROUP) {
             compare(o->children, o->child_count, name, field(old, o), field(new, o), ignored, ignored_count,
                     out);

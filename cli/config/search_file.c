@@ -6,6 +6,7 @@
  * that option's own rules, and read back as text (options_key_text). The texts are what the library hands
  * to trials. */
 #include "config/search_file.h"
+#include "config/config_checks.h"
 
 #include <math.h>
 #include <stddef.h>
@@ -13,29 +14,8 @@
 
 /* --- the section --- */
 
-/* In the order of sgm_search_method and sgm_search_goal; "" stands for SGM_SEARCH_BY_NAME, which has no
- * word. */
 static const char *const methods[] = {"grid", "random", "halving"};
-static const char *const goals[] = {"", "maximum", "minimum"};
-
-/* Fails with the nearest word if the value is none of `names`. */
-static sgm_status check_choice(const char *value, const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++)
-        if (names[i][0] != '\0' && strcmp(names[i], value) == 0)
-            return SGM_OK;
-    const char *near = sgm__nearest(value, names, count);
-    if (near != NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s' (did you mean '%s'?)", value, near);
-    sgm__text known = {0};
-    for (size_t i = 0; i < count; i++)
-        if (names[i][0] != '\0')
-            sgm__text_append(&known, "%s%s", known.length > 0 ? ", " : "", names[i]);
-    sgm_fail(SGM_ERROR_ARGUMENT, "unknown '%.60s'; there are %s", value,
-             known.data != NULL ? known.data : "");
-    sgm__text_free(&known);
-    return SGM_ERROR_ARGUMENT;
-}
+static const char *const goals[] = {"maximum", "minimum"};
 
 static sgm_status check_method(const char *value)
 {
@@ -44,7 +24,7 @@ static sgm_status check_method(const char *value)
 
 static sgm_status check_goal(const char *value)
 {
-    return check_choice(value, goals, 3);
+    return check_choice(value, goals, 2);
 }
 
 /* A member of search_config. */
@@ -523,6 +503,6 @@ sgm_search_goal search_file_goal(const search_file *f)
 {
     const char *name = f->root.search.goal;
     return name == NULL                  ? SGM_SEARCH_BY_NAME
-           : strcmp(name, goals[1]) == 0 ? SGM_SEARCH_MAXIMUM
+           : strcmp(name, goals[0]) == 0 ? SGM_SEARCH_MAXIMUM
                                          : SGM_SEARCH_MINIMUM;
 }

@@ -80,7 +80,7 @@ has err "data.training: there is no dataset 'table.csv'; of files: \{csv: FILE"
 run 1 eval "$examples/iris.yaml"
 has err "iris.yaml' describes a training: 'sigma train' makes a folder of it"
 run 1 info missing
-has err '^sigma info: cannot open'
+has err "^sigma info: there is no checkpoint and no folder of a run 'missing'$"
 run 0 help train
 has out '^Usage: sigma train FILE'
 for option in folder resume from quiet paused monitor monitor-wait json-lines tensorboard; do
@@ -137,6 +137,11 @@ run 0 train "$examples/iris.yaml" optimiser.type=adafactor epochs=2 seed=3 --fol
 "$sigma" eval factored >resumed.txt
 "$sigma" eval factored-whole >whole.txt
 same "rows and columns resumed" "$(cat resumed.txt)" "$(cat whole.txt)"
+run 0 train $iris epochs=1 --folder merged --quiet operator=gradients operator.workers=2 name=merged
+run 0 train merged epochs=2 --resume --quiet operator.type=parameters operator.threads=2 threads=1 name=other
+has err 'warning: this run goes on otherwise than it began:$'
+has err '^  operator.type: was gradients, is parameters$'
+same "keys that change nothing" "$(grep -cE 'threads|name|epochs' err)" 0
 same "something was evaluated" "$(grep -c accuracy whole.txt)" 1
 
 # Two outputs, each with a column of the table and a cost of its own.
@@ -324,6 +329,17 @@ has out '\(150 examples\)$'
 run 1 eval alone.safetensors --data iriss
 has err 'iris'
 run 1 eval missing.safetensors
+has err "^sigma eval: there is no checkpoint and no folder of a run 'missing.safetensors'"
+mkdir -p shelf/one
+run 1 eval shelf --data iris
+has err "^sigma eval: there is no checkpoint.safetensors in 'shelf'; a training writes it there"
+cp -r run shelf/two
+run 1 eval shelf --data iris
+has err "^sigma eval: 'shelf' is a folder of runs: name one of them, such as shelf/two$"
+run 1 train $iris --folder from-shelf --from shelf
+has err "^sigma train: start_from: '/.*/shelf' is a folder of runs: name one of them, such as /.*/shelf/two$"
+run 1 train $iris --folder from-shelf --from nowhere
+has err "^sigma train: start_from: there is no checkpoint and no folder of a run '/.*/nowhere'$"
 head -c 100 alone.safetensors >cut.safetensors
 run 1 eval cut.safetensors --data iris
 has err 'cut.safetensors'
@@ -404,6 +420,9 @@ run 0 predict scaled --data training
 cp out expected
 run 0 predict scaled scale-inputs.csv
 same "predictions of a file that is scaled" "$(cat out)" "$(cat expected)"
+sed -i 's/input_range: .*/input_range: [3, 3]/' scaled/config.yaml
+run 0 predict scaled scale-inputs.csv
+same "an empty range scales nothing" "$(grep -c nan out)" 0
 run 2 predict run
 sed 's/dense(16, tanh)/dansa(16, tanh)/' run/checkpoint.safetensors >own.safetensors
 run 1 inspect own.safetensors
