@@ -298,6 +298,10 @@ TEST(mistakes_are_counted_and_shown)
     CHECK_INT(json_array_size(web_at(found, "items")), 2);
     CHECK_NEAR(web_number(found, "items/1/index"), 5, 0);
     json_decref(found);
+    found = web_get(&client, "/api/data?example=1&example=1");
+    CHECK_INT(json_array_size(web_at(found, "items")), 1);
+    CHECK_NEAR(web_number(found, "next"), 2, 0); /* nothing behind it was looked at */
+    json_decref(found);
     check_refused(&client, "/api/data?data=other", 404, "other");
     check_refused(&client, "/api/data?example=-1", 400,
                   "'example' must be the number of an example, not '-1'");
@@ -359,6 +363,18 @@ TEST(weights_are_pictures_of_the_input)
     CHECK_NEAR(web_number(found, "pictures"), 1, 0); /* a matrix */
     CHECK_NEAR(web_number(found, "rows"), 2, 0);
     json_decref(found);
+    sgm_content shared;
+    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "shared", &shared));
+    sgm_shape none = sgm_shape_of(3, 0, 0);
+    sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &none);
+    CHECK_OK(sgm_registry_set(shared.as.registry, "nothing", sgm_tensor_content(nothing)));
+    found = web_get(&client, "/api/picture?id=shared.nothing");
+    CHECK_STR(web_string(found, "error"), "(none)");
+    CHECK_NEAR(web_number(found, "rows"), 0, 0);
+    CHECK_INT(json_array_size(web_at(found, "values")), 0);
+    json_decref(found);
+    sgm_tensor_free(nothing);
+    sgm_content_clear(&shared);
     check_refused(&client, "/api/picture", 400, "expected the identifier of a tensor, as 'id'");
     check_refused(&client, "/api/picture?id=iteration", 400, "iteration is no tensor");
     sgm_env_free(env);

@@ -165,6 +165,8 @@ TEST(text_goes_on_as_the_network_says)
         sgm_tensor_set(next, (const int64_t[]){i, (i + 1) % 256}, 1);
         sgm_tensor_set(same, (const int64_t[]){i, i}, 40);
     }
+    sgm_tensor_set(next, (const int64_t[]){'z', '{'}, 0);
+    sgm_tensor_set(next, (const int64_t[]){'z', 0}, 1);
     sgm_registry *registry = sgm_trainer_registry(p.trainer);
     CHECK_OK(sgm_resolve_set(registry, "network.layers.1-embedding.weights", sgm_tensor_content(next), NULL,
                              NULL));
@@ -175,6 +177,10 @@ TEST(text_goes_on_as_the_network_says)
     CHECK_STR(web_string(p.client.answer, "text"), "abcdefg");
     web_posted(&p.client, "/api/sample", "{\"text\":\"lmnop\",\"length\":3,\"temperature\":0}");
     CHECK_STR(web_string(p.client.answer, "text"), "lmnopqrs");
+    web_posted(&p.client, "/api/sample", "{\"text\":\"yz\",\"length\":3,\"temperature\":0}");
+    CHECK_STR(web_string(p.client.answer, "text"), "yz?\x01\x02");
+    web_posted(&p.client, "/api/sample", "{\"text\":\"\u00fc\",\"length\":2,\"temperature\":0}");
+    CHECK_STR(web_string(p.client.answer, "text"), "\u00fc??"); /* bytes that are no UTF-8 */
     CHECK_POST_REFUSED(&p.client, "/api/sample", "{\"text\":\"\"}", 400, "at least one character");
     CHECK_POST_REFUSED(&p.client, "/api/sample", "{\"text\":\"a\",\"length\":100000}", 400,
                        "'length' must be a number from 1 to 2000");

@@ -216,10 +216,12 @@ static sgm_status target_of(const pass *own, const sgm_block *block, int64_t row
     for (int64_t i = 1; i < count; i++)
         if (values[i] > values[best])
             best = i;
-    if (count == 1)
-        best = own->width == 1 ? values[0] > 0.5F : (int64_t)values[0];
-    if (best >= 0 && best < (own->width > 1 ? own->width : 2))
+    if (own->width == 1)
+        *target = values[0] > 0.5F;
+    else if (count > 1)
         *target = best;
+    else if (values[0] >= 0 && values[0] < (float)own->width)
+        *target = (int64_t)values[0];
     return SGM_OK;
 }
 
@@ -423,13 +425,20 @@ typedef struct selection {
     sgm__text items; /* JSON of the examples */
 } selection;
 
+static bool is_asked_for(const selection *all, int64_t index)
+{
+    size_t i = 0;
+    while (i < all->asked_count && all->asked[i] != index)
+        i++;
+    return i < all->asked_count;
+}
+
 /* Counts what it selects: is_complete then ends the pass. */
 static bool selects(void *user, int64_t index, int64_t target)
 {
     selection *all = user;
-    bool fits = all->asked_count == 0 && index >= all->from && (all->class < 0 || target == all->class);
-    for (size_t i = 0; i < all->asked_count && !fits; i++)
-        fits = all->asked[i] == index;
+    bool fits = all->asked_count > 0 ? is_asked_for(all, index)
+                                     : index >= all->from && (all->class < 0 || target == all->class);
     if (fits)
         all->wanted++;
     all->next = index + 1;
@@ -500,7 +509,8 @@ static sgm_status read_selection(selection *all, const sgm__http_request *reques
         if (!sgm__parse_double(text, &number) || !(number >= 0 && number < 1e15) || number != rint(number))
             return sgm_fail(SGM_ERROR_ARGUMENT, "'example' must be the number of an example, not '%.50s'",
                             text);
-        all->asked[all->asked_count++] = (int64_t)number;
+        if (!is_asked_for(all, (int64_t)number)) /* it is given once, however often it is asked for */
+            all->asked[all->asked_count++] = (int64_t)number;
     }
     return SGM_OK;
 }

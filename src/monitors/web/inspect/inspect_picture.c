@@ -57,7 +57,7 @@ static pictures arrange(const sgm_shape *shape, const sgm_shape *input)
 static int64_t stride_of(const pictures *all)
 {
     int64_t side = all->rows > all->columns ? all->rows : all->columns;
-    return (side + LARGEST_SIDE - 1) / LARGEST_SIDE;
+    return side > 0 ? (side + LARGEST_SIDE - 1) / LARGEST_SIDE : 1;
 }
 
 /* The values of `count` pictures from number `index` on, row by row. */

@@ -447,6 +447,20 @@ static sgm_status write_on(writer *own, sgm__text *text, int64_t length, const a
     return text->failed ? sgm__fail_memory(text->length) : SGM_OK;
 }
 
+/* What was written, of any bytes, as JSON. Those that are no UTF-8, and zeros, become '?', each for itself.
+ */
+static json_t *written_json(const sgm__text *text)
+{
+    for (size_t i = 0; i < text->length;) {
+        unsigned char *byte = (unsigned char *)text->data + i;
+        size_t length = *byte > 0 && *byte < 0x80 ? 1 : sgm__utf8_length(byte);
+        if (length == 0)
+            *byte = '?';
+        i += length > 0 ? length : 1;
+    }
+    return json_string(text->data);
+}
+
 /* "given" is the number of bytes of the text that were given. Without a seed the time is one. */
 static sgm_status sample(const played *own, const sgm__http_request *request, json_t **made)
 {
@@ -470,7 +484,7 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
         status = write_on(&w, &text, (int64_t)length, request->ending);
     if (status == SGM_OK)
         *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.network.iteration, "text",
-                          sgm__answer_text(text.data), "given", (json_int_t)strlen(begin));
+                          written_json(&text), "given", (json_int_t)strlen(begin));
     sgm__text_free(&text);
     sgm__free(w.inputs);
     sgm__free(w.outputs);
