@@ -71,7 +71,7 @@ static void print_class(const prediction *p, const double *outputs, int64_t coun
     int64_t best = largest_of(outputs, count);
     double probability = outputs[best];
     if (count == 1) { /* of class 1 */
-        best = outputs[0] >= 0.5;
+        best = outputs[0] > 0.5;
         probability = best ? outputs[0] : 1 - outputs[0];
     }
     if (isnan(probability)) { /* so are all of softmax's */

@@ -98,6 +98,17 @@ TEST(answers_are_those_of_the_library)
     end(&s);
 }
 
+/* Exactly a half is the first class, as metrics count it. */
+TEST(a_single_output_says_whether_it_is_the_second_class)
+{
+    served s = start_with("input(4) + dense(1) + binary_cross_entropy", flowers, false);
+    json_t *made = post(&s, "{\"input\": [[0, 0, 0, 0]]}", 200);
+    CHECK_NEAR(number_at(made, 0, 0), 0.5, 0);
+    CHECK_STR(json_string_value(json_array_get(json_object_get(made, "label"), 0)), "setosa");
+    json_decref(made);
+    end(&s);
+}
+
 TEST(examples_are_nested_or_flat_and_scaled)
 {
     served s = start_with("input(2, 2) + flatten + dense(3) + mean_squared", NULL, true);

@@ -131,11 +131,11 @@ void sgm__http_accept(sgm__http *server)
             refuse(descriptor);
             continue;
         }
-        unsigned char key[16] = {0};
+        unsigned char key[16] = SGM__HTTP_FOUR;
         if (address.ss_family == AF_INET6)
             memcpy(key, &((struct sockaddr_in6 *)&address)->sin6_addr, 16);
         else
-            memcpy(key, &((struct sockaddr_in *)&address)->sin_addr, 4);
+            memcpy(key + SGM__HTTP_FOUR_LENGTH, &((struct sockaddr_in *)&address)->sin_addr, 4);
         setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
         *place = (sgm__http_connection){.descriptor = descriptor, .address = sgm__http_rate_of(server, key)};
         server->adding = (size_t)(place - server->connections);

@@ -41,10 +41,10 @@ bool sgm__http_forwarded_plain(const sgm__http_exchange *exchange)
 }
 
 /* Parses "192.0.2.1", "192.0.2.1:4711", "2001:db8::1" or "[2001:db8::1]:4711" into the 16 bytes that
- * sgm__http_rate uses: IPv4 in the first four, the rest 0. Changes the text. */
+ * sgm__http_rate uses. Changes the text. */
 static bool read_address(char *text, unsigned char key[16])
 {
-    memset(key, 0, 16);
+    memcpy(key, SGM__HTTP_FOUR, SGM__HTTP_FOUR_LENGTH);
     if (text[0] == '[') {
         char *end = strchr(text, ']');
         if (end == NULL)
@@ -57,7 +57,7 @@ static bool read_address(char *text, unsigned char key[16])
         return inet_pton(AF_INET6, text, key) == 1;
     if (colon != NULL)
         *colon = '\0';
-    return inet_pton(AF_INET, text, key) == 1;
+    return inet_pton(AF_INET, text, key + SGM__HTTP_FOUR_LENGTH) == 1;
 }
 
 bool sgm__http_forwarded_for(const sgm__http_exchange *exchange, unsigned char key[16])

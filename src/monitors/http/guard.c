@@ -241,10 +241,10 @@ static void check_type(sgm__http_exchange *exchange)
  * goes into the log. */
 static void log_refusal(const sgm__http_exchange *exchange, const unsigned char client[16])
 {
-    static const unsigned char none[12];
     char text[INET6_ADDRSTRLEN] = "?";
-    bool is_four = memcmp(client + 4, none, sizeof none) == 0;
-    inet_ntop(is_four ? AF_INET : AF_INET6, client, text, sizeof text);
+    bool is_four = memcmp(client, SGM__HTTP_FOUR, SGM__HTTP_FOUR_LENGTH) == 0;
+    inet_ntop(is_four ? AF_INET : AF_INET6, client + (is_four ? SGM__HTTP_FOUR_LENGTH : 0), text,
+              sizeof text);
     sgm__log(SGM_LOG_DEBUG, "http", "%s: %d, %s", text, exchange->refusal, exchange->why);
 }
 

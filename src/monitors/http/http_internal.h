@@ -22,6 +22,9 @@
 #define SGM__HTTP_ADDRESSES 32
 #define SGM__HTTP_PARAMETERS 64
 #define SGM__HTTP_USUAL_BODY 65536
+/* What an IPv4 address has before it where there is room for one of IPv6 (RFC 4291, section 2.5.5.2). */
+#define SGM__HTTP_FOUR "\0\0\0\0\0\0\0\0\0\0\xff\xff"
+#define SGM__HTTP_FOUR_LENGTH 12
 /* Bytes of path and query. */
 #define SGM__HTTP_LONGEST_TARGET 4096
 #define SGM__HTTP_COOKIE_SIZE 24
@@ -60,7 +63,7 @@ typedef struct sgm__http_connection {
 /* How many requests one address may still send: a token bucket for each standing. Requests that are
  * refused count as those of a stranger. */
 typedef struct sgm__http_rate {
-    unsigned char address[16]; /* IPv6, or IPv4 in the first 4 bytes */
+    unsigned char address[16]; /* IPv6, or IPv4 behind SGM__HTTP_FOUR */
     /* Requests that may come at once, as of `time`. */
     double left[SGM__HTTP_STANDINGS];
     double time; /* sgm__now() at the newest request; 0: unused */

@@ -262,7 +262,7 @@ static void append_nested(sgm__text *text, const sgm__serve *serve, const sgm_sh
     sgm__text_append_bytes(text, "]", 1);
 }
 
-/* The index of the largest share; with a single output, whether it is at least a half. -1: a share is NaN. */
+/* The index of the largest share; with a single output, whether it is above a half. -1: a share is NaN. */
 static int64_t class_of(const double *shares, int64_t count)
 {
     int64_t best = 0;
@@ -271,7 +271,7 @@ static int64_t class_of(const double *shares, int64_t count)
             return -1;
         best = shares[i] > shares[best] ? i : best;
     }
-    return count == 1 ? shares[0] >= 0.5 : best;
+    return count == 1 ? shares[0] > 0.5 : best;
 }
 
 /* A class as its number or (`named`) its name; null for none, and for a class without a name. */
