@@ -2,6 +2,8 @@
 #include "environment/environment_test.h"
 #include "monitors/web_client.h"
 
+#include <stdatomic.h>
+
 #define PATIENCE 20.0
 
 /* --- a training to watch --- */
@@ -216,6 +218,36 @@ TEST(anything_that_is_a_number_can_be_watched)
     check_refused(c, web_get(c, "/api/series?from=soon"), 400, "'from'");
     check_refused(c, web_get(c, "/api/series?trainer=other"), 404, "no trainer 'other'");
     check_refused(c, web_post(c, "/api/finish", "{}"), 409, "does not wait");
+    close_watched(&w);
+}
+
+/* A number that takes long to read: 20 times as long as an iteration. */
+static sgm_status read_slowly(void *user, sgm_content *content)
+{
+    atomic_fetch_add((atomic_int *)user, 1);
+    usleep(20000);
+    *content = sgm_number_content(1);
+    return SGM_OK;
+}
+
+/* Samples of 20 ms, every 50 ms, would take two fifths of the time. At the beginning, before it is known what
+ * a sample and a step cost, a few are taken. */
+TEST(values_that_take_long_to_read_are_sampled_rarely)
+{
+    static const sgm_option row = {.name = "slow", .kind = SGM_KIND_NUMBER, .read_only = true};
+    atomic_int reads = 0;
+    sgm_content shared;
+    watched w = {.delay = 0.001};
+    open_watched(&w);
+    serve(&w);
+    CHECK_OK(sgm_resolve_one(w.registry, "shared", &shared));
+    CHECK_OK(sgm_registry_bind(shared.as.registry, &row, &(sgm_binding){.get = read_slowly, .user = &reads}));
+    sgm_content_clear(&shared);
+    json_decref(web_post(&w.client, "/api/watch", "{\"identifier\": \"shared.slow\"}"));
+    CHECK_INT(w.client.code, 200);
+    CHECK_OK(sgm_run(w.env, .iterations = 400));
+    CHECK(atomic_load(&reads) <= 12);
+    await_iteration(&w, "shared.slow", 400); /* the last one is there */
     close_watched(&w);
 }
 

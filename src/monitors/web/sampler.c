@@ -21,8 +21,10 @@
 #define SHORT_STEP 2e-5
 /* Seconds that the run needs to call its observers, which the measurement here does not see. */
 #define REPORT_SECONDS 1e-7
-/* Seconds between two samples at most, if iterations are short enough, so that curves move evenly. */
+/* Seconds between two samples at most, if iterations are short enough, so that curves move evenly; samples
+ * may take LARGEST_SHARE of the time for that. */
 #define LONGEST_GAP 0.05
+#define LARGEST_SHARE 0.004
 
 /* --- the status --- */
 
@@ -216,14 +218,14 @@ static void follow(double *mean, double measured)
 }
 
 /* Iterations from one sample to the next: cost / (share * step), so that samples take their share of the
- * time, but at most those of LONGEST_GAP seconds, whatever a sample costs, and at least one. `cost` and
- * `step` are in seconds. */
+ * time, but at most those of LONGEST_GAP seconds, as far as LARGEST_SHARE allows, and at least one. `cost`
+ * and `step` are in seconds. */
 static int64_t stride_of(double cost, double step)
 {
     if (!(step > 0))
         return 1;
     double stride = ceil(cost / ((step < SHORT_STEP ? SHARE / 2 : SHARE) * step));
-    return (int64_t)fmax(fmin(stride, LONGEST_GAP / step), 1);
+    return (int64_t)fmax(fmin(stride, fmax(LONGEST_GAP, cost / LARGEST_SHARE) / step), 1);
 }
 
 /* One sample. The step is measured from the end of the sample before to the beginning of this one, so that
