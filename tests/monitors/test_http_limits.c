@@ -289,7 +289,7 @@ TEST(behind_a_proxy_each_client_has_a_rate)
     CHECK(share_a_rate(server, "X-Forwarded-For: [2001:db8::1]:80\r\n", "X-Forwarded-For: 2001:db8::1\r\n"));
     CHECK_INT(ask_often(server, "X-Forwarded-For: 203.0.113.0\r\n", 20000), 429);
     CHECK_INT(ask_often(server, "X-Forwarded-For: cb00:7100::\r\n", 1), 401); /* the same four bytes */
-    CHECK_INT(ask_often(server, "X-Forwarded-For: nobody\r\n", 1), 401); /* the proxy's own */
+    CHECK_INT(ask_often(server, "X-Forwarded-For: nobody\r\n", 1), 401);      /* the proxy's own */
     CHECK(sgm__http_stop(server));
     server = start(); /* there is none: who says so is one and the same */
     CHECK(share_a_rate(server, "X-Forwarded-For: 192.0.2.1\r\n", "X-Forwarded-For: 192.0.2.2\r\n"));
