@@ -1,4 +1,11 @@
-/* Descriptions: trees of layers, made by calls or by the notation. */
+/* Descriptions: trees of layers, made by calls or by the notation.
+ *
+ * Every function that puts layers together takes them, also when it fails, so that calls can be nested
+ * without a variable for each layer: sgm_chain(sgm_input(...), sgm_dense(...)). NULL among the layers means
+ * that an inner call has failed; it is passed on with that call's message. A node knows how many layers are
+ * below it with repeats multiplied out, and how deep it is, so the limits hold before anything is expanded.
+ * The notation (notation.c) uses the same functions. What the arguments of a layer may be is checked in
+ * arguments.c; how layers become a network is network.c. */
 #include "network/network_internal.h"
 
 sgm_layer *sgm__layer_new(sgm__node_kind kind, const sgm_layer_type *type)
@@ -20,7 +27,7 @@ sgm_layer *sgm__layer_new(sgm__node_kind kind, const sgm_layer_type *type)
     return layer;
 }
 
-/* Recursion is bounded by SGM__MAX_DEPTH. */
+/* Frees a node and all below it. Recursion is bounded by SGM__MAX_DEPTH. */
 static void release(sgm_layer *layer)
 {
     for (size_t i = 0; i < layer->child_count; i++)
@@ -43,12 +50,15 @@ void sgm_layer_free(sgm_layer *layer)
         release(layer);
 }
 
-/* A chain in a chain is one chain. */
+/* A chain in a chain is taken apart: a + (b + c) is the same tree as a + b + c, and its text parses to it
+ * again. */
 static bool is_spliced(const sgm_layer *parent, const sgm_layer *child)
 {
     return parent->kind == SGM__NODE_CHAIN && child->kind == SGM__NODE_CHAIN;
 }
 
+/* Refuses what would make something else than a tree (a layer given twice), and statements below chains or
+ * branches. */
 static sgm_status check_child(const sgm_layer *parent, const sgm_layer *child)
 {
     if (child == NULL)
@@ -64,7 +74,9 @@ static sgm_status check_child(const sgm_layer *parent, const sgm_layer *child)
     return SGM_OK;
 }
 
-/* Number of layers and depth with the children, which a short text could make enormous. */
+/* Sets number of layers and depth of a parent, and refuses what a short text could make enormous. A chain
+ * that will be spliced does not count as a level. The product cannot overflow: both factors are at most
+ * SGM__MAX_LAYERS. */
 static sgm_status measure(sgm_layer *parent, sgm_layer *const *children, size_t count)
 {
     int64_t layers = parent->kind == SGM__NODE_BRANCHES ? 1 : 0;
@@ -85,6 +97,8 @@ static sgm_status measure(sgm_layer *parent, sgm_layer *const *children, size_t 
     return SGM_OK;
 }
 
+/* Moves the children into the parent. After measure() only memory can be missing, and then nothing has been
+ * moved. */
 static sgm_status fill(sgm_layer *parent, sgm_layer *const *children, size_t count)
 {
     size_t total = 0;
@@ -108,6 +122,7 @@ static sgm_status fill(sgm_layer *parent, sgm_layer *const *children, size_t cou
     return SGM_OK;
 }
 
+/* Frees the layers of a call that has failed. One that is in the list twice is freed once. */
 static void free_all(sgm_layer *const *children, size_t count)
 {
     for (size_t i = 0; i < count && children != NULL; i++) {
@@ -119,6 +134,9 @@ static void free_all(sgm_layer *const *children, size_t count)
     }
 }
 
+/* Marking a child `owned` at once is what finds a layer that is in the list twice: check_child sees it owned
+ * at its second place. On failure only the children that were marked here are freed; others belong to
+ * somebody else. */
 sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_t count)
 {
     if (count == 0 || children == NULL)
@@ -159,6 +177,7 @@ static sgm_layer *above(sgm_layer *node, sgm_layer *const *children, size_t coun
     return NULL;
 }
 
+/* A chain of one layer is that layer, except for a definition, which check_child has to refuse. */
 sgm_layer *sgm_chain_of(sgm_layer *const *layers, size_t count)
 {
     if (count == 1 && layers != NULL && layers[0] != NULL && !layers[0]->owned &&
@@ -183,6 +202,7 @@ sgm_layer *sgm_repeat(int32_t times, sgm_layer *layer)
     return above(node, &layer, 1);
 }
 
+/* A node for branches of the type `name`, or NULL with an error if that type joins none or not so many. */
 static sgm_layer *join(const char *name, size_t count)
 {
     const sgm_layer_type *type = name != NULL ? sgm__layer_type_find(name) : NULL;
@@ -204,6 +224,8 @@ sgm_layer *sgm_branches_of(const char *name, sgm_layer *const *branches, size_t 
     return above(join(name, count), branches, count);
 }
 
+/* A node with a name of a value. The name must be a word of the notation that names no type of layer, or the
+ * text of the description would parse to something else. */
 static sgm_layer *named(sgm__node_kind kind, const char *name)
 {
     if (name == NULL || sgm__name_check(name, "a value", false) != SGM_OK)
@@ -241,6 +263,7 @@ sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count)
 
 /* --- one layer from options --- */
 
+/* The error for an option that the layer does not have, with the list of those that it has. */
 static sgm_status no_such_option(const sgm_layer *layer, const char *option)
 {
     char list[300];
@@ -248,6 +271,7 @@ static sgm_status no_such_option(const sgm_layer *layer, const char *option)
                     sgm__arguments_list(layer->type, list, sizeof list));
 }
 
+/* Options have fixed types in C; an argument of the same name but another kind counts as missing. */
 static sgm_status find_option(const sgm_layer *layer, const char *option, sgm_argument_kind kind,
                               int32_t *argument)
 {
@@ -257,6 +281,8 @@ static sgm_status find_option(const sgm_layer *layer, const char *option, sgm_ar
     return SGM_OK;
 }
 
+/* The setters below skip an option that has its zero value: in C that means "not given", so the default of
+ * the type's table applies, and any layer accepts it. */
 static sgm_status set_text_option(sgm_layer *layer, const char *option, const char *value)
 {
     int32_t argument;
@@ -293,7 +319,7 @@ static sgm_status set_flag_option(sgm_layer *layer, const char *option, bool val
     return sgm__argument_set_flag(layer, argument, true);
 }
 
-/* One number, or two if the second is given. */
+/* One dimension, or two if the second is not 0; both 0: not given. */
 static sgm_status set_pair_option(sgm_layer *layer, const char *option, const int64_t *pair)
 {
     int32_t argument;
@@ -339,6 +365,9 @@ static sgm_status set_window_options(sgm_layer *layer, const sgm_layer_options *
     return set_flag_option(layer, "same", options->same);
 }
 
+/* Copies every option that is set into an argument of the same name, so one struct of options serves all
+ * types of layers. `size` is an integer for most layers and a shape for poolings, which take height and
+ * width. */
 static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options)
 {
     int32_t argument;

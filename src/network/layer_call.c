@@ -1,4 +1,11 @@
-/* What a layer may ask while it records: its arguments, parameters, fields of the data, random numbers. */
+/* What a layer may ask while it records: its arguments, parameters, fields of the data, random numbers.
+ *
+ * The functions sgm_layer_... of sigma/network.h are here; they are called by `forward` of layer types, in
+ * the library (src/network/layers) and outside it. What is asked for is noted in the network's lists, which
+ * become the recording (record.c). Failures become the graph's, so a layer needs no checks between its
+ * calls: after the first failure every further call returns nothing. Parameters and fields are states and
+ * inputs of the graph in the master type (float32 with mixed precision, mixed.c) and are cast for the layer.
+ */
 #include "network/network_internal.h"
 
 #include <stdio.h>
@@ -6,6 +13,11 @@
 /* --- strings that stay until the next recording ---
  *
  * A network mostly records the same names again, in the same order; then nothing is allocated. */
+/* Copies a string into the network, where it stays until the next recording; NULL: out of memory.
+ *
+ * A network mostly records the same names again, in the same order. A slot whose string is equal is used
+ * again, so nothing is allocated, and equal strings have equal addresses, which makes comparing recordings
+ * cheap. */
 static const char *keep_string(sgm_network *network, const char *text)
 {
     if (network->string_next < network->string_count) {
@@ -39,7 +51,7 @@ sgm_value sgm__record_fail(sgm_graph *graph)
     return sgm_graph_fail(graph, status != SGM_OK ? status : SGM_ERROR_ARGUMENT, "%s", message);
 }
 
-/* How many there are of the recording that this one is compared with. */
+/* The number of elements that `list` has in the recording with which the present one is compared. */
 static size_t known_count(const sgm_network *network, sgm_named_value *const *list)
 {
     const sgm_recording *known = &network->newest.recording;
@@ -48,7 +60,7 @@ static size_t known_count(const sgm_network *network, sgm_named_value *const *li
                                        : known->cost_count;
 }
 
-/* Texts that are kept are the same ones. */
+/* Compares names by address: keep_string gives an equal name in the same place the same address. */
 static bool is_same_named(const sgm_named_value *a, const sgm_named_value *b)
 {
     return a->name == b->name && a->value.index == b->value.index && a->importance == b->importance &&
@@ -68,6 +80,8 @@ sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, 
 
 /* --- what a layer may ask --- */
 
+/* The value of an argument, and its row in the type's table for the default. NULL and the graph's failure if
+ * the type has no argument of that name and kind, which is a mistake in the layer's code. */
 static const sgm__argument_value *find_argument(const sgm_layer_call *call, const char *name,
                                                 sgm_argument_kind kind, const sgm_argument **table)
 {
@@ -148,6 +162,7 @@ bool sgm__entry_is_cost(const sgm__entry *entry)
     return (entry->layer->type->flags & SGM_LAYER_COST) != 0;
 }
 
+/* Costs are always computed in the master type, since sums over a minibatch need the digits. */
 sgm_dtype sgm_layer_dtype(const sgm_layer_call *call)
 {
     return sgm__entry_is_cost(call->entry) ? sgm__master_dtype(call->options) : call->options->dtype;
@@ -174,13 +189,15 @@ uint64_t sgm_layer_iteration(const sgm_layer_call *call)
     return call->options->iteration;
 }
 
-/* Texts that are kept are the same ones; the graph says whether the type is the same. */
+/* Compares texts by address (keep_string). The graph itself compares the types of states. */
 static bool is_same_parameter(const sgm_parameter *a, const sgm_parameter *b)
 {
     return a->name == b->name && a->initialiser == b->initialiser && a->value.index == b->value.index &&
            a->trainable == b->trainable && a->fan_in == b->fan_in && a->fan_out == b->fan_out;
 }
 
+/* Appends to the network's parameters. A layer that asks for the same parameter twice (shared weights) adds
+ * it once; only its own parameters are searched, because the name of the layer is part of the name. */
 static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *parameter)
 {
     sgm_network *network = call->network;
@@ -203,7 +220,9 @@ static sgm_status add_parameter(sgm_layer_call *call, const sgm_parameter *param
     return SGM_OK;
 }
 
-/* What is not trained has one value; of the others there may be averages, whose names have a prefix. */
+/* The state that holds a parameter. The options' prefix selects another set of trained values, such as
+ * "average." for running averages. States that are not trained have one value only, so the prefix does not
+ * apply to them. */
 static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, const char *name,
                                  const sgm_shape *shape, bool trainable)
 {
@@ -218,6 +237,8 @@ static sgm_value parameter_state(const sgm_layer_call *call, sgm_graph *graph, c
     return value;
 }
 
+/* The state "LAYER.name" in the master type. A trainable one is cast to the layer's type, and the cast
+ * passes its gradient on. Others stay uncast, so that the layer can assign to the state itself. */
 sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char *name,
                               const sgm_shape *shape, int64_t fan_in, int64_t fan_out, bool trainable,
                               const char *initialiser)
@@ -276,6 +297,7 @@ static sgm_value reuse_field(sgm_graph *graph, const char *field, sgm_value know
     return sgm_reshape(graph, known, shape);
 }
 
+/* Notes the field among the targets if a cost asks for it, else among the inputs. */
 static sgm_status add_field(const sgm_layer_call *call, const char *field, sgm_value value)
 {
     sgm_network *network = call->network;
@@ -290,6 +312,9 @@ static sgm_status add_field(const sgm_layer_call *call, const char *field, sgm_v
                                   added);
 }
 
+/* The field as an input of shape (batch, example...) in the master type, cast for the layer. The same field
+ * asked for again is the same input. A field that a cost asks for first is a target, any other an input of
+ * the network. */
 sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *field, const sgm_shape *example)
 {
     if (field == NULL || field[0] == '\0' || example == NULL || example->rank >= SGM_MAX_RANK)
@@ -312,6 +337,9 @@ sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *fi
     return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
 }
 
+/* Each call of a recording gets a stream of its own, so that two dropouts differ; the step, a state that the
+ * program counts up, makes each run differ. The same seed, step and stream give the same numbers on every
+ * handler. */
 sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
 {
     sgm_shape scalar = sgm_shape_scalar();

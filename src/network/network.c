@@ -1,9 +1,16 @@
-/* From a description to a network: a list of layers with names, each knowing whose results it takes. */
+/* From a description to a network: a list of layers with names, each knowing whose results it takes.
+ *
+ * sgm_network_create walks the tree of sgm_layer in the order of the text. Each layer becomes an entry,
+ * numbered by its place in the text; its inputs are a range of `slots`, which hold numbers of entries.
+ * Entries with branches are numbered before their branches but recorded after them, so `order` is a list of
+ * its own. Everything that needs no shapes is checked here, with line and column of the text: names, unused
+ * values, layers behind costs. Shapes are checked while recording (record.c). */
 #include "network/network_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
+/* A value that a statement `name = chain` has defined: the entry whose result the name stands for. */
 typedef struct definition {
     const char *name;
     const sgm_layer *node;
@@ -11,6 +18,7 @@ typedef struct definition {
     bool used;
 } definition;
 
+/* What lives only while a network is made; definitions are found by linear search, since there are few. */
 typedef struct builder {
     sgm_network *network;
     definition *definitions;
@@ -41,6 +49,8 @@ static bool is_cost(const sgm_network *network, int32_t entry)
 
 /* --- names --- */
 
+/* "NUMBER-TYPE" for a layer without a name. A '#' in a given name becomes the number, so that copies of a
+ * repeated layer have different names. The caller owns the result. */
 static char *make_name(const sgm_layer *layer, size_t number)
 {
     if (layer->name == NULL)
@@ -57,6 +67,8 @@ static int compare_entries(const void *a, const void *b)
     return strcmp((*first)->name, (*second)->name);
 }
 
+/* Names must be unique, since parameters, outputs and identifiers of arguments are found by them. Sorting
+ * keeps this fast for thousands of layers. */
 static sgm_status check_names(const sgm_network *network)
 {
     const sgm__entry **sorted = sgm__calloc(network->entry_count, sizeof(const sgm__entry *));
@@ -78,6 +90,7 @@ static sgm_status check_names(const sgm_network *network)
     return status;
 }
 
+/* Inputs without a name read the field "inputs"; two of them would silently get the same data. */
 static sgm_status check_inputs(const sgm_network *network)
 {
     size_t unnamed = 0;
@@ -96,6 +109,7 @@ static sgm_status check_inputs(const sgm_network *network)
 
 /* --- layers --- */
 
+/* Appends an entry whose name is made of its number; inputs are added by schedule(). */
 static sgm_status add_entry(sgm_network *network, const sgm_layer *layer, int32_t *entry)
 {
     SGM_TRY(sgm__reserve(&network->entries, &network->entry_capacity, network->entry_count + 1,
@@ -116,7 +130,8 @@ static sgm_status add_int(int32_t **list, size_t *count, size_t *capacity, int32
     return SGM_OK;
 }
 
-/* Appends to the order of recording; the inputs are the slots from `first` on. */
+/* Appends the entry to the order of recording; its inputs are the slots from `first` on. A value that comes
+ * from a cost is refused, because a cost is one number and not recorded for predictions. */
 static sgm_status schedule(sgm_network *network, int32_t entry, size_t first)
 {
     sgm__entry *added = &network->entries[entry];
@@ -134,8 +149,9 @@ static sgm_status schedule(sgm_network *network, int32_t entry, size_t first)
 
 static sgm_status walk(builder *b, const sgm_layer *node, int32_t incoming, bool may_start, int32_t *result);
 
-/* `incoming`: entry whose value the layer gets, -1: none. `may_start`: a source or reference may stand here.
- */
+/* A single layer. `incoming` is the entry whose value it gets, -1 at the start of a chain. `may_start` says
+ * that a source (such as input) or a reference may stand here though a value comes in: at the start of a
+ * chain or a branch. */
 static sgm_status walk_layer(builder *b, const sgm_layer *node, int32_t incoming, bool may_start,
                              int32_t *result)
 {
@@ -161,6 +177,9 @@ static sgm_status walk_layer(builder *b, const sgm_layer *node, int32_t incoming
     return schedule(network, *result, first);
 }
 
+/* A join: every branch starts from the same incoming value. Results are collected first and become slots
+ * together afterwards, because the layers in the branches add slots of their own, and an entry's slots must
+ * be contiguous. */
 static sgm_status walk_branches(builder *b, const sgm_layer *node, int32_t incoming, int32_t *result)
 {
     sgm_network *network = b->network;
@@ -178,6 +197,8 @@ static sgm_status walk_branches(builder *b, const sgm_layer *node, int32_t incom
     return status == SGM_OK ? schedule(network, *result, first) : status;
 }
 
+/* A name in the place of a layer: no entry is added, the result is the entry that the name was defined for.
+ */
 static sgm_status walk_reference(builder *b, const sgm_layer *node, int32_t incoming, bool may_start,
                                  int32_t *result)
 {
@@ -197,6 +218,8 @@ static sgm_status walk_reference(builder *b, const sgm_layer *node, int32_t inco
     return at(node);
 }
 
+/* Adds the entries of a subtree; *result is the entry whose value the subtree gives. The children of a chain
+ * get one another's results; a repeat walks its one child `times` times. */
 static sgm_status walk(builder *b, const sgm_layer *node, int32_t incoming, bool may_start, int32_t *result)
 {
     *result = incoming;
@@ -223,6 +246,7 @@ static sgm_status walk(builder *b, const sgm_layer *node, int32_t incoming, bool
 
 /* --- statements --- */
 
+/* Notes that `node` defines a name. Names are visible only in later statements. */
 static sgm_status define(builder *b, const sgm_layer *node, int32_t entry)
 {
     for (size_t i = 0; i < b->definition_count; i++)
@@ -236,7 +260,8 @@ static sgm_status define(builder *b, const sgm_layer *node, int32_t entry)
     return SGM_OK;
 }
 
-/* The last statement's value is an output, named or not. */
+/* The value of a statement without a name is an output, and so is the value of the last statement, named or
+ * not. */
 static sgm_status walk_statement(builder *b, const sgm_layer *node, bool last)
 {
     int32_t entry;
@@ -250,6 +275,8 @@ static sgm_status walk_statement(builder *b, const sgm_layer *node, bool last)
     return SGM_OK;
 }
 
+/* A value that nothing uses is most likely a typing mistake. Costs and output layers are used by the network
+ * itself. */
 static sgm_status check_definitions(const builder *b)
 {
     for (size_t i = 0; i < b->definition_count; i++) {
@@ -265,6 +292,8 @@ static sgm_status check_definitions(const builder *b)
 
 /* --- outputs --- */
 
+/* Adds the value of `producer` once. If two rules make it an output, a cost's transformation (such as
+ * softmax) is kept. */
 static sgm_status add_output(sgm_network *network, int32_t producer, int32_t cost)
 {
     for (size_t i = 0; i < network->output_count; i++)
@@ -279,7 +308,9 @@ static sgm_status add_output(sgm_network *network, int32_t producer, int32_t cos
     return SGM_OK;
 }
 
-/* What costs judge comes first, then output layers, then where statements end. */
+/* Fixes the order of outputs: first the values that costs judge, in the order of the costs, then output
+ * layers, then the values in which statements end. Metrics and predictions rely on the judged value being
+ * the first output. */
 static sgm_status collect_outputs(builder *b)
 {
     sgm_network *network = b->network;
@@ -298,6 +329,8 @@ static sgm_status collect_outputs(builder *b)
     return SGM_OK;
 }
 
+/* Fills the network from the tree. The arrays of recorded values are allocated here once, as the number of
+ * entries is final. */
 static sgm_status build(builder *b, const sgm_layer *root)
 {
     if (root->kind != SGM__NODE_STATEMENTS)
@@ -318,6 +351,8 @@ static sgm_status build(builder *b, const sgm_layer *root)
                : SGM_ERROR_MEMORY;
 }
 
+/* Takes `layers` also on failure, so that nested calls need no clean-up; only layers that already have an
+ * owner stay with it. NULL passes on the error of the call that made it. */
 sgm_network *sgm_network_create(sgm_layer *layers)
 {
     if (layers == NULL) {

@@ -1,4 +1,12 @@
-/* The inside of descriptions and networks. Internal. */
+/* What the files of src/network share: descriptions, networks, and the state of one layer's recording.
+ * Internal.
+ *
+ * A network passes through three forms. Text or calls make a description, a tree of sgm_layer (notation.c,
+ * layer.c). sgm_network_create (network.c) walks the tree once and makes a network: a flat list of entries,
+ * each knowing the numbers of the entries whose values it takes. sgm_network_record (record.c) calls
+ * `forward` of each entry's type in order, which appends instructions to a graph. Nothing here is locked: a
+ * network belongs to one thread at a time. Only the registry of layer types (layer_types.c) may be used from
+ * any thread. */
 #ifndef SGM_NETWORK_NETWORK_INTERNAL_H
 #define SGM_NETWORK_NETWORK_INTERNAL_H
 
@@ -6,13 +14,18 @@
 #include "graph/graph_internal.h"
 #include "network/rerecord.h"
 
-/* Bounds on what a text of a few bytes can ask for. */
+/* Bounds on what a text of a few bytes can ask for: layers with repeats multiplied out, levels of nesting
+ * (the recursion of parser, writer and walk is as deep), bytes of a name or text argument, bytes of the
+ * whole notation. */
 #define SGM__MAX_LAYERS 20000
 #define SGM__MAX_DEPTH 100
 #define SGM__MAX_NAME 100
 #define SGM__MAX_NETWORK_TEXT (1 << 20)
 
 /* --- descriptions (layer.c) --- */
+/* What a node of a description stands for. A chain has one child for each item; a repeat and a definition
+ * have exactly one child; branches have one child for each branch and the join's type; layers and references
+ * have none. */
 typedef enum sgm__node_kind {
     SGM__NODE_LAYER,
     SGM__NODE_CHAIN,
@@ -23,6 +36,9 @@ typedef enum sgm__node_kind {
     SGM__NODE_STATEMENTS
 } sgm__node_kind;
 
+/* The value of one argument of a layer. The kind in the type's table says which member counts: integers and
+ * flags are in `integer`, a shape in `shape`, lists of numbers in `numbers`. `text` and `numbers` belong to
+ * the description. */
 typedef struct sgm__argument_value {
     bool given;
     int64_t integer; /* flags: 0 or 1 */
@@ -33,6 +49,8 @@ typedef struct sgm__argument_value {
     size_t number_count, number_capacity;
 } sgm__argument_value;
 
+/* A node of a description. A parent owns its children (`owned` is set in them), and a network owns the root.
+ */
 struct sgm_layer {
     sgm__node_kind kind;
     const sgm_layer_type *type; /* layer, branches: of the join */
@@ -54,12 +72,16 @@ sgm_status sgm__layer_adopt(sgm_layer *parent, sgm_layer *const *children, size_
 /* --- arguments (arguments.c) --- */
 /* Index of an argument of the type, -1 if there is none. */
 int32_t sgm__argument_find(const sgm_layer_type *type, const char *name);
+/* The setters check kind-independent rules: an argument is given only once, and a number lies within the
+ * bounds of the table. Shapes and
+ * lists grow by one element with each call. */
 sgm_status sgm__argument_set_integer(sgm_layer *layer, int32_t argument, int64_t value);
 sgm_status sgm__argument_set_number(sgm_layer *layer, int32_t argument, double value);
 sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *value);
 sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool value);
 sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, int64_t value);
 sgm_status sgm__argument_append_number(sgm_layer *layer, int32_t argument, double value);
+/* Sets the name that the layer gets in the network; one '#' in it stands for the layer's number. */
 sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name);
 /* Checks that nothing required is missing. */
 sgm_status sgm__arguments_finish(const sgm_layer *layer);
@@ -69,6 +91,7 @@ char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size)
 sgm_status sgm__name_check(const char *name, const char *what, bool number_sign);
 /* The operation behind an activation's name; NULL and an error with the nearest activation. */
 const sgm_op *sgm__activation_find(const char *name);
+/* True for NULL, "" and "none": values pass unchanged. */
 bool sgm__activation_is_none(const char *name);
 
 /* --- types of layers (layer_types.c) --- */
@@ -148,6 +171,8 @@ bool sgm__is_word(const char *text);
 void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count);
 
 /* --- networks (network.c, record.c) --- */
+/* One layer of a network. A node below a repeat has as many entries as copies; all of them point to the same
+ * node, so they share its arguments until sgm_network_set_argument gives one of them a copy. */
 typedef struct sgm__entry {
     const sgm_layer *layer;
     char *name;
@@ -155,12 +180,14 @@ typedef struct sgm__entry {
     sgm__argument_value *own; /* arguments, once one was changed; texts are the layer's; NULL: none was */
 } sgm__entry;
 
+/* One output of the network, which predicting returns under the producer's name. */
 typedef struct sgm__network_output {
     int32_t producer; /* entry whose value is predicted */
     int32_t cost;     /* entry whose predict() turns it into the output; -1: the value itself */
 } sgm__network_output;
 
-/* What had been recorded before a layer, or after the last one. */
+/* How much had been recorded before a layer, or after the last one: lengths of the graph's and the network's
+ * lists, and the sum of costs so far. rerecord.c goes back to a mark to record a dynamic layer again. */
 typedef struct sgm__layer_mark {
     sgm__graph_mark graph;
     size_t parameter_count, input_count, target_count, cost_count, string_count;
@@ -184,6 +211,8 @@ typedef struct sgm__index_use {
     int64_t maximum;
 } sgm__index_use;
 
+/* A network and what it recorded last. Recording resets the counts of the lists below
+ * `values` and keeps their memory, so that recording the same again allocates nothing. */
 struct sgm_network {
     sgm_layer *root;
     sgm__entry *entries; /* in the order of the text: an entry's index is its number */
@@ -199,6 +228,8 @@ struct sgm_network {
     sgm_value *values; /* of the entries */
     sgm_value
         *lengths; /* of the entries that are sequences: steps of each example that count; nothing: all */
+    /* Names that recorded values and parameters point to. The first `string_next` are in use; keep_string in
+     * layer_call.c reuses the others in order. */
     char **strings;
     size_t string_count, string_capacity, string_next;
     sgm_parameter *parameters;
@@ -209,6 +240,7 @@ struct sgm_network {
         cost_count, cost_capacity;
     struct sgm__index_use *indices; /* fields that layers take as numbers of something */
     size_t index_count, index_capacity;
+    /* A stream is the number that keeps random numbers of different sgm_layer_random calls apart. */
     int64_t streams; /* of random numbers handed out */
     char **memories; /* names of states that begin as zeros in each epoch */
     size_t memory_count, memory_capacity;
@@ -218,12 +250,14 @@ struct sgm_network {
     bool compares, differs; /* what a layer tells beside the graph, with what it told before */
 };
 
-/* As they are recorded. */
+/* The arguments of this entry as they will be recorded: its own copy where one was changed, else the
+ * description's. */
 static inline const sgm__argument_value *sgm__entry_arguments(const sgm__entry *entry)
 {
     return entry->own != NULL ? entry->own : entry->layer->arguments;
 }
 
+/* What a layer's `forward` and `predict` are called with; lives on the recorder's stack for that one call. */
 struct sgm_layer_call {
     sgm_network *network;
     const sgm__entry *entry;
@@ -236,18 +270,21 @@ struct sgm_layer_call {
 };
 
 /* --- what goes on from run to run (memory.c) --- */
-/* A state "LAYER.name" that is not trained: zeros at the beginning of each epoch. */
+/* A state "LAYER.name" that is not trained: the trainer fills it with zeros at the beginning of each epoch,
+ * and what a run assigns to it is there in the next run. */
 sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
-/* The number of the step that is recorded, from 0, int64 of rank 0; the layer can take no more steps than the
- * input has. */
+/* The index of the step that is recorded, from 0, int64 of rank 0. Asking for it limits the network to as
+ * many steps as the input declares, since the layer tells that many places apart. */
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph);
-/* Fails if steps are recorded, for a layer that looks ahead or at all of them: true if it did. */
+/* For a layer that needs later steps or all steps at once. Where single steps are recorded it makes the
+ * graph fail with the reason `why` and returns true; otherwise it returns false. */
 bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const char *why);
-/* The step after this one has the next place. */
+/* Records that the run adds 1 to the place, so that the next run reads the next step. */
 void sgm__network_next_place(sgm_graph *graph);
 
 /* --- parts of a minibatch (part.c) --- */
-/* What a cost of a part adds to that of the whole minibatch. */
+/* The summand of this worker's part in a cost of the whole minibatch: cost * share, or the cost itself if it
+ * is a sum. */
 sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost);
 /* The sum of importance * part of a recording's costs. */
 sgm_value sgm__part_of_costs(sgm_graph *graph, const sgm_named_value *costs, size_t count);
@@ -263,10 +300,14 @@ sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
 void sgm__layer_sparse(sgm_layer_call *call);
+/* Costs are recorded only while training or where the options want costs; their value is reduced to one
+ * number. */
 bool sgm__entry_is_cost(const sgm__entry *entry);
-/* The thread's newest error becomes the graph's. */
+/* Makes the thread's newest error the graph's, so that a failure outside the graph stops the recording;
+ * returns nothing. */
 sgm_value sgm__record_fail(sgm_graph *graph);
-/* What is recorded, into one of the network's lists; compared with what is known, if there is something. */
+/* Appends to one of the network's lists (inputs, targets, predictions, costs). While a dynamic layer is
+ * re-recorded, it also compares with the element that the list had in this place, and sets `differs`. */
 sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, size_t *count,
                                   size_t *capacity, sgm_named_value value);
 
@@ -276,6 +317,8 @@ sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *g
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                     const sgm_recording_options *options, size_t first, sgm_value *total,
                                     sgm_recording *recording);
+/* Records one entry under its name as label and keeps its value and lengths. A cost is added to *total,
+ * times its importance. Costs are skipped unless the options train or want costs. */
 sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, int32_t entry, sgm_value *total);
 
