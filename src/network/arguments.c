@@ -1,4 +1,11 @@
-/* Arguments of layers: from the notation and from options, checked against the type's table. */
+/* Arguments of layers in a description: setting them with checks against the type's table, and names of
+ * layers.
+ *
+ * The notation (notation_arguments.c) and options in C (layer.c) both set arguments by the functions here,
+ * so the same rules and messages hold for both. An argument is found by name once and then set by its index
+ * in the type's table; its value is the element of layer->arguments with that index. Arguments of a finished
+ * network that change between recordings are entry_arguments.c; reading them while recording is
+ * layer_call.c. */
 #include "network/network_internal.h"
 
 #include <math.h>
@@ -22,7 +29,8 @@ char *sgm__arguments_list(const sgm_layer_type *type, char *buffer, size_t size)
     return buffer;
 }
 
-/* The slot of an argument that is not given yet. */
+/* The place of an argument that has no value yet; an error if it has one. Shapes and lists, which are
+ * appended to, do not come here. */
 static sgm_status take(sgm_layer *layer, int32_t argument, sgm__argument_value **value)
 {
     *value = &layer->arguments[argument];
@@ -32,6 +40,8 @@ static sgm_status take(sgm_layer *layer, int32_t argument, sgm__argument_value *
     return SGM_OK;
 }
 
+/* The number lies within the table's bounds; equal bounds mean that there are none. Integers come as double:
+ * a bound beyond 2^53 would be inexact, and none is that large. */
 static sgm_status check_bounds(const sgm_layer *layer, int32_t argument, double value)
 {
     const sgm_argument *table = &layer->type->arguments[argument];
@@ -76,7 +86,8 @@ sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool flag)
     return SGM_OK;
 }
 
-/* Text goes into error messages, the notation and identifiers of data: one line without quotes. */
+/* A text argument goes into error messages, the notation and identifiers of data. It therefore is one line
+ * without quotes, which the notation could not write. */
 static sgm_status check_text(const sgm_layer *layer, const sgm_argument *table, const char *text)
 {
     size_t length = strlen(text);
@@ -91,6 +102,8 @@ static sgm_status check_text(const sgm_layer *layer, const sgm_argument *table, 
     return SGM_OK;
 }
 
+/* Copies the text. An argument named "activation" must name an operation that can be one, so that a misspelt
+ * activation is an error at its column in the text and not only while recording. */
 sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *text)
 {
     const sgm_argument *table = &layer->type->arguments[argument];
@@ -106,6 +119,8 @@ sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char
     return SGM_OK;
 }
 
+/* One dimension is left for the batch. The number of elements is checked at each step, so that products of
+ * dimensions need no check later. */
 sgm_status sgm__argument_append_dimension(sgm_layer *layer, int32_t argument, int64_t dimension)
 {
     sgm__argument_value *value = &layer->arguments[argument];
@@ -132,6 +147,8 @@ sgm_status sgm__argument_append_number(sgm_layer *layer, int32_t argument, doubl
     return SGM_OK;
 }
 
+/* Called when all arguments were set. The message has the argument's documentation, so it says what to give.
+ */
 sgm_status sgm__arguments_finish(const sgm_layer *layer)
 {
     for (size_t i = 0; i < layer->type->argument_count; i++)
@@ -142,6 +159,8 @@ sgm_status sgm__arguments_finish(const sgm_layer *layer)
     return SGM_OK;
 }
 
+/* Names become parts of identifiers such as "2-dense.weights" and of file names, so '.', '/' and spaces are
+ * excluded. `number_sign` allows one '#'. */
 sgm_status sgm__name_check(const char *name, const char *what, bool number_sign)
 {
     size_t length = strlen(name);
@@ -159,6 +178,8 @@ sgm_status sgm__name_check(const char *name, const char *what, bool number_sign)
                     SGM__MAX_NAME, number_sign ? ", and at most one '#', which becomes its number" : "");
 }
 
+/* "random" is reserved: "random.seed" and "random.step" are states of the generator of random numbers, and
+ * would collide with parameters of a layer of that name. */
 sgm_status sgm__layer_set_name(sgm_layer *layer, const char *name)
 {
     if (layer->name != NULL)
@@ -178,6 +199,9 @@ bool sgm__activation_is_none(const char *name)
     return name == NULL || name[0] == '\0' || strcmp(name, "none") == 0;
 }
 
+/* Any registered operation with the flag SGM_OP_ACTIVATION is an activation, also one from a program. The
+ * second walk over the operations collects names for the message; `count` bounds it, as another thread may
+ * register more meanwhile. */
 const sgm_op *sgm__activation_find(const char *name)
 {
     const sgm_op *op;

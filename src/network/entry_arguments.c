@@ -1,4 +1,11 @@
-/* Arguments of a network's layers, one by one: looking at them, and changing those that may change. */
+/* Arguments of a network's layers, one by one: reading them, and changing those that are live.
+ *
+ * src/show/trainer_layers.c binds these functions to identifiers such as "network.layers.2-dropout.rate",
+ * which the command, monitors and control files read and write. A change is kept in a copy of the entry's
+ * arguments, so the description, and with it the notation that a checkpoint saves, stays as it was written,
+ * and the other copies of a repeated layer keep their value. A change takes effect with the next recording;
+ * Only integers, numbers and flags that the type marks as live can change: no parameter's shape depends on
+ * them. */
 #include "network/network_internal.h"
 #include "registry/option_check.h"
 
@@ -10,6 +17,7 @@ const sgm_layer_type *sgm_network_layer_type(const sgm_network *network, size_t 
     return network != NULL && index < network->entry_count ? network->entries[index].layer->type : NULL;
 }
 
+/* Checks network and index, and finds the argument; the message lists the arguments that there are. */
 static sgm_status find(const sgm_network *network, size_t index, const char *name, int32_t *argument)
 {
     const sgm_layer_type *type = sgm_network_layer_type(network, index);
@@ -24,12 +32,14 @@ static sgm_status find(const sgm_network *network, size_t index, const char *nam
                     network->entries[index].name, name, sgm__arguments_list(type, list, sizeof list));
 }
 
+/* The content owns a copy of the text; NULL is given as "". */
 static sgm_status give_text(const char *text, sgm_content *content)
 {
     *content = (sgm_content){SGM_KIND_TEXT, {.text = sgm__strdup(text != NULL ? text : "")}};
     return content->as.text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* "28, 28", and "" for a shape that was not given. */
 static sgm_status give_shape(const sgm_shape *shape, sgm_content *content)
 {
     sgm__text text = {0};
@@ -41,6 +51,7 @@ static sgm_status give_shape(const sgm_shape *shape, sgm_content *content)
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* "(1, 2.5)", as the notation writes lists. */
 static sgm_status give_numbers(const sgm__argument_value *value, sgm_content *content)
 {
     sgm__text text = {0};
@@ -78,6 +89,8 @@ sgm_status sgm_network_argument(const sgm_network *network, size_t index, const 
     return SGM_OK;
 }
 
+/* Whether `content` may be the new value: the argument is live, the kinds are equal, and the number is
+ * finite and within the table's bounds (sgm__option_check, which options of all registries share). */
 static sgm_status check(const char *layer, const sgm_argument *row, const sgm_content *content)
 {
     static const sgm_kind kinds[] = {
@@ -100,6 +113,10 @@ static sgm_status check(const char *layer, const sgm_argument *row, const sgm_co
     return sgm__option_check(&option, identifier, content);
 }
 
+/* The first change copies all arguments of the entry. The copy shares texts and lists of numbers with the
+ * description, which stays as long as the network; none of them is live, so none is ever replaced.
+ * Forgetting the newest recording makes the next one complete, because comparing dynamic layers alone would
+ * miss the change. */
 sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const char *name,
                                     const sgm_content *content)
 {
@@ -119,6 +136,8 @@ sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const ch
     }
     sgm__argument_value *value = &entry->own[argument];
     value->given = true;
+    /* With another argument the layer records something else, so the newest recording is nothing to compare
+     * with. */
     network->newest.graph = NULL; /* the layer records something else now */
     if (content->kind == SGM_KIND_NUMBER)
         value->number = content->as.number;

@@ -1,4 +1,10 @@
-/* Fields of the data that are numbers of something: tokens, classes, how many steps count. */
+/* Fields of the data that are whole numbers of something: tokens, classes, how many steps count.
+ *
+ * Data is fed as floats. A layer that uses a field as indices calls sgm__layer_index, which casts it to
+ * int64 and notes field, layer and largest number. The trainer hands the notes to its program
+ * (sgm__network_expect_indices), which checks every minibatch before it runs: a fraction or a number out of
+ * range is an error that names field and layer, where a cast would silently round. The command compares the
+ * notes with the size of a tokenizer before it trains (sgm__network_index_at). */
 #include "network/network_internal.h"
 #include "network/rerecord.h"
 
@@ -6,8 +12,11 @@
 #include "ops/ops.h"
 #include <stdio.h>
 
+/* 2^24: float32, in which data is fed, represents all whole numbers up to it, and not all beyond. */
 #define MAXIMUM 16777216 /* of float32, in which data is fed, all whole numbers up to it */
 
+/* The field of the data that `x` is the input of; NULL if a layer has computed `x`, which then is not
+ * checked when fed. */
 static const char *field_of(const sgm_network *network, sgm_value x)
 {
     for (size_t i = 0; i < network->input_count; i++)
@@ -19,7 +28,8 @@ static const char *field_of(const sgm_network *network, sgm_value x)
     return NULL;
 }
 
-/* An entry for each field and layer; a recording that is done again has the same ones. */
+/* One entry for each pair of field and layer; a recording that is done again adds none. Layers' names are
+ * compared by address, as they belong to the entries. */
 static sgm_status note(sgm_network *network, const char *field, const char *layer, int64_t maximum)
 {
     for (size_t i = 0; i < network->index_count; i++)
@@ -42,6 +52,9 @@ sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, 
     return sgm_cast(graph, x, SGM_INT64);
 }
 
+/* floor(x) == x selects the cast, otherwise a number so large that one_hot and ctc refuse it. Fractions in
+ * places that do not count are therefore harmless, and in places that count they are an error when the
+ * program runs. */
 sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x)
 {
     sgm_value whole = sgm_equal(graph, x, sgm_floor(graph, x));
@@ -49,6 +62,8 @@ sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x)
     return sgm_select(graph, whole, number, sgm_filled_like(graph, number, SGM__NO_WHOLE_NUMBER));
 }
 
+/* Tells the program of the newest recording what to check in what is fed; without a program nothing happens.
+ */
 sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *program)
 {
     for (size_t i = 0; program != NULL && i < network->index_count; i++) {

@@ -1,4 +1,11 @@
-/* Which types of layers there are: those that come with the library and those that programs register. */
+/* The registry of layer types: those that come with the library and those that programs register.
+ *
+ * Built-in types are the constants that SGM__LAYERS in network_internal.h names, one for each type in
+ * src/network/layers. Registered types come after them in the order of registration and are never removed,
+ * so a type that was found once stays valid. The lock guards the list of registered types; any thread may
+ * register and search. The notation, sgm_layer_create and the lists of the command and the web page all find
+ * types here. A type is checked when it is registered, so that nothing behind this file meets a table of
+ * arguments that contradicts itself. */
 #include "network/network_internal.h"
 
 static const sgm_layer_type *const built_in[] = {
@@ -6,6 +13,7 @@ static const sgm_layer_type *const built_in[] = {
     SGM__LAYERS(ADDRESS)};
 #define BUILT_IN_COUNT (sizeof built_in / sizeof built_in[0])
 
+/* Guards the three variables below. Types belong to their modules and must stay as long as the process. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const sgm_layer_type **added;
 static size_t added_count, added_capacity;
@@ -21,6 +29,7 @@ const sgm_layer_type *sgm_layer_type_at(size_t index)
     return type;
 }
 
+/* Linear search: there are some 60 types, and the parser searches once for each layer of the text. */
 const sgm_layer_type *sgm__layer_type_find(const char *name)
 {
     const sgm_layer_type *type;
@@ -30,6 +39,8 @@ const sgm_layer_type *sgm__layer_type_find(const char *name)
     return NULL;
 }
 
+/* For "did you mean": the names of all types and `more`, such as values that the text defines. Returns NULL
+ * without an error also if memory is short, since a suggestion is only part of another error's message. */
 const char *sgm__layer_type_nearest(const char *name, const char *const *more, size_t more_count)
 {
     size_t count = 0;
@@ -47,6 +58,8 @@ const char *sgm__layer_type_nearest(const char *name, const char *const *more, s
     return nearest;
 }
 
+/* The table of a registered type: unique words as names, known kinds, bounds in order. "name" is reserved
+ * for the layer's own name, which all layers can be given. */
 static sgm_status check_arguments(const sgm_layer_type *type)
 {
     if (type->argument_count > 0 && type->arguments == NULL)
@@ -71,6 +84,8 @@ static sgm_status check_arguments(const sgm_layer_type *type)
     return SGM_OK;
 }
 
+/* Everything that the parser and the recorder rely on. The number of the interface comes first, because the
+ * struct of another interface may have other members in the place of those that follow. */
 static sgm_status check_type(const sgm_layer_type *type)
 {
     if (type == NULL)
@@ -94,6 +109,9 @@ static sgm_status check_type(const sgm_layer_type *type)
     return check_arguments(type);
 }
 
+/* Registering the same type twice is no error, as several parts of a program may do it; another type of a
+ * known name is one. The search under the lock goes over both lists, so that two threads cannot both
+ * register one name. */
 sgm_status sgm_register_layer(const sgm_layer_type *type)
 {
     SGM_TRY(check_type(type));

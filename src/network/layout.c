@@ -1,3 +1,8 @@
+/* How the layers of a network hang together: inputs, values and arguments of one layer, for a picture of the
+ * network.
+ *
+ * The arguments written here are for people: texts have no quotes and flags no value, so the result need not
+ * parse again. The notation that parses is notation_text.c. */
 #include "network/layout.h"
 #include "network/network_internal.h"
 
@@ -13,7 +18,8 @@ sgm_value sgm__network_value(const sgm_network *network, size_t index)
     return network->values[index];
 }
 
-/* A flag needs no value, a shape that is the first argument no name. */
+/* "name=value"; a flag needs no value, and a shape that is the first argument no name, as people write it:
+ * input(28, 28). */
 static void write_argument(sgm__text *text, const sgm_argument *row, const sgm__argument_value *value,
                            bool is_first)
 {
@@ -45,6 +51,8 @@ static void write_argument(sgm__text *text, const sgm_argument *row, const sgm__
     }
 }
 
+/* Skips arguments that were not given, and flags and texts that a live change or the text has switched off.
+ */
 sgm_status sgm__network_write_arguments(sgm__text *text, const sgm_network *network, size_t index)
 {
     const sgm_layer_type *type = network->entries[index].layer->type;

@@ -1,7 +1,12 @@
-/* Text to tokens. */
+/* Text to tokens, for the parser of the notation (notation.c).
+ *
+ * There are no errors here: bytes that belong nowhere become tokens of the kind UNKNOWN, a text without a
+ * closing quote an OPEN_STRING, and the parser says what it expected in their place. Lines and columns are
+ * counted as an editor shows them, in characters of UTF-8. */
 #include "network/lexer.h"
 #include "network/network_internal.h"
 
+/* '#' counts as a letter because it stands for the number in a layer's name: name=block#. */
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '#';
@@ -12,11 +17,14 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
+/* '-' may stand inside a word: name=my-table needs no quotes. A default name such as "2-embedding" does, as
+ * it begins with a digit. */
 static bool is_word_part(char c)
 {
     return is_letter(c) || is_digit(c) || c == '-';
 }
 
+/* Whether text can be written without quotes: the lexer would read it as one word. */
 bool sgm__is_word(const char *text)
 {
     if (!is_letter(text[0]))
@@ -26,6 +34,8 @@ bool sgm__is_word(const char *text)
     return *text == '\0';
 }
 
+/* Goes one byte ahead. The column changes only before a byte that begins a character: those that continue a
+ * character of UTF-8 have the form 10xxxxxx. */
 static void advance(sgm__lexer *lexer)
 {
     char c = *lexer->next++;
@@ -38,7 +48,8 @@ static void advance(sgm__lexer *lexer)
     }
 }
 
-/* Digits with a sign, a fraction and an exponent; whether it is a number is for the parser to say. */
+/* Digits, a fraction and an exponent with its sign. "1.2.3" is one token, too: whether a token is a number
+ * is for the parser to say, which then shows it whole. */
 static bool is_number_part(const sgm__token *token, const char *c)
 {
     bool after_exponent = c > token->start && (c[-1] == 'e' || c[-1] == 'E');
@@ -46,6 +57,8 @@ static bool is_number_part(const sgm__token *token, const char *c)
            ((*c == '-' || *c == '+') && after_exponent);
 }
 
+/* The token is what is between the quotes. A string does not go over the end of a line, so that a missing
+ * quote is found near its place. There are no escapes; texts cannot have quotes in them. */
 static void read_string(sgm__lexer *lexer, sgm__token *token)
 {
     advance(lexer);
@@ -58,6 +71,7 @@ static void read_string(sgm__lexer *lexer, sgm__token *token)
         advance(lexer);
 }
 
+/* '-' begins a number, because the notation has no operator of that sign. */
 sgm__token sgm__lexer_next(sgm__lexer *lexer)
 {
     while (*lexer->next == ' ' || *lexer->next == '\t' || *lexer->next == '\n' || *lexer->next == '\r')

@@ -1,4 +1,10 @@
-/* What goes on from one run to the next: the place of a step, and what layers remember of a minibatch. */
+/* What goes on from one run to the next: the index of a step, and what layers remember of a minibatch.
+ *
+ * Two kinds of states that are not trained. Where single steps are recorded (options.step, for
+ * src/infer/generator.c), every run reads one step of a sequence; the state "step.place" counts them, and
+ * layers keep keys, values or hidden states of the steps before. While training, recurrent layers with
+ * `streams` remember where each example ended, to go on from there with the next minibatch. The trainer
+ * empties these memories at the beginning of each epoch (sgm__network_memory_at). */
 #include "network/network_internal.h"
 
 bool sgm_layer_is_step(const sgm_layer_call *call)
@@ -6,6 +12,7 @@ bool sgm_layer_is_step(const sgm_layer_call *call)
     return call->options->step;
 }
 
+/* Of all layers together. The name has no layer's form, so it collides with no parameter. */
 #define PLACE "step.place"
 
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
@@ -31,7 +38,8 @@ void sgm__network_next_place(sgm_graph *graph)
     sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
 }
 
-/* Noted once, whatever is recorded later. */
+/* Adds the state's name to the network's memories, once. The list is never cleared: a recording to predict
+ * does not have the memories of training, which the trainer still has to empty. */
 static sgm_status note(sgm_network *network, const char *layer, const char *name)
 {
     char *full = sgm__format("%s.%s", layer, name);
@@ -57,6 +65,7 @@ sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *
     return sgm_layer_parameter(call, graph, name, shape, 0, 0, false, "constant(0)");
 }
 
+/* The name of a memory, NULL past the last one. */
 const char *sgm__network_memory_at(const sgm_network *network, size_t index)
 {
     return index < network->memory_count ? network->memories[index] : NULL;

@@ -1,9 +1,13 @@
-/* The parser's messages and its way through the tokens. */
+/* The parser's messages and its way through the tokens; the grammar is in notation.c.
+ *
+ * Every message names the place in the text and shows the token there, cut to 40 bytes and without control
+ * characters, because messages go to terminals and the web page, and the text may come from anybody. */
 #include "network/parser.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 
+/* Puts "column 14: " before the newest message, or line and column where the text has several lines. */
 sgm_status sgm__parser_place(const sgm__parser *p, const sgm__token *token)
 {
     if (p->lines)
@@ -11,6 +15,7 @@ sgm_status sgm__parser_place(const sgm__parser *p, const sgm__token *token)
     return sgm__fail_within("column %d", token->column);
 }
 
+/* The message is formatted before sgm_fail, and the place is put in front as for messages from elsewhere. */
 sgm_status sgm__parser_fail(const sgm__parser *p, const sgm__token *token, sgm_status status,
                             const char *format, ...)
 {
@@ -60,6 +65,7 @@ bool sgm__parser_accept(sgm__parser *p, char sign)
     return true;
 }
 
+/* Reads ahead with a copy of the lexer, so nothing is consumed. */
 bool sgm__parser_sees(const sgm__parser *p, char sign)
 {
     sgm__lexer copy = p->lexer;
@@ -67,6 +73,7 @@ bool sgm__parser_sees(const sgm__parser *p, char sign)
     return sgm__token_is(&after, sign);
 }
 
+/* Takes the closing bracket; otherwise the message points back to the opening one. */
 sgm_status sgm__parser_close(sgm__parser *p, const sgm__token *open)
 {
     if (sgm__parser_accept(p, ')'))

@@ -1,10 +1,15 @@
-/* What the files of the parser share. Internal. */
+/* What the files of the parser share: its state, messages with a place, and arguments. Internal.
+ *
+ * notation.c has the grammar and the layers, notation_arguments.c the arguments in brackets, parser.c the
+ * messages and the way through the tokens. All errors end up as the thread's newest error with line and
+ * column in front. */
 #ifndef SGM_NETWORK_PARSER_H
 #define SGM_NETWORK_PARSER_H
 
 #include "network/lexer.h"
 #include "network/network_internal.h"
 
+/* The parser's state: one token ahead, and the names that the text has defined so far. */
 typedef struct sgm__parser {
     sgm__lexer lexer;
     sgm__token token; /* the next one */
@@ -38,6 +43,8 @@ sgm_status sgm__parser_close(sgm__parser *p, const sgm__token *open);
 char *sgm__parser_copy(const sgm__parser *p, const sgm__token *token);
 
 /* --- arguments (notation_arguments.c) --- */
+/* One value between commas, in every form that it can have: "3" is an integer, a number, and no text. `text`
+ * has it as written. */
 typedef struct sgm__parsed_value {
     sgm__token token;
     bool is_integer, is_number, is_text;
@@ -45,6 +52,7 @@ typedef struct sgm__parsed_value {
     double number;
     char text[SGM__MAX_NAME + 1];
 } sgm__parsed_value;
+/* Reads one number, word or string and goes past it; an error if something else comes. */
 sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v);
 /* From the '(' on, to behind the ')'. */
 sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer);
