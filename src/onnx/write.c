@@ -44,17 +44,26 @@ static const char *type_of(const sgm__onnx_export *e, sgm_value value)
     return sgm__onnx_operator_for(instruction_of(e, value)->op)->name;
 }
 
-/* The node of the row's operator with all operands, and behind them one more input (NULL: none).
- * Operations with more than three operands (concatenations) have writers of their own. */
-static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *output_padding)
+/* The node of the row's operator with all operands, whose names `name` gives, and behind them one more input
+ * (NULL: none). */
+static Onnx__NodeProto *emit_named(sgm__onnx_export *e, sgm_value value,
+                                   const char *(*name)(sgm__onnx_export *, sgm_value, int32_t),
+                                   const char *more)
 {
-    const char *inputs[4];
     int32_t count = instruction_of(e, value)->input_count;
-    for (int32_t i = 0; i < count && i < 3; i++)
-        inputs[i] = name_of(e, value, i);
-    if (output_padding != NULL)
-        inputs[count++] = output_padding;
+    const char **inputs = sgm__onnx_take(e, ((size_t)count + 1) * sizeof *inputs);
+    if (inputs == NULL)
+        return NULL;
+    for (int32_t i = 0; i < count; i++)
+        inputs[i] = name(e, value, i);
+    if (more != NULL)
+        inputs[count++] = more;
     return sgm__onnx_emit(e, type_of(e, value), sgm__onnx_name(e, value), count, inputs);
+}
+
+static Onnx__NodeProto *emit_row(sgm__onnx_export *e, sgm_value value, const char *more)
+{
+    return emit_named(e, value, name_of, more);
 }
 
 /* --- element by element --- */
@@ -82,11 +91,7 @@ static const char *element_name(sgm__onnx_export *e, sgm_value value, int32_t in
 /* An operation that is the operator of its row, without attributes. Its operands broadcast by themselves. */
 sgm_status sgm__onnx_write_same(sgm__onnx_export *e, sgm_value value)
 {
-    const char *inputs[3] = {NULL};
-    int32_t count = instruction_of(e, value)->input_count;
-    for (int32_t i = 0; i < count && i < 3; i++)
-        inputs[i] = element_name(e, value, i);
-    sgm__onnx_emit(e, type_of(e, value), sgm__onnx_name(e, value), count, inputs);
+    emit_named(e, value, element_name, NULL);
     return SGM_OK;
 }
 
@@ -106,11 +111,20 @@ static const char *number_like(sgm__onnx_export *e, sgm_value value, double numb
     return sgm__onnx_name_number(e, instruction_of(e, value)->type.dtype, number);
 }
 
-/* Log(1 + x); ONNX has no operator that keeps the precision near 0. */
+/* Log(1 + x), and what the sum lost of a small x by rounding: with k = Clip(x, -1/2, 1/2) that is k - ((1 +
+ * k)
+ * - 1), and nothing where x is larger. ONNX has no operator that keeps the digits near 0. */
 sgm_status sgm__onnx_write_log1p(sgm__onnx_export *e, sgm_value value)
 {
-    const char *sum = sgm__onnx_call(e, NULL, "Add", name_of(e, value, 0), number_like(e, value, 1), NULL);
-    sgm__onnx_call(e, sgm__onnx_name(e, value), "Log", sum, NULL, NULL);
+    const char *x = name_of(e, value, 0), *one = number_like(e, value, 1);
+    const char *logarithm =
+        sgm__onnx_call(e, NULL, "Log", sgm__onnx_call(e, NULL, "Add", x, one, NULL), NULL, NULL);
+    const char *k =
+        sgm__onnx_call(e, NULL, "Clip", x, number_like(e, value, -0.5), number_like(e, value, 0.5));
+    const char *sum = sgm__onnx_call(e, NULL, "Add", k, one, NULL);
+    const char *kept = sgm__onnx_call(e, NULL, "Sub", sum, one, NULL);
+    const char *lost = sgm__onnx_call(e, NULL, "Sub", k, kept, NULL);
+    sgm__onnx_call(e, sgm__onnx_name(e, value), "Add", logarithm, lost, NULL);
     return SGM_OK;
 }
 
@@ -300,22 +314,8 @@ sgm_status sgm__onnx_write_pad(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* Any number of operands, hence not by emit_row. emit copies the names. */
-sgm_status sgm__onnx_write_concatenate(sgm__onnx_export *e, sgm_value value)
-{
-    int32_t count = instruction_of(e, value)->input_count;
-    const char **inputs = sgm__alloc((size_t)count * sizeof *inputs);
-    if (inputs == NULL)
-        return SGM_ERROR_MEMORY;
-    for (int32_t i = 0; i < count; i++)
-        inputs[i] = name_of(e, value, i);
-    Onnx__NodeProto *node = sgm__onnx_emit(e, "Concat", sgm__onnx_name(e, value), count, inputs);
-    sgm__onnx_put_integer(e, node, "axis", integers_of(e, value)[0]);
-    sgm__free(inputs);
-    return SGM_OK;
-}
-
-sgm_status sgm__onnx_write_gather(sgm__onnx_export *e, sgm_value value)
+/* Gather and Concat, whose first integer is the axis. */
+sgm_status sgm__onnx_write_along(sgm__onnx_export *e, sgm_value value)
 {
     sgm__onnx_put_integer(e, emit_row(e, value, NULL), "axis", integers_of(e, value)[0]);
     return SGM_OK;

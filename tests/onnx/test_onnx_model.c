@@ -284,6 +284,34 @@ TEST(a_value_that_nobody_makes_is_named)
     close_place(&p);
 }
 
+/* log1p has no operator: the parts that are written keep its digits. */
+TEST(an_exported_log1p_is_exact_near_0)
+{
+    static const float values[] = {1e-8f, -3e-7f, 1e-4f, -0.3f, 0.6f, 5, 1e30f, -1, INFINITY, 0};
+    enum { COUNT = sizeof values / sizeof *values };
+    place p = open_place();
+    sgm_graph *graph = sgm_graph_create();
+    sgm_shape shape = sgm_shape_of(COUNT);
+    sgm_output(graph, "y", sgm_log1p(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &shape)));
+    CHECK_OK(sgm_onnx_export(in_folder("log1p.onnx"), graph, p.session, .name = "test"));
+    sgm_onnx *model = sgm_onnx_load(in_folder("log1p.onnx"));
+    CHECK_OK(model);
+    sgm_tensor *x = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    CHECK_OK(sgm_onnx_set(model, "x", x));
+    CHECK_OK(sgm_onnx_run(model));
+    sgm_tensor *y = sgm_onnx_get(model, "y");
+    CHECK_OK(y);
+    for (int64_t i = 0; i < COUNT; i++) {
+        double expected = log1p((double)values[i]), got = sgm_tensor_get(y, &i);
+        CHECK(got == expected || fabs(got - expected) <= 3e-7 * fabs(expected));
+    }
+    sgm_tensor_free(y);
+    sgm_tensor_free(x);
+    sgm_onnx_free(model);
+    sgm_graph_free(graph);
+    close_place(&p);
+}
+
 /* The imported part is a value as any other: d sum(y) / dx = w where relu lets it through. */
 TEST(gradients_go_through_an_imported_model)
 {

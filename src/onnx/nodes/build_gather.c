@@ -8,12 +8,9 @@
  * operators.c. */
 #include "onnx/nodes/onnx.h"
 
-/* Indices as int64 from 0 on: `size` is added to negative ones. `size` may be a list where sizes differ
- * along the last axis of the indices. A number that is out of range is an error when the model runs. */
-static sgm_value from_start(sgm_graph *g, sgm_value indices, sgm_value size)
+sgm_value sgm__onnx_from_start(sgm_graph *g, sgm_value indices, sgm_value size)
 {
-    if (sgm_value_type(g, indices).dtype != SGM_INT64)
-        indices = sgm_cast(g, indices, SGM_INT64);
+    indices = sgm_cast(g, indices, SGM_INT64);
     sgm_value negative = sgm_less(g, indices, sgm_number(g, 0));
     return sgm_select(g, negative, sgm_add(g, indices, size), indices);
 }
@@ -22,7 +19,7 @@ static sgm_value from_start(sgm_graph *g, sgm_value indices, sgm_value size)
 static sgm_value from_start_of(sgm__onnx_node *n, sgm_value indices, int32_t axis)
 {
     int64_t size = sgm__onnx_type(n, n->inputs[0]).shape.dims[axis];
-    return from_start(n->graph, indices, sgm_number(n->graph, (double)size));
+    return sgm__onnx_from_start(n->graph, indices, sgm_number(n->graph, (double)size));
 }
 
 static int32_t read_axis(sgm__onnx_node *n)
@@ -119,7 +116,7 @@ static sgm_value places_of_parts(sgm_graph *g, const sgm_shape *x, sgm_value ind
         sizes[i] = x->dims[first + i];
         strides[i] = stride;
     }
-    indices = from_start(g, indices, sgm__onnx_constant_integers(g, sizes, k));
+    indices = sgm__onnx_from_start(g, indices, sgm__onnx_constant_integers(g, sizes, k));
     sgm_value weighted = sgm_multiply(g, indices, sgm__onnx_constant_integers(g, strides, k));
     return sgm_reduce_sum(g, weighted, (const int32_t[]){-1}, 1, false);
 }

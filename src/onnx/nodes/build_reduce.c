@@ -6,9 +6,6 @@
  * sgm__onnx_list takes either. */
 #include "onnx/nodes/onnx.h"
 
-/* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
-typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
-
 /* Fills `axes`; *count 0 means all axes. Returns false if nothing is to be reduced: a value of rank 0, or
  * no axes and noop_with_empty_axes. */
 static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
@@ -26,7 +23,7 @@ static bool read_axes(sgm__onnx_node *n, int32_t *axes, int32_t *count)
 }
 
 /* Reduces x, which may differ from the input in its values but not in its shape. */
-static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, reduction function)
+static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction function)
 {
     int32_t axes[SGM_MAX_RANK], count;
     bool reduces = read_axes(n, axes, &count), keep = sgm__onnx_integer(n, "keepdims", 1) != 0;

@@ -145,10 +145,7 @@ sgm_value sgm__onnx_one_hot(sgm__onnx_node *n)
     if (axis < 0 || depth < 1 || shape.rank == SGM_MAX_RANK || sgm__onnx_type(n, values).shape.rank != 1)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "%lld classes for indices of %d dimensions",
                               (long long)depth, shape.rank);
-    if (sgm__onnx_type(n, indices).dtype != SGM_INT64)
-        indices = sgm_cast(g, indices, SGM_INT64);
-    sgm_value negative = sgm_less(g, indices, sgm_number(g, 0));
-    indices = sgm_select(g, negative, sgm_add(g, indices, sgm_number(g, (double)depth)), indices);
+    indices = sgm__onnx_from_start(g, indices, sgm_number(g, (double)depth));
     sgm_value is_one = sgm_not_equal(g, sgm_one_hot_values(g, indices, depth, SGM_INT32), sgm_number(g, 0));
     level = (sgm_shape){0};
     sgm_value off = sgm_reshape(g, sgm_slice(g, values, 0, 0, 1, 1), &level);

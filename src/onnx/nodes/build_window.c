@@ -294,11 +294,8 @@ sgm_value sgm__onnx_average_pool(sgm__onnx_node *n)
     return sgm_average_pooling(n->graph, x, &options);
 }
 
-/* As in build_reduce.c. */
-typedef sgm_value (*reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep);
-
 /* Reduces all axes behind batch and channels; they stay as dimensions of 1. */
-static sgm_value over_places(sgm__onnx_node *n, sgm_value x, reduction function)
+static sgm_value over_places(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction function)
 {
     int32_t axes[SGM_MAX_RANK], count = 0, rank = sgm__onnx_type(n, x).shape.rank;
     for (int32_t i = 2; i < rank; i++)

@@ -33,8 +33,6 @@ struct sgm__onnx_export {
 
 /* --- parts.c: what the message is made of; where memory is short `status` says so --- */
 
-/* Zeroed memory of the message, freed with the rest. */
-void *sgm__onnx_take(sgm__onnx_export *e, size_t size);
 char *sgm__onnx_take_text(sgm__onnx_export *e, const char *text);
 /* A new name, LABEL/TYPE.NUMBER: "2-dense/Add.7". */
 char *sgm__onnx_fresh_name(sgm__onnx_export *e, const char *label, const char *type);

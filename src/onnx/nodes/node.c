@@ -250,6 +250,5 @@ sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis)
 
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like)
 {
-    sgm_dtype dtype = sgm_value_type(graph, like).dtype;
-    return sgm_value_type(graph, x).dtype == dtype ? x : sgm_cast(graph, x, dtype);
+    return sgm_cast(graph, x, sgm_value_type(graph, like).dtype);
 }

@@ -178,6 +178,12 @@ sgm_value sgm__onnx_fail(sgm_graph *graph);
  * the graph. */
 sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor);
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count);
+/* A reduction over `count` axes; count 0: over all. `keep` leaves the axes as dimensions of 1. */
+typedef sgm_value (*sgm__onnx_reduction)(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count,
+                                         bool keep);
+/* Indices as int64 from 0 on: `size` is added to negative ones. `size` may be a list where sizes differ along
+ * the last axis of the indices. A number that is out of range is an error when the model runs. */
+sgm_value sgm__onnx_from_start(sgm_graph *graph, sgm_value indices, sgm_value size);
 /* x with its axis `axis` and its last axis exchanged; the function is its own inverse. An axis of -1 gives
  * no value. */
 sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
@@ -196,6 +202,8 @@ sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 typedef struct sgm__onnx_export sgm__onnx_export;
 
 /* --- parts of what is written (parts.c) --- */
+/* Zeroed memory of the message, freed with it. NULL: out of memory, which e->status records. */
+void *sgm__onnx_take(sgm__onnx_export *e, size_t size);
 /* Appends a node with `count` inputs (NULL: left out) and one output, whose name is `output`, or a new
  * name if that is NULL. NULL: out of memory, which e->status records; functions that take a node accept
  * NULL. */
@@ -374,11 +382,10 @@ SGM__ONNX_BUILDERS(SGM__ONNX_DECLARE)
     X(place)                                                                                                 \
     X(average_pool)                                                                                          \
     X(cast)                                                                                                  \
-    X(concatenate)                                                                                           \
+    X(along)                                                                                                 \
     X(convolution)                                                                                           \
     X(transposed)                                                                                            \
     X(cumulative_sum)                                                                                        \
-    X(gather)                                                                                                \
     X(layer_norm)                                                                                            \
     X(last_axis)                                                                                             \
     X(matmul)                                                                                                \
