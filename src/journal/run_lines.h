@@ -14,19 +14,20 @@
 
 /* Appends a line of text to a file. */
 sgm_status sgm__run_folder_append(const char *folder, const char *file, const char *line);
-/* Appends who changed what. */
+/* Appends a change to changes.jsonl. */
 sgm_status sgm__run_folder_change(const char *folder, const sgm__noted_change *change);
 
-/* --- branches: each reset or restore leaves one and begins the next --- */
+/* --- branches.jsonl: each reset or restore ends a branch of the run and begins another --- */
 typedef struct sgm__branch {
     const char *who;
-    int64_t number, of; /* 0 is the first */
-    int64_t left_epoch, left_iteration;
-    char left[64]; /* name of the checkpoint of where `of` was left */
+    int64_t number, of;                 /* this branch, and the one that it comes from; the first is 0 */
+    int64_t left_epoch, left_iteration; /* where branch `of` was left */
+    char left[64];                      /* name of the checkpoint that was made there */
 } sgm__branch;
-/* One that branches.jsonl does not know. */
+/* A number for a new branch, which branches.jsonl does not have yet. */
 sgm_status sgm__run_folder_next_branch(const sgm_trainer *trainer, int64_t *number);
-/* Appends a branch that begins where the trainer stands: `from` a checkpoint, NULL: from the beginning. */
+/* Appends a branch that begins at the trainer's position. `from`: the checkpoint that it begins with; NULL:
+ * it is a reset. */
 sgm_status sgm__run_folder_branch(const sgm_trainer *trainer, const sgm__branch *branch, const char *from);
 
 #endif

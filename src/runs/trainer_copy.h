@@ -1,4 +1,6 @@
-/* Another trainer that is put together as one that may be running. Internal. */
+/* Making a trainer of the same parts as another one, which may be running: for branches and searches.
+ * Internal.
+ */
 #ifndef SGM_RUNS_TRAINER_COPY_H
 #define SGM_RUNS_TRAINER_COPY_H
 

@@ -1,4 +1,5 @@
-/* A training as it was at one moment, in memory: to go back to, or to do steps again. Internal. */
+/* A snapshot of a training in memory: states, position and place in the data at one moment, to return to or
+ * to repeat steps from. Internal. */
 #ifndef SGM_TRAIN_SNAPSHOT_H
 #define SGM_TRAIN_SNAPSHOT_H
 
@@ -9,17 +10,17 @@ typedef struct sgm__snapshot {
     double newest_loss;
     sgm_bundle *states;
     bool has_data;
-    sgm_iterator_state place; /* of the training data */
+    sgm_iterator_state place; /* of the training data's iterator */
     double *dataset;
     size_t dataset_count;
 } sgm__snapshot;
 
-/* Everything a step changes: states, position, the place in the data. The trainer is prepared. */
+/* Takes a snapshot of everything that a step changes. The trainer is prepared. NULL: it failed. */
 sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer);
-/* States that came later stay as they are. */
+/* Sets the trainer back to the snapshot. States that are newer than it stay as they are. */
 sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snapshot);
 void sgm__snapshot_free(sgm__snapshot *snapshot);
-/* A state whose values are not all finite, NULL: there is none. */
+/* The name of a state with a value that is NaN or infinite; NULL: there is none. */
 const char *sgm__snapshot_bad_state(const sgm__snapshot *snapshot);
 
 #endif

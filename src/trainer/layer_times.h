@@ -35,11 +35,12 @@ typedef struct sgm__layer_times {
         forward_capacity; /* room for the steps and nodes of a program */
 } sgm__layer_times;
 
-/* Has so many of the next steps measured, unless some are to be anyway. With the trainer's lock. */
+/* Has the next `steps` steps measured, unless steps are being measured already. With the trainer's lock. */
 sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps);
-/* Runs a program of a step; on the trainer's thread. */
+/* Runs a step's program and measures it. On the run's thread. */
 sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program);
-const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer); /* NULL: nobody asked yet */
+/* The times measured so far; NULL: nothing was measured yet. */
+const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer);
 void sgm__layer_times_free(sgm__layer_times *times);
 
 #endif

@@ -4,11 +4,12 @@
 
 #include <stdbool.h>
 
-/* SIGINT, SIGTERM and, where nothing else is done about them, SIGHUP, SIGXCPU, SIGUSR1 and
- * SIGUSR2 are caught from the first of these to the last release, by whichever threads; one signal stops all
- * runs that want it. */
+/* From the first catch to the last release, by any threads, SIGINT and SIGTERM are caught, and SIGHUP,
+ * SIGXCPU, SIGUSR1 and SIGUSR2 where the program has no handler for them. One signal stops all runs that want
+ * it. */
 void sgm__signals_catch(bool wanted);
 void sgm__signals_release(bool wanted);
-bool sgm__signals_came(void); /* since the first catch */
+/* Whether a signal has come since the first catch. */
+bool sgm__signals_came(void);
 
 #endif

@@ -1,4 +1,4 @@
-/* Workers of an operator: what each has, and gradients on their way from them to the update. Internal. */
+/* Workers of an operator: the struct of each, and how gradients get from workers to the update. Internal. */
 #ifndef SGM_PARALLEL_WORKERS_WORKERS_H
 #define SGM_PARALLEL_WORKERS_WORKERS_H
 
@@ -11,8 +11,9 @@
 #include <sigma/operator.h>
 #include <sigma/persistence.h>
 
-/* Names of gradients as outputs of a worker (where workers sum among themselves: states), then the
- * parameter's; as inputs of the update, then the worker's number and the parameter's name. */
+/* What names of gradients begin with. An output of a worker (a state, where peers sum among themselves) is
+ * called this and the parameter's name; an input of the update: this, the worker's number and the parameter's
+ * name. */
 #define SGM__PART_PREFIX "trainer.part."
 
 struct sgm__ranks;
@@ -21,81 +22,82 @@ typedef struct sgm__worker {
     int32_t number;
     sgm_handler *handler;
     sgm_trainer *replica;
-    sgm_registry *results; /* of its hooks, as the trainer shows them: operator.local.N.shared */
+    sgm_registry *results; /* of its hooks; the trainer shows it as operator.local.N.shared */
     pthread_t thread;
     pthread_cond_t wake;
     bool started, busy, quit; /* guarded by the operator's lock */
     sgm_status (*task)(struct sgm__worker *worker);
-    sgm_program *program; /* to run: inputs are fed */
-    int64_t examples;     /* of the newest task; 0: it had none */
-    sgm_status status;    /* how that ended */
+    sgm_program *program; /* that it runs next; its inputs are fed already */
+    int64_t examples;     /* of the newest task; 0: it had no part of the minibatch */
+    sgm_status status;    /* of the newest task */
     char message[768];
-    bool sums;      /* with others: it has come so far */
-    bool follows;   /* it failed after another one had; guarded by the operator's lock */
+    bool sums;      /* it has begun to sum gradients with other peers */
+    bool follows;   /* it failed because another worker had failed; guarded by the operator's lock */
     double seconds; /* spent computing in this run */
-    /* The program runs in pieces: up to each sum that it makes with other workers amid its steps, and then,
-     * with ranks, to where each bucket of gradients is complete. */
-    int32_t *ends; /* steps */
+    /* The program runs in pieces. A piece ends where a sum over all workers is made and, with ranks, where a
+     * bucket of gradients is complete. */
+    int32_t *ends; /* the number of steps up to the end of each piece */
     size_t end_count, end_capacity;
-    const sgm_program *reduces; /* that the sums are of (operator_reduce.c) */
+    const sgm_program *reduces; /* the program that `reductions` are of (operator_reduce.c) */
     sgm__program_sum *reductions;
     size_t reduction_count, reduction_capacity;
-    double *reduced; /* what this worker adds to the newest one */
+    double *reduced; /* what this worker adds to the newest sum */
     size_t reduced_capacity;
-    const sgm_program *cut; /* that the ends of buckets are of */
-    size_t pieces;          /* buckets done of the newest run; guarded by the operator's lock */
-    /* Where gradients lie: outputs of `from`, in the order of the operator's names. */
+    const sgm_program *cut; /* the program that the ends of buckets are of */
+    size_t pieces;          /* complete buckets of the newest run; guarded by the operator's lock */
+    /* Which outputs of the program `from` the gradients are, in the order of the operator's names. */
     const sgm_program *from;
     int32_t *outputs;
     size_t output_capacity;
     sgm__text name;
-    /* What is summed with other workers, in the order of the operator's names; none: not found yet. */
+    /* Memory that peers sum, in the order of the operator's names; empty: not found yet. */
     sgm__addend *addends;
     size_t addend_count, addend_capacity;
     sgm_dtype dtype;
 } sgm__worker;
 
-/* What the update takes of one worker, of this or another rank. */
+/* The inputs of the update for one worker's gradients, of this or another rank. */
 typedef struct sgm__update_part {
-    const sgm_program *to; /* whose inputs these are, in the order of the operator's names */
+    const sgm_program *to; /* the update's program; inputs are in the order of the operator's names */
     int32_t *inputs;
     size_t capacity;
 } sgm__update_part;
 
-/* Copies of local hooks: one for each worker. */
+/* A local hook and its copies, one for each worker. */
 typedef struct sgm__local_hook {
-    sgm_hook *hook;                         /* as the program made it */
+    sgm_hook *hook;                         /* that was attached */
     sgm_hook *copies[SGM__MAXIMUM_WORKERS]; /* NULL: not made yet */
 } sgm__local_hook;
 
 struct sgm_operator {
-    bool merges_gradients; /* in each iteration; else parameters */
+    bool merges_gradients; /* gradients in each iteration; false: parameters in each `every`-th */
     char *handlers;
     int32_t threads, count;
     int64_t every;
     sgm_reducer *reducer;
     struct sgm__ranks *ranks; /* NULL: the workers are of this process alone */
-    sgm_trainer *trainer;     /* NULL: not given to one yet */
+    sgm_trainer *trainer;     /* that it belongs to; NULL: none yet */
     sgm__worker *workers;
     pthread_mutex_t lock;
     pthread_cond_t done;
-    int32_t pending;   /* workers that run */
-    bool synchronised; /* the replicas go on from the trainer's states */
-    bool changed;      /* the trainer's states are older than the workers' */
-    bool at_end;       /* parameters: the epoch gave its last minibatch */
-    /* Gradients: the workers sum them among themselves, and each makes the update (operator_peers.c). */
-    bool together, joined;
-    bool gave_up; /* a worker has failed in the newest task; guarded by the lock */
-    bool ended;   /* a worker has done it; guarded by the lock */
-    /* Sums amid programs (operator_reduce.c); guarded by the lock. */
-    int32_t waiting;    /* workers that have come to the next one */
-    uint64_t sums_made; /* so many */
+    int32_t pending;   /* workers whose task has not ended */
+    bool synchronised; /* the replicas have got the trainer's states in this run */
+    bool changed;      /* the workers' states are newer than the trainer's */
+    bool at_end;       /* merging parameters: the epoch has given its last minibatch */
+    /* Peers: workers that sum gradients among themselves, and each make the update (operator_peers.c). */
+    bool together, joined; /* they are to; they have joined */
+    bool gave_up;          /* a worker has failed in the newest task; guarded by the lock */
+    bool ended;            /* a worker has completed the newest task; guarded by the lock */
+    /* Sums in the middle of programs (operator_reduce.c); guarded by the lock. */
+    int32_t waiting;    /* workers that have come to the next sum */
+    uint64_t sums_made; /* number of sums so far */
     pthread_cond_t summed;
-    double *sum; /* the newest one, until all have come to the next */
+    double *sum; /* the newest sum; valid until all workers have come to the next one */
     size_t sum_capacity;
-    int64_t whole;         /* gradients: examples of the newest minibatch, of all workers of all ranks */
-    sgm__peer_place place; /* of the first worker among all */
-    /* Of the newest program of gradients. */
+    int64_t whole;         /* examples of the newest minibatch, of all workers of all ranks */
+    sgm__peer_place place; /* number of this process's first worker among all peers */
+
+    /* Names of the gradients in the newest program; whether that draws random numbers. */
     char **names;
     size_t name_count;
     bool random;
@@ -108,20 +110,21 @@ struct sgm_operator {
 };
 
 /* --- operator_gradients.c --- */
-/* Gradient `index` of a worker's newest run, in *memory or, where that is not the computer's, in a tensor,
- * which is the caller's. */
+/* Gradient `index` of a worker's newest run: *memory points to it, or, if it is in a device's memory, *copy
+ * is a tensor with it, which the caller frees. */
 sgm_status sgm__worker_gradient(sgm__worker *worker, size_t index, const void **memory, sgm_tensor **copy);
-/* After how many steps that gradient is complete. */
+/* The number of the program's steps after which that gradient is complete. */
 sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t *steps);
-/* Feeds the gradients of a worker's newest run to `apply`, which is the trainer's update. */
+/* Feeds the gradients of a worker's newest run into the trainer's update, `apply`. */
 sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply);
 
 /* --- operator_parts.c --- */
-/* What the update takes as gradient `index` of a part: from memory on the host, which stays until the update
- * has run, or `value`. */
+/* Feeds gradient `index` of a part (a worker) into the update: `memory` on the host, which must stay until
+ * the update has run, or, if that is NULL, `value`. */
 sgm_status sgm__feed_part(sgm_operator *parallel, size_t part, sgm_program *apply, size_t index,
                           const void *memory, const sgm_tensor *value);
-void sgm__forget_update_parts(sgm_operator *parallel); /* programs may be others, or the names */
+/* Programs or names may have changed: inputs will be found anew. */
+void sgm__forget_update_parts(sgm_operator *parallel);
 void sgm__free_update_parts(sgm_operator *parallel);
 
 #endif
