@@ -19,5 +19,9 @@ sgm_status sgm__host_write(void *self, void *buffer, size_t offset, const void *
 sgm_status sgm__host_read(void *self, void *buffer, size_t offset, void *host, size_t bytes);
 /* Returns at once: `run` of these handlers returns when the run has ended. */
 sgm_status sgm__host_wait(void *self);
+/* A handler type's fields for these buffers. */
+#define SGM__HOST_BUFFERS                                                                                    \
+    .allocate = sgm__host_allocate, .release = sgm__host_release, .write = sgm__host_write,                  \
+    .read = sgm__host_read, .wait = sgm__host_wait
 
 #endif

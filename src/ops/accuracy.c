@@ -54,13 +54,8 @@ static sgm_status forward(const sgm_kernel_call *call)
 }
 
 const sgm_op sgm__op_accuracy = {
-    .api = SGM_OP_API,
-    .name = "accuracy",
-    .doc = "share of the rows whose first largest element is where that of the targets is",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .infer = infer,
-    .forward = forward};
+    SGM__OP("accuracy", 2, "share of the rows whose first largest element is where that of the targets is"),
+    .infer = infer, .forward = forward};
 
 sgm_value sgm_accuracy(sgm_graph *graph, sgm_value x, sgm_value targets)
 {

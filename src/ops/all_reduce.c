@@ -32,15 +32,9 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
 }
 
 /* It is not in the list of ops/registry.c, as a network cannot name it. */
-const sgm_op sgm__op_all_reduce = {.api = SGM_OP_API,
-                                   .flags = SGM_OP_STRIDED,
-                                   .name = "all_reduce",
-                                   .doc = "the sum over the workers that share a minibatch",
-                                   .min_inputs = 1,
-                                   .max_inputs = 1,
-                                   .infer = infer,
-                                   .gradient = gradient,
-                                   .forward = forward};
+const sgm_op sgm__op_all_reduce = {
+    SGM__OP("all_reduce", 1, "the sum over the workers that share a minibatch"), .flags = SGM_OP_STRIDED,
+    .infer = infer, .gradient = gradient, .forward = forward};
 
 /* The number of instructions so far serves as the number that no other one has. */
 sgm_value sgm__all_reduce(sgm_graph *graph, sgm_value x)

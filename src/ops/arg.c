@@ -53,22 +53,10 @@ static sgm_status forward_min(const sgm_kernel_call *call)
     return forward(call, false);
 }
 
-const sgm_op sgm__op_arg_max = {.api = SGM_OP_API,
-                                .flags = SGM_OP_STRIDED,
-                                .name = "arg_max",
-                                .doc = "position of the first largest element along an axis",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .forward = forward_max};
-const sgm_op sgm__op_arg_min = {.api = SGM_OP_API,
-                                .flags = SGM_OP_STRIDED,
-                                .name = "arg_min",
-                                .doc = "position of the first smallest element along an axis",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .forward = forward_min};
+const sgm_op sgm__op_arg_max = {SGM__OP("arg_max", 1, "position of the first largest element along an axis"),
+                                .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward_max};
+const sgm_op sgm__op_arg_min = {SGM__OP("arg_min", 1, "position of the first smallest element along an axis"),
+                                .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward_min};
 
 /* A negative axis counts from the end. */
 static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value x, int32_t axis)

@@ -252,13 +252,9 @@ static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int
 }
 
 const sgm_op sgm__op_self_attention_gradient = {
-    .api = SGM_OP_API,
-    .name = "self_attention_gradient",
-    .doc = "what self_attention's queries, keys and values get of its result's gradient",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .compose = compose_gradient,
-    .infer = infer_gradient};
+    SGM__OP("self_attention_gradient", 2,
+            "what self_attention's queries, keys and values get of its result's gradient"),
+    .compose = compose_gradient, .infer = infer_gradient};
 
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
@@ -268,14 +264,9 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
 }
 
 const sgm_op sgm__op_self_attention = {
-    .api = SGM_OP_API,
-    .name = "self_attention",
-    .doc = "attention of heads whose queries, keys and values lie side by side (Vaswani et al., 2017)",
-    .min_inputs = 1,
-    .max_inputs = 1,
-    .compose = compose,
-    .infer = infer,
-    .gradient = gradient};
+    SGM__OP("self_attention", 1,
+            "attention of heads whose queries, keys and values lie side by side (Vaswani et al., 2017)"),
+    .compose = compose, .infer = infer, .gradient = gradient};
 
 sgm_value sgm_self_attention(sgm_graph *graph, sgm_value x, int64_t heads, bool causal)
 {

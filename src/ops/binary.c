@@ -203,16 +203,9 @@ FORMULAS(DEFINE_PARTS)
 WHOLE_FORMULAS(DEFINE_WHOLE)
 
 #define DEFINE_OP(op_name, op_doc)                                                                           \
-    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .flags = SGM_OP_ELEMENTWISE,                                           \
-                                      .name = #op_name,                                                      \
-                                      .doc = op_doc,                                                         \
-                                      .min_inputs = 2,                                                       \
-                                      .max_inputs = 2,                                                       \
-                                      .infer = infer_of_##op_name,                                           \
-                                      .gradient = gradient_##op_name,                                        \
-                                      .scalar = scalar_##op_name,                                            \
-                                      .whole = whole_##op_name};                                             \
+    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 2, op_doc), .flags = SGM_OP_ELEMENTWISE,             \
+                                      .infer = infer_of_##op_name,  .gradient = gradient_##op_name,          \
+                                      .scalar = scalar_##op_name,   .whole = whole_##op_name};               \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value a, sgm_value b)                                      \
     {                                                                                                        \
         return sgm_record(graph, &sgm__op_##op_name, (sgm_value[]){a, b}, 2, NULL);                          \

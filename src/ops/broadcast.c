@@ -47,15 +47,9 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm__unbroadcast(graph, call->gradient, &type);
 }
 
-const sgm_op sgm__op_broadcast = {.api = SGM_OP_API,
-                                  .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
-                                  .name = "broadcast",
-                                  .doc = "repeated along dimensions of 1 and new leading ones",
-                                  .min_inputs = 1,
-                                  .max_inputs = 1,
-                                  .infer = infer,
-                                  .gradient = gradient,
-                                  .forward = forward};
+const sgm_op sgm__op_broadcast = {
+    SGM__OP("broadcast", 1, "repeated along dimensions of 1 and new leading ones"),
+    .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient, .forward = forward};
 
 /* A shape that is there already records nothing. */
 sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape)

@@ -28,14 +28,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm_cast(graph, call->gradient, sgm_value_type(graph, call->inputs[0]).dtype);
 }
 
-const sgm_op sgm__op_cast = {.api = SGM_OP_API,
-                             .flags = SGM_OP_ELEMENTWISE,
-                             .name = "cast",
-                             .doc = "the same numbers in another type",
-                             .min_inputs = 1,
-                             .max_inputs = 1,
-                             .infer = infer,
-                             .gradient = gradient,
+const sgm_op sgm__op_cast = {SGM__OP("cast", 1, "the same numbers in another type"),
+                             .flags = SGM_OP_ELEMENTWISE, .infer = infer, .gradient = gradient,
                              .scalar = scalar};
 
 /* A cast to the type that is there already records nothing. */

@@ -217,15 +217,9 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
 
 /* The table of an operation and the function that records it. */
 #define DEFINE_OP(op_name, op_doc)                                                                           \
-    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \
-                                      .name = #op_name,                                                      \
-                                      .doc = op_doc,                                                         \
-                                      .min_inputs = 1,                                                       \
-                                      .max_inputs = 1,                                                       \
-                                      .compose = compose_##op_name,                                          \
-                                      .infer = infer_of_##op_name,                                           \
-                                      .gradient = gradient_##op_name};                                       \
+    const sgm_op sgm__op_##op_name = {                                                                       \
+        SGM__OP(#op_name, 1, op_doc), .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \
+        .compose = compose_##op_name, .infer = infer_of_##op_name, .gradient = gradient_##op_name};          \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
     {                                                                                                        \
         return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \

@@ -201,14 +201,9 @@ static void gradient_input(sgm_graph *graph, const sgm_gradient_call *call, sgm_
 }
 
 const sgm_op sgm__op_convolution_input_gradient = {
-    .api = SGM_OP_API,
-    .name = "convolution_input_gradient",
-    .doc = "the gradient of convolution by its input: a transposed convolution",
-    .min_inputs = 2,
-    .max_inputs = 2,
-    .infer = infer_input,
-    .gradient = gradient_input,
-    .forward = forward_input};
+    SGM__OP("convolution_input_gradient", 2,
+            "the gradient of convolution by its input: a transposed convolution"),
+    .infer = infer_input, .gradient = gradient_input, .forward = forward_input};
 
 /* --- its gradient by the weights --- */
 
@@ -262,14 +257,9 @@ static void gradient_weights(sgm_graph *graph, const sgm_gradient_call *call, sg
                               NULL, NULL);
 }
 
-const sgm_op sgm__op_convolution_weights_gradient = {.api = SGM_OP_API,
-                                                     .name = "convolution_weights_gradient",
-                                                     .doc = "the gradient of convolution by its weights",
-                                                     .min_inputs = 2,
-                                                     .max_inputs = 2,
-                                                     .infer = infer_weights,
-                                                     .gradient = gradient_weights,
-                                                     .forward = forward_weights};
+const sgm_op sgm__op_convolution_weights_gradient = {
+    SGM__OP("convolution_weights_gradient", 2, "the gradient of convolution by its weights"),
+    .infer = infer_weights, .gradient = gradient_weights, .forward = forward_weights};
 
 /* --- recording --- */
 

@@ -194,15 +194,9 @@ static sgm_status forward_alphas(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_ctc_alphas = {.api = SGM_OP_API,
-                                   .name = "ctc_alphas",
-                                   .doc =
-                                       "log of the probability of all ways to a state: (batch, time, states)",
-                                   .min_inputs = 3,
-                                   .max_inputs = 3,
-                                   .infer = infer_states,
-                                   .gradient = refuse_gradient,
-                                   .forward = forward_alphas};
+const sgm_op sgm__op_ctc_alphas = {
+    SGM__OP("ctc_alphas", 3, "log of the probability of all ways to a state: (batch, time, states)"),
+    .infer = infer_states, .gradient = refuse_gradient, .forward = forward_alphas};
 
 /* --- backward: how likely each state is at each step, given that the labels are said --- */
 
@@ -264,14 +258,9 @@ static sgm_status forward_states(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_ctc_states = {.api = SGM_OP_API,
-                                   .name = "ctc_states",
-                                   .doc = "how likely each state is at each step, given the labels",
-                                   .min_inputs = 4,
-                                   .max_inputs = 4,
-                                   .infer = infer_states,
-                                   .gradient = refuse_gradient,
-                                   .forward = forward_states};
+const sgm_op sgm__op_ctc_states = {
+    SGM__OP("ctc_states", 4, "how likely each state is at each step, given the labels"),
+    .infer = infer_states, .gradient = refuse_gradient, .forward = forward_states};
 
 /* --- from states to the classes that they stand for; inputs: those of the others and the states --- */
 
@@ -307,14 +296,9 @@ static sgm_status forward_classes(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_ctc_classes = {.api = SGM_OP_API,
-                                    .name = "ctc_classes",
-                                    .doc = "states' shares added up for each class: (batch, time, classes)",
-                                    .min_inputs = 4,
-                                    .max_inputs = 4,
-                                    .infer = infer_classes,
-                                    .gradient = refuse_gradient,
-                                    .forward = forward_classes};
+const sgm_op sgm__op_ctc_classes = {
+    SGM__OP("ctc_classes", 4, "states' shares added up for each class: (batch, time, classes)"),
+    .infer = infer_classes, .gradient = refuse_gradient, .forward = forward_classes};
 
 /* --- the cost --- */
 
@@ -367,15 +351,9 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
     gradients[0] = sgm_multiply(graph, classes, factor);
 }
 
-const sgm_op sgm__op_ctc = {.api = SGM_OP_API,
-                            .name = "ctc",
-                            .doc =
-                                "-log of the probability that the steps say the labels (Graves et al., 2006)",
-                            .min_inputs = 3,
-                            .max_inputs = 3,
-                            .compose = compose,
-                            .infer = infer,
-                            .gradient = gradient};
+const sgm_op sgm__op_ctc = {
+    SGM__OP("ctc", 3, "-log of the probability that the steps say the labels (Graves et al., 2006)"),
+    .compose = compose, .infer = infer, .gradient = gradient};
 
 /* x are logits; their log_softmax is what the operations work on. */
 sgm_value sgm_ctc(sgm_graph *graph, sgm_value x, sgm_value labels, sgm_value lengths, int64_t blank,

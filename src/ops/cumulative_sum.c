@@ -66,15 +66,9 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm_cumulative_sum(graph, call->gradient, (int32_t)integers[0], integers[1] == 0);
 }
 
-const sgm_op sgm__op_cumulative_sum = {.api = SGM_OP_API,
-                                       .flags = SGM_OP_STRIDED,
-                                       .name = "cumulative_sum",
-                                       .doc = "sums up to and with each element along an axis",
-                                       .min_inputs = 1,
-                                       .max_inputs = 1,
-                                       .infer = infer,
-                                       .gradient = gradient,
-                                       .forward = forward};
+const sgm_op sgm__op_cumulative_sum = {
+    SGM__OP("cumulative_sum", 1, "sums up to and with each element along an axis"), .flags = SGM_OP_STRIDED,
+    .infer = infer, .gradient = gradient, .forward = forward};
 
 sgm_value sgm_cumulative_sum(sgm_graph *graph, sgm_value x, int32_t axis, bool reverse)
 {

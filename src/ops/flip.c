@@ -30,15 +30,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm_flip(graph, call->gradient, (int32_t)call->attributes->integers[0]);
 }
 
-const sgm_op sgm__op_flip = {.api = SGM_OP_API,
-                             .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
-                             .name = "flip",
-                             .doc = "one axis backwards",
-                             .min_inputs = 1,
-                             .max_inputs = 1,
-                             .infer = infer,
-                             .gradient = gradient,
-                             .forward = forward};
+const sgm_op sgm__op_flip = {SGM__OP("flip", 1, "one axis backwards"), .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
+                             .infer = infer, .gradient = gradient, .forward = forward};
 
 sgm_value sgm_flip(sgm_graph *graph, sgm_value x, int32_t axis)
 {

@@ -190,24 +190,13 @@ static void gradient_scatter(sgm_graph *graph, const sgm_gradient_call *call, sg
         gradients[0] = sgm_gather(graph, call->gradient, call->inputs[1], axis);
 }
 
-const sgm_op sgm__op_gather = {.api = SGM_OP_API,
-                               .flags = SGM_OP_STRIDED,
-                               .name = "gather",
-                               .doc = "entries of an axis by their numbers",
-                               .min_inputs = 2,
-                               .max_inputs = 2,
-                               .infer = infer_gather,
-                               .gradient = gradient_gather,
+const sgm_op sgm__op_gather = {SGM__OP("gather", 2, "entries of an axis by their numbers"),
+                               .flags = SGM_OP_STRIDED, .infer = infer_gather, .gradient = gradient_gather,
                                .forward = forward_gather};
-const sgm_op sgm__op_scatter_add = {.api = SGM_OP_API,
-                                    .flags = SGM_OP_STRIDED,
-                                    .name = "scatter_add",
-                                    .doc = "zeros with entries added to an axis by their numbers",
-                                    .min_inputs = 2,
-                                    .max_inputs = 2,
-                                    .infer = infer_scatter,
-                                    .gradient = gradient_scatter,
-                                    .forward = forward_scatter};
+const sgm_op sgm__op_scatter_add = {
+    SGM__OP("scatter_add", 2, "zeros with entries added to an axis by their numbers"),
+    .flags = SGM_OP_STRIDED, .infer = infer_scatter, .gradient = gradient_scatter,
+    .forward = forward_scatter};
 
 sgm_value sgm_gather(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis)
 {

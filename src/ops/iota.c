@@ -24,14 +24,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_iota = {.api = SGM_OP_API,
-                             .flags = SGM_OP_STRIDED,
-                             .name = "iota",
-                             .doc = "0, 1, 2, ... along an axis, equal along the others",
-                             .min_inputs = 0,
-                             .max_inputs = 0,
-                             .infer = infer,
-                             .forward = forward};
+const sgm_op sgm__op_iota = {SGM__OP("iota", 0, "0, 1, 2, ... along an axis, equal along the others"),
+                             .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward};
 
 sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis)
 {

@@ -229,24 +229,13 @@ static void gradient_determinant(sgm_graph *graph, const sgm_gradient_call *call
     gradients[0] = sgm_multiply(graph, factor, transposed);
 }
 
-const sgm_op sgm__op_inverse = {.api = SGM_OP_API,
-                                .flags = SGM_OP_STRIDED,
-                                .name = "inverse",
-                                .doc = "inverse of square matrices; a singular one is an error of the run",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer_inverse,
-                                .gradient = gradient_inverse,
-                                .forward = forward_inverse};
-const sgm_op sgm__op_determinant = {.api = SGM_OP_API,
-                                    .flags = SGM_OP_STRIDED,
-                                    .name = "determinant",
-                                    .doc = "determinant of square matrices up to 64 x 64",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .infer = infer_determinant,
-                                    .gradient = gradient_determinant,
-                                    .forward = forward_determinant};
+const sgm_op sgm__op_inverse = {
+    SGM__OP("inverse", 1, "inverse of square matrices; a singular one is an error of the run"),
+    .flags = SGM_OP_STRIDED, .infer = infer_inverse, .gradient = gradient_inverse,
+    .forward = forward_inverse};
+const sgm_op sgm__op_determinant = {SGM__OP("determinant", 1, "determinant of square matrices up to 64 x 64"),
+                                    .flags = SGM_OP_STRIDED, .infer = infer_determinant,
+                                    .gradient = gradient_determinant, .forward = forward_determinant};
 
 sgm_value sgm_inverse(sgm_graph *graph, sgm_value x)
 {

@@ -107,14 +107,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[1] = sgm_matmul(graph, sgm_transpose(graph, call->inputs[0]), call->gradient);
 }
 
-const sgm_op sgm__op_matmul = {.api = SGM_OP_API,
-                               .flags = SGM_OP_STRIDED,
-                               .name = "matmul",
-                               .doc = "matrix product of the last two axes",
-                               .min_inputs = 2,
-                               .max_inputs = 2,
-                               .infer = infer,
-                               .gradient = gradient,
+const sgm_op sgm__op_matmul = {SGM__OP("matmul", 2, "matrix product of the last two axes"),
+                               .flags = SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                                .forward = forward};
 
 /* --- recording --- */

@@ -98,13 +98,9 @@ static sgm_value compose_layer_norm_gradient(sgm_graph *graph, const sgm_value *
 
 /* The gradient as an operation of its own, and the function that records it. */
 #define DEFINE_GRADIENT(of)                                                                                  \
-    const sgm_op sgm__op_##of##_gradient = {.api = SGM_OP_API,                                               \
-                                            .name = #of "_gradient",                                         \
-                                            .doc = "what " #of "'s input gets of its result's gradient",     \
-                                            .min_inputs = 3,                                                 \
-                                            .max_inputs = 3,                                                 \
-                                            .compose = compose_##of##_gradient,                              \
-                                            .infer = infer_gradient};                                        \
+    const sgm_op sgm__op_##of##_gradient = {                                                                 \
+        SGM__OP(#of "_gradient", 3, "what " #of "'s input gets of its result's gradient"),                   \
+        .compose = compose_##of##_gradient, .infer = infer_gradient};                                        \
     static void gradient_##of(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)         \
     {                                                                                                        \
         if (call->wanted[0])                                                                                 \
@@ -116,14 +112,8 @@ DEFINE_GRADIENT(layer_norm)
 DEFINE_GRADIENT(rms_norm)
 
 #define DEFINE_OP(op_name, op_doc)                                                                           \
-    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .name = #op_name,                                                      \
-                                      .doc = op_doc,                                                         \
-                                      .min_inputs = 1,                                                       \
-                                      .max_inputs = 1,                                                       \
-                                      .compose = compose_##op_name,                                          \
-                                      .infer = infer,                                                        \
-                                      .gradient = gradient_##op_name};                                       \
+    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 1, op_doc), .compose = compose_##op_name,            \
+                                      .infer = infer, .gradient = gradient_##op_name};                       \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x, double epsilon)                                   \
     {                                                                                                        \
         const sgm_attributes attributes = {.number_count = 1, .numbers = {epsilon}};                         \

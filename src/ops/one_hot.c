@@ -49,14 +49,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_one_hot = {.api = SGM_OP_API,
-                                .flags = SGM_OP_STRIDED,
-                                .name = "one_hot",
-                                .doc = "1 at the class of an index, 0 at the others",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .forward = forward};
+const sgm_op sgm__op_one_hot = {SGM__OP("one_hot", 1, "1 at the class of an index, 0 at the others"),
+                                .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward};
 
 sgm_value sgm_one_hot_classes(sgm_graph *graph, sgm_value indices, int64_t classes, sgm_dtype dtype)
 {

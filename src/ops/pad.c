@@ -63,14 +63,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
     gradients[0] = sgm_slice(graph, call->gradient, (int32_t)integers[0], integers[1], stop, step);
 }
 
-const sgm_op sgm__op_pad = {.api = SGM_OP_API,
-                            .flags = SGM_OP_STRIDED,
-                            .name = "pad",
-                            .doc = "zeros before, after and between the entries of one axis",
-                            .min_inputs = 1,
-                            .max_inputs = 1,
-                            .infer = infer,
-                            .gradient = gradient,
+const sgm_op sgm__op_pad = {SGM__OP("pad", 1, "zeros before, after and between the entries of one axis"),
+                            .flags = SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                             .forward = forward};
 
 /* No zeros at all record nothing. */

@@ -57,14 +57,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm_permute(graph, call->gradient, back);
 }
 
-const sgm_op sgm__op_permute = {.api = SGM_OP_API,
-                                .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
-                                .name = "permute",
-                                .doc = "axes in another order",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .gradient = gradient,
+const sgm_op sgm__op_permute = {SGM__OP("permute", 1, "axes in another order"),
+                                .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                                 .forward = forward};
 
 sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes)

@@ -89,14 +89,8 @@ static void gradient_max(sgm_graph *graph, const sgm_gradient_call *call, sgm_va
             record(graph, &sgm__op_max_pooling_gradient, call->inputs[0], call->gradient, call->attributes);
 }
 
-const sgm_op sgm__op_max_pooling = {.api = SGM_OP_API,
-                                    .name = "max_pooling",
-                                    .doc = "the largest element of each window",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .infer = infer_max,
-                                    .gradient = gradient_max,
-                                    .forward = forward_max};
+const sgm_op sgm__op_max_pooling = {SGM__OP("max_pooling", 1, "the largest element of each window"),
+                                    .infer = infer_max, .gradient = gradient_max, .forward = forward_max};
 
 /* x and v have one type; the result is that of the pooling. */
 static sgm_status infer_pick(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
@@ -122,15 +116,9 @@ static void gradient_pick(sgm_graph *graph, const sgm_gradient_call *call, sgm_v
             record(graph, &sgm__op_max_pooling_gradient, call->inputs[0], call->gradient, call->attributes);
 }
 
-const sgm_op sgm__op_max_pooling_pick = {.api = SGM_OP_API,
-                                         .name = "max_pooling_pick",
-                                         .doc = "from each window the element where the other operand's is "
-                                                "the largest",
-                                         .min_inputs = 2,
-                                         .max_inputs = 2,
-                                         .infer = infer_pick,
-                                         .gradient = gradient_pick,
-                                         .forward = forward_pick};
+const sgm_op sgm__op_max_pooling_pick = {
+    SGM__OP("max_pooling_pick", 2, "from each window the element where the other operand's is the largest"),
+    .infer = infer_pick, .gradient = gradient_pick, .forward = forward_pick};
 
 static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                      sgm_type *result)
@@ -168,14 +156,9 @@ static void gradient_max_gradient(sgm_graph *graph, const sgm_gradient_call *cal
             record(graph, &sgm__op_max_pooling_pick, call->inputs[0], call->gradient, call->attributes);
 }
 
-const sgm_op sgm__op_max_pooling_gradient = {.api = SGM_OP_API,
-                                             .name = "max_pooling_gradient",
-                                             .doc = "sends a gradient to the largest element of each window",
-                                             .min_inputs = 2,
-                                             .max_inputs = 2,
-                                             .infer = infer_max_gradient,
-                                             .gradient = gradient_max_gradient,
-                                             .forward = forward_max_gradient};
+const sgm_op sgm__op_max_pooling_gradient = {
+    SGM__OP("max_pooling_gradient", 2, "sends a gradient to the largest element of each window"),
+    .infer = infer_max_gradient, .gradient = gradient_max_gradient, .forward = forward_max_gradient};
 
 /* --- average --- */
 
@@ -231,13 +214,8 @@ static void gradient_average(sgm_graph *graph, const sgm_gradient_call *call, sg
         gradients[0] = sgm__record_one(graph, &sgm__op_average_pooling_gradient, call->gradient, &attributes);
 }
 
-const sgm_op sgm__op_average_pooling = {.api = SGM_OP_API,
-                                        .name = "average_pooling",
-                                        .doc = "the mean of each window",
-                                        .min_inputs = 1,
-                                        .max_inputs = 1,
-                                        .infer = infer_average,
-                                        .gradient = gradient_average,
+const sgm_op sgm__op_average_pooling = {SGM__OP("average_pooling", 1, "the mean of each window"),
+                                        .infer = infer_average, .gradient = gradient_average,
                                         .forward = forward_average};
 
 static sgm_status infer_average_gradient(const sgm_type *inputs, int32_t count,
@@ -280,14 +258,10 @@ static void gradient_average_gradient(sgm_graph *graph, const sgm_gradient_call 
         gradients[0] = sgm__record_one(graph, &sgm__op_average_pooling, call->gradient, &attributes);
 }
 
-const sgm_op sgm__op_average_pooling_gradient = {.api = SGM_OP_API,
-                                                 .name = "average_pooling_gradient",
-                                                 .doc = "spreads a gradient evenly over each window",
-                                                 .min_inputs = 1,
-                                                 .max_inputs = 1,
-                                                 .infer = infer_average_gradient,
-                                                 .gradient = gradient_average_gradient,
-                                                 .forward = forward_average_gradient};
+const sgm_op sgm__op_average_pooling_gradient = {
+    SGM__OP("average_pooling_gradient", 1, "spreads a gradient evenly over each window"),
+    .infer = infer_average_gradient, .gradient = gradient_average_gradient,
+    .forward = forward_average_gradient};
 
 /* --- recording --- */
 

@@ -47,14 +47,9 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_random_uniform = {.api = SGM_OP_API,
-                                       .flags = SGM_OP_STRIDED,
-                                       .name = "random_uniform",
-                                       .doc = "random numbers from 0 to below 1, by seed and step",
-                                       .min_inputs = 2,
-                                       .max_inputs = 2,
-                                       .infer = infer,
-                                       .forward = forward};
+const sgm_op sgm__op_random_uniform = {
+    SGM__OP("random_uniform", 2, "random numbers from 0 to below 1, by seed and step"),
+    .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward};
 
 sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
                              sgm_dtype dtype, const sgm_shape *shape)

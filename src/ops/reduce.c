@@ -167,14 +167,8 @@ static void gradient_extremum(sgm_graph *graph, const sgm_gradient_call *call, s
 /* --- tables --- */
 
 #define DEFINE_OP(op_name, kind, rule, op_doc)                                                               \
-    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .flags = SGM_OP_STRIDED,                                               \
-                                      .name = #op_name,                                                      \
-                                      .doc = op_doc,                                                         \
-                                      .min_inputs = 1,                                                       \
-                                      .max_inputs = 1,                                                       \
-                                      .infer = infer_##rule,                                                 \
-                                      .gradient = gradient_##rule,                                           \
+    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 1, op_doc), .flags = SGM_OP_STRIDED,                 \
+                                      .infer = infer_##rule, .gradient = gradient_##rule,                    \
                                       .forward = forward_##kind};
 DEFINE_OP(reduce_sum, sum, sum, "sum over axes")
 DEFINE_OP(reduce_max, max, extremum, "largest over axes; equal ones share its gradient")

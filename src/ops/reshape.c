@@ -33,14 +33,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[0] = sgm_reshape(graph, call->gradient, &shape);
 }
 
-const sgm_op sgm__op_reshape = {.api = SGM_OP_API,
-                                .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
-                                .name = "reshape",
-                                .doc = "the same elements in another shape",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .gradient = gradient,
+const sgm_op sgm__op_reshape = {SGM__OP("reshape", 1, "the same elements in another shape"),
+                                .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                                 .forward = forward};
 
 /* Replaces a dimension of -1 by what the others leave for it; false and a failure if that does not come

@@ -4,6 +4,10 @@
 
 #include "ops/ops.h"
 
+/* The beginning of an operation's table: its name, how many inputs it takes, and what it computes. */
+#define SGM__OP(op_name, inputs, op_doc)                                                                     \
+    .api = SGM_OP_API, .name = op_name, .doc = op_doc, .min_inputs = inputs, .max_inputs = inputs
+
 /* --- attributes --- */
 #define SGM__INTEGERS(...)                                                                                   \
     ((sgm_attributes){.integer_count = (int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), .integers = {__VA_ARGS__}})

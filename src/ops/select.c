@@ -35,14 +35,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         gradients[2] = sgm_select(graph, condition, zero, call->gradient);
 }
 
-const sgm_op sgm__op_select = {.api = SGM_OP_API,
-                               .flags = SGM_OP_ELEMENTWISE,
-                               .name = "select",
-                               .doc = "a where the condition is true, else b",
-                               .min_inputs = 3,
-                               .max_inputs = 3,
-                               .infer = infer,
-                               .gradient = gradient,
+const sgm_op sgm__op_select = {SGM__OP("select", 3, "a where the condition is true, else b"),
+                               .flags = SGM_OP_ELEMENTWISE, .infer = infer, .gradient = gradient,
                                .scalar = scalar};
 
 sgm_value sgm_select(sgm_graph *graph, sgm_value condition, sgm_value a, sgm_value b)

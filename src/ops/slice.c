@@ -56,14 +56,8 @@ static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value 
         sgm_pad(graph, call->gradient, (int32_t)integers[0], start, size - start - covered, between);
 }
 
-const sgm_op sgm__op_slice = {.api = SGM_OP_API,
-                              .flags = SGM_OP_VIEW | SGM_OP_STRIDED,
-                              .name = "slice",
-                              .doc = "a part of one axis, with a step",
-                              .min_inputs = 1,
-                              .max_inputs = 1,
-                              .infer = infer,
-                              .gradient = gradient,
+const sgm_op sgm__op_slice = {SGM__OP("slice", 1, "a part of one axis, with a step"),
+                              .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                               .forward = forward};
 
 /* Negative numbers count from the end, as in Python; INT64_MAX as `stop` means the end. */

@@ -74,24 +74,12 @@ static void gradient_log_softmax(sgm_graph *graph, const sgm_gradient_call *call
     gradients[0] = sgm_subtract(graph, call->gradient, share);
 }
 
-const sgm_op sgm__op_softmax = {.api = SGM_OP_API,
-                                .flags = SGM_OP_ACTIVATION,
-                                .name = "softmax",
-                                .doc = "exp(x) / sum(exp(x)) over the last axis",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .compose = compose_softmax,
-                                .infer = infer,
+const sgm_op sgm__op_softmax = {SGM__OP("softmax", 1, "exp(x) / sum(exp(x)) over the last axis"),
+                                .flags = SGM_OP_ACTIVATION, .compose = compose_softmax, .infer = infer,
                                 .gradient = gradient_softmax};
-const sgm_op sgm__op_log_softmax = {.api = SGM_OP_API,
-                                    .flags = SGM_OP_ACTIVATION,
-                                    .name = "log_softmax",
-                                    .doc = "log(softmax(x)), exact where that is tiny",
-                                    .min_inputs = 1,
-                                    .max_inputs = 1,
-                                    .compose = compose_log_softmax,
-                                    .infer = infer,
-                                    .gradient = gradient_log_softmax};
+const sgm_op sgm__op_log_softmax = {SGM__OP("log_softmax", 1, "log(softmax(x)), exact where that is tiny"),
+                                    .flags = SGM_OP_ACTIVATION, .compose = compose_log_softmax,
+                                    .infer = infer, .gradient = gradient_log_softmax};
 
 sgm_value sgm_softmax(sgm_graph *graph, sgm_value x)
 {
@@ -166,13 +154,9 @@ static sgm_value compose_gradient(sgm_graph *graph, const sgm_value *inputs, int
 }
 
 const sgm_op sgm__op_softmax_cross_entropy_gradient = {
-    .api = SGM_OP_API,
-    .name = "softmax_cross_entropy_gradient",
-    .doc = "(softmax(x) * sum(targets) - targets) * factor, a factor for each row",
-    .min_inputs = 3,
-    .max_inputs = 3,
-    .compose = compose_gradient,
-    .infer = infer_gradient};
+    SGM__OP("softmax_cross_entropy_gradient", 3,
+            "(softmax(x) * sum(targets) - targets) * factor, a factor for each row"),
+    .compose = compose_gradient, .infer = infer_gradient};
 
 /* By the targets, which label smoothing or distillation may compute, it is -log_softmax(x) times the
  * factor. */
@@ -190,14 +174,9 @@ static void gradient_cross_entropy(sgm_graph *graph, const sgm_gradient_call *ca
     }
 }
 
-const sgm_op sgm__op_softmax_cross_entropy = {.api = SGM_OP_API,
-                                              .name = "softmax_cross_entropy",
-                                              .doc = "-sum(targets * log_softmax(x)) over the last axis",
-                                              .min_inputs = 2,
-                                              .max_inputs = 2,
-                                              .compose = compose_cross_entropy,
-                                              .infer = infer_cross_entropy,
-                                              .gradient = gradient_cross_entropy};
+const sgm_op sgm__op_softmax_cross_entropy = {
+    SGM__OP("softmax_cross_entropy", 2, "-sum(targets * log_softmax(x)) over the last axis"),
+    .compose = compose_cross_entropy, .infer = infer_cross_entropy, .gradient = gradient_cross_entropy};
 
 sgm_value sgm_softmax_cross_entropy_values(sgm_graph *graph, sgm_value x, sgm_value targets)
 {

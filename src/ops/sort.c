@@ -139,15 +139,10 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-const sgm_op sgm__op_argsort = {.api = SGM_OP_API,
-                                .flags = SGM_OP_STRIDED,
-                                .name = "argsort",
-                                .doc = "positions in the order of their elements along an axis; stable, NaN "
-                                       "above all numbers",
-                                .min_inputs = 1,
-                                .max_inputs = 1,
-                                .infer = infer,
-                                .forward = forward};
+const sgm_op sgm__op_argsort = {
+    SGM__OP("argsort", 1,
+            "positions in the order of their elements along an axis; stable, NaN above all numbers"),
+    .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward};
 
 sgm_value sgm_argsort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending)
 {

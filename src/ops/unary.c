@@ -285,16 +285,10 @@ FORMULAS(DEFINE_PARTS)
 SGM_UNARY_LIST(DEFINE_DOC)
 
 #define DEFINE_OP(op_name, types, extra_flags, formula, of_int64)                                            \
-    const sgm_op sgm__op_##op_name = {.api = SGM_OP_API,                                                     \
-                                      .flags = SGM_OP_ELEMENTWISE | (extra_flags),                           \
-                                      .name = #op_name,                                                      \
-                                      .doc = doc_##op_name,                                                  \
-                                      .min_inputs = 1,                                                       \
-                                      .max_inputs = 1,                                                       \
-                                      .infer = infer_of_##op_name,                                           \
-                                      .gradient = gradient_##op_name,                                        \
-                                      .scalar = scalar_##op_name,                                            \
-                                      .whole = of_int64};                                                    \
+    const sgm_op sgm__op_##op_name = {                                                                       \
+        SGM__OP(#op_name, 1, doc_##op_name), .flags = SGM_OP_ELEMENTWISE | (extra_flags),                    \
+        .infer = infer_of_##op_name,         .gradient = gradient_##op_name,                                 \
+        .scalar = scalar_##op_name,          .whole = of_int64};                                             \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
     {                                                                                                        \
         return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \

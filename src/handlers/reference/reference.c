@@ -329,12 +329,8 @@ const sgm__handler_type sgm__reference_handler = {
     .close = sgm__host_close,
     .describe = describe,
     .support = support,
-    .allocate = sgm__host_allocate,
-    .release = sgm__host_release,
-    .write = sgm__host_write,
-    .read = sgm__host_read,
+    SGM__HOST_BUFFERS,
     .compile = compile,
     .discard = discard,
     .run = run,
-    .wait = sgm__host_wait,
 };

@@ -635,22 +635,19 @@ static void estimate(void *self, const void *compiled, sgm__estimate *to)
                           .shared = e->cost.shared * 1e-9};
 }
 
-const sgm__handler_type sgm__cpu_handler = {.name = "cpu",
-                                            .doc = "vector loops and threads of this computer",
-                                            .flags =
-                                                SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,
-                                            .open = open_cpu,
-                                            .close = close_cpu,
-                                            .describe = describe,
-                                            .bfloat16 = sgm__cpu_bfloat16,
-                                            .support = support,
-                                            .allocate = sgm__host_allocate,
-                                            .release = sgm__host_release,
-                                            .write = sgm__host_write,
-                                            .read = sgm__host_read,
-                                            .compile = compile,
-                                            .discard = discard,
-                                            .run = run,
-                                            .time = run_and_time,
-                                            .estimate = estimate,
-                                            .wait = sgm__host_wait};
+const sgm__handler_type sgm__cpu_handler = {
+    .name = "cpu",
+    .doc = "vector loops and threads of this computer",
+    .flags = SGM__HANDLER_HOST | SGM__HANDLER_PARTS | SGM__HANDLER_DRAWS,
+    .open = open_cpu,
+    .close = close_cpu,
+    .describe = describe,
+    .bfloat16 = sgm__cpu_bfloat16,
+    .support = support,
+    SGM__HOST_BUFFERS,
+    .compile = compile,
+    .discard = discard,
+    .run = run,
+    .time = run_and_time,
+    .estimate = estimate,
+};
