@@ -9,11 +9,14 @@
  */
 #include "network/parser.h"
 
+/* Layers that were parsed and have no parent yet. The list owns them until gather() or sgm__layer_adopt
+ * takes them. */
 typedef struct list {
     sgm_layer **items;
     size_t count, capacity;
 } list;
 
+/* Takes the layer also on failure. */
 static sgm_status add_to_list(list *items, sgm_layer *layer)
 {
     sgm_status status = sgm__reserve(&items->items, &items->capacity, items->count + 1, sizeof(sgm_layer *));
@@ -35,6 +38,7 @@ static void free_list(list *items)
 
 static sgm_layer *parse_chain(sgm__parser *p);
 
+/* Notes in the node where its text begins, for messages of later stages (network.c). */
 static sgm_layer *place_node(sgm_layer *node, const sgm__token *token)
 {
     node->line = token->line;
@@ -42,7 +46,7 @@ static sgm_layer *place_node(sgm_layer *node, const sgm__token *token)
     return node;
 }
 
-/* The arguments of a join: branches, then its own by name. */
+/* The arguments of a join: branches, which are chains, and its own arguments by name, in any order. */
 static sgm_status parse_branches(sgm__parser *p, sgm_layer *node, list *branches)
 {
     sgm__token open = p->token;
@@ -60,6 +64,7 @@ static sgm_status parse_branches(sgm__parser *p, sgm_layer *node, list *branches
     return sgm__parser_close(p, &open);
 }
 
+/* The same rule as in sgm_branches_of, but with the place of the word in the message. */
 static sgm_status check_branch_count(const sgm__parser *p, const sgm__token *word, const sgm_layer_type *type,
                                      size_t count)
 {
@@ -69,6 +74,8 @@ static sgm_status check_branch_count(const sgm__parser *p, const sgm__token *wor
                             type->name, type->min_inputs, type->max_inputs, count);
 }
 
+/* add(...) or concatenate(...). The count in `branches` is set to 0 before sgm__layer_adopt, which owns the
+ * branches from then on in both cases, so that free_list frees only those that were not handed over. */
 static sgm_layer *parse_join(sgm__parser *p, const sgm_layer_type *type)
 {
     sgm__token word = p->token;
@@ -100,6 +107,7 @@ static sgm_layer *parse_join(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
+/* A word that names a type of layer: brackets with arguments are optional, required arguments are not. */
 static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
 {
     sgm__token word = p->token;
@@ -119,6 +127,9 @@ static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
+/* The error for a word that is no layer and no value. An activation in the place of a layer is a common
+ * mistake, so it has a message of its own; otherwise the nearest layer or defined value is suggested. Always
+ * returns NULL. */
 static sgm_layer *unknown_layer(const sgm__parser *p, const char *name)
 {
     const sgm__token *word = &p->token;
@@ -139,6 +150,7 @@ static sgm_layer *unknown_layer(const sgm__parser *p, const char *name)
     return NULL;
 }
 
+/* Whether an earlier statement of this text has defined the name. */
 static bool is_defined(const sgm__parser *p, const char *name)
 {
     for (size_t i = 0; i < p->name_count; i++)
@@ -147,6 +159,8 @@ static bool is_defined(const sgm__parser *p, const char *name)
     return false;
 }
 
+/* A word is a layer or a reference. Layers are counted while they are read, so a long text stops at the
+ * limit before the tree is built; repeats are multiplied out later, in sgm__layer_adopt. */
 static sgm_layer *parse_word(sgm__parser *p)
 {
     if (++p->layers > SGM__MAX_LAYERS) {
@@ -176,6 +190,7 @@ static sgm_layer *parse_word(sgm__parser *p)
 
 static sgm_layer *parse_item(sgm__parser *p);
 
+/* "(" chain ")"; brackets alone make no node. */
 static sgm_layer *parse_group(sgm__parser *p)
 {
     sgm__token open = p->token;
@@ -187,6 +202,8 @@ static sgm_layer *parse_group(sgm__parser *p)
     return NULL;
 }
 
+/* integer "*" item. A number that no '*' follows is a layer's argument in the wrong place or a missing '*',
+ * hence the hint. */
 static sgm_layer *parse_repeat(sgm__parser *p)
 {
     sgm__token number = p->token;
@@ -217,6 +234,8 @@ static sgm_layer *parse_repeat(sgm__parser *p)
     return place_node(node, &number);
 }
 
+/* One item of a chain. The depth of the recursion is counted here, since every level of nesting passes
+ * through an item. */
 static sgm_layer *parse_item(sgm__parser *p)
 {
     if (p->depth >= SGM__MAX_DEPTH) {
@@ -239,6 +258,8 @@ static sgm_layer *parse_item(sgm__parser *p)
     return node;
 }
 
+/* item {"+" item}. A reference takes nothing from the item before it, so it is refused behind '+'. The item
+ * goes into the list before the check, so that the caller frees it. */
 static sgm_status parse_items(sgm__parser *p, list *items)
 {
     do {
@@ -256,7 +277,9 @@ static sgm_status parse_items(sgm__parser *p, list *items)
     return SGM_OK;
 }
 
-/* Puts a list together with `make`, which owns the layers from then on. */
+/* Puts a list together with `make` (sgm_chain_of or sgm_statements_of), which owns the layers from then on,
+ * and notes the place of `token` unless the result is a single layer that has its own. Does nothing but free
+ * the list if `status` is a failure. */
 static sgm_layer *gather(const sgm__parser *p, const sgm__token *token, list *items, sgm_status status,
                          sgm_layer *(*make)(sgm_layer *const *, size_t))
 {
@@ -283,6 +306,8 @@ static sgm_layer *parse_chain(sgm__parser *p)
 
 /* --- statements --- */
 
+/* The chain behind "name =". The name is noted after the chain is parsed, so that a value cannot refer to
+ * itself. It belongs to the node, which lives as long as the parser needs it. */
 static sgm_layer *define(sgm__parser *p, const sgm__token *word, char *name)
 {
     if (is_defined(p, name)) {
@@ -310,6 +335,7 @@ static sgm_layer *define(sgm__parser *p, const sgm__token *word, char *name)
     return place_node(node, word);
 }
 
+/* word "=" makes a definition; sgm__parser_is_at_name has seen both tokens, which are skipped here. */
 static sgm_layer *parse_statement(sgm__parser *p)
 {
     if (!sgm__parser_is_at_name(p))
@@ -325,6 +351,8 @@ static sgm_layer *parse_statement(sgm__parser *p)
     return node;
 }
 
+/* All statements up to the end of the text. A last ';' is allowed. Two words in a row most likely lack a
+ * '+'. */
 static sgm_status parse_statements(sgm__parser *p, list *statements)
 {
     do {
@@ -344,6 +372,8 @@ static sgm_status parse_statements(sgm__parser *p, list *statements)
     return SGM_OK;
 }
 
+/* A text with one chain gives that chain; several statements, or one definition, give a node of statements.
+ */
 sgm_layer *sgm_layer_parse(const char *text)
 {
     if (text == NULL) {

@@ -1,8 +1,15 @@
-/* The notation of layers' arguments: values by place or by name. */
+/* The notation of layers' arguments: values by position or by name, from '(' to ')'.
+ *
+ * Positional values need not be complete: each goes to the next argument of the table whose kind takes it,
+ * so dense(10, relu) and convolution(32, 5, relu, padding=same) read naturally. The word of a flag stands
+ * for itself. The setters of arguments.c check bounds and double values; this file adds the place in the
+ * text to their messages. The grammar around it is notation.c. */
 #include "network/parser.h"
 
 #include <stdio.h>
 
+/* A number keeps all its forms, since only the argument's kind tells which one counts. A quoted text is
+ * never a number. */
 sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v)
 {
     *v = (sgm__parsed_value){.token = p->token};
@@ -28,12 +35,14 @@ sgm_status sgm__parser_value(sgm__parser *p, sgm__parsed_value *v)
     return SGM_OK;
 }
 
+/* true or false without quotes. */
 static bool is_boolean(const sgm__parsed_value *v)
 {
     return v->token.kind == SGM__TOKEN_WORD &&
            (strcmp(v->text, "true") == 0 || strcmp(v->text, "false") == 0);
 }
 
+/* Whether an argument of this kind can have the value. Words and strings both are texts. */
 static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
 {
     switch (kind) {
@@ -51,6 +60,7 @@ static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
     return false;
 }
 
+/* What a kind takes, for messages; in the order of sgm_argument_kind. */
 static const char *kind_text(sgm_argument_kind kind)
 {
     static const char *const texts[] = {"a whole number", "a number",      "a name",
@@ -67,6 +77,7 @@ static const char *bounds_text(const sgm_argument *argument, char *text, size_t 
     return text;
 }
 
+/* Sets argument `index` to the value, or appends the value to a shape or list. */
 static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, const sgm__parsed_value *v)
 {
     const sgm_argument *argument = &layer->type->arguments[index];
@@ -100,7 +111,10 @@ static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, 
     return status == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
 }
 
-/* The next argument in the table that takes such a value; `position` moves past it. */
+/* A value without a name. A word that is the name of a flag sets the flag. Any other value goes to the first
+ * argument from *position on that takes its kind, and *position moves behind it. Lists of numbers are only
+ * set by name. If nothing takes the value, the error names the expected kind for a number, as its place is
+ * probably right, and the layer's arguments for a word. */
 static sgm_status positional(sgm__parser *p, sgm_layer *layer, int32_t *position, const sgm__parsed_value *v)
 {
     const sgm_layer_type *type = layer->type;
@@ -128,6 +142,7 @@ static sgm_status unknown_argument(const sgm__parser *p, const sgm_layer_type *t
                             sgm__parser_quote(token).text, sgm__arguments_list(type, known, sizeof known));
 }
 
+/* "(" value {"," value} ")" behind the name of a shape or a list of numbers. */
 static sgm_status parse_list(sgm__parser *p, sgm_layer *layer, int32_t index)
 {
     sgm__token open = p->token;
@@ -154,6 +169,9 @@ static bool is_flag_instead(const sgm_layer_type *type, int32_t index, const sgm
     return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
 }
 
+/* word "=" value. "name" is not in the types' tables, since every layer has it, so it goes to
+ * sgm__layer_set_name. Key and '=' are checked by the caller (sgm__parser_is_at_name) and skipped here. A
+ * shape can be given in brackets or as one number. */
 sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
 {
     sgm__token key = p->token;
@@ -186,6 +204,7 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
     return sgm__layer_set_name(layer, v.text) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v.token);
 }
 
+/* Named and positional arguments may be mixed in any order; positions count only those without a name. */
 sgm_status sgm__parser_arguments(sgm__parser *p, sgm_layer *layer)
 {
     sgm__token open = p->token;

@@ -1,15 +1,22 @@
-/* Descriptions as text, which parses to the same description again. */
+/* Descriptions as text, which parses to the same description again.
+ *
+ * sgm_network_text writes the notation of a network from its tree: checkpoints, run folders and copies of
+ * trainers keep networks in this form. Positional values, brackets and quotes are therefore written only
+ * where the parser (notation.c, notation_arguments.c) reads them as the same arguments. White space of the
+ * original is not kept. A text of arguments for people is layout.c. */
 #include "network/network_internal.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* Quotes go round whatever is not one word for the lexer. */
 static void write_text(sgm__text *text, const char *value)
 {
     const char *mark = sgm__is_word(value) ? "" : "\"";
     sgm__text_append(text, "%s%s%s", mark, value, mark);
 }
 
+/* By name several dimensions need brackets; as positional arguments they need none. */
 static void write_shape(sgm__text *text, const sgm_shape *shape, bool named)
 {
     bool brackets = named && shape->rank > 1;
@@ -28,6 +35,8 @@ void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count)
     sgm__text_append(text, "%s", count > 1 ? ")" : "");
 }
 
+/* "name=value" or the value alone. Numbers are written with as many digits as it takes to read the same
+ * double again. */
 static void write_value(sgm__text *text, const sgm_argument *argument, const sgm__argument_value *value,
                         bool named)
 {
@@ -56,13 +65,16 @@ static void write_value(sgm__text *text, const sgm_argument *argument, const sgm
     }
 }
 
+/* Whether the layer has a flag of that name. */
 static bool is_flag_name(const sgm_layer_type *type, const char *text)
 {
     int32_t flag = sgm__argument_find(type, text);
     return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
 }
 
-/* Without its name a text must not be taken for a flag. */
+/* Whether the parser gives this value without a name to this argument. Arguments of joins come after
+ * branches and always have names. A text that is "true", "false" or the name of a flag would be read as
+ * that. */
 static bool can_be_positional(const sgm_layer *layer, size_t index)
 {
     const char *word = layer->arguments[index].text;
@@ -73,6 +85,9 @@ static bool can_be_positional(const sgm_layer *layer, size_t index)
            (strcmp(word, "true") != 0 && strcmp(word, "false") != 0 && !is_flag_name(layer->type, word));
 }
 
+/* Writes arguments in the order of the table, without names as long as every argument before was given
+ * without one, since a gap would move the values behind it to other arguments. Flags always have their name
+ * and make no gap. */
 static void write_arguments(sgm__text *text, const sgm_layer *layer, const char *separator)
 {
     bool positional = true; /* all arguments so far were */
@@ -106,6 +121,7 @@ static void write_children(sgm__text *text, const sgm_layer *layer, const char *
     }
 }
 
+/* The brackets are left out if there is nothing in them. */
 static void write_layer(sgm__text *text, const sgm_layer *layer)
 {
     bool any = layer->name != NULL;
@@ -119,6 +135,7 @@ static void write_layer(sgm__text *text, const sgm_layer *layer)
     sgm__text_append(text, ")");
 }
 
+/* Writes a subtree. A repeat has brackets round its only child, which may be a chain. */
 static void write_part(sgm__text *text, const sgm_layer *part)
 {
     switch (part->kind) {
@@ -152,6 +169,7 @@ static void write_part(sgm__text *text, const sgm_layer *part)
     }
 }
 
+/* The notation of the network as it was described; the caller frees it with sgm_string_free. */
 char *sgm_network_text(const sgm_network *network)
 {
     if (network == NULL) {

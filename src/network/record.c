@@ -1,6 +1,14 @@
-/* Recording: the layers of a network, one after the other, into a graph. */
+/* Recording: the layers of a network, one after the other, into a graph.
+ *
+ * sgm_network_record resets the network's lists, calls `forward` of each entry in order with the values of
+ * its inputs, reduces costs to one number each, adds them up times their importance, and then records the
+ * outputs with the costs' `predict`. Each layer records under its name as label, so messages and profiles
+ * name it. Before each layer the lengths of all lists are marked; rerecord.c goes back to these marks.
+ * Recording is cheap, since nothing is computed: the trainer compiles the graph afterwards
+ * (src/train/trainer_program.c) and records again for each batch size and purpose. */
 #include "network/network_internal.h"
 
+/* The argument "importance" of a cost; a cost from a program may have none, which counts as 1. */
 static double importance_of(const sgm__entry *entry)
 {
     const sgm_layer *layer = entry->layer;
@@ -11,7 +19,8 @@ static double importance_of(const sgm__entry *entry)
     return value->given ? value->number : layer->type->arguments[index].default_value;
 }
 
-/* One number: the mean over the batch of each example's sum. */
+/* One number from what a cost layer gives: (batch, ...) is summed over all axes but the first, then averaged
+ * over the examples; a value of rank 0 is taken as it is, which is how a cost defines its own reduction. */
 static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
 {
     sgm_shape shape = sgm_value_type(graph, cost).shape;
@@ -32,6 +41,8 @@ static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
     return sgm_mean(graph, cost);
 }
 
+/* The values of the entry's inputs in the layer's type. Up to 8 fit the caller's array `few`; for more,
+ * *inputs is allocated, and the caller frees it if it is not `few`. */
 static sgm_status gather_inputs(const sgm_layer_call *call, sgm_value *few, sgm_value **inputs)
 {
     const sgm_network *network = call->network;
@@ -46,6 +57,7 @@ static sgm_status gather_inputs(const sgm_layer_call *call, sgm_value *few, sgm_
     return SGM_OK;
 }
 
+/* Calls the type's `forward`. A layer that returns nothing without a failure of its own gets one here. */
 static sgm_value run_forward(sgm_layer_call *call)
 {
     sgm_value few[8], *inputs;
@@ -60,7 +72,7 @@ static sgm_value run_forward(sgm_layer_call *call)
     return value;
 }
 
-/* Of the first input that has some; nothing: none has. */
+/* The lengths of the first input that has some, int64 (batch); nothing if all steps of all inputs count. */
 static sgm_value lengths_of_inputs(const sgm_network *network, const sgm__entry *entry)
 {
     sgm_value lengths = {-1};
@@ -69,7 +81,9 @@ static sgm_value lengths_of_inputs(const sgm_network *network, const sgm__entry 
     return lengths;
 }
 
-/* Lengths go on with a value that has as many steps, (batch, steps, ...). */
+/* The lengths that a layer's result has. They go on if the result (batch, steps, ...) has as many steps as
+ * the first input and is a sequence still: a value of rank 2 has steps only where the input's rank was 2
+ * already (numbers of tokens). A layer that has set lengths itself is taken at its word. */
 static sgm_value lengths_after(const sgm_layer_call *call, sgm_value value)
 {
     const sgm__entry *entry = call->entry;
@@ -82,6 +96,7 @@ static sgm_value lengths_after(const sgm_layer_call *call, sgm_value value)
     return sequence && before.dims[1] == after.dims[1] ? call->lengths : (sgm_value){-1};
 }
 
+/* Opens the layer's label in the graph; the caller closes it with sgm_graph_pop_label. */
 static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
                             int32_t entry)
 {
@@ -95,6 +110,8 @@ static sgm_layer_call begin(sgm_network *network, sgm_graph *graph, const sgm_re
                             .lengths = lengths_of_inputs(network, &network->entries[entry])};
 }
 
+/* Records one entry. Costs are left out unless they are wanted. A cost has no lengths, and `part` of its
+ * named value is what it adds to the cost of the whole minibatch if workers share one. */
 sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, int32_t entry, sgm_value *total)
 {
@@ -122,6 +139,8 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
     return sgm_graph_status(graph);
 }
 
+/* The values that predicting returns, in the master type. A cost with `predict` turns the logits that it
+ * judges into probabilities, also where the cost itself is not recorded; its label is open meanwhile. */
 static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options)
 {
     for (size_t i = 0; i < network->output_count; i++) {
@@ -141,7 +160,7 @@ static sgm_status record_outputs(sgm_network *network, sgm_graph *graph, const s
     return SGM_OK;
 }
 
-/* The first cost in the order of recording says what the network is for. */
+/* The first cost in the order of recording says whether outputs and targets have an accuracy. */
 static bool classifies(const sgm_network *network)
 {
     for (size_t i = 0; i < network->order_count; i++) {
@@ -169,6 +188,9 @@ sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *g
                              .total = total};
 }
 
+/* Keeps what rerecord.c needs to compare the next recording with this one. It is kept only for networks with
+ * dynamic layers, and neither for averaged parameters nor if a cost is dynamic: rerecord.c re-records
+ * `forward` of dynamic layers but not `predict` of dynamic costs, so a difference there would be missed. */
 static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_recording_options *options,
                         const sgm_recording *recording)
 {
@@ -193,6 +215,7 @@ const sgm_parameter *sgm__network_parameter(const sgm_network *network, const ch
     return known ? &network->parameters[place] : NULL;
 }
 
+/* An index from names to parameters, since the trainer looks up each state of large networks by name. */
 static sgm_status index_parameters(sgm_network *network)
 {
     sgm__name_index_clear(&network->parameter_index);
@@ -202,6 +225,9 @@ static sgm_status index_parameters(sgm_network *network)
     return SGM_OK;
 }
 
+/* Everything from place `first` of the order on. The marks and the newest recording are written as it goes
+ * on; if it fails, there is no newest recording. While training in parts, the total for gradients is that of
+ * the parts. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                     const sgm_recording_options *options, size_t first, sgm_value *total,
                                     sgm_recording *recording)

@@ -1,5 +1,12 @@
-/* Recording a network again: layers that are not dynamic record the same as before as long as what they get
- * is the same, so they are not even asked. A dynamic one is, and what it records and tells is compared. */
+/* Recording a network again: only dynamic layers are asked, and what they record and tell is compared.
+ *
+ * A layer that is not dynamic records the same as before as long as its inputs are the same, so it is not
+ * called at all. For a dynamic one the graph and the network's lists go back to the mark before it, with
+ * everything behind kept; its `forward` runs, and the graph (src/graph/rerecord.c) and the lists
+ * (layer_call.c) compare each thing with the one kept in its place. If all dynamic layers record the same,
+ * the graph goes forward to its end again and the old program serves. At the first difference everything
+ * behind is dropped, and recording goes on as usual from there. src/train/trainer_program.c calls this
+ * before each iteration of a dynamic network. */
 #include "network/network_internal.h"
 
 static bool is_dynamic(const sgm_network *network, size_t place)
@@ -7,6 +14,8 @@ static bool is_dynamic(const sgm_network *network, size_t place)
     return (network->entries[network->order[place]].layer->type->flags & SGM_LAYER_DYNAMIC) != 0;
 }
 
+/* Whether the newest recording is of this graph, unchanged since, with the same options. Averaged parameters
+ * are never compared (note_newest in record.c). */
 static bool fits(const sgm_network *network, const sgm_graph *graph, const sgm_recording_options *options)
 {
     const sgm__newest *newest = &network->newest;
@@ -16,6 +25,7 @@ static bool fits(const sgm_network *network, const sgm_graph *graph, const sgm_r
            (options->prefix == NULL || *options->prefix == '\0');
 }
 
+/* Sets the graph and all lists of the network to a mark, backwards or forwards. */
 static void go_to(sgm_network *network, sgm_graph *graph, const sgm__layer_mark *mark)
 {
     sgm__graph_go_to(graph, &mark->graph);
@@ -27,6 +37,7 @@ static void go_to(sgm_network *network, sgm_graph *graph, const sgm__layer_mark 
     network->streams = mark->streams;
 }
 
+/* Whether two marks have the same lengths of all lists; their contents were compared one by one before. */
 static bool marks_equal(const sgm__layer_mark *a, const sgm__layer_mark *b)
 {
     return sgm__graph_marks_equal(&a->graph, &b->graph) && a->parameter_count == b->parameter_count &&
@@ -35,7 +46,9 @@ static bool marks_equal(const sgm__layer_mark *a, const sgm__layer_mark *b)
            a->total.index == b->total.index;
 }
 
-/* Records the layer at a place of the order; *same: as before. */
+/* Records the layer at a place of the order. *same becomes true if the layer has recorded the same
+ * instructions, told the same parameters, fields and costs, and given the same value and lengths as before,
+ * no less and no more. */
 static sgm_status rerecord_layer(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
                                  size_t place, sgm_value *total, bool *same)
 {
@@ -54,6 +67,9 @@ static sgm_status rerecord_layer(sgm_network *network, sgm_graph *graph, const s
     return SGM_OK;
 }
 
+/* Without a newest recording that fits, or if the graph cannot compare, everything is recorded anew.
+ * `newest.graph` is NULL in between, so that a failure leaves nothing that a later call would compare with.
+ */
 sgm_status sgm__network_rerecord(sgm_network *network, sgm_graph *graph, const sgm_recording_options *options,
                                  sgm_recording *recording, bool *same)
 {

@@ -1,4 +1,10 @@
-/* Examples of the data that do not fit a network: which layer wants them otherwise, and what would fit. */
+/* The error for examples of the data that do not fit a network: which layer wants them otherwise, and what
+ * would fit.
+ *
+ * The trainer (src/train/trainer_step.c) and the command (cli/config/experiment.c) call
+ * sgm__network_shape_mismatch when a field's examples have another shape than the recording's input. The
+ * advice distinguishes inputs, targets that are classes in one form where the cost takes the other, and
+ * targets that should have the shape of a prediction. All shapes are of one example, without the batch. */
 #include "network/network_internal.h"
 
 #include "graph/graph_internal.h"
@@ -7,7 +13,7 @@
 #define SHAPE_TEXT 128
 #define ADVICE 400
 
-/* The layer that asked for a field first; NULL: none did. */
+/* The layer that asked for a field first, found by the label of the graph's input; NULL if there is none. */
 static const sgm__entry *asks_for(const sgm_network *network, const sgm_graph *graph, const char *field)
 {
     const char *label = "";
@@ -22,19 +28,23 @@ static const sgm__entry *asks_for(const sgm_network *network, const sgm_graph *g
     return NULL;
 }
 
+/* Costs of classes have the flags "classes" and "shares" (layers/costs.h); a type from a program may have
+ * both, too. */
 static bool takes_classes(const sgm_layer_type *type)
 {
     return sgm__argument_find(type, "classes") >= 0 && sgm__argument_find(type, "shares") >= 0;
 }
 
-/* One dimension more than is wanted: each number is there as one-hot, or as shares of classes. */
+/* The data has one dimension more than is wanted: a share for each class, such as one-hot, in the place of
+ * each number. */
 static bool are_shares(const sgm_shape *there, const sgm_shape *wanted)
 {
     return there->rank == wanted->rank + 1 &&
            memcmp(there->dims, wanted->dims, (size_t)wanted->rank * sizeof *wanted->dims) == 0;
 }
 
-/* Targets are shares of classes where the cost wants numbers, or the other way round. */
+/* Targets are shares where the cost wants numbers of classes, or the other way round; writes the flag of the
+ * cost that would take them. False: neither is the case, nothing is written. */
 static bool advise_classes(const char *cost, const sgm_shape *there, const sgm_shape *wanted, char *advice)
 {
     bool shares = are_shares(there, wanted);
@@ -50,6 +60,7 @@ static bool advise_classes(const char *cost, const sgm_shape *there, const sgm_s
     return shares || numbers;
 }
 
+/* A shape for a message; rank 0 reads as "one number". */
 static const char *shape_words(const sgm_shape *shape, char *buffer)
 {
     return shape->rank == 0 ? "one number" : sgm_shape_text(shape, buffer, SHAPE_TEXT);
@@ -63,6 +74,8 @@ static bool gives(const sgm_network *network, const sgm_graph *graph, int32_t la
     return whole.rank > 0 && sgm_shape_equal(&own, example);
 }
 
+/* Writes what would help into `advice`, which stays "" if nothing is known. The first input of a cost is its
+ * prediction. */
 static void advise(const sgm_network *network, const sgm_graph *graph, const sgm__entry *entry,
                    const sgm_shape *there, const sgm_shape *wanted, char *advice)
 {
