@@ -69,7 +69,7 @@ sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost)
 }
 
 /* The total that gradients of a part start from; nothing if there are no costs. Importances are live
- * numbers, so that a change of one needs no new program. */
+ * numbers, so that a change of one needs no new kernels. */
 sgm_value sgm__part_of_costs(sgm_graph *graph, const sgm_named_value *costs, size_t count)
 {
     sgm_value total = {-1};

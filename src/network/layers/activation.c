@@ -1,4 +1,7 @@
-/* activation(relu): an activation as a layer of its own. */
+/* activation(relu): an activation as a layer of its own, for any shape (batch, ...).
+ *
+ * The layers that sum (dense, convolution, ...) have an argument of the same name; this layer is for other
+ * places. Which names there are is decided by arguments.c: all operations with the flag SGM_OP_ACTIVATION. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)

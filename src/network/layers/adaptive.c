@@ -1,12 +1,18 @@
-/* Poolings to a size, adaptive_average_pooling(7) and adaptive_max_pooling(7), and upsampling(2): each is
- * done along one dimension after the other. */
+/* Poolings to a size, adaptive_average_pooling(7) and adaptive_max_pooling(7), and upsampling(2).
+ *
+ * All take (batch, channels, [height,] width) and work along one dimension after the other, since the window
+ * of a result is a product of intervals. Where the input's size is a multiple of the result's, the windows
+ * are equal, and the ordinary poolings do it. Otherwise means and linear interpolation are products with
+ * constant matrices, whose gradients come with the matmul, and maxima are a gather of each window's
+ * elements. Poolings with a size of their own are pooling.c. */
 #include "network/layers/windows.h"
 
-/* The dimensions after (batch, channels), from behind. */
+/* The axis of dimension i, counted from the last: i = 0 is the width. Dimensions come after (batch,
+ * channels). */
 #define AXIS(dimensions, i) (2 + (dimensions)-1 - (i))
 
-/* Windows of PyTorch: the i-th of `count` over n elements goes from i n / count, rounded down, to (i + 1) n /
- * count, rounded up. */
+/* The windows of PyTorch: the i-th of `count` over n elements goes from floor(i n / count) to ceil((i + 1) n
+ * / count), so windows may overlap by one element, and none is empty. */
 static int64_t window_start(int64_t i, int64_t n, int64_t count)
 {
     return i * n / count;
@@ -19,8 +25,11 @@ static int64_t window_end(int64_t i, int64_t n, int64_t count)
 
 /* --- sums with fixed weights: matrices (elements, results) --- */
 
+/* Fills a matrix (n elements, count results) of zeros, in row-major order, whose product with a line gives
+ * its results. */
 typedef void (*weights_function)(double *weights, int64_t n, int64_t count);
 
+/* 1 / size of the window for each of its elements. */
 static void average_weights(double *weights, int64_t n, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -30,7 +39,9 @@ static void average_weights(double *weights, int64_t n, int64_t count)
     }
 }
 
-/* Elements are in the middle of their places, those beyond the ends equal the last ones. */
+/* Linear interpolation: result i lies at (i + 1/2) n / count - 1/2 among the elements, whose centres are at
+ * whole numbers, and takes from both neighbours by their distance. Places beyond the ends get the end
+ * elements. As PyTorch with align_corners=False. */
 static void linear_weights(double *weights, int64_t n, int64_t count)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -42,6 +53,7 @@ static void linear_weights(double *weights, int64_t n, int64_t count)
     }
 }
 
+/* The matrix of `fill` as a constant of type `dtype`; the graph fails if memory is short. */
 static sgm_value weights_of(sgm_graph *graph, sgm_dtype dtype, int64_t n, int64_t count,
                             weights_function fill)
 {
@@ -63,7 +75,8 @@ static sgm_value weights_of(sgm_graph *graph, sgm_dtype dtype, int64_t n, int64_
     return value;
 }
 
-/* Each dimension times a matrix. */
+/* Multiplies each dimension by a matrix: the last one from the right, x W, the one before it from the left,
+ * W^T x. Leading axes are matrices of a batched matmul. */
 static sgm_value weigh(sgm_graph *graph, sgm_value x, int32_t dimensions, const int64_t *sizes,
                        weights_function fill)
 {
@@ -78,7 +91,8 @@ static sgm_value weigh(sgm_graph *graph, sgm_value x, int32_t dimensions, const 
 
 /* --- poolings --- */
 
-/* The places of all windows along a dimension, (count, longest); shorter ones have their last twice. */
+/* The indices of the elements of all windows along a dimension, int64 (count, longest). A shorter window has
+ * its last element more than once, which changes no maximum; the gradients of the copies are added up. */
 static sgm_value window_places(sgm_graph *graph, int64_t n, int64_t count)
 {
     int64_t longest = 0;
@@ -102,6 +116,7 @@ static sgm_value window_places(sgm_graph *graph, int64_t n, int64_t count)
     return value;
 }
 
+/* Gathers (..., count, longest, ...) along each dimension and takes the maximum over the windows' axis. */
 static sgm_value largest(sgm_graph *graph, sgm_value x, int32_t dimensions, const int64_t *sizes)
 {
     for (int32_t i = 0; i < dimensions && sgm_value_is(x); i++) {
@@ -113,7 +128,7 @@ static sgm_value largest(sgm_graph *graph, sgm_value x, int32_t dimensions, cons
     return x;
 }
 
-/* Windows of one size, side by side, where the sizes divide each other; 0: they do not. */
+/* Windows of one size side by side, if every dimension is a multiple of its result; false otherwise. */
 static bool even_window(const sgm_shape *shape, int32_t dimensions, const int64_t *sizes,
                         sgm_window_options *window)
 {
@@ -126,6 +141,7 @@ static bool even_window(const sgm_shape *shape, int32_t dimensions, const int64_
     return true;
 }
 
+/* Both poolings; `dimensions` is 1 or 2. */
 static sgm_value adaptive(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions,
                           bool is_max)
 {
@@ -146,7 +162,8 @@ static sgm_value adaptive(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
 
 /* --- upsampling --- */
 
-/* Each element `factors` times along each dimension. */
+/* The nearest element: reshapes to (..., height, 1, width, 1), broadcasts the 1s to the factors, and
+ * reshapes to the larger size. The gradient is the sum over the copies. */
 static sgm_value repeat(sgm_graph *graph, sgm_value x, int32_t dimensions, const int64_t *factors)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape, apart = {.rank = 2 + 2 * dimensions}, wide,
@@ -165,6 +182,7 @@ static sgm_value repeat(sgm_graph *graph, sgm_value x, int32_t dimensions, const
     return sgm_reshape(graph, sgm_broadcast(graph, sgm_reshape(graph, x, &apart), &wide), &together);
 }
 
+/* Result (batch, channels, height * factor, width * factor). */
 static sgm_value upsample(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions,
                           bool linear)
 {

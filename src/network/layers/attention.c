@@ -1,9 +1,16 @@
-/* attention(heads=4, causal), transformer(heads=4, causal, hidden=512): sequences (batch, time, features). */
+/* attention(heads=4, causal) and transformer(heads=4, causal, hidden=512), for sequences (batch, time,
+ * features).
+ *
+ * attention: a projection of each position to queries, keys and values, side by side in (features + 2 * key
+ * features) columns; what the heads do with them, softmax(q k^T / sqrt(size)) v (heads.c); and a projection
+ * back to features (Vaswani et al., 2017). transformer: a block of attention and two dense layers with
+ * residual connections. Everything between input and result is in rows (batch * time, features), so that a
+ * handler fuses sums and activations into the products before them. */
 #include "network/layers/blocks.h"
 
 #include <stdio.h>
 
-/* Of a matrix: GPT-2's (Radford et al., 2019). */
+/* The initialiser of all matrices here: standard deviation 0.02, as in GPT-2 (Radford et al., 2019). */
 #define WEIGHTS "gaussian(0.02)"
 #define EPSILON 1e-5 /* of the norms in a transformer */
 
@@ -15,7 +22,8 @@ static sgm_value as_rows(sgm_graph *graph, sgm_value x)
     return shape.rank == 2 ? x : sgm_reshape(graph, x, &rows);
 }
 
-/* x * weights + biases of rows (rows, features); parameters "PREFIXweights" and "PREFIXbiases". */
+/* x weights + biases for rows (rows, features), giving (rows, size); parameters "PREFIXweights" and
+ * "PREFIXbiases". */
 static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t size,
                          const char *prefix, bool biased)
 {
@@ -24,12 +32,14 @@ static sgm_value project(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
     sgm_value weights = sgm__layer_prefixed(call, graph, prefix, "weights", &weights_shape, WEIGHTS);
     if (!biased)
         return sgm_matmul(graph, x, weights);
-    /* before the product, so that nothing lies between that and the sum */
+    /* The cast of the biases is recorded before the product, so that nothing lies between product and sum,
+     * which then fuse. */
     sgm_value biases = sgm__layer_prefixed(call, graph, prefix, "biases", &biases_shape, "constant(0)");
     return sgm_add(graph, sgm_matmul(graph, x, weights), biases);
 }
 
-/* A failure's value if `x` is no sequence that the heads divide. */
+/* Whether `x` is a sequence whose features the heads divide; otherwise the graph fails with what would fit.
+ */
 static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;
@@ -64,8 +74,10 @@ static bool is_sequence(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return true;
 }
 
-/* Of sequences of `time` rows each, with its projections: "PREFIXweights", "PREFIXbiases",
- * "PREFIXoutput_weights", "PREFIXoutput_biases". */
+/* Attention with its two projections, for rows of sequences of `time` steps each. Parameters:
+ * "PREFIXweights" (features, queries + keys + values), "PREFIXbiases", "PREFIXoutput_weights" (features,
+ * features), "PREFIXoutput_biases". With fewer heads of keys than of queries the columns of keys and values
+ * are fewer. */
 static sgm_value attend(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t time, const char *prefix)
 {
     int64_t features = sgm_value_type(graph, x).shape.dims[1], heads = sgm_layer_integer(call, "heads");
@@ -89,8 +101,9 @@ static sgm_value forward_attention(sgm_layer_call *call, sgm_graph *graph, const
     return sgm_reshape(graph, y, &shape);
 }
 
-/* x + attention(norm(x)), then x + dense(activation(dense(norm(x)))): norms come first (Xiong et al., 2020).
- * All in rows (batch * time, features), so that sums and activations follow their products at once. */
+/* x = x + drop(attention(norm(x))), then x = x + drop(dense(activation(dense(norm(x))))). The norms come
+ * before each half, not after it, which trains without a warm-up of the learning rate (Xiong et al., 2020).
+ * The hidden layer has 4 times the features unless `hidden` is given. */
 static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                      int32_t count)
 {

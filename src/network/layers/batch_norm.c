@@ -1,13 +1,21 @@
-/* batch_norm (Ioffe and Szegedy, 2015), group_norm (Wu and He, 2018), instance_norm (Ulyanov et al., 2016):
- * channels at one scale, for images and whatever else has channels in its second dimension. */
+/* batch_norm (Ioffe and Szegedy, 2015), group_norm (Wu and He, 2018), instance_norm (Ulyanov et al., 2016).
+ *
+ * All are y = (x - mean) / sqrt(variance + epsilon) * gain + bias with a gain and a bias for each channel,
+ * the second axis of (batch, channels, ...). They differ in what mean and variance are over: batch_norm over
+ * the minibatch and all places of a channel, group_norm over the channels of a group and their places in one
+ * example, instance_norm over one channel of one example. Norms of the last axis are norms.c. batch_norm
+ * keeps running statistics as states that are not trained; predictions use these. */
 #include "network/network_internal.h"
 
+/* An input and the shapes that its channels have. */
 typedef struct channels {
     sgm_value x;
     sgm_shape shape, line, wide; /* of x; (channels); (1, channels, 1, ...) */
     int64_t each;                /* elements of a channel in the batch */
 } channels;
 
+/* Checks the input and fills in `c`; false: the graph has failed. With mixed precision x becomes float32,
+ * since sums of many squares need the digits. */
 static bool find_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, channels *c)
 {
     char text[128];
@@ -29,7 +37,8 @@ static bool find_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, c
     return true;
 }
 
-/* A parameter of each channel, as (1, channels, 1, ...) of x's type. */
+/* A trainable parameter with one number for each channel, as (1, channels, 1, ...) in x's type, ready to
+ * broadcast. */
 static sgm_value parameter(sgm_layer_call *call, sgm_graph *graph, const channels *c, const char *name,
                            const char *initialiser)
 {
@@ -37,7 +46,7 @@ static sgm_value parameter(sgm_layer_call *call, sgm_graph *graph, const channel
     return sgm_reshape(graph, sgm__mixed_cast(graph, value, sgm_value_type(graph, c->x).dtype), &c->wide);
 }
 
-/* normalised * gains + biases, in the layer's type */
+/* normalised * gains + biases, cast to the layer's type. */
 static sgm_value scale(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value normalised)
 {
     sgm_value y = sgm_multiply(graph, normalised, parameter(call, graph, c, "gains", "constant(1)"));
@@ -46,7 +55,8 @@ static sgm_value scale(sgm_layer_call *call, sgm_graph *graph, const channels *c
     return sgm__mixed_cast(graph, y, sgm_layer_dtype(call));
 }
 
-/* running = (1 - momentum) running + momentum value */
+/* running = (1 - momentum) running + momentum value. `value` is cut off from the gradient: the running
+ * statistics are not part of the cost. */
 static void follow(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value running,
                    sgm_value value)
 {
@@ -57,13 +67,15 @@ static void follow(sgm_layer_call *call, sgm_graph *graph, const channels *c, sg
                        sgm_multiply(graph, value, sgm_live_number(graph, momentum))));
 }
 
+/* centred / sqrt(variance + epsilon). */
 static sgm_value normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value centred, sgm_value variance)
 {
     sgm_value epsilon = sgm_live_number(graph, sgm_layer_number(call, "epsilon"));
     return sgm_divide(graph, centred, sgm_square_root(graph, sgm_add(graph, variance, epsilon)));
 }
 
-/* Over the batch and all that is behind the channels, also of other workers' parts where these are summed. */
+/* The mean over batch and places, (1, channels, 1, ...). With `sums` it is the mean over the whole minibatch
+ * that workers share: the sum over the workers of share * mean of the own part. */
 static sgm_value mean_of(sgm_layer_call *call, sgm_graph *graph, const channels *c, sgm_value x, bool sums)
 {
     static const int32_t axes[] = {0, 2, 3, 4, 5, 6, 7};
@@ -74,7 +86,8 @@ static sgm_value mean_of(sgm_layer_call *call, sgm_graph *graph, const channels 
     return sgm_layer_all_reduce(call, graph, sgm_multiply(graph, mean, share));
 }
 
-/* What is kept is an estimate for all data: n / (n - 1), for the n elements of a channel in the minibatch. */
+/* The factor n / (n - 1) by which the variance of a minibatch becomes an estimate for all data, where n
+ * elements of a channel are in the minibatch. With `sums`, n = own elements / own share. */
 static sgm_value unbiased(sgm_layer_call *call, sgm_graph *graph, const channels *c, bool sums)
 {
     if (!sums)
@@ -84,6 +97,7 @@ static sgm_value unbiased(sgm_layer_call *call, sgm_graph *graph, const channels
     return sgm_divide(graph, whole, sgm_subtract(graph, whole, sgm_number(graph, 1)));
 }
 
+/* With one number for each channel, mean is x and variance 0: every output would be the bias. */
 static sgm_value fail_alone(const sgm_layer_call *call, sgm_graph *graph)
 {
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
@@ -92,6 +106,9 @@ static sgm_value fail_alone(const sgm_layer_call *call, sgm_graph *graph)
                           sgm_layer_is_part(call) ? " for each worker, or leave `local` out" : "");
 }
 
+/* While training, x is normalised with the statistics of this minibatch, otherwise with the running ones.
+ * Variances are means of squared distances from the mean, not E[x^2] - E[x]^2, which loses digits. `sums`:
+ * workers share the minibatch and normalise it as one, which costs two all_reduces. */
 static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                     int32_t count)
 {
@@ -117,7 +134,8 @@ static sgm_value forward_batch_norm(sgm_layer_call *call, sgm_graph *graph, cons
     return scale(call, graph, &c, normalise(call, graph, centred, variance));
 }
 
-/* The channels in this many parts, each with mean 0 and standard deviation 1. */
+/* Reshapes to (batch, groups, elements of a group), where each row is what layer_norm normalises, and back;
+ * then gain and bias for each channel. */
 static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const channels *c, int64_t groups)
 {
     sgm_shape flat = sgm_shape_of(c->shape.dims[0], groups, -1);
@@ -125,6 +143,7 @@ static sgm_value normalise_groups(sgm_layer_call *call, sgm_graph *graph, const 
     return scale(call, graph, c, sgm_reshape(graph, y, &c->shape));
 }
 
+/* A group for each channel. */
 static sgm_value forward_instance_norm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                        int32_t count)
 {

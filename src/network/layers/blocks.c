@@ -1,4 +1,7 @@
-/* What layers of sequences share. */
+/* What layers of sequences share: which steps count, parameters with a prefix, dropout.
+ *
+ * A layer made of several parts (attention.c, norms.c, heads.c) names the parameters of each part with a
+ * prefix, such as "hidden_norm_gains", so that one layer can have two of a kind. */
 #include "network/layers/blocks.h"
 
 #include <stdio.h>
@@ -25,10 +28,11 @@ sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, d
     if (!sgm_layer_is_training(call) || rate == 0)
         return x;
     sgm_shape shape = sgm_value_type(graph, x).shape;
-    /* with all its digits, so that the share is the same in bfloat16 */
+    /* The draw is compared with all its digits: in bfloat16 it would be rounded, and the share of zeros
+     * would not be `rate`. */
     sgm_value random = sgm__mixed_cast(graph, sgm_layer_random(call, graph, &shape), SGM_FLOAT32);
     sgm_value kept = sgm_greater_equal(graph, random, sgm_live_number(graph, rate));
-    /* so that the expected value does not depend on whether the network trains */
+    /* Scaling keeps the expected value the same as when the network predicts, where nothing is dropped. */
     sgm_value scaled = sgm_multiply(graph, x, sgm_live_number(graph, 1 / (1 - rate)));
     return sgm_select(graph, kept, scaled, sgm_filled_like(graph, scaled, 0));
 }

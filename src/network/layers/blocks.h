@@ -5,12 +5,15 @@
 
 #include "network/network_internal.h"
 
-/* True (batch, time) for the steps that count. */
+/* Which steps count: true where step < lengths of the example. `lengths` is int64 (batch), the result bool
+ * (batch, time). */
 sgm_value sgm__layer_steps(sgm_graph *graph, sgm_value lengths, int64_t time);
-/* A parameter "PREFIXNAME" of this layer. Matrices have (inputs, outputs). */
+/* A trainable parameter "PREFIXNAME" of this layer. A matrix is (inputs, outputs), which its initialiser
+ * takes as fans; anything else has none. */
 sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char *prefix, const char *name,
                               const sgm_shape *shape, const char *initialiser);
-/* Dropout at this rate, while training. */
+/* While training, each element is 0 with probability `rate`, else x / (1 - rate); otherwise x itself. `rate`
+ * is below 1. */
 sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 /* --- norms.c --- */
 /* Times "PREFIXgains" and, if biased, plus "PREFIXbiases". `centred`: layer_norm, else rms_norm. */

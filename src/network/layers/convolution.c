@@ -1,8 +1,16 @@
 /* convolution(32, 5, relu), convolution_1d, transposed_convolution, transposed_convolution_1d: weighted sums
- * over windows. */
+ * over windows.
+ *
+ * Images are (batch, channels, height, width), lines (batch, channels, length); the result has `size`
+ * channels. Weights are (outer, inner, kernel...): (size, channels / groups, ...) for a convolution,
+ * (channels, size / groups, ...) for a transposed one, whose forward pass is the convolution's gradient by
+ * its input. This is PyTorch's layout, so its weights fit as they are. Arguments of windows are read in
+ * windows.c; the mathematics is src/ops/convolution.c. */
 #include "network/layers/windows.h"
 
-/* Weights (outer, inner, [height,] width) and biases. */
+/* Weights (outer, inner, [height,] width) and biases (size), which are nothing if the layer has none. Fans
+ * are what one output sums over and what one input reaches: channels of a group times places of the window.
+ * Glorot's initialiser takes them. */
 static bool get_parameters(sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, int64_t outer,
                            int64_t inner, const int64_t *kernel, bool transposed, sgm_value *weights,
                            sgm_value *biases)
@@ -21,6 +29,8 @@ static bool get_parameters(sgm_layer_call *call, sgm_graph *graph, int32_t dimen
     return sgm_value_is(*weights);
 }
 
+/* Groups must divide both the channels that come in and those that go out; each group is a convolution by
+ * itself. */
 static bool check_groups(sgm_layer_call *call, sgm_graph *graph, int64_t channels)
 {
     int64_t groups = sgm_layer_integer(call, "groups"), size = sgm_layer_integer(call, "size");
@@ -32,6 +42,8 @@ static bool check_groups(sgm_layer_call *call, sgm_graph *graph, int64_t channel
     return false;
 }
 
+/* activation(convolution(x, weights) + biases). The window's size in the options is 0, since the operation
+ * takes it from the weights. */
 static sgm_value convolve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_window_options window = {.struct_size = sizeof window};
@@ -51,6 +63,9 @@ static sgm_value convolve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
 }
 
+/* The result is larger by the stride: (in - 1) stride - padding + reach + output_padding along each
+ * dimension. Several sizes give the same convolution where the stride rounds down; output_padding chooses
+ * among them. */
 static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_window_options window = {.struct_size = sizeof window};

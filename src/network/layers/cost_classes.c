@@ -1,7 +1,12 @@
-/* More costs of classes: kl_divergence, focal, hinge, multi_class_hinge. */
+/* More costs of classes: kl_divergence, focal, hinge, multi_class_hinge; the usual ones are costs.c.
+ *
+ * kl_divergence and focal take logits and predict probabilities. The hinges take scores without bounds:
+ * right and wrong shall lie apart by a margin, and what lies beyond it has no gradient. */
 #include "network/layers/costs.h"
 
-/* sum(t log(t)) - sum(t log_softmax(y)), where 0 log(0) is 0 (Kullback and Leibler, 1951). */
+/* sum(t log(t)) - sum(t log_softmax(y)) (Kullback and Leibler, 1951). The logarithm's argument is at least
+ * 1e-30, so that t = 0 gives 0 * log(1e-30) = 0. The first sum has no parameters; it makes the cost 0 where
+ * both distributions are equal. */
 static sgm_value kl_divergence(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -18,18 +23,21 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_softmax(graph, prediction);
 }
 
-/* -t log(p) (1 - p)^f where p = sigmoid(x): t softplus(-x) exp(-f softplus(x)), which never overflows. */
+/* -t log(p) (1 - p)^gamma with p = sigmoid(x): t softplus(-x) exp(-gamma softplus(x)), which never
+ * overflows. */
 static sgm_value focal_of(sgm_graph *graph, sgm_value share, sgm_value x, double gamma)
 {
     x = sgm__masked(graph, share, x);
-    /* Below the bound the factor is 1, and its gradient 0, which an infinite `right` would make no number. */
+    /* Below -100 the factor is 1 anyway and its gradient 0; unbounded, x = -infinity would multiply that 0
+     * by the infinite `right`. */
     sgm_value bounded = sgm_maximum(graph, sgm_number(graph, -100), x);
     sgm_value right = sgm_softplus(graph, sgm_negate(graph, x)), wrong = sgm_softplus(graph, bounded);
     sgm_value factor = sgm_exp(graph, sgm_multiply(graph, wrong, sgm_live_number(graph, -gamma)));
     return sgm_multiply(graph, share, sgm_multiply(graph, right, factor));
 }
 
-/* t b focal(x) + (1 - t) (1 - b) focal(-x) (Lin et al., 2017) */
+/* alpha t focal(x) + (1 - alpha) (1 - t) focal(-x), summed over the outputs of an example (Lin et al.,
+ * 2017). alpha = 0 means no factors. */
 static sgm_value focal(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -51,6 +59,8 @@ static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_sigmoid(graph, prediction);
 }
 
+/* max(margin - y, 0) where the target is above 0, max(margin + y, 0) elsewhere: targets may be 0 and 1 or -1
+ * and 1. */
 static sgm_value hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -61,7 +71,8 @@ static sgm_value hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     return sgm__cost_mean_of_steps(call, graph, cost);
 }
 
-/* 0 and 1 at the margins, so that the border is at one half as that of probabilities. */
+/* y / (2 margin) + 1/2: the margins become 0 and 1, and the border between the classes one half, as with
+ * probabilities, so that accuracy is counted alike. */
 static sgm_value predict_side(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     double margin = sgm_layer_number(call, "margin");
@@ -70,7 +81,8 @@ static sgm_value predict_side(sgm_layer_call *call, sgm_graph *graph, sgm_value 
 }
 
 /* The mean over the classes of max(margin + y of the class - y of the right one, 0) (Weston and Watkins,
- * 1999). */
+ * 1999). With shares t, `own` is sum(t y), and each class counts by 1 - t, so the right class itself costs
+ * nothing. Masks keep infinite scores out of products by 0. */
 static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                    int32_t count)
 {

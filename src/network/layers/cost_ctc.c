@@ -1,7 +1,13 @@
-/* ctc: labels of a sequence without knowing which step says which (Graves et al., 2006). */
+/* ctc: labels of a sequence without knowing which step says which (connectionist temporal classification,
+ * Graves et al., 2006).
+ *
+ * The prediction is logits (batch, time, classes), the targets (batch, labels), where an example's labels
+ * end before the first that is negative or the blank. The algorithm, with its forward and backward
+ * recursions, is src/ops/ctc.c; this layer finds its inputs. What a network predicts is the softmax of each
+ * step; text from it is made by src/data/ctc_decode.c. */
 #include "network/layers/costs.h"
 
-/* All steps count unless the data tells how many do. */
+/* The number of steps of each example, int64 (batch): the input's lengths, or all steps. */
 static sgm_value lengths_of(const sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
 {
     sgm_value lengths = sgm_layer_lengths(call);
@@ -11,6 +17,8 @@ static sgm_value lengths_of(const sgm_layer_call *call, sgm_graph *graph, const 
     return sgm_cast(graph, sgm_broadcast(graph, sgm_number(graph, (double)shape->dims[1]), &line), SGM_INT64);
 }
 
+/* Labels pass through sgm__layer_whole, so a fraction among them is an error of ctc that names the example.
+ */
 static sgm_value ctc(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

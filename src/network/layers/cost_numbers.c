@@ -1,6 +1,9 @@
-/* Costs of numbers: mean_absolute, huber, cosine_distance. */
+/* Costs of numbers: mean_absolute, huber, cosine_distance; squares are costs.c.
+ *
+ * All are means: over the elements of an example, the steps that count, and the examples. */
 #include "network/layers/costs.h"
 
+/* |prediction - targets|, elementwise. */
 static sgm_value distance(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     sgm_value targets = sgm__cost_targets(call, graph, prediction);
@@ -13,7 +16,8 @@ static sgm_value mean_absolute(sgm_layer_call *call, sgm_graph *graph, const sgm
     return sgm__cost_mean(call, graph, distance(call, graph, inputs[0]));
 }
 
-/* d^2 / 2 up to delta b, then b (d - b / 2) (Huber, 1964): with m = min(d, b) both are m (d - m / 2). */
+/* d^2 / 2 up to delta, then delta (d - delta / 2) (Huber, 1964). With m = min(d, delta) both are m (d - m /
+ * 2), so no branch is needed, and the gradient is m. */
 static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -23,8 +27,8 @@ static sgm_value huber(sgm_layer_call *call, sgm_graph *graph, const sgm_value *
     return sgm__cost_mean(call, graph, sgm_multiply(graph, near, sgm_subtract(graph, far, half)));
 }
 
-/* Divided by the largest element of the last dimension, if that is above 1: squares of large ones overflow.
- * An angle does not change. */
+/* x divided by the largest magnitude along the last axis, if that is above 1. Squares of large numbers would
+ * overflow, and an angle does not depend on the length, so the divisor needs no gradient. */
 static sgm_value shrunk(sgm_graph *graph, sgm_value x)
 {
     sgm_value largest = sgm_reduce_max(graph, sgm_absolute(graph, x), (const int32_t[]){-1}, 1, true);
@@ -32,13 +36,15 @@ static sgm_value shrunk(sgm_graph *graph, sgm_value x)
     return sgm_divide(graph, x, largest);
 }
 
-/* The squared length of the last dimension, with as much more as keeps a division by its root finite. */
+/* sum(x^2) + 1e-12 along the last axis: the division by its root stays finite for zeros, as does the root's
+ * gradient. */
 static sgm_value squared_length(sgm_graph *graph, sgm_value x)
 {
     sgm_value squares = sgm__cost_sum_of_last(graph, sgm_square(graph, x), false);
     return sgm_add(graph, squares, sgm_number(graph, 1e-12));
 }
 
+/* 1 - y.t / (|y| |t|) along the last axis, averaged over the others. */
 static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                  int32_t count)
 {

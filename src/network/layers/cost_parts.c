@@ -1,4 +1,7 @@
-/* What costs share: their targets, sums over an example. */
+/* What costs share: targets in the prediction's shape, means and sums over the steps that count.
+ *
+ * Steps that do not count are set to 0 by a select, never multiplied by 0: data there may be NaN, and 0 *
+ * NaN is NaN, as is the gradient. What the functions promise is in costs.h. */
 #include "network/layers/blocks.h"
 #include "network/layers/costs.h"
 
@@ -12,9 +15,13 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
     }
     sgm_shape example = sgm_shape_make(shape.rank - 1, shape.dims + 1);
     sgm_value targets = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
+    /* Targets at steps that do not count may be NaN, and 0 times the gradient of NaN would be NaN. */
     return sgm__cost_counted(call, graph, targets); /* 0 times the gradient of NaN is NaN */
 }
 
+/* Numbers of classes become one-hot in the layer's type. Without lengths their range is checked when they
+ * are fed (sgm__layer_index). With lengths the numbers at steps that do not count may be anything, so they
+ * are replaced by 0 and one_hot checks the others. */
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     sgm_shape shape = sgm_value_type(graph, prediction).shape;
@@ -28,12 +35,14 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
     sgm_shape example = sgm_shape_make(shape.rank - 2, shape.dims + 1);
     sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
     int64_t last = shape.dims[shape.rank - 1];
+    /* sgm__cost_counted returns its argument itself if all steps count. */
     sgm_value counted = sgm__cost_counted(call, graph, numbers); /* the others may be anything */
     sgm_value indices = counted.index == numbers.index ? sgm__layer_index(call, graph, numbers, last - 1)
                                                        : sgm__layer_whole(graph, counted);
     return sgm_one_hot_classes(graph, indices, last, sgm_layer_dtype(call));
 }
 
+/* x where step < length, else 0, for x (batch, steps, ...). */
 sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     sgm_value lengths = sgm_layer_lengths(call);
@@ -47,6 +56,10 @@ sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return sgm_select(graph, sgm_reshape(graph, counts, &wide), x, sgm_filled_like(graph, x, 0));
 }
 
+/* Without lengths the mean over all axes but the first. With lengths, example i gets sum_i * batch / (places
+ * * all), where `all` is the number of steps that count in the minibatch: its mean over the batch is the
+ * mean over all steps that count, long examples counting more. `all` is told to part.c, which weighs the
+ * parts of several workers by it. A minibatch without any step costs 0. */
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     static const int32_t second[] = {1};
@@ -57,7 +70,7 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     sgm_value flat = sgm_flatten(graph, sgm__cost_counted(call, graph, x), 0);
     if (!sgm_value_is(lengths))
         return sgm_reduce_mean(graph, flat, second, 1, false);
-    /* those of one step lie behind it */
+    /* Values that each step has (axes behind the second), of which the mean is taken, too. */
     double places =
         (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
     sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), type.dtype);
@@ -73,6 +86,7 @@ sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_
     return sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
 }
 
+/* Without lengths it is one number, as a single reduction is faster than one for each example. */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     bool all = !sgm_value_is(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;

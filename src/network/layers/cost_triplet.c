@@ -1,10 +1,16 @@
-/* triplet: what belongs together lies nearer than what does not (Schroff et al., 2015). */
+/* triplet: what belongs together shall lie nearer than what does not (Schroff et al., 2015).
+ *
+ * cost = max(margin + |a - p| - |a - n|, 0) for an anchor a, something like it p and something else n.
+ * Either every example has the three rows (batch, 3, features), or the examples of a minibatch (batch,
+ * features) with classes as targets choose p and n among each other, the hardest ones (Hermans et al.,
+ * 2017). The margin is an argument that all hinges share (costs.h). */
 #include "network/layers/costs.h"
 #include "network/network_internal.h"
 
+/* Nearly the largest float32: stands for entries that must not be chosen, as no distance is beyond it. */
 #define FARTHEST 3e38 /* nearly float32's largest number: a distance that none is beyond */
 
-/* |a - b + 1e-6| of rows: never 0, where it has no gradient. */
+/* |a - b + 1e-6| along the last axis; the summand keeps the root from 0, where it has no gradient. */
 static sgm_value distance(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     sgm_value difference = sgm_add(graph, sgm_subtract(graph, a, b), sgm_number(graph, 1e-6));
@@ -19,12 +25,13 @@ static sgm_value cost_of(const sgm_layer_call *call, sgm_graph *graph, sgm_value
     return sgm__cost_margin(call, graph, sgm_subtract(graph, far, near));
 }
 
+/* Row `index` of each example, (batch, features). */
 static sgm_value row(sgm_graph *graph, sgm_value x, int64_t index)
 {
     return sgm_flatten(graph, sgm_slice(graph, x, 1, index, index + 1, 1), 0);
 }
 
-/* (batch) numbers of classes. */
+/* The field of classes, int64 (batch). Any whole number will do, as classes are only compared. */
 static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
 {
     sgm_shape scalar = sgm_shape_scalar();
@@ -32,7 +39,8 @@ static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
     return sgm_value_is(numbers) ? sgm__layer_index(call, graph, numbers, INT32_MAX) : numbers;
 }
 
-/* Squared distances of all rows from all; exact enough to compare them. */
+/* |a|^2 + |b|^2 - 2 a.b for all pairs of rows, (batch, batch), by one product. Close pairs lose digits,
+ * which is exact enough to choose among them; the cost itself uses distance(). */
 static sgm_value all_distances(sgm_graph *graph, sgm_value x)
 {
     int64_t batch = sgm_value_type(graph, x).shape.dims[0];
@@ -43,8 +51,9 @@ static sgm_value all_distances(sgm_graph *graph, sgm_value x)
     return sgm_subtract(graph, sums, sgm_multiply(graph, products, sgm_number(graph, 2)));
 }
 
-/* For each example the farthest of its class in the minibatch and the nearest of the others (Hermans et al.,
- * 2017). Where there are no others it costs nothing. */
+/* For each example the farthest of its class and the nearest of the others. The choice has no gradient, the
+ * chosen distances do. An example costs nothing if the minibatch has no other class. Workers that share a
+ * minibatch see only their parts, so they are refused. */
 static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     if (sgm_layer_is_part(call))
@@ -72,6 +81,7 @@ static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
     return sgm_select(graph, alone, cost, sgm_filled_like(graph, cost, 0));
 }
 
+/* Rank 2 and rank 3 tell the two forms apart. */
 static sgm_value triplet(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

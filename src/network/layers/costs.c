@@ -1,13 +1,18 @@
-/* Costs: how far a prediction is from the targets, a field of the data of the prediction's shape.
+/* The usual costs: softmax_cross_entropy, squared_difference, mean_squared, binary_cross_entropy,
+ * negative_log_likelihood.
  *
- * A cost gives one number for each example, which the recorder averages over the batch; only
- * squared_difference is a sum over the whole batch (SGM_LAYER_SUM), as it always was in Sigma. */
+ * Each says how far a prediction is from the targets, a field of the data of the prediction's shape (or of
+ * numbers of classes, see costs.h). A cost gives one number for each example, which the recorder averages
+ * over the batch; only squared_difference is a sum over the whole batch (SGM_LAYER_SUM). Costs of logits are
+ * computed from logarithms, so no probability is ever rounded to 0 or 1. More costs of classes are
+ * cost_classes.c, of numbers cost_numbers.c; sequences of labels cost_ctc.c, distances cost_triplet.c. */
 #include "network/layers/costs.h"
 
-/* Probabilities are kept above this before their logarithm is taken. */
+/* The least probability whose logarithm is taken; below it a probability has no gradient. */
 #define MINIMUM_PROBABILITY 1e-7
 
-/* A factor for each class, (classes); nothing, and the graph's failure, if their number is wrong. */
+/* The argument "class_weights" as a constant (classes), to multiply the targets with; nothing, and the
+ * graph's failure, if there are not as many as classes. */
 static sgm_value class_weights(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     sgm_shape shape = sgm_value_type(graph, prediction).shape;
@@ -29,7 +34,8 @@ static sgm_value class_weights(sgm_layer_call *call, sgm_graph *graph, sgm_value
     return value;
 }
 
-/* What is to be: smoothed (Szegedy et al., 2015), then weighted by classes. */
+/* The shares that softmax_cross_entropy compares with: t (1 - s) + s / classes for a label smoothing of s
+ * (Szegedy et al., 2015), then times the weight of each class. */
 static sgm_value wanted_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction)
 {
     sgm_value shares = sgm__cost_shares(call, graph, prediction);
@@ -48,7 +54,8 @@ static sgm_value wanted_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value
     return shares;
 }
 
-/* -sum(t (1 - p)^f log(p)): what is right already costs less (Lin et al., 2017). */
+/* -sum over classes of t (1 - p)^gamma log(p), p = softmax(logits): examples that are right already cost
+ * less (Lin et al., 2017). Gradients go through both p. */
 static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, double gamma)
 {
     sgm_value logarithm = sgm_log_softmax(graph, logits);
@@ -60,6 +67,7 @@ static sgm_value focused(sgm_graph *graph, sgm_value logits, sgm_value targets, 
     return sgm_negate(graph, sgm__cost_sum_of_last(graph, likelihood, false));
 }
 
+/* -sum over classes of t log_softmax(x), averaged over the steps of a sequence. */
 static sgm_value softmax_cross_entropy(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                        int32_t count)
 {
@@ -77,6 +85,7 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_softmax(graph, prediction);
 }
 
+/* sum (x - t)^2 over all elements of the minibatch: one number. */
 static sgm_value squared_difference(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                     int32_t count)
 {
@@ -85,6 +94,7 @@ static sgm_value squared_difference(sgm_layer_call *call, sgm_graph *graph, cons
     return sgm_sum(graph, sgm__cost_counted(call, graph, sgm_square(graph, difference)));
 }
 
+/* mean (x - t)^2. */
 static sgm_value mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -92,14 +102,16 @@ static sgm_value mean_squared(sgm_layer_call *call, sgm_graph *graph, const sgm_
     return sgm__cost_mean(call, graph, sgm_square(graph, difference));
 }
 
-/* -log(sigmoid(x)) of what should be: t softplus(-x). */
+/* -t log(sigmoid(x)) = t softplus(-x). The mask keeps 0 * infinity from becoming NaN where the share t is 0.
+ */
 static sgm_value binary_part(sgm_graph *graph, sgm_value share, sgm_value x)
 {
     sgm_value cost = sgm_softplus(graph, sgm_negate(graph, x));
     return sgm_multiply(graph, share, sgm__masked(graph, share, cost));
 }
 
-/* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), which never overflows. */
+/* -t log(sigmoid(x)) - (1 - t) log(1 - sigmoid(x)), summed over the outputs of an example. As 1 - sigmoid(x)
+ * = sigmoid(-x), both halves are softplus, which never overflows. */
 static sgm_value binary_cross_entropy(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                       int32_t count)
 {
@@ -117,6 +129,7 @@ static sgm_value predict_sigmoid(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_sigmoid(graph, prediction);
 }
 
+/* -sum over classes of t log(x) where x are probabilities, clipped to [1e-7, 1]. */
 static sgm_value negative_log_likelihood(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                          int32_t count)
 {

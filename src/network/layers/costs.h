@@ -1,11 +1,18 @@
-/* What costs share: their targets, sums over an example, arguments. Internal. */
+/* What costs share: their targets, sums over an example, arguments, and the macro that defines their type.
+ * Internal.
+ *
+ * A cost takes the prediction (batch, ...) as its only input and asks for the targets as a field of the
+ * data. It gives (batch), one number for each example, which src/network/record.c averages, or one number in
+ * all. The functions here (cost_parts.c) know sequences, where only the steps below an example's length
+ * count: all means of steps are over the steps that count. */
 #ifndef SGM_NETWORK_LAYERS_COSTS_H
 #define SGM_NETWORK_LAYERS_COSTS_H
 
 #include "network/network_internal.h"
 #include "ops/rules.h"
 
-/* The targets of the prediction's shape, zeros at steps that do not count; nothing on failure. */
+/* The field that the argument "targets" names, in the prediction's shape, with zeros at steps that do not
+ * count; nothing on failure. */
 sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
 /* Of costs of classes: a share for each class, in the prediction's shape. Flags say what the data has:
  * shares, or one number of a class for each place of the prediction; without a flag, those with further
@@ -16,7 +23,8 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
 sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* (batch, features...) to (batch); steps that do not count are zeros. */
 sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
-/* Of all elements of a value in the prediction's shape; where only some steps count, (batch). */
+/* The mean over all elements of a value that has the prediction's shape, one number; (batch) where only some
+ * steps count. */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x);
 /* Zeros in the place of steps that do not count, if `x` (batch, steps...) comes from a sequence with lengths.
  */
@@ -54,6 +62,8 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
         .name = "squared", .kind = SGM_ARGUMENT_FLAG, .doc = "what is missing from the margin is squared"    \
     }
 
+/* The type of a cost: `text` is its name and that of its forward function, `table` its arguments,
+ * `prediction` what makes the network's output of the prediction (NULL: nothing). */
 #define SGM__COST(text, words, table, extra_flags, prediction)                                               \
     const sgm_layer_type sgm__layer_##text = {                                                               \
         .api = SGM_LAYER_API,                                                                                \

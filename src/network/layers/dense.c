@@ -1,4 +1,8 @@
-/* dense(100, relu): every output is a weighted sum of all inputs, plus a bias. */
+/* dense(100, relu): every output is a weighted sum of all inputs, plus a bias.
+ *
+ * y = activation(x W + b), x (batch, features), W (features, size), b (size). An example of several
+ * dimensions is flattened, unless time_distributed: then x (..., features) is taken as rows, and the same W
+ * serves at each place. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
@@ -17,6 +21,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape weights_shape = sgm_shape_of(features, size), biases_shape = sgm_shape_of(size);
     sgm_value weights =
         sgm_layer_parameter(call, graph, "weights", &weights_shape, features, size, true, "glorot");
+    /* Recorded before the product, so that no cast lies between product and sum, which then fuse. */
     sgm_value biases = {-1}; /* before the product, so that nothing lies between that and the sum */
     if (!sgm_layer_flag(call, "no_bias"))
         biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");

@@ -1,4 +1,6 @@
-/* dropout(0.2): forgets a share of the elements while training (Srivastava et al., 2014). */
+/* dropout(0.2): forgets a share of the elements while training (Srivastava et al., 2014).
+ *
+ * y = x * mask / (1 - rate), a new mask in each run (sgm__layer_drop in blocks.c); while predicting y = x. */
 #include "network/layers/blocks.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)

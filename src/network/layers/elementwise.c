@@ -1,6 +1,11 @@
-/* elementwise(4, tanh): a weight for each element of an example, and one bias for all. */
+/* elementwise(4, tanh): a weight for each element of an example, and one bias for all.
+ *
+ * y = activation(x * w + b), w of an example's shape, starting at 1, and b one number, starting at 0. No
+ * element sees another one. */
 #include "network/network_internal.h"
 
+/* The argument `size` changes nothing: it is checked against the input, so that a text documents its sizes.
+ */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

@@ -1,6 +1,12 @@
-/* embedding(65, 128): a vector of its own for each number that may come in. */
+/* embedding(65, 128): a vector of its own for each number that may come in.
+ *
+ * A gather of rows from weights (vocabulary, size): (batch, time) becomes (batch, time, size). The gradient
+ * is a scatter_add, zero in rows that no example used; `sparse` makes optimisers leave such rows alone, with
+ * their moments. tied_dense (positions.c) uses the same weights in the other direction. Numbers out of range
+ * are refused when they are fed (indices.c). */
 #include "network/network_internal.h"
 
+/* The weights start with standard deviation 1, as PyTorch's. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

@@ -1,4 +1,7 @@
-/* flatten: each example in one row. */
+/* flatten: each example in one row, (batch, 28, 28) becomes (batch, 784).
+ *
+ * The elements stay in row-major order and in place. dense flattens by itself, so this layer is for values
+ * that others take. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
