@@ -147,28 +147,30 @@ sgm_status sgm__handler_check(const char *text);
 sgm_status sgm__handler_check_name(const char *text);
 sgm_status sgm__cpu_check(const sgm_handler_options *options);
 
+/* The memory that a place is in, as the handler allocated it; NULL: in none. */
+static inline void *sgm__place_memory(const sgm__place *place, const sgm__memory *memory)
+{
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        return memory->arena;
+    case SGM__STORE_INPUT:
+        return memory->inputs[place->index];
+    case SGM__STORE_STATE:
+        return memory->states[place->index];
+    case SGM__STORE_CONSTANT:
+        return memory->constants;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return NULL;
+}
+
 /* The address of the first element of a value. NULL: the value exists only inside a fused step. Only for
  * handlers with SGM__HANDLER_HOST, and for host copies of memory (device/run/host.c). */
 static inline unsigned char *sgm__place_address(const sgm__place *place, const sgm__memory *memory)
 {
-    void *start = NULL;
-    switch (place->store) {
-    case SGM__STORE_ARENA:
-        start = memory->arena;
-        break;
-    case SGM__STORE_INPUT:
-        start = memory->inputs[place->index];
-        break;
-    case SGM__STORE_STATE:
-        start = memory->states[place->index];
-        break;
-    case SGM__STORE_CONSTANT:
-        start = memory->constants;
-        break;
-    case SGM__STORE_NONE:
-        break;
-    }
-    return start != NULL ? (unsigned char *)start + place->offset : NULL;
+    unsigned char *start = sgm__place_memory(place, memory);
+    return start != NULL ? start + place->offset : NULL;
 }
 
 /* A value of the plan as the `forward` function of an operation takes it: address, shape, type and

@@ -100,9 +100,8 @@ const void *sgm__session_output_memory(const sgm_session *session, const sgm_pro
 static int32_t step_of(const sgm__plan *plan, int32_t node)
 {
     for (int32_t i = 0; i < plan->step_count; i++)
-        for (int32_t k = 0; k < plan->steps[i].count; k++)
-            if (plan->order[plan->steps[i].first + k] == node)
-                return i;
+        if (sgm__step_makes(plan, &plan->steps[i], node))
+            return i;
     return -1;
 }
 

@@ -172,6 +172,14 @@ int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
     return node;
 }
 
+bool sgm__step_makes(const sgm__plan *plan, const sgm__step *step, int32_t node)
+{
+    for (int32_t i = 0; i < step->count; i++)
+        if (plan->order[step->first + i] == node)
+            return true;
+    return false;
+}
+
 sgm__span sgm__node_span(const sgm__node *node)
 {
     int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), stride = 1;

@@ -35,14 +35,6 @@ struct sgm__summed {
 
 /* --- compiling --- */
 
-static bool is_made_in(const sgm__plan *plan, int32_t node, int32_t step)
-{
-    for (int32_t i = 0; i < plan->steps[step].count; i++)
-        if (plan->order[plan->steps[step].first + i] == node)
-            return true;
-    return false;
-}
-
 /* Counts all operands and outputs of the program, so views count as readers. */
 static bool is_read_once(const sgm__plan *plan, int32_t node)
 {
@@ -76,7 +68,7 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
         return false;
     int32_t terms = plan->operands[sum->first_input];
     const sgm__node *node = &plan->nodes[terms];
-    return node->place.store == SGM__STORE_ARENA && is_made_in(plan, terms, step - 1) &&
+    return node->place.store == SGM__STORE_ARENA && sgm__step_makes(plan, &plan->steps[step - 1], terms) &&
            sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
 }
 

@@ -50,8 +50,6 @@ sgm_status sgm__device_fail(const sgm__device *device, sgm_device_result result,
 sgm_status sgm__device_take(sgm__device *device, uint64_t bytes, sgm__device_buffer **buffer);
 /* Returns a buffer; NULL is allowed. The memory is kept for the next buffer of its size, up to a limit. */
 void sgm__device_give(sgm__device *device, sgm__device_buffer *buffer);
-/* The buffer that a place refers to; NULL: the value is never in memory. */
-sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory);
 void sgm__device_empty(sgm__device *device); /* frees all kept buffers */
 
 /* cache.c: compiles a source and loads it, or loads what was compiled before from the disk. With the lock

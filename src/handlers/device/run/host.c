@@ -114,7 +114,7 @@ typedef struct transfer {
 static transfer transfer_of(const sgm__device_host *host, int32_t number, const sgm__memory *memory)
 {
     const sgm__node *node = &host->plan->nodes[number];
-    const sgm__device_buffer *buffer = sgm__device_buffer_of(&node->place, memory);
+    const sgm__device_buffer *buffer = sgm__place_memory(&node->place, memory);
     sgm__span span = sgm__node_span(node);
     if (buffer == NULL || node->place.store == SGM__STORE_CONSTANT)
         return (transfer){0};
@@ -144,14 +144,6 @@ static sgm_status bring_back(sgm__device *device, const sgm__device_host *host, 
     return SGM_OK;
 }
 
-static bool is_member(const sgm__plan *plan, const sgm__step *step, int32_t number)
-{
-    for (int32_t p = 0; p < step->count; p++)
-        if (plan->order[step->first + p] == number)
-            return true;
-    return false;
-}
-
 /* Reads all operands from outside the step. A result with gaps is read, too: it is written back as one range
  * of bytes, and what lies in the gaps must not change. */
 static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *host, const sgm__step *step,
@@ -163,7 +155,7 @@ static sgm_status fetch_operands(sgm__device *device, const sgm__device_host *ho
         const sgm__node *node = &plan->nodes[number];
         for (int32_t k = 0; k < node->input_count; k++) {
             int32_t operand = plan->operands[node->first_input + k];
-            if (!is_member(plan, step, operand))
+            if (!sgm__step_makes(plan, step, operand))
                 SGM_TRY(fetch(device, host, operand, memory));
         }
         if (sgm__node_span(node).gaps)

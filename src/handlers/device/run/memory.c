@@ -162,20 +162,3 @@ void sgm__device_give(sgm__device *device, sgm__device_buffer *buffer)
     device->kept = buffer;
     limit_kept(device);
 }
-
-sgm__device_buffer *sgm__device_buffer_of(const sgm__place *place, const sgm__memory *memory)
-{
-    switch (place->store) {
-    case SGM__STORE_ARENA:
-        return memory->arena;
-    case SGM__STORE_INPUT:
-        return memory->inputs[place->index];
-    case SGM__STORE_STATE:
-        return memory->states[place->index];
-    case SGM__STORE_CONSTANT:
-        return memory->constants;
-    case SGM__STORE_NONE:
-        break;
-    }
-    return NULL;
-}

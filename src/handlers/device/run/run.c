@@ -153,7 +153,7 @@ static sgm_status make_places(executable *exe)
 static sgm_device_place place_of(const executable *exe, const sgm__memory *memory, int32_t number)
 {
     const sgm__place *place = &exe->plan->nodes[number].place;
-    const sgm__device_buffer *buffer = memory != NULL ? sgm__device_buffer_of(place, memory) : NULL;
+    const sgm__device_buffer *buffer = memory != NULL ? sgm__place_memory(place, memory) : NULL;
     return (sgm_device_place){buffer != NULL ? buffer->memory : NULL, (uint64_t)place->offset};
 }
 
