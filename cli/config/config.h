@@ -10,6 +10,16 @@
 
 #include "config/options.h"
 #include <sigma/sigma.h>
+#include <stddef.h>
+
+/* Rows of a table whose keys are called like their members: a value, and a group with a table of its own. */
+#define OPTION_ROW(type, member, kind_of_value, ...)                                                         \
+    {                                                                                                        \
+        .name = #member, .kind = kind_of_value, .offset = offsetof(type, member), __VA_ARGS__                \
+    }
+#define OPTION_GROUP_ROW(type, member, table, ...)                                                           \
+    OPTION_ROW(type, member, OPTION_GROUP, .children = table,                                                \
+               .child_count = sizeof(table) / sizeof *(table), __VA_ARGS__)
 
 /* One dataset (data.training, .validation, .test). At most one of dataset, csv, inputs (with targets),
  * text says where it comes from; the other members refine that. */

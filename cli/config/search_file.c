@@ -9,7 +9,6 @@
 #include "config/config_checks.h"
 
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 
 /* --- the section --- */
@@ -27,70 +26,30 @@ static sgm_status check_goal(const char *value)
     return check_choice(value, goals, 2);
 }
 
-/* A member of search_config. */
-#define OF(field) .offset = offsetof(search_config, field)
-
 /* Keys of the section. `values` is taken out of the tree before this table is applied. */
 static const option section_table[] = {
-    {.name = "method",
-     .kind = OPTION_TEXT,
-     OF(method),
-     .check = check_method,
-     .default_value = "grid",
-     .doc = "grid, random or halving"},
-    {.name = "objective",
-     .kind = OPTION_TEXT,
-     OF(objective),
-     .doc = "a trainer's number; if not given: validation.loss, or training.loss"},
-    {.name = "goal",
-     .kind = OPTION_TEXT,
-     OF(goal),
-     .check = check_goal,
-     .doc = "maximum or minimum; if not given: minimum of losses, costs, errors"},
-    {.name = "values",
-     .kind = OPTION_MAP,
-     OF(values),
-     .doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"},
-    {.name = "trials",
-     .kind = OPTION_INTEGER,
-     OF(trials),
-     .minimum = 1,
-     .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
-     .doc = "random, halving; 20, but halving over lists: all combinations"},
-    {.name = "seed",
-     .kind = OPTION_INTEGER,
-     OF(seed),
-     .minimum = 0,
-     .maximum = 9e18,
-     .doc = "of what is drawn; if not given: the experiment's"},
-    {.name = "factor",
-     .kind = OPTION_NUMBER,
-     OF(factor),
-     .minimum = 2,
-     .maximum = 1000,
-     .doc = "halving: so many fewer trials on each rung; 3"},
-    {.name = "minimum_epochs",
-     .kind = OPTION_INTEGER,
-     OF(minimum_epochs),
-     .minimum = 1,
-     .maximum = 1e9,
-     .doc = "halving: of the first rung at least; 1"},
-    {.name = "at_once",
-     .kind = OPTION_INTEGER,
-     OF(at_once),
-     .minimum = 1,
-     .maximum = 256,
-     .default_value = "1",
-     .doc = "trials side by side"},
+    OPTION_ROW(search_config, method, OPTION_TEXT, .check = check_method, .default_value = "grid",
+               .doc = "grid, random or halving"),
+    OPTION_ROW(search_config, objective, OPTION_TEXT,
+               .doc = "a trainer's number; if not given: validation.loss, or training.loss"),
+    OPTION_ROW(search_config, goal, OPTION_TEXT, .check = check_goal,
+               .doc = "maximum or minimum; if not given: minimum of losses, costs, errors"),
+    OPTION_ROW(search_config, values, OPTION_MAP,
+               .doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"),
+    OPTION_ROW(search_config, trials, OPTION_INTEGER, .minimum = 1, .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+               .doc = "random, halving; 20, but halving over lists: all combinations"),
+    OPTION_ROW(search_config, seed, OPTION_INTEGER, .minimum = 0, .maximum = 9e18,
+               .doc = "of what is drawn; if not given: the experiment's"),
+    OPTION_ROW(search_config, factor, OPTION_NUMBER, .minimum = 2, .maximum = 1000,
+               .doc = "halving: so many fewer trials on each rung; 3"),
+    OPTION_ROW(search_config, minimum_epochs, OPTION_INTEGER, .minimum = 1, .maximum = 1e9,
+               .doc = "halving: of the first rung at least; 1"),
+    OPTION_ROW(search_config, at_once, OPTION_INTEGER, .minimum = 1, .maximum = 256, .default_value = "1",
+               .doc = "trials side by side"),
 };
 
 const option search_table[] = {
-    {.name = "search",
-     .kind = OPTION_GROUP,
-     .offset = offsetof(search_root, search),
-     .children = section_table,
-     .child_count = sizeof section_table / sizeof *section_table,
-     .doc = "what to try"},
+    OPTION_GROUP_ROW(search_root, search, section_table, .doc = "what to try"),
 };
 const size_t search_table_count = 1;
 
@@ -109,17 +68,12 @@ static sgm_status check_scale(const char *value)
     return check_choice(value, scales, 2);
 }
 
-#define OF_RANGE(field) .offset = offsetof(range_config, field)
 static const option range_table[] = {
-    {.name = "from", .kind = OPTION_NUMBER, OF_RANGE(from), .doc = ""},
-    {.name = "to", .kind = OPTION_NUMBER, OF_RANGE(to), .doc = ""},
-    {.name = "scale", .kind = OPTION_TEXT, OF_RANGE(scale), .check = check_scale, .doc = ""},
-    {.name = "steps",
-     .kind = OPTION_INTEGER,
-     OF_RANGE(steps),
-     .minimum = 2,
-     .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
-     .doc = ""},
+    OPTION_ROW(range_config, from, OPTION_NUMBER, .doc = ""),
+    OPTION_ROW(range_config, to, OPTION_NUMBER, .doc = ""),
+    OPTION_ROW(range_config, scale, OPTION_TEXT, .check = check_scale, .doc = ""),
+    OPTION_ROW(range_config, steps, OPTION_INTEGER, .minimum = 2, .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+               .doc = ""),
 };
 #define RANGE_COUNT (sizeof range_table / sizeof *range_table)
 

@@ -738,7 +738,8 @@ for signal in INT TERM; do
     env --default-signal=INT "$sigma" train slow.yaml --folder never >out 2>err </dev/null &
     process=$!
     for _ in $(seq 100); do
-        grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$process/status" && break # SIGTERM, number 15, is caught
+        # It is no shell any more, and SIGTERM, number 15, is caught.
+        grep -q '^sigma$' "/proc/$process/comm" && grep -qE '^SigCgt:.*[4-7c-f]...$' "/proc/$process/status" && break
         sleep 0.05
     done
     kill -"$signal" "$process"
