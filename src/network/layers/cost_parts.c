@@ -86,7 +86,7 @@ sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_
     return sgm_reduce_sum(graph, sgm_flatten(graph, x, 0), (const int32_t[]){1}, 1, false);
 }
 
-/* Without lengths it is one number, as a single reduction is faster than one for each example. */
+/* Without lengths it is one number; with lengths one for each example, whose mean the recorder takes. */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     bool all = !sgm_value_is(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;

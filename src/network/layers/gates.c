@@ -1,7 +1,13 @@
-/* prelu, and layers that halve: glu, swiglu, geglu. */
+/* prelu, and layers that halve their features: glu, swiglu, geglu. For (batch, features) or (batch,
+ * channels, ...).
+ *
+ * The flag `channels` makes the first dimension of an example (axis 1) the one that has slopes or is halved;
+ * otherwise prelu has one slope, and the last axis is halved. Activations without parameters are
+ * activation.c. */
 #include "network/network_internal.h"
 
-/* x where it is above 0, else x times a slope that is learnt (He et al., 2015). */
+/* x where x > 0, else slope * x, with slopes that are learnt from 0.25 on (He et al., 2015). Parameters:
+ * "slopes" (1) or (channels). */
 static sgm_value forward_prelu(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -21,7 +27,8 @@ static sgm_value forward_prelu(sgm_layer_call *call, sgm_graph *graph, const sgm
     return sgm_select(graph, sgm_greater(graph, x, sgm_number(graph, 0)), x, below);
 }
 
-/* The first half times the activation of the second one (Dauphin et al., 2016; Shazeer, 2020). */
+/* first half * activation(second half) along the axis (Dauphin et al., 2016; Shazeer, 2020): the result has
+ * half the features. */
 static sgm_value halve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, const char *activation)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;

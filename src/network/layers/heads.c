@@ -1,14 +1,21 @@
-/* What heads do with queries, keys and values between the two projections of an attention: turning them by
- * their places (rotary), keys and values that several heads share, steps that nobody sees. All of it goes
- * into one self_attention, which handlers do without keeping its scores. */
+/* What heads do with queries, keys and values, between the two projections of attention.c.
+ *
+ * Each head computes softmax(q k^T / sqrt(size)) v over the steps of a sequence. Three things come before
+ * that: queries and keys are turned by their places (rotary), keys and values are spread where several heads
+ * share them, and steps that do not count are hidden. All of it goes into one self_attention
+ * (src/ops/attention.c), which handlers do without keeping the scores, and which knows no masks but the
+ * causal one. A single step, when a network generates, looks at keys and values that are kept in states
+ * (look_back). */
 #include "network/layers/blocks.h"
 
 #include <math.h>
 #include <stdio.h>
 
-/* What a score gets that does not count: its exponential is 0, and no infinity appears anywhere. */
+/* What is added to the score of a step that does not count: its exponential is 0, and no infinity appears,
+ * which 0 times would make NaN. */
 #define HIDDEN (-1e30)
 
+/* One attention that is recorded; sizes are of one head. */
 typedef struct heads {
     sgm_layer_call *call;
     sgm_graph *graph;
@@ -22,12 +29,15 @@ static sgm_value apart(const heads *h, sgm_value x, int64_t count, int64_t size)
     return sgm_reshape(h->graph, x, &shape);
 }
 
+/* A range of `count` entries of an axis. */
 static sgm_value part(const heads *h, sgm_value x, int32_t axis, int64_t start, int64_t count)
 {
     return sgm_slice(h->graph, x, axis, start, start + count, 1);
 }
 
-/* cos or sin of place * base^(-2 i / size), (time, 1, size / 2), in float32 at least: a place is exact. */
+/* cos or sin of place * base^(-2 i / size), a constant (time, 1, size / 2) in the master type, since
+ * bfloat16 would round the angles. A single step gathers the row of its place from the table of all places.
+ */
 static sgm_value wave(const heads *h, double (*function)(double))
 {
     double base = sgm_layer_number(h->call, "rotary_base");
@@ -48,8 +58,9 @@ static sgm_value wave(const heads *h, double (*function)(double))
     return step ? sgm_gather(h->graph, value, sgm__layer_place(h->call, h->graph), 0) : value;
 }
 
-/* Element i of the first half and of the second are rotated together by an angle that grows with the place,
- * so that a product of two depends on how far they lie apart (Su et al., 2021). (batch, time, heads, size) */
+/* Rotary position embedding (Su et al., 2021) for x (batch, time, heads, size): elements i of the first and
+ * the second half of a head are rotated together by an angle that is proportional to the place. A product of
+ * a query and a key then depends on how far apart they lie, not on where. */
 static sgm_value turn(const heads *h, sgm_value x)
 {
     sgm_graph *graph = h->graph;
@@ -63,7 +74,8 @@ static sgm_value turn(const heads *h, sgm_value x)
     return sgm__mixed_cast(graph, sgm_concatenate(graph, halves, 2, 3), given);
 }
 
-/* Each head of keys or values for as many heads of queries as share it (Ainslie et al., 2023). */
+/* Keys or values (batch, time, shared, size) to (batch, time, heads, size): each for the heads / shared
+ * queries that use it (grouped-query attention, Ainslie et al., 2023). */
 static sgm_value spread(const heads *h, sgm_value x)
 {
     if (h->shared == h->count)
@@ -75,7 +87,8 @@ static sgm_value spread(const heads *h, sgm_value x)
     return apart(h, x, h->count, shape.dims[3]);
 }
 
-/* One more feature: of queries one number, of keys 0, or HIDDEN where a step does not count, of values 0. */
+/* Appends one feature `more` to every head: of queries 1, of keys 0, or HIDDEN where a step does not count,
+ * of values 0. The score q.k thereby gets 1 * HIDDEN added. */
 static sgm_value widen(const heads *h, sgm_value x, sgm_value more)
 {
     sgm_shape shape = sgm_value_type(h->graph, x).shape;
@@ -84,7 +97,8 @@ static sgm_value widen(const heads *h, sgm_value x, sgm_value more)
     return sgm_concatenate(h->graph, (const sgm_value[]){x, more}, 2, 3);
 }
 
-/* (batch, time, heads * size) of what lies side by side, (batch, time, heads, size) each. */
+/* The heads' result (batch, time, heads * size) from q, k and v, (batch, time, heads, size) each, which
+ * self_attention takes side by side in each row. */
 static sgm_value look(const heads *h, sgm_value q, sgm_value k, sgm_value v, int64_t size, bool causal)
 {
     sgm_value three[] = {apart(h, q, 1, h->count * size), apart(h, k, 1, h->count * size),
@@ -94,7 +108,9 @@ static sgm_value look(const heads *h, sgm_value q, sgm_value k, sgm_value v, int
     return sgm_self_attention(h->graph, all, h->count, causal);
 }
 
-/* Where no later step is seen, those that do not count are seen by none that counts. */
+/* Attention over the steps that count. A causal one needs no mask for lengths: steps that count see only
+ * earlier ones, which count, too, and results of the others are not used. Otherwise HIDDEN goes into the
+ * scores as one more feature (widen), which is cut off again. */
 static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_value v, bool causal)
 {
     sgm_value lengths = sgm_layer_lengths(h->call);
@@ -106,7 +122,7 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
     sgm_value none = sgm_number(graph, 0);
     sgm_value hidden = sgm_filled_like(graph, sgm_cast(graph, counts, sgm_layer_dtype(h->call)), HIDDEN);
     hidden = sgm_select(graph, counts, sgm_filled_like(graph, hidden, 0), hidden);
-    /* self_attention divides by the root of a size that is larger by 1 */
+    /* self_attention divides by sqrt(size + 1), the widened size; this factor makes it sqrt(size). */
     q = sgm_multiply(graph, q, sgm_number(graph, sqrt((double)(h->size + 1) / (double)h->size)));
     sgm_value y = look(h, widen(h, q, sgm_number(graph, 1)), widen(h, k, hidden), widen(h, v, none),
                        h->size + 1, false);
@@ -115,7 +131,8 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
 
 /* --- one step, with the keys and values of those before it --- */
 
-/* (batch, heads of keys, places, size) with this step's (batch, 1, heads, size) in its place; stays. */
+/* The state of keys or values of all places, (batch, shared, places, size), with x (batch, 1, shared, size),
+ * those of this step, in its place; the program assigns the result to the state. */
 static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *prefix, const char *name)
 {
     sgm_graph *graph = h->graph;
@@ -133,7 +150,9 @@ static sgm_value keep(const heads *h, sgm_value x, sgm_value place, const char *
     return all;
 }
 
-/* (batch, heads * size) */
+/* This step's query (batch, 1, heads, size) over the keys and values of this step and all before it, giving
+ * (batch, heads * size). Places that have not come yet are masked. Heads that share keys are rows of one
+ * product with them. */
 static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v, const char *prefix)
 {
     sgm_graph *graph = h->graph;
@@ -150,12 +169,15 @@ static sgm_value look_back(const heads *h, sgm_value q, sgm_value k, sgm_value v
     return sgm_reshape(graph, sgm_matmul(graph, sgm_softmax(graph, scores), values), &rows);
 }
 
+/* The argument "key_heads", or as many as heads if it is not given. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call)
 {
     int64_t shared = sgm_layer_integer(call, "key_heads");
     return shared > 0 ? shared : sgm_layer_integer(call, "heads");
 }
 
+/* The plain case goes straight into self_attention, as the projection has q, k and v side by side already.
+ * Otherwise the columns are taken apart: first the heads of q, then those of k, then those of v. */
 sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
                           int64_t features, const char *prefix)
 {

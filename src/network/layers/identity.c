@@ -1,4 +1,5 @@
-/* identity: the value itself, as a branch that goes round the others. */
+/* identity: the value itself, as a branch that goes round the others: add(identity, dense(16)) is a residual
+ * connection. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)

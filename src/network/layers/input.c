@@ -1,7 +1,11 @@
-/* input(28, 28): a field of the data; its name's, or "inputs". */
+/* input(28, 28): a field of the data, named like the layer, or "inputs" if the layer has no name.
+ *
+ * The value is (batch, shape...). With lengths=FIELD the data also tells how many steps of each example
+ * count; the lengths travel with the value through the layers (lengths_after in src/network/record.c). */
 #include "network/network_internal.h"
 
-/* Looked up among 0 to the number of steps, so that another number is an error at run time. */
+/* The lengths as int64 (batch). They are looked up among 0 to the number of steps, so another number is an
+ * error at run time also where the field is not checked when it is fed. */
 static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char *field,
                               const sgm_shape *example)
 {
@@ -11,6 +15,9 @@ static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);
 }
 
+/* Where single steps are recorded, each run feeds one step: the first dimension is 1, and its declared size
+ * becomes the most steps that layers with places can take. All steps that are fed count, so lengths are not
+ * read. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)inputs;
@@ -18,6 +25,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     sgm_shape example = sgm_layer_shape(call, "shape");
     bool named = call->entry->layer->name != NULL;
     const char *lengths = sgm_layer_text(call, "lengths");
+    /* An example that is one number has no steps. */
     if (sgm_layer_is_step(call)) { /* each has one; an example that is one number has no steps */
         call->network->steps = example.rank > 0 ? example.dims[0] : 0;
         example.dims[0] = example.rank > 0;

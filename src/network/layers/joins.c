@@ -1,6 +1,11 @@
-/* add(a, b, ...) and concatenate(a, b, ...): several branches become one value. */
+/* add(a, b, ...) and concatenate(a, b, ...): several branches become one value.
+ *
+ * These are the types with SGM_LAYER_JOIN: their arguments in the text are chains, which all start from the
+ * same value (walk_branches in src/network/network.c). Shapes are never broadcast, since that would hide
+ * mistakes. */
 #include "network/network_internal.h"
 
+/* More than any network needs; bounds what a short text can ask for. */
 #define MAXIMUM_BRANCHES 1000
 
 /* Shapes must be equal, but for dimension `except` (-1: none). */
@@ -35,6 +40,7 @@ static sgm_value add(sgm_layer_call *call, sgm_graph *graph, const sgm_value *in
     return sum;
 }
 
+/* Along the last axis: the features, or the width of images. */
 static sgm_value concatenate(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)call;

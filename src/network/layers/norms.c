@@ -1,6 +1,12 @@
-/* layer_norm, rms_norm: the features of each position at one scale; then a gain, and a bias, for each. */
+/* layer_norm and rms_norm: the features of each position at one scale, then a gain, and a bias, for each
+ * feature.
+ *
+ * y = (x - mean) / sqrt(variance + epsilon) * gains + biases over the last axis of (batch, ..., features);
+ * rms_norm: y = x / sqrt(mean of squares + epsilon) * gains. The normalising itself is src/ops/normalise.c.
+ * transformer (attention.c) uses sgm__layer_normalise with prefixes. Norms of channels are batch_norm.c. */
 #include "network/layers/blocks.h"
 
+/* Parameters "PREFIXgains" (features), from 1 on, and "PREFIXbiases" (features), from 0 on, if `biased`. */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
                                const char *prefix, double epsilon)
 {

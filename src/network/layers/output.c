@@ -1,4 +1,7 @@
-/* output: makes a value an output of the network, and passes it on, so that a cost can follow. */
+/* output: makes a value an output of the network under this layer's name, and passes it on, so that a cost
+ * can follow.
+ *
+ * network.c knows the type and adds its entries to the outputs; the layer itself records nothing. */
 #include "network/network_internal.h"
 
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)

@@ -1,7 +1,13 @@
-/* max_pooling(2), average_pooling(2), both also as _1d, global_average_pooling and global_max_pooling. */
+/* max_pooling(2), average_pooling(2), both also as _1d, global_average_pooling and global_max_pooling.
+ *
+ * Images are (batch, channels, height, width), lines (batch, channels, length). Windows lie side by side
+ * unless a stride is given. Global poolings reduce everything behind the channels, or, with the flag
+ * `steps`, the steps of a sequence. Poolings to a size are adaptive.c; arguments of windows are read in
+ * windows.c. */
 #include "network/layers/blocks.h"
 #include "network/layers/windows.h"
 
+/* Below all that could be the largest element: nearly the minimum of float32 and bfloat16. */
 #define LOWEST (-3e38) /* below all that could be the largest: nearly the minimum of float32 and bfloat16 */
 
 /* Windows lie side by side unless a stride is given. */
@@ -30,7 +36,8 @@ static sgm_value average(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
                                                             : (sgm_value){-1};
 }
 
-/* Over the steps that count of a sequence (batch, time, features); without any, zeros. */
+/* (batch, time, features) to (batch, features) over the steps that count. An example without any gives
+ * zeros: its maximum would be LOWEST, its mean 0 / 0. Means divide by the example's own length. */
 static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool is_max)
 {
     static const int32_t second[] = {1};
@@ -59,6 +66,7 @@ static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     return sgm_divide(graph, sgm_reduce_sum(graph, seen, second, 1, false), number);
 }
 
+/* (batch, channels, ...) to (batch, channels). */
 static sgm_value global(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool is_max)
 {
     static const int32_t axes[] = {2, 3, 4, 5, 6, 7};

@@ -1,9 +1,15 @@
-/* positions: a learned vector for each place in a sequence. tied_dense(of=NAME): an embedding, the other way.
- */
+/* positions: adds a learned vector for each place of a sequence. tied_dense(of=NAME): an embedding in the
+ * other direction.
+ *
+ * positions is x + weights, x (batch, time, features) and weights (time, features). tied_dense is x table^T
+ * with the weights of another layer, table (vocabulary, features), so that a model of language has one
+ * vector for each token (Press and Wolf, 2016). */
 #include "network/layers/blocks.h"
 
 #include <stdio.h>
 
+/* The weights have a row for each step that the input declares, also where a single step is recorded, which
+ * gathers its row. */
 static sgm_value forward_positions(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs,
                                    int32_t count)
 {
@@ -31,7 +37,8 @@ const sgm_layer_type sgm__layer_positions = {
     .forward = forward_positions,
 };
 
-/* The state of another layer that was recorded before; nothing if there is none. */
+/* The state "LAYER.weights" among the parameters that layers before this one have recorded; nothing if there
+ * is none. */
 static sgm_value find_weights(const sgm_layer_call *call, const char *layer)
 {
     char name[2 * SGM__MAX_NAME + 16];
@@ -42,6 +49,8 @@ static sgm_value find_weights(const sgm_layer_call *call, const char *layer)
     return (sgm_value){-1};
 }
 
+/* x (..., features) times the transposed table gives (..., vocabulary). Gradients of both uses are added up,
+ * since both read one state. */
 static sgm_value forward_tied(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

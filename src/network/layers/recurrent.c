@@ -9,7 +9,7 @@
 
 #define MAXIMUM_STEPS 4096 /* each is some hundred instructions */
 
-/* One direction of one layer. */
+/* One direction of one layer, while its steps are recorded. */
 typedef struct sequence {
     sgm_layer_call *call;
     sgm_graph *graph;
@@ -25,6 +25,7 @@ typedef struct sequence {
     sgm_value counts;                   /* which steps count, (time, batch); nothing: all */
 } sequence;
 
+/* What distinguishes the three layers. `gates` is the width of the weights in units of `size`. */
 typedef struct cell_type {
     int32_t gates;
     bool recurrent_biases, has_cell;
@@ -33,30 +34,36 @@ typedef struct cell_type {
 
 /* --- one step --- */
 
+/* The columns of one gate, (batch, size) of (batch, gates * size). */
 static sgm_value gate_of(const sequence *s, sgm_value gates, int32_t gate)
 {
     return sgm_slice(s->graph, gates, 1, gate * s->size, (gate + 1) * s->size, 1);
 }
 
-/* What the last step gives to all gates; nothing before the first step, which zeros come into. */
+/* h R, what the last step gives to all gates, (batch, gates * size); nothing before the first step of a
+ * sequence that begins with zeros. */
 static sgm_value remembered_gates(const sequence *s)
 {
     return sgm_value_is(s->hidden) ? sgm_matmul(s->graph, s->hidden, s->recurrent) : s->hidden;
 }
 
+/* x W + b + h R of one gate. */
 static sgm_value gate_sum(const sequence *s, sgm_value remembered, int32_t gate)
 {
     sgm_value sum = gate_of(s, s->given, gate);
     return sgm_value_is(remembered) ? sgm_add(s->graph, sum, gate_of(s, remembered, gate)) : sum;
 }
 
+/* h' = activation(x W + b + h R). */
 static void step_rnn(sequence *s)
 {
     sgm_value sum = gate_sum(s, remembered_gates(s), 0);
     s->hidden = sgm_layer_activate(s->call, s->graph, sgm_layer_text(s->call, "activation"), sum);
 }
 
-/* After Cho et al. (2014), with the reset gate behind the product: reset, update, new. */
+/* After Cho et al. (2014), with the reset gate behind the product, as in cuDNN and PyTorch: r = sigmoid(..),
+ * z = sigmoid(..), n = tanh(x W_n + b_n + r (h R_n + c_n)), h' = (1 - z) n + z h. c_n are the recurrent
+ * biases, which the other two gates do not need, as they would be added to b. */
 static void step_gru(sequence *s)
 {
     sgm_graph *graph = s->graph;
@@ -75,8 +82,8 @@ static void step_gru(sequence *s)
     s->hidden = taken;
 }
 
-/* After Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000): input, forget, cell,
- * output. */
+/* After Hochreiter and Schmidhuber (1997) with the forget gate of Gers et al. (2000): i, f, o = sigmoid(..),
+ * g = tanh(..), c' = f c + i g, h' = o tanh(c'). The gates' columns are input, forget, cell, output. */
 static void step_lstm(sequence *s)
 {
     sgm_graph *graph = s->graph;
@@ -97,6 +104,7 @@ static void step_lstm(sequence *s)
 
 /* --- all steps --- */
 
+/* A trainable parameter "PREFIXNAME"; a fan_in of 0 means that it is no matrix. */
 static sgm_value parameter(const sequence *s, const char *name, const sgm_shape *shape, int64_t fan_in,
                            const char *initialiser)
 {
@@ -106,7 +114,8 @@ static sgm_value parameter(const sequence *s, const char *name, const sgm_shape 
                                initialiser);
 }
 
-/* The inputs of all steps times their weights; `rows`: (time * batch, features). */
+/* Asks for the parameters and multiplies the inputs of all steps by their weights at once, (time * batch,
+ * gates * size): one large product in place of `time` small ones. `rows` is (time * batch, features). */
 static void project(sequence *s, const cell_type *type, sgm_value rows)
 {
     int64_t width = type->gates * s->size;
@@ -124,15 +133,18 @@ static void project(sequence *s, const cell_type *type, sgm_value rows)
         s->projected = sgm_add(s->graph, s->projected, parameter(s, "biases", &biases, 0, "constant(0)"));
 }
 
-/* As many sequences go on from minibatch to minibatch; 0: none does. */
+/* The number of sequences that go on from minibatch to minibatch; 0 if none does, as always while
+ * predicting. */
 static int64_t streams_of(const sequence *s)
 {
     bool goes_on = sgm_layer_is_training(s->call) && !sgm_layer_is_step(s->call);
     return goes_on ? sgm_layer_integer(s->call, "streams") : 0;
 }
 
-/* Where the run before has ended, if that is remembered, in a state that is not trained: "PREFIXhidden" of
- * steps, "PREFIXhidden_memory" of streams. No gradient goes back into it. */
+/* The hidden or cell value that the first step starts from; nothing: zeros. It comes from a state that is
+ * not trained, where the run before has ended: "PREFIXhidden" if single steps are recorded,
+ * "PREFIXhidden_memory" of streams. No gradient goes back into the run before (truncated backpropagation
+ * through time). A smaller last minibatch uses the first rows of the streams' state. */
 static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
 {
     char full[64];
@@ -148,7 +160,8 @@ static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
     return streams > s->batch ? sgm_slice(s->graph, begin, 0, 0, s->batch, 1) : begin;
 }
 
-/* Streams without an example in this minibatch stay as they are. */
+/* Assigns what the last step gave to the state. Streams without an example in this minibatch stay as they
+ * are. */
 static void remember(const sequence *s, sgm_value state, sgm_value value)
 {
     if (!sgm_value_is(state) || sgm_graph_status(s->graph) != SGM_OK)
@@ -162,6 +175,7 @@ static void remember(const sequence *s, sgm_value state, sgm_value value)
     sgm_assign(s->graph, state, sgm_stop_gradient(s->graph, value));
 }
 
+/* Streams need one direction, forwards, and a place for each example of a minibatch. */
 static bool streams_fit(const sequence *s, bool backwards)
 {
     int64_t streams = sgm_layer_integer(s->call, "streams");
@@ -181,7 +195,7 @@ static bool streams_fit(const sequence *s, bool backwards)
     return true;
 }
 
-/* What a step that does not count leaves as it was. */
+/* `now` for examples where the step counts, else `before` (nothing: zeros). `counts` is bool (batch, 1). */
 static sgm_value keep(const sequence *s, sgm_value counts, sgm_value now, sgm_value before)
 {
     if (!sgm_value_is(now))
@@ -191,7 +205,9 @@ static sgm_value keep(const sequence *s, sgm_value counts, sgm_value now, sgm_va
     return sgm_select(s->graph, counts, now, before);
 }
 
-/* One step; what comes out of it: zeros if it does not count, as of PyTorch's packed sequences. */
+/* Records one step and returns what comes out of it, (batch, size): zeros for examples where the step does
+ * not count, as in PyTorch's packed sequences. Their hidden and cell values stay, so that the last value of
+ * each example is that of its last step that counts. */
 static sgm_value take_step(sequence *s, const cell_type *type, int64_t step)
 {
     sgm_value hidden = s->hidden, cell = s->cell;
@@ -207,7 +223,8 @@ static sgm_value take_step(sequence *s, const cell_type *type, int64_t step)
     return result;
 }
 
-/* (batch, size) of the last step, or (batch, time, size) of all. */
+/* Records all steps of one direction: (batch, size) of the last step, or (batch, time, size) of all. The
+ * results of the steps are put one after the other along the first axis, time, and permuted once. */
 static sgm_value unroll(sequence *s, const cell_type *type, bool last)
 {
     sgm_value *steps = sgm__calloc((size_t)s->time, sizeof *steps);
@@ -233,6 +250,8 @@ static sgm_value unroll(sequence *s, const cell_type *type, bool last)
     return result;
 }
 
+/* Checks the input and records one or both directions. Both read the same rows, and their results lie side
+ * by side in the features. */
 static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cell_type *type, sgm_value x)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;

@@ -1,6 +1,11 @@
-/* reshape and permute: the same numbers in another shape, or in another order of dimensions. */
+/* reshape and permute: the elements of an example in another shape, or its dimensions in another order.
+ *
+ * Both leave the batch in front. permute changes which dimension is time, so it drops the lengths of
+ * sequences unless the first dimension stays. */
 #include "network/network_internal.h"
 
+/* (batch, ...) to (batch, shape...); the number of elements must be the same, and none is left to be found
+ * out. */
 static sgm_value reshape(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -31,6 +36,7 @@ static bool is_order(const sgm_shape *order, int32_t dimensions)
     return order->rank == dimensions && seen == (2U << dimensions) - 2;
 }
 
+/* The numbers of the argument are axes of the value, since axis 0 is the batch. */
 static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;
@@ -44,6 +50,7 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
             "expected the numbers 1 to %d, each once, for the dimensions of an example of %s",
             (int)example.rank, sgm_shape_text(&example, text, sizeof text));
     }
+    /* Another dimension takes the place of the steps. */
     if (order.dims[0] != 1) { /* what were steps are none any more */
         if (sgm__layer_refuses_step(call, graph, "it puts another dimension in the place of the steps"))
             return (sgm_value){-1};

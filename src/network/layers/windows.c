@@ -1,6 +1,10 @@
-/* Windows of layers: arguments of one or two numbers, padding, channels. */
+/* Windows of layers: arguments of one or two numbers, padding, channels.
+ *
+ * convolution.c, pooling.c and adaptive.c read their arguments here into sgm_window_options; whether a
+ * window fits its data is checked by the operations (src/ops/window.c). */
 #include "network/layers/windows.h"
 
+/* Windows mix neighbouring elements, so neither a single step nor lengths make sense behind them. */
 sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape;
@@ -26,6 +30,8 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
                                             : ": give the input its dimensions, for example input(2, 100)");
 }
 
+/* Of one dimension the second number of the pair is 0, which stands for "no second axis" in
+ * sgm_window_options. */
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
                      int64_t default_value, int64_t *pair)
 {
@@ -41,10 +47,12 @@ bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *a
     return true;
 }
 
-/* The result has ceil(size / stride) elements, as in TensorFlow; an odd one goes behind. */
+/* As much padding as makes ceil(size / stride) windows, as in TensorFlow: (windows - 1) stride + reach -
+ * size in all. An odd element goes behind. */
 static void pad_same(sgm_window_options *window, const int64_t *sizes, int32_t dimensions)
 {
     for (int32_t i = 0; i < dimensions; i++) {
+        /* A stride below 1 is refused later, by the operation. */
         int64_t stride = window->stride[i] > 1 ? window->stride[i] : 1; /* less is refused later */
         int64_t windows = (sizes[i] + stride - 1) / stride;
         int64_t needed = (windows - 1) * stride + (window->size[i] - 1) * window->dilation[i] + 1 - sizes[i];
@@ -53,6 +61,8 @@ static void pad_same(sgm_window_options *window, const int64_t *sizes, int32_t d
     }
 }
 
+/* One number is for all sides; one for each dimension is for both of its sides; with twice as many come all
+ * sides before, then all behind (top, left, bottom, right). */
 static bool read_padding(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions,
                          sgm_window_options *window)
 {
@@ -70,6 +80,7 @@ static bool read_padding(const sgm_layer_call *call, sgm_graph *graph, int32_t d
     return true;
 }
 
+/* Stride, dilation and padding. Types that have no argument "dilation" or "same" are served, too. */
 bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
                        const int64_t *stride, sgm_window_options *window)
 {

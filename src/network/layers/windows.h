@@ -4,8 +4,9 @@
 
 #include "network/network_internal.h"
 
-/* `x` as (batch, channels, ...) with `dimensions` (1 or 2) dimensions after that; an example without channels
- * is one channel. It has no lengths any more. Nothing, and the graph's failure, if it has another form. */
+/* `x` as (batch, channels, ...) with `dimensions` (1 or 2) axes after the channels; an example without
+ * channels is one channel. Its lengths are dropped. Nothing, and the graph's failure, if it has another form
+ * or single steps are recorded. */
 sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions);
 /* An argument of 1 or 2 numbers; one is for both dimensions. False: the graph has failed. */
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
