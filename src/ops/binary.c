@@ -8,7 +8,9 @@
 
 #include <math.h>
 
-/* name, what types it takes, formula. The larger and the smaller of a number and NaN is NaN. */
+/* Columns: name, the types that it takes, the formula of a and b. maximum and minimum of a number and NaN
+ * are NaN (a != a is true for NaN only; b is taken where it is NaN, since all comparisons with NaN are
+ * false). equal and its like compare NaN as IEEE 754 does. */
 #define FORMULAS(X)                                                                                          \
     X(add, number, a + b)                                                                                    \
     X(subtract, number, a - b)                                                                               \
@@ -26,8 +28,8 @@
     X(logical_and, bool, a != 0 && b != 0)                                                                   \
     X(logical_or, bool, a != 0 || b != 0)
 
-/* The formulas of int64. Sums, differences and products are made of unsigned numbers, whose overflow is
- * defined. */
+/* The formulas of int64. Sums, differences and products are computed from unsigned numbers, whose overflow
+ * is defined. Operations of floats and of bool have none. */
 #define WHOLE_FORMULAS(X)                                                                                    \
     X(add, (int64_t)((uint64_t)a + (uint64_t)b))                                                             \
     X(subtract, (int64_t)((uint64_t)a - (uint64_t)b))                                                        \
@@ -45,6 +47,7 @@
 #define whole_logical_and NULL
 #define whole_logical_or NULL
 
+/* The rules: two equal types and shapes; the result has them, too, but for comparisons, which give bool. */
 static sgm_status infer_any(const sgm_type *inputs, sgm_type *result)
 {
     SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
@@ -94,6 +97,7 @@ static void gradient_subtract(sgm_graph *graph, const sgm_gradient_call *call, s
         gradients[1] = sgm_negate(graph, call->gradient);
 }
 
+/* g b and g a. */
 static void gradient_multiply(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     for (int i = 0; i < 2; i++)
@@ -101,7 +105,7 @@ static void gradient_multiply(sgm_graph *graph, const sgm_gradient_call *call, s
             gradients[i] = sgm_multiply(graph, call->gradient, call->inputs[1 - i]);
 }
 
-/* g / b, and -g / b * (a / b), by which the quotient is used again. */
+/* g / b and -(g / b) (a / b): both the first gradient and the result are used again. */
 static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value share = sgm_divide(graph, call->gradient, call->inputs[1]);
@@ -110,8 +114,8 @@ static void gradient_divide(sgm_graph *graph, const sgm_gradient_call *call, sgm
         gradients[1] = sgm_negate(graph, sgm_multiply(graph, share, call->output));
 }
 
-/* b * a^(b - 1); 0 where b is 0, also at a = 0. Of a constant exponent the common square becomes a
- * product. */
+/* d/da a^b = b a^(b - 1), and 0 where b is 0, also at a = 0, where a^-1 would be infinite. For a constant
+ * exponent of 2, the usual one, it is 2 a without a power. */
 static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     double exponent;
@@ -125,7 +129,7 @@ static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
     return sgm_multiply(graph, b, sgm_power(graph, a, rest));
 }
 
-/* By a, see above; by b it is a^b log(a). */
+/* By a, see above; by b it is a^b log(a). A constant exponent of 0 gives no gradient. */
 static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value a = call->inputs[0], b = call->inputs[1];
@@ -141,7 +145,7 @@ static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_
     }
 }
 
-/* The gradient goes where `first` says, to a or to b. */
+/* The whole gradient goes to a where `first` is true, elsewhere to b; where both are equal, it is a's. */
 static void share_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value first,
                            sgm_value *gradients)
 {
@@ -178,6 +182,7 @@ static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sg
 
 /* --- tables and functions --- */
 
+/* For each row of the table: formula and rule as functions of the signatures that sgm_op wants. */
 #define DEFINE_PARTS(name, types, formula)                                                                   \
     static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
     {                                                                                                        \

@@ -17,7 +17,7 @@ static double at(const sgm_array *array, int64_t offset)
                                        : sgm_array_load(array, offset);
 }
 
-/* A shape whose number of elements overflows. */
+/* SGM_OK, or an error if the shape's number of elements overflows. */
 static sgm_status too_large(const sgm_shape *shape)
 {
     char text[128];
@@ -189,6 +189,8 @@ static sgm_status forward_input(const sgm_kernel_call *call)
     return fill(call, &w, w.batch, w.channels, w.in, spread);
 }
 
+/* The operation is linear in both operands: by the gradient it is the convolution, by the weights the
+ * weights' gradient with the roles of data and gradient exchanged. */
 static void gradient_input(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type weights = sgm_value_type(graph, call->inputs[1]);
@@ -246,6 +248,8 @@ static sgm_status forward_weights(const sgm_kernel_call *call)
     return fill(call, &w, w.filters, w.channels / w.groups, w.size, correlate);
 }
 
+/* By x it is a transposed convolution of the gradient's weights, by the gradient a convolution of x with
+ * them. */
 static void gradient_weights(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type x = sgm_value_type(graph, call->inputs[0]);
@@ -263,6 +267,7 @@ const sgm_op sgm__op_convolution_weights_gradient = {
 
 /* --- recording --- */
 
+/* The size in the attributes stays 0, since the weights have it. */
 sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_value biases,
                           const sgm_window_options *options)
 {

@@ -23,6 +23,8 @@ static sgm_status replace_axis(const sgm_shape *x, const sgm_shape *indices, int
     return SGM_OK;
 }
 
+/* integers: axis. x of any type, indices int64 or int32 of any shape: the result is x's shape with the axis
+ * replaced by theirs. */
 static sgm_status infer_gather(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                sgm_type *result)
 {
@@ -63,6 +65,7 @@ static sgm_status infer_scatter(const sgm_type *inputs, int32_t count, const sgm
     return SGM_OK;
 }
 
+/* Brackets round the name keep the macro of the same name (ops.h) from being expanded here. */
 sgm_status(sgm__fail_entry)(int64_t index, int64_t axis, int64_t entries)
 {
     return sgm_fail(SGM_ERROR_ARGUMENT, "index %lld is out of range: axis %lld has %lld entries, from 0 on",
@@ -106,6 +109,7 @@ typedef struct run {
     int64_t read, read_step, write, write_step, count;
 } run;
 
+/* `break` ends the switch in add_run. */
 #define ADD_RUN(type)                                                                                        \
     for (int64_t i = 0; i < r->count; i++) {                                                                 \
         const type *from = (const type *)r->source->data + r->read + i * r->read_step;                       \
@@ -175,6 +179,7 @@ static sgm_status forward_scatter(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* scatter_add with the same indices; indices have no gradient. */
 static void gradient_gather(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     int32_t axis = (int32_t)call->attributes->integers[0];
@@ -218,9 +223,9 @@ sgm_value sgm_scatter_add(sgm_graph *graph, sgm_value updates, sgm_value indices
 
 /* --- gather_along --- */
 
-/* Where each entry lies among all elements of `x` in row-major order, from its number along `axis`. A
- * number that is out of range becomes -1, which gather then refuses; else it would name an element of
- * another row. */
+/* The position of each entry among all elements of `x` in row-major order: the sum over axes of number *
+ * stride, where the number along `axis` is the index, along the others the entry's own. An index out of
+ * range becomes -1, which gather refuses; otherwise it would name an element of another line. */
 static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value indices, int32_t axis)
 {
     sgm_shape shape = sgm_value_type(graph, indices).shape;
@@ -236,8 +241,9 @@ static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value 
     return sgm_select(graph, known, flat, sgm_filled_like(graph, flat, -1));
 }
 
-/* Indices have the shape of x but for the axis, and each picks along its own line: a gather from x as one
- * line. */
+/* result[i, j, ...] = x[i, indices[i, j, ...], ...] for axis 1: indices have x's shape but for the axis, and
+ * each picks along its own line. It is a gather from x as one line, so its gradient needs no operation of
+ * its own. */
 sgm_value sgm_gather_along(sgm_graph *graph, sgm_value x, sgm_value indices, int32_t axis)
 {
     if (!sgm__resolve_axis(graph, "gather_along", x, &axis) ||

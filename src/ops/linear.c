@@ -1,17 +1,20 @@
 /* Linear algebra on small square matrices: inverse, determinant, solving.
  *
- * Elimination is with partial pivoting, matrix after matrix over the leading dimensions, in plain loops:
- * no handler has kernels of its own for these. A singular matrix stops the run, as it has no inverse. */
+ * Matrices are (..., n, n) of a float type, any strides. Elimination is with partial pivoting, one matrix
+ * after the other over the leading dimensions, in plain loops: no handler has kernels of its own for these.
+ * A singular matrix stops the run, as it has no inverse; its determinant is 0. NaN is never the larger pivot
+ * and spreads into the result. */
 #include "ops/rules.h"
 
 #include <math.h>
 
 /* A kernel must not allocate: matrices up to this size are worked on in double precision on the stack (32
- * kB), larger inverses in the result's own memory. */
+ * kB). Larger inverses are computed in the result's memory, in the result's precision, up to a size whose
+ * pivots' numbers fit in int16_t and the stack (8 kB). */
 #define MAX_ON_STACK 64
 #define MAX_INVERSE 4096
 
-/* A view of one square matrix. */
+/* A view of one square matrix; its memory belongs to an array or the stack. */
 typedef struct matrix {
     sgm_array array; /* rank 2 */
     int64_t size;
@@ -27,6 +30,7 @@ static void set(const matrix *m, int64_t row, int64_t column, double value)
     sgm_array_store(&m->array, row * m->array.strides[0] + column * m->array.strides[1], value);
 }
 
+/* A contiguous matrix over `data`. */
 static matrix make_matrix(sgm_dtype dtype, void *data, int64_t size)
 {
     matrix m = {{.dtype = dtype, .shape = sgm_shape_of(size, size), .data = data}, size};
@@ -60,7 +64,8 @@ static void swap_columns(const matrix *m, int64_t a, int64_t b)
     }
 }
 
-/* Row of the largest element of a column, from the diagonal on: dividing by it keeps errors small. */
+/* The row of the largest magnitude in a column, from the diagonal on: factors then are at most 1, which
+ * keeps rounding errors small. */
 static int64_t find_pivot(const matrix *m, int64_t column)
 {
     int64_t best = column;
@@ -70,6 +75,7 @@ static int64_t find_pivot(const matrix *m, int64_t column)
     return best;
 }
 
+/* Square matrices of a float type, not larger than `maximum`. */
 static sgm_status want_square(const sgm_type *x, int64_t maximum)
 {
     char text[SGM__TYPE_TEXT];
@@ -107,7 +113,9 @@ static sgm_status infer_inverse(const sgm_type *inputs, int32_t count, const sgm
     return SGM_OK;
 }
 
-/* One step of Gauss and Jordan's elimination in place: column p becomes that of the inverse so far. */
+/* One step of the Gauss-Jordan elimination in place: row p is divided by the pivot, and a multiple of it is
+ * subtracted from all others. Column p, which becomes a column of the identity, holds the inverse so far
+ * instead. */
 static void eliminate(const matrix *m, int64_t p)
 {
     double scale = 1 / get(m, p, p);
@@ -124,8 +132,8 @@ static void eliminate(const matrix *m, int64_t p)
     }
 }
 
-/* In place. Rows that were exchanged for pivots are columns of the inverse to be exchanged back, in
- * reverse order. */
+/* Inverts in place. P A = B for the exchanges of rows P, so A^-1 = B^-1 P: the columns of the result are
+ * exchanged, in reverse order. */
 static sgm_status invert(const matrix *m)
 {
     int16_t pivots[MAX_INVERSE];
@@ -164,7 +172,7 @@ static sgm_status forward_inverse(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* -Y' G Y' for the inverse Y. */
+/* -Y^T G Y^T for the inverse Y. */
 static void gradient_inverse(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -204,6 +212,7 @@ static double compute_determinant(const matrix *m)
     return product;
 }
 
+/* Works on a copy in double, whatever the type. */
 static sgm_status forward_determinant(const sgm_kernel_call *call)
 {
     double stack[MAX_ON_STACK * MAX_ON_STACK];
@@ -217,7 +226,8 @@ static sgm_status forward_determinant(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* g |X| X^-T: wants matrices that are not singular. */
+/* g |X| X^-T, so it needs matrices that are not singular: there the run stops, although the determinant
+ * exists. */
 static void gradient_determinant(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -247,7 +257,8 @@ sgm_value sgm_determinant(sgm_graph *graph, sgm_value x)
     return sgm__record_one(graph, &sgm__op_determinant, x, NULL);
 }
 
-/* By the inverse: shorter than a factorisation, and with the inverse's gradient. A vector is one column. */
+/* A^-1 b: shorter than a factorisation, and with the inverse's gradient. b is (..., n, k), or one vector
+ * (n), which is taken as a column. */
 sgm_value sgm_solve(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     if (!sgm__can_record(graph, "solve", a) || !sgm__can_record(graph, "solve", b))

@@ -31,7 +31,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
 
 /* --- loops --- */
 
-/* A row of the one matrix by a column of the other. */
+/* A row of one matrix times a column of the other: `count` products, with offsets and strides in elements. */
 typedef struct dot_product {
     const sgm_array *a, *b;
     int64_t a_offset, b_offset, a_stride, b_stride, count;
@@ -57,6 +57,7 @@ static double compute_dot(const dot_product *dot)
     return sum;
 }
 
+/* int64 exactly modulo 2^64. */
 static uint64_t compute_whole_dot(const dot_product *dot)
 {
     uint64_t sum = 0; /* wraps around like machine arithmetic */
@@ -98,7 +99,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* dA = G B', dB = A' G. */
+/* dA = G B^T, dB = A^T G. Leading dimensions are equal here; where sgm_matmul has broadcast them, the
+ * broadcast's gradient sums. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
@@ -113,7 +115,7 @@ const sgm_op sgm__op_matmul = {SGM__OP("matmul", 2, "matrix product of the last 
 
 /* --- recording --- */
 
-/* x with its last two dimensions, and `batch` before them: broadcast if need be. */
+/* x with the leading dimensions `batch` before its last two: a broadcast, which is a view. */
 static sgm_value widen(sgm_graph *graph, sgm_value x, const sgm_shape *batch)
 {
     sgm_shape shape = sgm_value_type(graph, x).shape, wide = *batch;
@@ -140,6 +142,7 @@ sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b)
     return sgm_record(graph, &sgm__op_matmul, (sgm_value[]){a, b}, 2, NULL);
 }
 
+/* sum(a b), composed of a product and a sum, whose gradients it has. */
 sgm_value sgm_dot(sgm_graph *graph, sgm_value a, sgm_value b)
 {
     if (!sgm__can_record(graph, "dot", a) || !sgm__can_record(graph, "dot", b))

@@ -11,8 +11,9 @@
 
 /* --- loops over windows --- */
 
-/* The place of the element of x that a window takes, counted from its plane's begin: the first largest, or
- * the last NaN; -1 if the window sees only padding. Padding never is the largest. */
+/* The element of x that a window takes, as an offset from the beginning of its plane: the first largest, or
+ * the last NaN; -1 if the window sees only padding, which is never the largest. `plane` is the offset of one
+ * channel of one example. */
 static int64_t find_largest(const sgm_array *x, int64_t plane, const sgm__window *w, int64_t row,
                             int64_t column)
 {
@@ -31,8 +32,8 @@ static int64_t find_largest(const sgm_array *x, int64_t plane, const sgm__window
     return best;
 }
 
-/* y = the element of `from` where x's window is largest. A window of padding alone gives -infinity as a
- * maximum, and 0 of another array. */
+/* y = the element of `from` where x's window is largest, for every window. A window of padding alone gives
+ * -infinity as a maximum, and 0 of another array. */
 static void pick(const sgm_array *x, const sgm_array *from, const sgm_array *y, const sgm__window *w)
 {
     int64_t number = 0, plane = w->in[0] * w->in[1];
@@ -50,6 +51,7 @@ static void clear(const sgm_array *y)
     memset(y->data, 0, (size_t)sgm_shape_elements(&y->shape) * sgm_dtype_size(y->dtype));
 }
 
+/* y[offset] += value. */
 static void add(const sgm_array *y, int64_t offset, double value)
 {
     sgm_array_store(y, offset, sgm_array_load(y, offset) + value);
@@ -57,6 +59,8 @@ static void add(const sgm_array *y, int64_t offset, double value)
 
 /* --- maximum --- */
 
+/* x (batch, channels, [height,] width) of a float type; the result has as many places as the window has
+ * positions. */
 static sgm_status infer_max(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                             sgm_type *result)
 {
@@ -76,12 +80,14 @@ static sgm_status forward_max(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* All operations of the maximum have the same attributes. */
 static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value x, sgm_value other,
                         const sgm_attributes *attributes)
 {
     return sgm_record(graph, op, (sgm_value[]){x, other}, 2, attributes);
 }
 
+/* The gradient goes to the element that was taken; to the first one of equal elements. */
 static void gradient_max(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])
@@ -120,6 +126,7 @@ const sgm_op sgm__op_max_pooling_pick = {
     SGM__OP("max_pooling_pick", 2, "from each window the element where the other operand's is the largest"),
     .infer = infer_pick, .gradient = gradient_pick, .forward = forward_pick};
 
+/* Inputs: x and the gradient of its pooling; the result has x's type. */
 static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                      sgm_type *result)
 {
@@ -130,7 +137,7 @@ static sgm_status infer_max_gradient(const sgm_type *inputs, int32_t count, cons
     return SGM_OK;
 }
 
-/* Windows may overlap, so gradients add up. */
+/* Windows may overlap, so gradients of several windows add up in one element. */
 static sgm_status forward_max_gradient(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *gradient = &call->inputs[1];
@@ -182,7 +189,8 @@ static sgm_status infer_average(const sgm_type *inputs, int32_t count, const sgm
     return check_average(&w);
 }
 
-/* sgm__window_share says what one element counts: with or without the padding in the window's size. */
+/* The mean in double. sgm__window_share is the weight of one element: 1 / the window's size, with or without
+ * the places in the padding. */
 static sgm_status forward_average(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -228,6 +236,7 @@ static sgm_status infer_average_gradient(const sgm_type *inputs, int32_t count,
     return check_average(&w);
 }
 
+/* Every element of a window gets the gradient times its share; overlapping windows add up. */
 static sgm_status forward_average_gradient(const sgm_kernel_call *call)
 {
     const sgm_array *gradient = &call->inputs[0], *y = &call->output;
@@ -248,7 +257,8 @@ static sgm_status forward_average_gradient(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* The extent is cleared, as equal poolings must be equal instructions. */
+/* The gradient of the gradient is the pooling. Its extent is cleared, since equal poolings must be equal
+ * instructions for the graph to find them. */
 static void gradient_average_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_attributes attributes = *call->attributes;
@@ -265,6 +275,7 @@ const sgm_op sgm__op_average_pooling_gradient = {
 
 /* --- recording --- */
 
+/* Options to attributes; the number of dimensions is that of x. */
 static sgm_value pool(sgm_graph *graph, const sgm_op *op, sgm_value x, const sgm_window_options *options)
 {
     sgm_attributes attributes;

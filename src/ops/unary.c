@@ -1,14 +1,17 @@
 /* Elementwise operations of one input: formula, types and gradient in one table.
  *
  * The formula in double is the reference that all handlers are tested against; they have faster code of
- * their own. Operations that are built from others are in composed_unary.c. A gradient is recorded from x
- * or from the result y, whichever needs less: what y serves for, x need not be kept for. */
+ * their own. NaN gives NaN in all of them but the tests (is_nan, is_finite) and sign, which gives 0. Numbers
+ * outside of a domain (log(-1), asin(2)) give NaN, never an error. Operations that are built from others are
+ * in composed_unary.c. A gradient is recorded from x or from the result y, whichever needs less memory:
+ * where y serves, x need not be kept until the backward pass. */
 #include "ops/rules.h"
 
 #include <math.h>
 
-/* name, what types it takes, flags beside elementwise, formula, and the one of int64; NULL: it moves that, or
- * does not take it */
+/* Columns: name; the types that it takes (infer_TYPES below); flags beside elementwise; the formula of x;
+ * the formula of int64, which doubles hold only up to 2^53. NULL there: the operation moves int64 unchanged
+ * or does not take it. */
 #define FORMULAS(X)                                                                                          \
     X(negate, number, 0, -x, whole_negate)                                                                   \
     X(absolute, number, SGM_OP_ACTIVATION, fabs(x), whole_absolute)                                          \
@@ -35,7 +38,7 @@
     X(is_nan, any_to_bool, 0, x != x, NULL)                                                                  \
     X(is_finite, any_to_bool, 0, isfinite(x) != 0, NULL)
 
-/* Of unsigned numbers, whose overflow is defined: the least int64 stays as it is. */
+/* 0 - x of unsigned numbers, whose overflow is defined: the least int64 stays as it is. */
 static int64_t whole_negate(const int64_t *inputs, const sgm_attributes *attributes)
 {
     (void)attributes;
@@ -59,23 +62,24 @@ static int64_t whole_floor(const int64_t *inputs, const sgm_attributes *attribut
     return inputs[0];
 }
 
-/* An exponential that is infinite ends it at 0, as it should. */
+/* 1 / (1 + e^-x). For very negative x the exponential is infinite and the result 0, as it should be. */
 static double sigmoid(double x)
 {
     return 1 / (1 + exp(-x));
 }
 
-/* Beyond this distance the normal distribution's tail is 0. */
+/* Beyond this distance the normal distribution's tail is 0 even in double. Also keeps infinite x from giving
+ * -infinity * 0 = NaN. */
 #define FAR 40
 
-/* x Phi(x) with the normal distribution's Phi, by erfc, which keeps the digits of its small tail
- * (Hendrycks and Gimpel, 2016). */
+/* x Phi(x) with the normal distribution's Phi(x) = erfc(-x / sqrt(2)) / 2: erfc keeps the digits of the
+ * small tail (Hendrycks and Gimpel, 2016). */
 static double gelu(double x)
 {
     return x < -FAR ? 0 : x * erfc(-x * M_SQRT1_2) / 2;
 }
 
-/* Phi(x) + x phi(x). */
+/* d/dx x Phi(x) = Phi(x) + x phi(x), phi the normal density; 0 and 1 far from 0. */
 static double gelu_gradient(double x)
 {
     if (fabs(x) > FAR)
@@ -83,6 +87,7 @@ static double gelu_gradient(double x)
     return erfc(-x * M_SQRT1_2) / 2 + x * exp(-x * x / 2) * M_2_SQRTPI * M_SQRT1_2 / 2;
 }
 
+/* The rules: the result has the input's shape and type, except for tests, which give bool. */
 static sgm_status infer_any(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                             sgm_type *result)
 {
@@ -134,6 +139,7 @@ static sgm_value derivative_negate(sgm_graph *graph, sgm_value x, sgm_value y, s
     return sgm_negate(graph, g);
 }
 
+/* g sign(x): 0 at 0. */
 static sgm_value derivative_absolute(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -147,12 +153,14 @@ static sgm_value derivative_square_root(sgm_graph *graph, sgm_value x, sgm_value
     return sgm_divide(graph, g, sgm_add(graph, y, y));
 }
 
+/* g y. */
 static sgm_value derivative_exp(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)x;
     return sgm_multiply(graph, g, y);
 }
 
+/* g / x. */
 static sgm_value derivative_log(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -184,6 +192,7 @@ static sgm_value derivative_tan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_
     return sgm_multiply(graph, g, sgm_add(graph, sgm_square(graph, y), number(graph, 1)));
 }
 
+/* g / sqrt(1 - x^2), infinite at the ends of the domain. */
 static sgm_value derivative_asin(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -196,6 +205,7 @@ static sgm_value derivative_acos(sgm_graph *graph, sgm_value x, sgm_value y, sgm
     return sgm_negate(graph, derivative_asin(graph, x, y, g));
 }
 
+/* g / (1 + x^2). */
 static sgm_value derivative_atan(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -216,6 +226,7 @@ static sgm_value derivative_sigmoid(sgm_graph *graph, sgm_value x, sgm_value y, 
     return sgm_multiply(graph, g, sgm_multiply(graph, y, sgm_subtract(graph, number(graph, 1), y)));
 }
 
+/* g 2 / sqrt(pi) exp(-x^2). */
 static sgm_value derivative_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -223,14 +234,15 @@ static sgm_value derivative_erf(sgm_graph *graph, sgm_value x, sgm_value y, sgm_
     return sgm_multiply(graph, g, sgm_multiply(graph, bell, number(graph, M_2_SQRTPI)));
 }
 
-/* An operation of its own, as handlers compute it in one go. */
+/* gelu_gradient is an operation of its own, since a handler computes it in one pass over x, without the
+ * values in between. */
 static sgm_value derivative_gelu(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
     return sgm_multiply(graph, g, sgm_gelu_gradient(graph, x));
 }
 
-/* The normal distribution's density times 2 - x^2. */
+/* d/dx (Phi(x) + x phi(x)) = (2 - x^2) phi(x). */
 static sgm_value derivative_gelu_gradient(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)y;
@@ -247,6 +259,7 @@ static sgm_value derivative_copy(sgm_graph *graph, sgm_value x, sgm_value y, sgm
     return g;
 }
 
+/* Steps, tests and stop_gradient: nothing stands for a gradient of 0, which costs no instruction. */
 static sgm_value derivative_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm_value g)
 {
     (void)graph, (void)x, (void)y, (void)g;
@@ -262,6 +275,8 @@ static sgm_value derivative_zero(sgm_graph *graph, sgm_value x, sgm_value y, sgm
 
 /* --- tables and functions --- */
 
+/* For each row of the table: the formula, the rule and the gradient as functions of the signatures that
+ * sgm_op wants. */
 #define DEFINE_PARTS(name, types, extra_flags, formula, of_int64)                                            \
     static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
     {                                                                                                        \
@@ -284,6 +299,7 @@ FORMULAS(DEFINE_PARTS)
 #define DEFINE_DOC(name, text) static const char doc_##name[] = text;
 SGM_UNARY_LIST(DEFINE_DOC)
 
+/* For each row: the operation's table and sgm_NAME, which records it. */
 #define DEFINE_OP(op_name, types, extra_flags, formula, of_int64)                                            \
     const sgm_op sgm__op_##op_name = {                                                                       \
         SGM__OP(#op_name, 1, doc_##op_name), .flags = SGM_OP_ELEMENTWISE | (extra_flags),                    \

@@ -8,6 +8,7 @@
 
 #define LARGEST ((int64_t)1 << 40) /* so that no sum or product below overflows */
 
+/* For messages; data of one dimension uses the second. */
 static const char *const axis_names[] = {"height", "width"};
 
 /* Axes that the window moves over: 1 or 2. */
@@ -69,7 +70,8 @@ static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window 
     return SGM_OK;
 }
 
-/* Computes the window's positions along both axes. LARGEST keeps all sums here from overflowing. */
+/* out = floor((in + before + after - reach) / stride) + 1 along both axes, where `reach` here is (size - 1)
+ * dilation. LARGEST keeps all sums from overflowing; only the product needs a check. */
 static sgm_status measure(sgm__window *w)
 {
     for (int i = 0; i < 2; i++) {
@@ -125,6 +127,8 @@ static sgm_status want_same(const sgm_type *a, const sgm_type *b)
                     sgm__type_text(a, first), sgm__type_text(b, second));
 }
 
+/* x (batch, channels, in...), weights (filters, channels / groups, size...): everything but `out` is known.
+ */
 sgm_status sgm__window_convolution(const sgm_type *x, const sgm_type *weights,
                                    const sgm_attributes *attributes, sgm__window *window)
 {
@@ -152,6 +156,8 @@ static sgm_status check_gradient(const sgm__window *w, const sgm_type *gradient)
                     sgm_shape_text(&shape, wanted, sizeof wanted), sgm__type_text(gradient, text));
 }
 
+/* The result's extent is an attribute; its channels are those of the weights times the groups. The gradient
+ * must then have the shape that a convolution of such data would give. */
 sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *weights,
                                       const sgm_attributes *attributes, sgm__window *window)
 {
@@ -176,6 +182,7 @@ sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *
     return check_gradient(window, gradient);
 }
 
+/* The window's size is an attribute, its filters are the gradient's channels. */
 sgm_status sgm__window_weights_gradient(const sgm_type *x, const sgm_type *gradient,
                                         const sgm_attributes *attributes, sgm__window *window)
 {
@@ -192,7 +199,8 @@ sgm_status sgm__window_weights_gradient(const sgm_type *x, const sgm_type *gradi
     return check_gradient(window, gradient);
 }
 
-/* A window that could see only padding has no largest element and no mean. */
+/* Padding is less than the window's reach on each side, so that a window without holes always sees an
+ * element: padding alone has no largest element and no mean. */
 static sgm_status check_pooling(sgm__window *w)
 {
     SGM_TRY(measure(w));
@@ -217,6 +225,7 @@ sgm_status sgm__window_pooling(const sgm_type *x, const sgm_attributes *attribut
     return check_pooling(window);
 }
 
+/* The extent of what was pooled is an attribute, as several extents give the same result. */
 sgm_status sgm__window_pooling_gradient(const sgm_type *gradient, const sgm_attributes *attributes,
                                         sgm__window *window)
 {
@@ -232,6 +241,8 @@ sgm_status sgm__window_pooling_gradient(const sgm_type *gradient, const sgm_attr
 
 /* --- attributes from options --- */
 
+/* Attributes that gradients need; they are read from the types of the values that are there while recording.
+ */
 void sgm__window_set_extent(sgm_attributes *attributes, const sgm_type *x)
 {
     read_extent(x, attributes->integers + SGM__WINDOW_EXTENT);
@@ -242,7 +253,8 @@ void sgm__window_set_size(sgm_attributes *attributes, const sgm_type *weights)
     read_extent(weights, attributes->integers + SGM__WINDOW_SIZE);
 }
 
-/* Options have entries for the axes that there are: (length) or (height, width). 0 means the default of 1. */
+/* Options have one entry for each axis that there is: (length) or (height, width), and 0 stands for the
+ * default of 1. Attributes always have two, of which the height is 1 for data of one dimension. */
 bool sgm__window_attributes(sgm_graph *graph, const char *name, sgm_value x,
                             const sgm_window_options *options, sgm_attributes *attributes)
 {

@@ -23,14 +23,16 @@ enum {
     SGM__WINDOW_INTEGERS = 14
 };
 
-/* `in` is what the window moves over, `out` what it gives, whichever of the two an operation computes. */
+/* A window and what it moves over (`in`) and gives (`out`), whichever of the two an operation computes.
+ * Pairs are (height, width). */
 typedef struct sgm__window {
     int64_t batch, channels, filters, groups; /* filters: channels of `out`; poolings: as many as channels */
     int64_t in[2], out[2], size[2], stride[2], before[2], after[2], dilation[2];
     bool exclude_padding;
 } sgm__window;
 
-/* From the types of an operation's operands, which are checked. */
+/* Each fills in a window from the types of an operation's operands and its attributes, and checks that all
+ * of them fit together. `infer` calls them while recording, and kernels once more, which cannot fail then. */
 sgm_status sgm__window_convolution(const sgm_type *x, const sgm_type *weights,
                                    const sgm_attributes *attributes, sgm__window *window);
 sgm_status sgm__window_input_gradient(const sgm_type *gradient, const sgm_type *weights,
@@ -52,8 +54,8 @@ bool sgm__window_attributes(sgm_graph *graph, const char *name, sgm_value x,
 void sgm__window_set_extent(sgm_attributes *attributes, const sgm_type *x);
 void sgm__window_set_size(sgm_attributes *attributes, const sgm_type *weights);
 
-/* The places of a window on one axis: from `first` to `last` - 1 it lies within the data; place k is element
- * origin + k * dilation. */
+/* The places of a window at one position on one axis. Places `first` to `last` - 1 lie within the data;
+ * place k is its element origin + k * dilation. */
 typedef struct sgm__window_span {
     int64_t origin, first, last;
 } sgm__window_span;
@@ -71,7 +73,8 @@ static inline sgm__window_span sgm__window_at(const sgm__window *w, int axis, in
     return span;
 }
 
-/* What an element counts in its window's mean. */
+/* The weight of an element in its window's mean: 1 / the number of places, or of those within the data if
+ * padding is excluded. */
 static inline double sgm__window_share(const sgm__window *w, const sgm__window_span *down,
                                        const sgm__window_span *along)
 {
