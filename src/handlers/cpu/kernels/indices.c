@@ -142,9 +142,9 @@ static void scatter_columns(void *context, int64_t task, int32_t thread)
 {
     (void)thread;
     const lookup *l = context;
-    int64_t across = (l->y.inner + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK, outer = task / across;
-    int64_t first = task % across * COLUMNS_PER_TASK, last = first + COLUMNS_PER_TASK;
-    last = last < l->y.inner ? last : l->y.inner;
+    int64_t across = sgm__divide_up(l->y.inner, COLUMNS_PER_TASK), outer = task / across;
+    int64_t first = task % across * COLUMNS_PER_TASK,
+            last = sgm__minimum(first + COLUMNS_PER_TASK, l->y.inner);
     for (int64_t entry = 0; entry < l->y.entries; entry++) {
         unsigned char *row = l->call->output.data;
         row += ((outer * l->y.entries + entry) * l->y.inner + first) * (int64_t)l->size;
@@ -165,7 +165,7 @@ static sgm_status run_scatter(const sgm__cpu_call *call)
     bool fits;
     lookup l = see(call, &fits);
     SGM_TRY(check_indices(&l, l.x.entries, l.y.entries));
-    int64_t tasks = l.y.outer * ((l.y.inner + COLUMNS_PER_TASK - 1) / COLUMNS_PER_TASK);
+    int64_t tasks = l.y.outer * sgm__divide_up(l.y.inner, COLUMNS_PER_TASK);
     sgm__pool_run(call->cpu->pool, tasks, scatter_columns, &l);
     return SGM_OK;
 }
@@ -254,17 +254,13 @@ const sgm__cpu_kernel sgm__cpu_gather = {
     .op = &sgm__op_gather, .types = SGM__CPU_ALL_TYPES, .accepts = accepts, .run = run_gather};
 const sgm__cpu_kernel sgm__cpu_scatter_add = {
     .op = &sgm__op_scatter_add, .types = SGM__CPU_FLOATS, .accepts = accepts, .run = run_scatter};
-const sgm__cpu_kernel sgm__cpu_arg_max = {.op = &sgm__op_arg_max,
-                                          .types = SGM__CPU_FLOATS,
-                                          .by_operand = true,
-                                          .plan_size = sizeof(search),
-                                          .plan = plan_search,
-                                          .posts = true,
-                                          .run = run_search};
-const sgm__cpu_kernel sgm__cpu_arg_min = {.op = &sgm__op_arg_min,
-                                          .types = SGM__CPU_FLOATS,
-                                          .by_operand = true,
-                                          .plan_size = sizeof(search),
-                                          .plan = plan_search,
-                                          .posts = true,
-                                          .run = run_search};
+#define DEFINE_SEARCH(name)                                                                                  \
+    const sgm__cpu_kernel sgm__cpu_##name = {.op = &sgm__op_##name,                                          \
+                                             .types = SGM__CPU_FLOATS,                                       \
+                                             .by_operand = true,                                             \
+                                             .plan_size = sizeof(search),                                    \
+                                             .plan = plan_search,                                            \
+                                             .posts = true,                                                  \
+                                             .run = run_search};
+DEFINE_SEARCH(arg_max)
+DEFINE_SEARCH(arg_min)

@@ -221,17 +221,21 @@ static void add_parts(const reduction *r)
     }
 }
 
-/* Small sums are done here and now, without the pool. */
-static void add_up(const reduction *r)
+/* Small reductions are done here and now, without the pool. */
+static void post(const reduction *r, int64_t tasks, sgm__pool_task task)
 {
-    sgm__pool_task task = r->columns ? sum_columns : sum_results;
     if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
-        sgm__pool_post(r->call->cpu->pool, r->sums, task, r, sizeof *r);
+        sgm__pool_post(r->call->cpu->pool, tasks, task, r, sizeof *r);
         return;
     }
     sgm__pool_ready(r->call->cpu->pool);
-    for (int64_t i = 0; i < r->sums; i++)
+    for (int64_t i = 0; i < tasks; i++)
         task((void *)(uintptr_t)r, i, 0);
+}
+
+static void add_up(const reduction *r)
+{
+    post(r, r->sums, r->columns ? sum_columns : sum_results);
 }
 
 /* With parts, the last addition happens in this thread, once all parts are there. */
@@ -347,49 +351,31 @@ static void find_extreme(const reduction *r, int64_t result, bool largest)
         EXTREME(double);
 }
 
-static void find_largest(void *context, int64_t index, int32_t thread)
-{
-    (void)thread;
-    const reduction *r = context;
-    int64_t first, last;
-    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
-    for (int64_t i = first; i < last; i++)
-        find_extreme(r, i, true);
-}
-
-static void find_smallest(void *context, int64_t index, int32_t thread)
-{
-    (void)thread;
-    const reduction *r = context;
-    int64_t first, last;
-    sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);
-    for (int64_t i = first; i < last; i++)
-        find_extreme(r, i, false);
-}
-
-/* Tasks are cut by results only, so one extreme over everything is one task. */
-static sgm_status run_extreme(const sgm__cpu_call *call, sgm__pool_task task)
-{
-    const reduction *r = call->plan;
-    if (r->results * r->terms >= SGM__CPU_PARALLEL_WORK) {
-        sgm__pool_post(call->cpu->pool, r->tasks, task, r, sizeof *r);
-        return SGM_OK;
-    }
-    sgm__pool_ready(call->cpu->pool);
-    for (int64_t i = 0; i < r->tasks && r->results > 0; i++)
-        task((void *)(uintptr_t)r, i, 0);
-    return SGM_OK;
-}
-
-static sgm_status run_max(const sgm__cpu_call *call)
-{
-    return run_extreme(call, find_largest);
-}
-
-static sgm_status run_min(const sgm__cpu_call *call)
-{
-    return run_extreme(call, find_smallest);
-}
+/* An operation. Tasks are cut by results only, so one extreme over everything is one task. */
+#define DEFINE_EXTREMES(name, largest)                                                                       \
+    static void find_##name(void *context, int64_t index, int32_t thread)                                    \
+    {                                                                                                        \
+        (void)thread;                                                                                        \
+        const reduction *r = context;                                                                        \
+        int64_t first, last;                                                                                 \
+        sgm__pool_part(r->results, 1, r->tasks, index, &first, &last);                                       \
+        for (int64_t i = first; i < last; i++)                                                               \
+            find_extreme(r, i, largest);                                                                     \
+    }                                                                                                        \
+    static sgm_status run_##name(const sgm__cpu_call *call)                                                  \
+    {                                                                                                        \
+        const reduction *r = call->plan;                                                                     \
+        post(r, r->tasks, find_##name);                                                                      \
+        return SGM_OK;                                                                                       \
+    }                                                                                                        \
+    const sgm__cpu_kernel sgm__cpu_reduce_##name = {.op = &sgm__op_reduce_##name,                            \
+                                                    .types = SGM__CPU_FLOATS,                                \
+                                                    .plan_size = sizeof(reduction),                          \
+                                                    .plan = plan,                                            \
+                                                    .posts = true,                                           \
+                                                    .run = run_##name};
+DEFINE_EXTREMES(max, true)
+DEFINE_EXTREMES(min, false)
 
 const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
                                              .types = SGM__CPU_FLOATS,
@@ -398,15 +384,3 @@ const sgm__cpu_kernel sgm__cpu_reduce_sum = {.op = &sgm__op_reduce_sum,
                                              .plan = plan,
                                              .posts = true,
                                              .run = run_sum};
-const sgm__cpu_kernel sgm__cpu_reduce_max = {.op = &sgm__op_reduce_max,
-                                             .types = SGM__CPU_FLOATS,
-                                             .plan_size = sizeof(reduction),
-                                             .plan = plan,
-                                             .posts = true,
-                                             .run = run_max};
-const sgm__cpu_kernel sgm__cpu_reduce_min = {.op = &sgm__op_reduce_min,
-                                             .types = SGM__CPU_FLOATS,
-                                             .plan_size = sizeof(reduction),
-                                             .plan = plan,
-                                             .posts = true,
-                                             .run = run_min};

@@ -29,7 +29,7 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8)));
 
 /* load, store: whole vectors at any address. load_part, store_part: the first `n` elements, with zeros for
  * the rest; nothing behind them is touched. */
-#define DEFINE_ACCESS(letter, element, lanes)                                                                \
+#define DEFINE_WHOLE(letter, element)                                                                        \
     static inline vec_##letter load_##letter(const element *from)                                            \
     {                                                                                                        \
         vec_##letter x;                                                                                      \
@@ -39,7 +39,11 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8)));
     static inline void store_##letter(element *to, vec_##letter x)                                           \
     {                                                                                                        \
         memcpy(to, &x, sizeof x);                                                                            \
-    }                                                                                                        \
+    }
+DEFINE_WHOLE(f, float)
+DEFINE_WHOLE(d, double)
+#if VECTOR_BYTES < 64
+#define DEFINE_PARTS(letter, element, lanes)                                                                 \
     static inline vec_##letter load_part_##letter(const element *from, int64_t n)                            \
     {                                                                                                        \
         element all[lanes] = {0};                                                                            \
@@ -54,21 +58,10 @@ typedef uint8_t byte_d __attribute__((vector_size(VECTOR_BYTES / 8)));
         for (int64_t i = 0; i < n; i++)                                                                      \
             to[i] = all[i];                                                                                  \
     }
-#if VECTOR_BYTES < 64
-DEFINE_ACCESS(f, float, LANES)
-DEFINE_ACCESS(d, double, LANES_D)
+DEFINE_PARTS(f, float, LANES)
+DEFINE_PARTS(d, double, LANES_D)
 #else /* AVX-512 loads and stores by masks */
-#define DEFINE_MASKED_ACCESS(letter, element, bits, suffix, type)                                            \
-    static inline vec_##letter load_##letter(const element *from)                                            \
-    {                                                                                                        \
-        vec_##letter x;                                                                                      \
-        memcpy(&x, from, sizeof x);                                                                          \
-        return x;                                                                                            \
-    }                                                                                                        \
-    static inline void store_##letter(element *to, vec_##letter x)                                           \
-    {                                                                                                        \
-        memcpy(to, &x, sizeof x);                                                                            \
-    }                                                                                                        \
+#define DEFINE_MASKED_PARTS(letter, element, bits, suffix, type)                                             \
     static inline vec_##letter load_part_##letter(const element *from, int64_t n)                            \
     {                                                                                                        \
         return (vec_##letter)_mm512_maskz_loadu_##suffix((__mmask##bits)((1u << n) - 1), from);              \
@@ -77,8 +70,8 @@ DEFINE_ACCESS(d, double, LANES_D)
     {                                                                                                        \
         _mm512_mask_storeu_##suffix(to, (__mmask##bits)((1u << n) - 1), (type)x);                            \
     }
-DEFINE_MASKED_ACCESS(f, float, 16, ps, __m512)
-DEFINE_MASKED_ACCESS(d, double, 8, pd, __m512d)
+DEFINE_MASKED_PARTS(f, float, 16, ps, __m512)
+DEFINE_MASKED_PARTS(d, double, 8, pd, __m512d)
 #endif
 
 /* A vector of one number. x - 0 is x, also for -0, so compilers leave no operation. */
