@@ -5,7 +5,7 @@
  * positions. */
 #include "ops/rules.h"
 
-/* integers: axis. An empty axis has no position to give. */
+/* integers: axis. Any type; the result is int64 without the axis. An empty axis has no position to give. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -53,6 +53,7 @@ static sgm_status forward_min(const sgm_kernel_call *call)
     return forward(call, false);
 }
 
+/* Of equal elements the first one counts, on every handler. */
 const sgm_op sgm__op_arg_max = {SGM__OP("arg_max", 1, "position of the first largest element along an axis"),
                                 .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward_max};
 const sgm_op sgm__op_arg_min = {SGM__OP("arg_min", 1, "position of the first smallest element along an axis"),

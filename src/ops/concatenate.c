@@ -20,7 +20,7 @@ static sgm_status check_fit(const sgm_type *first, const sgm_type *x, int32_t nu
     return SGM_OK;
 }
 
-/* integers: axis. Sizes along it add up. */
+/* integers: axis. Any type; sizes along the axis add up. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {

@@ -248,8 +248,8 @@ static sgm_status forward_weights(const sgm_kernel_call *call)
     return fill(call, &w, w.filters, w.channels / w.groups, w.size, correlate);
 }
 
-/* By x it is a transposed convolution of the gradient's weights, by the gradient a convolution of x with
- * them. */
+/* `call->gradient` has the shape of weights. By x it is their transposed convolution of dy, by dy their
+ * convolution of x. */
 static void gradient_weights(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type x = sgm_value_type(graph, call->inputs[0]);

@@ -4,7 +4,7 @@
  * part in all sums that come behind it. */
 #include "ops/rules.h"
 
-/* integers: axis, reverse. */
+/* integers: axis, reverse. Any type but bool; the result has the input's type and shape. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -59,6 +59,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* The gradient of element k is the sum of g over the elements whose sums it is part of: from k to the other
+ * end. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     const int64_t *integers = call->attributes->integers;

@@ -1,6 +1,7 @@
-/* flip: one axis backwards.
+/* flip: one axis backwards, y[i] = x[n - 1 - i]. Any type.
  *
- * A view: handlers give the axis a negative stride and begin at its end. Its own gradient. */
+ * A view: handlers give the axis a negative stride and begin at its end. It is its own inverse, so the
+ * gradient is flipped, too. */
 #include "ops/rules.h"
 
 /* integers: axis. */

@@ -3,7 +3,7 @@
  * An operation without inputs: its result depends on the attributes alone. */
 #include "ops/rules.h"
 
-/* integers: dtype, axis, dims. */
+/* integers: dtype, axis, dims. Any type but bool. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {
@@ -14,6 +14,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return sgm__want_axis(result, attributes->integers[1]);
 }
 
+/* The index of each element along the axis. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *y = &call->output;

@@ -2,8 +2,8 @@
  *
  * Matrices are (..., n, n) of a float type, any strides. Elimination is with partial pivoting, one matrix
  * after the other over the leading dimensions, in plain loops: no handler has kernels of its own for these.
- * A singular matrix stops the run, as it has no inverse; its determinant is 0. NaN is never the larger pivot
- * and spreads into the result. */
+ * A singular matrix stops the run, as it has no inverse; its determinant is 0. NaN is never chosen for
+ * another pivot, and spreads into the result. */
 #include "ops/rules.h"
 
 #include <math.h>
@@ -64,8 +64,8 @@ static void swap_columns(const matrix *m, int64_t a, int64_t b)
     }
 }
 
-/* The row of the largest magnitude in a column, from the diagonal on: factors then are at most 1, which
- * keeps rounding errors small. */
+/* The row of the largest magnitude in a column, from the diagonal on: factors of the rows below then are at
+ * most 1, which keeps rounding errors small. */
 static int64_t find_pivot(const matrix *m, int64_t column)
 {
     int64_t best = column;

@@ -1,9 +1,10 @@
 /* permute: axes in another order; transpose swaps the last two.
  *
- * A view: handlers exchange strides and copy nothing, until a kernel wants contiguous memory. */
+ * A view: handlers exchange strides and copy nothing, until a kernel wants contiguous memory. Any type.
+ * Entry i of the attributes is the axis of the input that becomes axis i of the result. */
 #include "ops/rules.h"
 
-/* The order as it was given, for the message. */
+/* The order of axes as it was given, for the message. */
 static char *order_text(const sgm_attributes *attributes, char *buffer, size_t size)
 {
     sgm_shape order = {0};
@@ -35,6 +36,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Only where no view is possible: copies through the exchanged strides. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0];
@@ -47,7 +49,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* The inverse order. */
+/* The gradient permuted by the inverse order. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     int32_t back[SGM_MAX_RANK] = {0};
@@ -61,6 +63,7 @@ const sgm_op sgm__op_permute = {SGM__OP("permute", 1, "axes in another order"),
                                 .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                                 .forward = forward};
 
+/* Negative axes count from the end. `axes` has as many entries as x has axes. */
 sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes)
 {
     if (!sgm__can_record(graph, "permute", x))

@@ -1,8 +1,10 @@
-/* Reductions over axes: sum, largest, smallest, and what is composed of them (mean, variance).
+/* Reductions over axes: sum, largest, smallest, and what is composed of them (mean, variance, standard
+ * deviation).
  *
  * Axes are a bit mask in the attributes; `keep` leaves dimensions of 1 in their place. Sums are in double,
- * of int64 exactly. The largest and the smallest are elements of the input, bit for bit; NaN is before all
- * numbers. */
+ * rounded once, of int64 exactly. The largest and the smallest are elements of the input, bit for bit; NaN
+ * is before all numbers, so a NaN anywhere is the result. The sum over nothing is 0; the largest of nothing
+ * is an error. Loops here are the reference; handlers have their own. */
 #include "ops/rules.h"
 
 /* --- rules; integers: bit mask of axes, keep --- */
@@ -32,7 +34,7 @@ static sgm_shape reduced_shape(const sgm_shape *x, int64_t mask, bool keep)
     return shape;
 }
 
-/* The sum of an empty axis is 0. */
+/* Any type but bool; the result has the input's type. */
 static sgm_status infer_sum(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                             sgm_type *result)
 {
@@ -44,7 +46,7 @@ static sgm_status infer_sum(const sgm_type *inputs, int32_t count, const sgm_att
     return SGM_OK;
 }
 
-/* An empty axis has no largest or smallest element. */
+/* Any type; an empty axis that is reduced has no largest or smallest element. */
 static sgm_status infer_extremum(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                                  sgm_type *result)
 {
@@ -94,6 +96,7 @@ static void store_sum(const sgm_array *x, sgm__cursor *inner, int64_t base, cons
     sgm_array_store(output, number, sum);
 }
 
+/* The result is contiguous, so its elements are numbered in the order of the outer cursor. */
 static sgm_status forward_sum(const sgm_kernel_call *call)
 {
     sgm__cursor outer, inner;
@@ -141,6 +144,7 @@ static sgm_value expand(sgm_graph *graph, sgm_value value, const sgm_shape *x, i
     return sgm_broadcast(graph, sgm_reshape(graph, value, &kept), x);
 }
 
+/* The gradient, repeated along the axes that were summed. */
 static void gradient_sum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_shape shape = sgm_value_type(graph, call->inputs[0]).shape;
@@ -148,7 +152,8 @@ static void gradient_sum(sgm_graph *graph, const sgm_gradient_call *call, sgm_va
         gradients[0] = expand(graph, call->gradient, &shape, call->attributes->integers[0]);
 }
 
-/* Equal largest elements share the gradient equally: g / (number of ties) for each. */
+/* Equal largest elements share the gradient equally: g / (number of ties) for each, which keeps its sum. If
+ * the result is NaN, no element equals it, and 0 / 0 makes the gradient NaN, too. */
 static void gradient_extremum(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -166,6 +171,7 @@ static void gradient_extremum(sgm_graph *graph, const sgm_gradient_call *call, s
 
 /* --- tables --- */
 
+/* `kind` names the loop, `rule` the functions that infer types and record gradients. */
 #define DEFINE_OP(op_name, kind, rule, op_doc)                                                               \
     const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 1, op_doc), .flags = SGM_OP_STRIDED,                 \
                                       .infer = infer_##rule, .gradient = gradient_##rule,                    \
@@ -196,6 +202,7 @@ static bool read_axes(sgm_graph *graph, const char *name, sgm_value x, const int
     return true;
 }
 
+/* Records a reduction over a list of axes. */
 static sgm_value reduce(sgm_graph *graph, const sgm_op *op, sgm_value x, const int32_t *axes, int32_t count,
                         bool keep)
 {
@@ -241,7 +248,8 @@ sgm_value sgm_reduce_mean(sgm_graph *graph, sgm_value x, const int32_t *axes, in
                       sgm_number(graph, (double)elements));
 }
 
-/* Of the population, 1 / n, from differences to the mean, as mean(x^2) - mean^2 would cancel. */
+/* mean((x - mean(x))^2), divided by n, not n - 1. mean(x^2) - mean(x)^2 would cancel where the mean is
+ * large. */
 sgm_value sgm_reduce_variance(sgm_graph *graph, sgm_value x, const int32_t *axes, int32_t count, bool keep)
 {
     sgm_value mean = sgm_reduce_mean(graph, x, axes, count, true);
@@ -264,7 +272,8 @@ sgm_value sgm_mean(sgm_graph *graph, sgm_value x)
     return sgm_reduce_mean(graph, x, NULL, 0, false);
 }
 
-/* Sums over the axes that a broadcast has added or repeated, and restores the shape. */
+/* Sums over the axes that a broadcast has added or repeated, and restores the shape: the gradient of a
+ * broadcast. */
 sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type)
 {
     if (!sgm__can_record(graph, "unbroadcast", gradient))

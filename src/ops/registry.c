@@ -1,8 +1,10 @@
 /* Operations by name: those that come with the library, and those that programs have registered.
  *
- * Names are used by networks (activations) and by inspection; recording goes by the tables
- * themselves. Built-in tables are found without the lock's help, but all functions take it, since
- * registered ones may be added by any thread. Tables are static, so a pointer stays valid. */
+ * Networks find activations by name, and inspection lists all operations; recording goes by the tables
+ * themselves and needs no search. Built-in operations come from the lists in sigma/operations.h and ops.h,
+ * so an operation that is added there is found here. The lock guards the list of registered operations,
+ * which any thread may extend. Tables are static and never removed, so a pointer stays valid. all_reduce
+ * (all_reduce.c) is not listed: networks cannot name it. */
 #include "ops/ops.h"
 
 #define ENTRY(name) &sgm__op_##name,
@@ -26,6 +28,7 @@ static const sgm_op *entry_at(size_t index)
     return index < registered_count ? registered[index] : NULL;
 }
 
+/* Linear search, with the lock; NULL without an error. */
 static const sgm_op *find(const char *name)
 {
     const sgm_op *op;
@@ -35,14 +38,16 @@ static const sgm_op *find(const char *name)
     return NULL;
 }
 
-/* Names stand in texts, so they are lower case letters, digits and underscores. */
+/* Names stand in texts of networks, so they are lower case letters, digits and underscores, a letter first.
+ */
 static bool is_name(const char *name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyz0123456789_";
     return name != NULL && *name >= 'a' && *name <= 'z' && name[strspn(name, letters)] == '\0';
 }
 
-/* What every operation must have, before it can be found. */
+/* What the recorder and the handlers rely on: an operation is either composed of others, or has a rule for
+ * types and a way to compute it. */
 static sgm_status check_table(const sgm_op *op)
 {
     if (op == NULL || op->api != SGM_OP_API)
@@ -81,6 +86,7 @@ static sgm_status append(const sgm_op *op)
     return SGM_OK;
 }
 
+/* The table must stay as long as the process. */
 sgm_status sgm_register_op(const sgm_op *op)
 {
     SGM_TRY(check_table(op));

@@ -20,6 +20,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* Only where no view is possible, such as behind a permute: packs the elements in row-major order. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     sgm__array_pack(&call->inputs[0], &call->output);
@@ -37,8 +38,8 @@ const sgm_op sgm__op_reshape = {SGM__OP("reshape", 1, "the same elements in anot
                                 .flags = SGM_OP_VIEW | SGM_OP_STRIDED, .infer = infer, .gradient = gradient,
                                 .forward = forward};
 
-/* Replaces a dimension of -1 by what the others leave for it; false and a failure if that does not come
- * out. */
+/* Replaces a dimension of -1 by what the others leave for it. False and the graph's failure if there are two
+ * of them, or if the others do not divide the number of elements. */
 static bool complete(sgm_graph *graph, const sgm_shape *old, sgm_shape *shape)
 {
     char from[128], to[128];

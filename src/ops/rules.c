@@ -12,6 +12,7 @@
 
 /* --- attributes --- */
 
+/* Dimensions beyond the attributes' capacity are dropped. */
 void sgm__add_shape(sgm_attributes *attributes, const sgm_shape *shape)
 {
     for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++)
@@ -46,6 +47,7 @@ sgm_status sgm__read_shape(const sgm_attributes *attributes, int32_t first, sgm_
                     sgm_shape_text(shape, text, sizeof text));
 }
 
+/* Programs record operations with attributes of their own, so the number is checked. */
 sgm_status sgm__read_dtype(int64_t number, sgm_dtype *dtype)
 {
     if (number < 0 || number >= SGM_DTYPE_COUNT)

@@ -4,6 +4,7 @@
  * it on both sides (see composed_unary.c). */
 #include "ops/rules.h"
 
+/* The values pass unchanged, also NaN and infinity on the side that is not chosen. */
 static double scalar(const double *inputs, const sgm_attributes *attributes)
 {
     (void)attributes;

@@ -6,7 +6,7 @@
  * results the same on every handler where elements are equal. */
 #include "ops/rules.h"
 
-/* What is sorted: positions along one line of `x`, in the memory of the result. */
+/* One line of `x` along the axis and the positions that are sorted, which lie in the memory of the result. */
 typedef struct sort_line {
     const sgm_array *x;
     int64_t first, stride; /* of x */
@@ -36,6 +36,7 @@ static void swap(const sort_line *line, int64_t a, int64_t b)
     *at(line, b) = kept;
 }
 
+/* Reverses [start, stop). */
 static void reverse(const sort_line *line, int64_t start, int64_t stop)
 {
     while (start < --stop)
@@ -50,6 +51,7 @@ static void rotate(const sort_line *line, int64_t start, int64_t middle, int64_t
     reverse(line, start, stop);
 }
 
+/* Stable: an entry moves before another one only if it must. */
 static void insertion_sort(const sort_line *line, int64_t start, int64_t stop)
 {
     for (int64_t i = start + 1; i < stop; i++)
@@ -57,8 +59,9 @@ static void insertion_sort(const sort_line *line, int64_t start, int64_t stop)
             swap(line, k, k - 1);
 }
 
-/* First place of the left half whose entry belongs behind its mirror image in the right half, by
- * bisection. */
+/* SymMerge compares each place of the left half with its mirror image in the right half, place + image =
+ * mirror. Bisection finds the first place whose entry belongs behind its image: from there on, left and
+ * right change sides. */
 static int64_t find_cut(const sort_line *line, int64_t low, int64_t high, int64_t mirror)
 {
     while (low < high) {
@@ -71,8 +74,9 @@ static int64_t find_cut(const sort_line *line, int64_t low, int64_t high, int64_
     return low;
 }
 
-/* Merges the sorted [start, middle) and [middle, stop). Each call halves what it works on, so the recursion
- * is as deep as the logarithm of the length. */
+/* Merges the sorted [start, middle) and [middle, stop) in place: rotates what belongs to the other side of
+ * the centre, then merges both halves. Each call halves its range, so the recursion is as deep as the
+ * logarithm of the length. */
 static void merge(const sort_line *line, int64_t start, int64_t middle, int64_t stop)
 {
     if (start >= middle || middle >= stop || !before(line, middle, middle - 1))
@@ -115,6 +119,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
+/* One sort for each position of the other axes. */
 static sgm_status forward(const sgm_kernel_call *call)
 {
     const sgm_array *x = &call->inputs[0], *y = &call->output;
@@ -139,6 +144,7 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
+/* No gradient: positions are integers. The gradient of sort goes through gather_along. */
 const sgm_op sgm__op_argsort = {
     SGM__OP("argsort", 1,
             "positions in the order of their elements along an axis; stable, NaN above all numbers"),
@@ -151,6 +157,7 @@ sgm_value sgm_argsort(sgm_graph *graph, sgm_value x, int32_t axis, bool descendi
     return sgm__record_one(graph, &sgm__op_argsort, x, &SGM__INTEGERS(axis, descending));
 }
 
+/* x gathered in the order of argsort, so the gradient of each entry goes back to where it came from. */
 sgm_value sgm_sort(sgm_graph *graph, sgm_value x, int32_t axis, bool descending)
 {
     return sgm_gather_along(graph, x, sgm_argsort(graph, x, axis, descending), axis);
