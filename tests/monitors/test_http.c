@@ -22,7 +22,7 @@ static sgm_status echo(void *user, const sgm__http_request *request, sgm__http_a
     json_t *object = sgm__http_object(request);
     if (object == NULL)
         return SGM_ERROR_ARGUMENT;
-    return sgm__http_answer_json(answer, json_pack("{s:o, s:s}", "got", object, "path", request->path));
+    return sgm__http_answer_json(answer, json_pack("{s:O, s:s}", "got", object, "path", request->path));
 }
 
 static sgm_status fail_with(void *user, const sgm__http_request *request, sgm__http_answer *answer)

@@ -43,7 +43,7 @@ static void refuse_storage(sgm__http_exchange *exchange)
  * cannot reserve report a full disk while the body is written. */
 void sgm__http_body_open(sgm__http_exchange *exchange, size_t length)
 {
-    if (exchange->route == NULL || !exchange->route->in_file)
+    if (exchange->request.route == NULL || !exchange->request.route->in_file)
         return;
     exchange->request.file = make_file();
     if (exchange->request.file < 0 ||

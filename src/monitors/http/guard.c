@@ -210,7 +210,7 @@ static sgm__http_standing standing_of(const sgm__http_exchange *exchange)
  * everybody. */
 static bool is_file_of_page(const sgm__http_exchange *exchange)
 {
-    return exchange->route == NULL &&
+    return exchange->request.route == NULL &&
            (strcmp(exchange->path, "/") == 0 || sgm__asset_find(exchange->path) != NULL);
 }
 
@@ -231,8 +231,9 @@ static void check_standing(sgm__http_exchange *exchange)
 static void check_type(sgm__http_exchange *exchange)
 {
     const char *value;
-    const char *type =
-        exchange->route != NULL && exchange->route->type != NULL ? exchange->route->type : "application/json";
+    const char *type = exchange->request.route != NULL && exchange->request.route->type != NULL
+                           ? exchange->request.route->type
+                           : "application/json";
     if (!sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_TYPE, &value) || !is_media_type(value, type))
         sgm__http_refuse(exchange, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, "expected a body of type %s", type);
 }

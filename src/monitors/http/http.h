@@ -22,9 +22,11 @@
 
 typedef struct sgm__http sgm__http;
 
+typedef struct sgm__http_route sgm__http_route;
 /* A request as the function of a route sees it; valid until the function returns. */
 typedef struct sgm__http_request {
-    const char *method; /* "GET" or "POST" */
+    const sgm__http_route *route; /* NULL: there is none, and so no function sees it */
+    const char *method;           /* "GET" or "POST" */
     /* For a route whose path ends in '/': what follows that path, decoded UTF-8, possibly with slashes;
      * else "". */
     const char *path;
@@ -41,7 +43,8 @@ typedef struct sgm__http_request {
 bool sgm__http_has_left(const sgm__http_request *request);
 /* Decoded value number `nth` (from 0) of that name in the query; NULL: there are not so many. */
 const char *sgm__http_query(const sgm__http_request *request, const char *name, size_t nth);
-/* The body as a JSON object, which the caller releases. NULL, with an error: it is none. */
+/* The body as a JSON object, which the server releases when the function has returned. NULL, with an error:
+ * it is none. */
 json_t *sgm__http_object(const sgm__http_request *request);
 
 /* What a route's function fills in. All zero is the answer {} with code 200. The server frees and closes
@@ -62,17 +65,19 @@ sgm_status sgm__http_answer_json(sgm__http_answer *answer, json_t *json);
  * that belongs to the status (400, 404, 409 ...) and ignores what `answer` holds. */
 typedef sgm_status (*sgm__http_function)(void *user, const sgm__http_request *request,
                                          sgm__http_answer *answer);
-typedef struct sgm__http_route {
+struct sgm__http_route {
     const char *method; /* "GET", "POST" */
     /* "/api/series": exactly this path; "/api/checkpoint/", with a slash at the end: every path below it. Of
      * several routes that fit, the longest counts. */
     const char *path;
     sgm__http_function act;
+    /* For an `act` that several routes have: what it calls, as it chooses. NULL: nothing. */
+    sgm__http_function action;
     size_t longest_body; /* limit of a POST's body in bytes; 0: 64 kB */
     const char *type;    /* required of a POST's body; NULL: application/json */
     bool in_file;        /* the body is request->file, not in memory */
     bool quick;          /* the function never waits, above all not for a trainer */
-} sgm__http_route;
+};
 
 typedef struct sgm__http_options {
     const char *address;           /* NULL: 127.0.0.1; others than loopback only with behind_proxy */

@@ -101,7 +101,7 @@ struct sgm__http_exchange {
     const char *path;
     sgm__http_parameter parameters[SGM__HTTP_PARAMETERS];
     size_t parameter_count;
-    const sgm__http_route *route;
+    json_t *object; /* the body, once sgm__http_object has parsed it; NULL after the function */
     /* The cookie's name for this request, see name_cookie in guard.c. */
     char cookie[SGM__HTTP_COOKIE_SIZE];
     sgm__http_standing standing;

@@ -47,11 +47,13 @@ static void act(sgm__http_exchange *exchange)
     sgm_clear_error();
     if (options->enter != NULL)
         options->enter(&exchange->request);
-    exchange->status = exchange->route->act(options->user, &exchange->request, &exchange->answer);
+    exchange->status = exchange->request.route->act(options->user, &exchange->request, &exchange->answer);
     if (exchange->status != SGM_OK)
         exchange->error = sgm__strdup(sgm_last_error());
     if (options->leave != NULL)
         options->leave();
+    json_decref(exchange->object);
+    exchange->object = NULL;
 }
 
 /* A lane's thread. If the connection has gone meanwhile, nobody waits for the exchange and it is freed
@@ -109,7 +111,7 @@ sgm_status sgm__http_lanes_start(sgm__http *server)
  * place. */
 void sgm__http_lanes_take(sgm__http *server, sgm__http_exchange *exchange)
 {
-    sgm__http_lane *lane = &server->lanes[exchange->route->quick ? 0 : 1];
+    sgm__http_lane *lane = &server->lanes[exchange->request.route->quick ? 0 : 1];
     pthread_mutex_lock(&server->lock);
     exchange->stage = SGM__HTTP_WAITING;
     exchange->request.asked = sgm__now();

@@ -102,14 +102,14 @@ static int find_route(sgm__http_exchange *exchange)
             continue;
         /* A longer path hides routes of shorter paths, whatever their methods are. */
         if (length > longest)
-            exchange->route = NULL;
+            exchange->request.route = NULL;
         longest = length;
         if (strcmp(route->method, exchange->request.method) == 0) {
-            exchange->route = route;
+            exchange->request.route = route;
             exchange->request.path = path + length;
         }
     }
-    if (exchange->route != NULL)
+    if (exchange->request.route != NULL)
         return 0;
     bool is_file =
         strcmp(path, "/") == 0 || strcmp(path, "/api/events") == 0 || sgm__asset_find(path) != NULL;
@@ -125,8 +125,8 @@ static void check_body(sgm__http_exchange *exchange, bool is_post, double *lengt
     const char *text, *coding;
     int64_t bytes = 0;
     bool once = sgm__http_header(exchange, MHD_HTTP_HEADER_CONTENT_LENGTH, &text);
-    size_t maximum = exchange->route != NULL && exchange->route->longest_body > 0
-                         ? exchange->route->longest_body
+    size_t maximum = exchange->request.route != NULL && exchange->request.route->longest_body > 0
+                         ? exchange->request.route->longest_body
                          : SGM__HTTP_USUAL_BODY;
     bool is_number =
         text == NULL || (strspn(text, "0123456789") == strlen(text) && sgm__parse_int64(text, &bytes));
@@ -190,7 +190,7 @@ static enum MHD_Result respond_root(sgm__http_exchange *exchange)
 static enum MHD_Result dispatch(sgm__http_exchange *exchange)
 {
     const char *path = exchange->path;
-    if (exchange->route != NULL) {
+    if (exchange->request.route != NULL) {
         exchange->place->deadline = 0;
         exchange->suspended = true;
         MHD_suspend_connection(exchange->connection);

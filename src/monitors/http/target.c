@@ -106,11 +106,12 @@ const char *sgm__http_query(const sgm__http_request *request, const char *name, 
 json_t *sgm__http_object(const sgm__http_request *request)
 {
     json_error_t error;
-    json_t *object = json_loadb(request->body, request->length, JSON_REJECT_DUPLICATES, &error);
-    if (json_is_object(object))
-        return object;
+    sgm__http_exchange *exchange = (sgm__http_exchange *)(uintptr_t)request;
+    if (exchange->object == NULL)
+        exchange->object = json_loadb(request->body, request->length, JSON_REJECT_DUPLICATES, &error);
+    if (json_is_object(exchange->object))
+        return exchange->object;
     sgm_fail(SGM_ERROR_ARGUMENT, "expected a JSON object: %s",
-             object == NULL ? sgm__json_mistake(&error) : "this is another value");
-    json_decref(object);
+             exchange->object == NULL ? sgm__json_mistake(&error) : "this is another value");
     return NULL;
 }

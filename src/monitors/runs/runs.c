@@ -151,11 +151,9 @@ static sgm_status act_with_two(sgm__runs *runs, const sgm__http_request *request
                                const char *second, sgm_status (*act)(sgm__runs *, const char *, const char *))
 {
     const char *texts[2];
-    json_t *body = sgm__http_object(request);
-    sgm_status status = two_texts(body, second, texts);
+    sgm_status status = two_texts(sgm__http_object(request), second, texts);
     if (status == SGM_OK)
         status = act(runs, texts[0], texts[1]);
-    json_decref(body);
     return answer_done(status, answer);
 }
 
@@ -171,7 +169,7 @@ static sgm_status delete_run(void *user, const sgm__http_request *request, sgm__
 
 static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    json_t *body = sgm__http_object(request);
+    const json_t *body = sgm__http_object(request);
     const char *name = json_string_value(json_object_get(body, "name"));
     const json_t *hidden = json_object_get(body, "hidden");
     sgm_status status =
@@ -179,17 +177,13 @@ static sgm_status hide_run(void *user, const sgm__http_request *request, sgm__ht
             ? sgm__runs_hide(user, name, json_is_true(hidden))
             : sgm_fail(SGM_ERROR_ARGUMENT,
                        "expected a JSON object with the text 'name' and the boolean 'hidden'");
-    json_decref(body);
     return answer_done(status, answer);
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/runs", .act = list_runs},
-    {.method = "GET", .path = "/api/run/", .act = show_run},
-    {.method = "GET", .path = "/api/run-log/", .act = show_log},
-    {.method = "POST", .path = "/api/run-rename", .act = rename_run},
-    {.method = "POST", .path = "/api/run-hide", .act = hide_run},
-    {.method = "POST", .path = "/api/run-delete", .act = delete_run},
+    {"GET", "/api/runs", .act = list_runs},     {"GET", "/api/run/", .act = show_run},
+    {"GET", "/api/run-log/", .act = show_log},  {"POST", "/api/run-rename", .act = rename_run},
+    {"POST", "/api/run-hide", .act = hide_run}, {"POST", "/api/run-delete", .act = delete_run},
 };
 
 /* --- beginning and end --- */

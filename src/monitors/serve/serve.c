@@ -398,7 +398,6 @@ static sgm_status predict(void *user, const sgm__http_request *request, sgm__htt
     sgm_status status = read_examples(serve, body, &inputs, &examples);
     if (status == SGM_OK)
         status = read_lengths(serve, body, examples, &lengths);
-    json_decref(body);
     if (status == SGM_OK)
         status = ask(serve, inputs, lengths, examples, answer);
     sgm_tensor_free(inputs);
@@ -423,8 +422,8 @@ static sgm_status tell(void *user, const sgm__http_request *request, sgm__http_a
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/model", .act = tell, .quick = true},
-    {.method = "POST", .path = "/api/predict", .act = predict, .longest_body = LONGEST_BODY},
+    {"GET", "/api/model", .act = tell, .quick = true},
+    {"POST", "/api/predict", .act = predict, .longest_body = LONGEST_BODY},
 };
 
 /* --- beginning and end --- */

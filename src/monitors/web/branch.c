@@ -14,7 +14,7 @@
 /* The request: {"trainer", "checkpoint", "name", "set": {IDENTIFIER: VALUE}, "paused"}. Texts are borrowed
  * from its body, but for `made`. */
 typedef struct branch_request {
-    const char *trainer, *checkpoint, *name;
+    const char *checkpoint, *name;
     const char *identifiers[MAXIMUM_VALUES], *texts[MAXIMUM_VALUES];
     char *made[MAXIMUM_VALUES]; /* JSON of values that are no texts; owned */
     size_t count;
@@ -59,7 +59,6 @@ static sgm_status read_request(branch_request *b, json_t *body)
 {
     const char *identifier;
     json_t *value, *set = json_object_get(body, "set");
-    SGM_TRY(sgm__web_text(body, "trainer", false, &b->trainer));
     SGM_TRY(sgm__web_text(body, "checkpoint", true, &b->checkpoint));
     SGM_TRY(sgm__web_text(body, "name", true, &b->name));
     SGM_TRY(check_name(b->name));
@@ -74,9 +73,9 @@ static sgm_status read_request(branch_request *b, json_t *body)
 }
 
 /* The trainer is borrowed, but not locked, as sgm__monitor_host.branch requires. */
-static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const branch_request *b)
+static sgm_status make(const sgm__web_trainer *watched, const branch_request *b)
 {
-    const sgm__monitor_host *host = sgm__web_host(web);
+    const sgm__monitor_host *host = sgm__web_host(watched->web);
     char *path;
     if (host->branch == NULL)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "this program has no branches");
@@ -94,23 +93,17 @@ static sgm_status make(sgm__web *web, const sgm__web_trainer *watched, const bra
 }
 
 /* The answer names what was made: {"trainer", "from", "checkpoint"}. */
-sgm_status sgm__web_branch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_branch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
+    const sgm__web_trainer *watched = user;
     branch_request b = {0};
-    sgm__web_trainer *watched;
-    json_t *body = sgm__http_object(request), *made = NULL;
-    sgm_status status = body != NULL ? read_request(&b, body) : sgm__last_failure();
+    sgm_status status = read_request(&b, sgm__http_object(request));
     if (status == SGM_OK)
-        status = sgm__web_borrow(web, b.trainer, &watched);
-    if (status == SGM_OK) {
-        status = make(web, watched, &b);
-        if (status == SGM_OK)
-            made = json_pack("{s:s, s:s, s:s}", "trainer", b.name, "from", watched->name, "checkpoint",
-                             b.checkpoint);
-        sgm__web_give_back(watched);
-    }
+        status = make(watched, &b);
+    if (status == SGM_OK)
+        status = sgm__http_answer_json(answer, json_pack("{s:s, s:s, s:s}", "trainer", b.name, "from",
+                                                         watched->name, "checkpoint", b.checkpoint));
     for (size_t i = 0; i < b.count; i++)
         sgm__free(b.made[i]);
-    json_decref(body);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+    return status;
 }

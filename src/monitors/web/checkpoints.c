@@ -2,7 +2,7 @@
  *
  * runs/checkpoints.h does the work and knows the folder; requests name checkpoints, never paths. An upload
  * arrives in a temporary file (monitors/http/body.c) and is checked completely before it appears under its
- * name. All of these borrow the trainer; steer.c has the routes. */
+ * name. steer.c has the routes. */
 #include "runs/checkpoints.h"
 #include "monitors/web/steer.h"
 
@@ -34,16 +34,13 @@ static void add_checkpoint(json_t *list, const sgm__checkpoint *checkpoint)
     json_array_append_new(list, shown);
 }
 
-/* GET /api/checkpoints?trainer=..: newest first. The trainer is given back before JSON is made. */
-sgm_status sgm__web_get_checkpoints(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+/* GET /api/checkpoints?trainer=..: newest first. */
+sgm_status sgm__web_get_checkpoints(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
     sgm__checkpoint *found;
     size_t count;
-    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
-    sgm_status status = sgm__checkpoints_list(watched->trainer, &found, &count);
-    sgm__web_give_back(watched);
-    SGM_TRY(status);
+    (void)request;
+    SGM_TRY(sgm__checkpoints_list(((sgm__web_trainer *)watched)->trainer, &found, &count));
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++)
         add_checkpoint(list, &found[i]);
@@ -73,51 +70,33 @@ static sgm_status give_file(const char *path, const char *name, sgm__http_answer
 }
 
 /* GET /api/checkpoint/NAME?trainer=.. */
-sgm_status sgm__web_get_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_get_checkpoint(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
     char *path;
-    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
-    sgm_status status = sgm__checkpoint_path(watched->trainer, request->path, false, &path);
-    if (status == SGM_OK)
-        status = give_file(path, request->path, answer);
-    sgm__web_give_back(watched);
+    SGM_TRY(sgm__checkpoint_path(((sgm__web_trainer *)watched)->trainer, request->path, false, &path));
+    sgm_status status = give_file(path, request->path, answer);
     sgm__free(path);
     return status;
 }
 
 /* POST /api/checkpoint/NAME?trainer=.., the body is the file. */
-sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_add_checkpoint(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
-    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
-    sgm_status status = sgm__checkpoint_add(watched->trainer, request->path, request->file);
-    if (status == SGM_OK)
-        sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
-                 request->path, request->length);
-    sgm__web_give_back(watched);
-    SGM_TRY(status);
+    const sgm__web_trainer *watched = user;
+    SGM_TRY(sgm__checkpoint_add(watched->trainer, request->path, request->file));
+    sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s, of %zu bytes, was added",
+             request->path, request->length);
     return sgm__http_answer_json(answer, json_pack("{s:s}", "name", request->path));
 }
 
 /* POST /api/checkpoint-delete {"trainer", "name"}. */
-sgm_status sgm__web_delete_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_delete_checkpoint(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
-    const char *trainer, *name;
+    const sgm__web_trainer *watched = user;
+    const char *name;
     (void)answer;
-    json_t *body = sgm__http_object(request);
-    sgm_status status = body != NULL ? sgm__web_text(body, "trainer", false, &trainer) : sgm__last_failure();
-    if (status == SGM_OK)
-        status = sgm__web_text(body, "name", true, &name);
-    if (status == SGM_OK)
-        status = sgm__web_borrow(web, trainer, &watched);
-    if (status == SGM_OK) {
-        status = sgm__checkpoint_remove(watched->trainer, name);
-        if (status == SGM_OK)
-            sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s was deleted", name);
-        sgm__web_give_back(watched);
-    }
-    json_decref(body);
-    return status;
+    SGM_TRY(sgm__web_text(sgm__http_object(request), "name", true, &name));
+    SGM_TRY(sgm__checkpoint_remove(watched->trainer, name));
+    sgm__log(SGM_LOG_INFO, watched->name, SGM__WEB_WHO ": checkpoint %s was deleted", name);
+    return SGM_OK;
 }

@@ -267,21 +267,6 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
 
 /* --- watching --- */
 
-/* Texts are borrowed from *body, which the caller releases after success only. */
-static sgm_status read_watch(const sgm__http_request *request, json_t **body, const char **trainer,
-                             const char **identifier)
-{
-    *body = sgm__http_object(request);
-    if (*body == NULL)
-        return sgm__last_failure();
-    sgm_status status = sgm__web_text(*body, "trainer", false, trainer);
-    if (status == SGM_OK)
-        status = sgm__web_text(*body, "identifier", true, identifier);
-    if (status != SGM_OK)
-        json_decref(*body);
-    return status;
-}
-
 /* Takes `identifiers`. */
 static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifiers, bool pending,
                                      sgm_status status)
@@ -294,36 +279,28 @@ static sgm_status answer_identifiers(sgm__http_answer *answer, json_t *identifie
 }
 
 /* POST /api/watch {"trainer", "identifier"}: waits for the trainer, so it is not a quick route. */
-sgm_status sgm__web_post_watch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_post_watch(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    json_t *body, *identifiers = json_array();
-    const char *name, *identifier;
+    const char *identifier;
     bool pending = false;
-    sgm__web_trainer *watched;
-    sgm_status status = read_watch(request, &body, &name, &identifier);
-    if (status == SGM_OK) {
-        status = sgm__web_borrow(user, name, &watched);
-        if (status == SGM_OK) {
-            status = sgm__web_watch(sgm__web_recording_of(watched), identifier, identifiers, &pending);
-            sgm__web_give_back(watched);
-        }
-        json_decref(body);
-    }
+    SGM_TRY(sgm__web_text(sgm__http_object(request), "identifier", true, &identifier));
+    json_t *identifiers = json_array();
+    sgm_status status = sgm__web_watch(sgm__web_recording_of(watched), identifier, identifiers, &pending);
     return answer_identifiers(answer, identifiers, pending, status);
 }
 
 /* POST /api/unwatch: also of a trainer that has gone. */
-sgm_status sgm__web_post_unwatch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__web_post_unwatch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    json_t *body, *identifiers = json_array();
     const char *name, *identifier;
     sgm__web_trainer *watched;
-    sgm_status status = read_watch(request, &body, &name, &identifier);
-    if (status == SGM_OK) {
-        status = sgm__web_find(user, name, &watched);
-        if (status == SGM_OK)
-            sgm__web_unwatch(sgm__web_recording_of(watched), identifier, identifiers);
-        json_decref(body);
-    }
-    return answer_identifiers(answer, identifiers, false, status);
+    const json_t *body = sgm__http_object(request);
+    if (body == NULL)
+        return sgm__last_failure();
+    SGM_TRY(sgm__web_text(body, "trainer", false, &name));
+    SGM_TRY(sgm__web_text(body, "identifier", true, &identifier));
+    SGM_TRY(sgm__web_find(web, name, &watched));
+    json_t *identifiers = json_array();
+    sgm__web_unwatch(sgm__web_recording_of(watched), identifier, identifiers);
+    return answer_identifiers(answer, identifiers, false, SGM_OK);
 }

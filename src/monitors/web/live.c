@@ -211,12 +211,12 @@ static void free_recording(void *state)
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/session", .act = sgm__web_get_session, .quick = true},
-    {.method = "POST", .path = "/api/finish", .act = sgm__web_end_waiting, .quick = true},
-    {.method = "GET", .path = "/api/series", .act = sgm__web_get_series, .quick = true},
-    {.method = "GET", .path = "/api/series/list", .act = sgm__web_get_list, .quick = true},
-    {.method = "POST", .path = "/api/watch", .act = sgm__web_post_watch},
-    {.method = "POST", .path = "/api/unwatch", .act = sgm__web_post_unwatch, .quick = true},
+    {"GET", "/api/session", .act = sgm__web_get_session, .quick = true},
+    {"POST", "/api/finish", .act = sgm__web_end_waiting, .quick = true},
+    {"GET", "/api/series", .act = sgm__web_get_series, .quick = true},
+    {"GET", "/api/series/list", .act = sgm__web_get_list, .quick = true},
+    {"POST", "/api/watch", .act = sgm__web_on_trainer, .action = sgm__web_post_watch},
+    {"POST", "/api/unwatch", .act = sgm__web_post_unwatch, .quick = true},
 };
 
 const sgm__web_part sgm__web_live = {.routes = routes,

@@ -271,7 +271,7 @@ static sgm_status get_metrics(void *user, const sgm__http_request *request, sgm_
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/metrics", .act = get_metrics, .quick = true},
+    {"GET", "/metrics", .act = get_metrics, .quick = true},
 };
 
 const sgm__web_part sgm__web_metrics = {.routes = routes, .route_count = sizeof routes / sizeof *routes};

@@ -300,15 +300,12 @@ static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__h
 static sgm_status cancel_task(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
     (void)user, (void)answer;
-    json_t *body = sgm__http_object(request);
+    const json_t *body = sgm__http_object(request), *number = json_object_get(body, "task");
     if (body == NULL)
         return sgm__last_failure();
-    const json_t *number = json_object_get(body, "task");
-    sgm_status status = json_is_integer(number)
-                            ? sgm_task_cancel(json_integer_value(number))
-                            : sgm_fail(SGM_ERROR_ARGUMENT, "expected the number of a 'task' in the request");
-    json_decref(body);
-    return status;
+    return json_is_integer(number)
+               ? sgm_task_cancel(json_integer_value(number))
+               : sgm_fail(SGM_ERROR_ARGUMENT, "expected the number of a 'task' in the request");
 }
 
 static void push_task(sgm__web *web, const sgm_task_info *info)
@@ -581,11 +578,11 @@ static sgm_status create(sgm__web *web, void **state)
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/log", .act = get_log, .quick = true},
-    {.method = "GET", .path = "/api/tasks", .act = get_tasks, .quick = true},
-    {.method = "POST", .path = "/api/task-cancel", .act = cancel_task, .quick = true},
-    {.method = "GET", .path = "/api/system", .act = get_system, .quick = true},
-    {.method = "GET", .path = "/api/configuration", .act = get_configuration, .quick = true},
+    {"GET", "/api/log", .act = get_log, .quick = true},
+    {"GET", "/api/tasks", .act = get_tasks, .quick = true},
+    {"POST", "/api/task-cancel", .act = cancel_task, .quick = true},
+    {"GET", "/api/system", .act = get_system, .quick = true},
+    {"GET", "/api/configuration", .act = get_configuration, .quick = true},
 };
 
 const sgm__web_part sgm__web_process = {.routes = routes,

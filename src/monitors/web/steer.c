@@ -14,34 +14,24 @@
 
 /* --- commands --- */
 
-sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
-                            json_t *answer)
+sgm_status sgm__web_command(const sgm__web_trainer *watched, json_t *command, sgm__http_answer *answer)
 {
     const sgm__control_call call = {.trainer = watched->trainer, .who = SGM__WEB_WHO};
-    (void)request;
-    return sgm__control_obey(&call, command, answer);
-}
-
-/* POST /api/command {"trainer", "command", ...}; without "trainer": the only one. The rest of the body is
- * the command. */
-static sgm_status do_command(void *web, const sgm__http_request *request, sgm__http_answer *answer)
-{
-    sgm__web_trainer *watched;
-    const char *name;
-    json_t *body = sgm__http_object(request), *made = json_object();
-    sgm_status status = body != NULL ? sgm__web_text(body, "trainer", false, &name) : sgm__last_failure();
-    if (status == SGM_OK)
-        status = sgm__web_borrow(web, name, &watched);
-    if (status == SGM_OK) {
-        json_object_del(body, "trainer");
-        status = sgm__web_command(request, watched, body, made);
-        sgm__web_give_back(watched);
-    }
-    json_decref(body);
+    json_t *made = json_object();
+    sgm_status status = sgm__control_obey(&call, command, made);
     if (status == SGM_OK)
         return sgm__http_answer_json(answer, made);
     json_decref(made);
     return status;
+}
+
+/* POST /api/command {"trainer", "command", ...}; without "trainer": the only one. The rest of the body is
+ * the command. */
+static sgm_status do_command(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    json_t *body = sgm__http_object(request);
+    json_object_del(body, "trainer");
+    return sgm__web_command(watched, body, answer);
 }
 
 /* --- changes --- */
@@ -131,19 +121,16 @@ static void free_trainer(void *state)
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "POST", .path = "/api/command", .act = do_command, .longest_body = LONGEST_COMMAND},
-    {.method = "GET", .path = "/api/changes", .act = get_changes, .quick = true},
-    {.method = "GET", .path = "/api/tree", .act = sgm__web_get_tree},
-    {.method = "GET", .path = "/api/checkpoints", .act = sgm__web_get_checkpoints},
-    {.method = "GET", .path = "/api/checkpoint/", .act = sgm__web_get_checkpoint},
-    {.method = "POST",
-     .path = "/api/checkpoint/",
-     .act = sgm__web_add_checkpoint,
-     .longest_body = LONGEST_CHECKPOINT,
-     .type = "application/octet-stream",
-     .in_file = true},
-    {.method = "POST", .path = "/api/checkpoint-delete", .act = sgm__web_delete_checkpoint},
-    {.method = "POST", .path = "/api/branch", .act = sgm__web_branch},
+    {"POST", "/api/command", .act = sgm__web_on_trainer, .action = do_command,
+     .longest_body = LONGEST_COMMAND},
+    {"GET", "/api/changes", .act = get_changes, .quick = true},
+    {"GET", "/api/tree", .act = sgm__web_on_trainer, .action = sgm__web_get_tree},
+    {"GET", "/api/checkpoints", .act = sgm__web_on_trainer, .action = sgm__web_get_checkpoints},
+    {"GET", "/api/checkpoint/", .act = sgm__web_on_trainer, .action = sgm__web_get_checkpoint},
+    {"POST", "/api/checkpoint/", .act = sgm__web_on_trainer, .action = sgm__web_add_checkpoint,
+     .longest_body = LONGEST_CHECKPOINT, .type = "application/octet-stream", .in_file = true},
+    {"POST", "/api/checkpoint-delete", .act = sgm__web_on_trainer, .action = sgm__web_delete_checkpoint},
+    {"POST", "/api/branch", .act = sgm__web_on_trainer, .action = sgm__web_branch},
 };
 
 const sgm__web_part sgm__web_steer = {.routes = routes,

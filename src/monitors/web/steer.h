@@ -11,17 +11,18 @@
 #define SGM__WEB_WHO "monitor"
 
 /* --- steer.c --- */
-/* Carries out a command of control/control.h on a borrowed trainer. `command` and `answer` stay the
- * caller's. */
-sgm_status sgm__web_command(const sgm__http_request *request, sgm__web_trainer *watched, json_t *command,
-                            json_t *answer);
+/* Carries out a command of control/control.h on a borrowed trainer, and answers with what that gives.
+ * `command` stays the caller's. */
+sgm_status sgm__web_command(const sgm__web_trainer *watched, json_t *command, sgm__http_answer *answer);
 
-/* --- routes: tree.c, checkpoints.c, branch.c --- */
-sgm_status sgm__web_get_tree(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_get_checkpoints(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_get_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_add_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_delete_checkpoint(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_branch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+/* --- actions on a trainer (sgm__web_on_trainer): tree.c, checkpoints.c, branch.c --- */
+sgm_status sgm__web_get_tree(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_get_checkpoints(void *watched, const sgm__http_request *request,
+                                    sgm__http_answer *answer);
+sgm_status sgm__web_get_checkpoint(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_add_checkpoint(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_delete_checkpoint(void *watched, const sgm__http_request *request,
+                                      sgm__http_answer *answer);
+sgm_status sgm__web_branch(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 
 #endif

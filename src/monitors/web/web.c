@@ -105,6 +105,20 @@ void sgm__web_give_back(sgm__web_trainer *watched)
     pthread_mutex_unlock(&web->lock);
 }
 
+sgm_status sgm__web_on_trainer(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+{
+    const char *name = sgm__http_query(request, "trainer", 0);
+    sgm__web_trainer *watched;
+    if (strcmp(request->method, "POST") == 0 && !request->route->in_file) {
+        const json_t *body = sgm__http_object(request);
+        SGM_TRY(body != NULL ? sgm__web_text(body, "trainer", false, &name) : sgm__last_failure());
+    }
+    SGM_TRY(sgm__web_borrow(web, name, &watched));
+    sgm_status status = request->route->action(watched, request, answer);
+    sgm__web_give_back(watched);
+    return status;
+}
+
 /* Why a trainer does not proceed. A silent rank comes first, as it holds up everything. */
 static void describe_hold(sgm_trainer *trainer, sgm__web_standing *standing)
 {

@@ -82,6 +82,9 @@ void *sgm__web_state(const sgm__web *web, int part);
  * was named. */
 sgm_status sgm__web_borrow(sgm__web *web, const char *name, sgm__web_trainer **watched);
 void sgm__web_give_back(sgm__web_trainer *watched);
+/* The function of routes on one trainer, which the query names, or the member "trainer" of a POST's body:
+ * borrows it for as long as the route's `action` takes, whose first argument it is. */
+sgm_status sgm__web_on_trainer(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 /* Finds the entry of a trainer, also of one that is gone: for what is remembered of it. */
 sgm_status sgm__web_find(sgm__web *web, const char *name, sgm__web_trainer **watched);
 /* What a trainer is doing; one that has gone is idle. */

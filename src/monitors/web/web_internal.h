@@ -248,7 +248,7 @@ sgm_status sgm__web_end_waiting(void *web, const sgm__http_request *request, sgm
 
 sgm_status sgm__web_get_list(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__web_get_series(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__web_post_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__web_post_watch(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 sgm_status sgm__web_post_unwatch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
 
 /* --- live.c --- */

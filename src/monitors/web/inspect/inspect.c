@@ -4,11 +4,6 @@
 
 #include <math.h>
 
-sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched)
-{
-    return sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), watched);
-}
-
 /* NULL networks occur: a trainer may be looked at before its network is set. */
 sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notation)
 {
@@ -53,12 +48,12 @@ void sgm__inspect_append_short(sgm__text *text, double value)
 }
 
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/network", .act = sgm__inspect_network},
-    {.method = "GET", .path = "/api/histogram", .act = sgm__inspect_histogram},
-    {.method = "GET", .path = "/api/data", .act = sgm__inspect_data},
-    {.method = "GET", .path = "/api/confusion", .act = sgm__inspect_confusion},
-    {.method = "GET", .path = "/api/picture", .act = sgm__inspect_picture},
-    {.method = "POST", .path = "/api/histogram-watch", .act = sgm__inspect_watch},
+    {"GET", "/api/network", .act = sgm__web_on_trainer, .action = sgm__inspect_network},
+    {"GET", "/api/histogram", .act = sgm__inspect_histogram},
+    {"GET", "/api/data", .act = sgm__web_on_trainer, .action = sgm__inspect_data},
+    {"GET", "/api/confusion", .act = sgm__web_on_trainer, .action = sgm__inspect_confusion},
+    {"GET", "/api/picture", .act = sgm__web_on_trainer, .action = sgm__inspect_picture},
+    {"POST", "/api/histogram-watch", .act = sgm__web_on_trainer, .action = sgm__inspect_watch},
 };
 
 const sgm__web_part sgm__web_inspect = {.routes = routes,

@@ -14,16 +14,16 @@ sgm_status sgm__inspect_notation(const sgm__web_trainer *watched, char **notatio
 /* A whole number of the query; `default_value` if it is not there. */
 sgm_status sgm__inspect_count(const sgm__http_request *request, const char *name, int64_t default_value,
                               int64_t minimum, int64_t maximum, int64_t *value);
-/* Borrows the trainer that the query names; give it back with sgm__web_give_back. */
-sgm_status sgm__inspect_borrow(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched);
 
 /* Appends a shape from dimension `first` on: "[28,28]". */
 void sgm__inspect_append_shape(sgm__text *text, const sgm_shape *shape, int32_t first);
 /* Appends a number with four significant digits, enough for pictures. */
 void sgm__inspect_append_short(sgm__text *text, double value);
 
-/* --- inspect_network.c --- */
-sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+/* Functions of routes: what has `watched` is an action of sgm__web_on_trainer.
+ *
+ * --- inspect_network.c --- */
+sgm_status sgm__inspect_network(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 
 /* --- inspect_histogram.c --- */
 /* A copy of a tensor of the trainer's registry. */
@@ -35,7 +35,7 @@ typedef struct sgm__inspect_copy {
 /* Copies the tensor of a borrowed trainer; waits for the trainer's lock. */
 sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier, sgm__inspect_copy *copy);
 sgm_status sgm__inspect_histogram(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_watch(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 /* The part's state. */
 typedef struct sgm__inspect_sampler sgm__inspect_sampler;
 sgm_status sgm__inspect_create(sgm__web *web, void **state);
@@ -46,10 +46,10 @@ void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_tra
 void sgm__inspect_free_trainer(void *state);
 
 /* --- inspect_data.c --- */
-sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer);
-sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_data(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_confusion(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 
 /* --- inspect_picture.c --- */
-sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm__http_answer *answer);
+sgm_status sgm__inspect_picture(void *watched, const sgm__http_request *request, sgm__http_answer *answer);
 
 #endif

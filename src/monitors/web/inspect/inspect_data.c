@@ -136,27 +136,18 @@ static void release(pass *own)
     sgm__free(own);
 }
 
-/* NULL, with an error and nothing borrowed: failed. The trainer stays borrowed until `end`, because its
- * handler computes. */
-static pass *begin(sgm__web *web, const sgm__http_request *request, sgm__web_trainer **watched)
+/* NULL, with an error: failed. The trainer stays borrowed until the pass is released, because its handler
+ * computes. */
+static pass *begin(sgm__web_trainer *watched, const sgm__http_request *request)
 {
-    if (sgm__inspect_borrow(web, request, watched) != SGM_OK)
-        return NULL;
     pass *own = sgm__calloc(1, sizeof *own);
-    if (own != NULL)
-        own->ending = request->ending;
-    if (own != NULL && prepare(own, *watched, request) == SGM_OK)
+    if (own == NULL)
+        return NULL;
+    own->ending = request->ending;
+    if (prepare(own, watched, request) == SGM_OK)
         return own;
-    if (own != NULL)
-        release(own);
-    sgm__web_give_back(*watched);
-    return NULL;
-}
-
-static void end(pass *own, sgm__web_trainer *watched)
-{
     release(own);
-    sgm__web_give_back(watched);
+    return NULL;
 }
 
 /* Names of the classes, if the dataset has as many as the network; null otherwise. */
@@ -399,16 +390,15 @@ static sgm_status confuse(pass *own, int64_t maximum, sgm__http_answer *answer)
     return status;
 }
 
-sgm_status sgm__inspect_confusion(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__inspect_confusion(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     int64_t maximum;
-    sgm__web_trainer *watched;
     SGM_TRY(sgm__inspect_count(request, "examples", USUAL_EXAMPLES, 1, MAXIMUM_EXAMPLES, &maximum));
-    pass *own = begin(web, request, &watched);
+    pass *own = begin(watched, request);
     if (own == NULL)
         return sgm__last_failure();
     sgm_status status = confuse(own, maximum, answer);
-    end(own, watched);
+    release(own);
     return status;
 }
 
@@ -550,16 +540,15 @@ static sgm_status look_up(pass *own, selection *all, sgm__http_answer *answer)
     return give_examples(own, all, answer);
 }
 
-sgm_status sgm__inspect_data(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__inspect_data(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     selection all = {0};
-    sgm__web_trainer *watched;
     SGM_TRY(read_selection(&all, request));
-    pass *own = begin(web, request, &watched);
+    pass *own = begin(watched, request);
     if (own == NULL)
         return sgm__last_failure();
     sgm_status status = look_up(own, &all, answer);
     sgm__text_free(&all.items);
-    end(own, watched);
+    release(own);
     return status;
 }

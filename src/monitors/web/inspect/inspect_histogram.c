@@ -441,31 +441,18 @@ static sgm_status check(sgm__web_trainer *watched, const char *identifier)
 }
 
 /* {"trainer", "identifier"} */
-static sgm_status watch(sgm__web *web, const json_t *body)
+sgm_status sgm__inspect_watch(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    const char *name, *identifier;
-    sgm__web_trainer *watched;
-    SGM_TRY(sgm__web_text(body, "trainer", false, &name));
-    SGM_TRY(sgm__web_text(body, "identifier", true, &identifier));
-    SGM_TRY(sgm__web_borrow(web, name, &watched));
+    sgm__web_trainer *watched = user;
     tensors *all = watched->states[SGM__WEB_inspect];
-    sgm_status status = check(watched, identifier);
-    if (status == SGM_OK) {
-        pthread_mutex_lock(&all->lock);
-        status = want(all, identifier);
-        pthread_mutex_unlock(&all->lock);
-    }
-    sgm__web_give_back(watched);
-    return status == SGM_OK ? start(sgm__web_state(web, SGM__WEB_inspect)) : status;
-}
-
-sgm_status sgm__inspect_watch(void *web, const sgm__http_request *request, sgm__http_answer *answer)
-{
+    const char *identifier;
     (void)answer;
-    json_t *body = sgm__http_object(request);
-    sgm_status status = body != NULL ? watch(web, body) : sgm__last_failure();
-    json_decref(body);
-    return status;
+    SGM_TRY(sgm__web_text(sgm__http_object(request), "identifier", true, &identifier));
+    SGM_TRY(check(watched, identifier));
+    pthread_mutex_lock(&all->lock);
+    sgm_status status = want(all, identifier);
+    pthread_mutex_unlock(&all->lock);
+    return status == SGM_OK ? start(sgm__web_state(watched->web, SGM__WEB_inspect)) : status;
 }
 
 /* The members of a histogram, without braces. */
@@ -548,7 +535,7 @@ static sgm_status give_now(sgm__web *web, const sgm__http_request *request, cons
     int64_t bins;
     spread s = {0};
     SGM_TRY(sgm__inspect_count(request, "bins", USUAL_BINS, 1, MAXIMUM_BINS, &bins));
-    SGM_TRY(sgm__inspect_borrow(web, request, &watched));
+    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
     sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);
     SGM_TRY(status);

@@ -206,14 +206,13 @@ static sgm_status describe(drawing *own, sgm__http_answer *answer)
 }
 
 /* Three phases: copy with the lock, record, describe. */
-sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__inspect_network(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
+    sgm__web_trainer *watched = user;
     drawing own = {0};
     int64_t time;
     SGM_TRY(sgm__inspect_count(request, "time", 0, 0, 1, &time));
     own.timed = time == 1;
-    SGM_TRY(sgm__inspect_borrow(web, request, &watched));
     sgm_status status = sgm__trainer_enter(watched->trainer);
     if (status == SGM_OK) {
         status = copy_description(&own, watched);
@@ -221,7 +220,6 @@ sgm_status sgm__inspect_network(void *web, const sgm__http_request *request, sgm
             status = copy_times(&own, watched->trainer);
         sgm__trainer_unlock(watched->trainer);
     }
-    sgm__web_give_back(watched);
     if (status == SGM_OK)
         status = record(&own);
     if (status == SGM_OK)

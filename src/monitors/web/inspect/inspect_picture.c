@@ -128,11 +128,9 @@ static sgm_status input_shape(sgm__web_trainer *watched, sgm_shape *shape)
     return SGM_OK;
 }
 
-/* The trainer is given back as soon as the tensor is copied. */
-sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+sgm_status sgm__inspect_picture(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
     const char *identifier = sgm__http_query(request, "id", 0);
-    sgm__web_trainer *watched;
     sgm__inspect_copy copy = {0};
     sgm_shape input;
     int64_t index, count;
@@ -140,19 +138,15 @@ sgm_status sgm__inspect_picture(void *web, const sgm__http_request *request, sgm
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected the identifier of a tensor, as 'id'");
     SGM_TRY(sgm__inspect_count(request, "index", 0, 0, (int64_t)1 << 50, &index));
     SGM_TRY(sgm__inspect_count(request, "count", USUAL_PICTURES, 1, MAXIMUM_PICTURES, &count));
-    SGM_TRY(sgm__inspect_borrow(web, request, &watched));
-    sgm_status status = input_shape(watched, &input);
-    if (status == SGM_OK)
-        status = sgm__inspect_tensor(watched, identifier, &copy);
-    sgm__web_give_back(watched);
-    SGM_TRY(status);
+    SGM_TRY(input_shape(watched, &input));
+    SGM_TRY(sgm__inspect_tensor(watched, identifier, &copy));
     bool fits = sgm_tensor_dtype(copy.values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(copy.values);
     sgm_tensor *floats = fits ? sgm_tensor_retain(copy.values) : sgm_tensor_cast(copy.values, SGM_FLOAT32);
     pictures all = arrange(sgm_tensor_shape(copy.values), &input);
     sgm_tensor_free(copy.values);
     if (floats == NULL)
         return sgm__last_failure();
-    status = give(floats, &all, index, count, copy.iteration, answer);
+    sgm_status status = give(floats, &all, index, count, copy.iteration, answer);
     sgm_tensor_free(floats);
     return status;
 }

@@ -89,35 +89,6 @@ static sgm_tensor *predict_for(const copy *own, const double *inputs)
 
 /* --- requests --- */
 
-/* A request on a trainer: its body, and the trainer, borrowed. */
-typedef struct played {
-    json_t *body;
-    sgm__web_trainer *watched;
-} played;
-
-typedef sgm_status (*play_function)(const played *own, const sgm__http_request *request, json_t **made);
-
-/* The frame of all POST routes: parses the body, borrows the trainer that it names, calls `function`, and
- * answers with what that made. */
-static sgm_status play(void *web, const sgm__http_request *request, play_function function,
-                       sgm__http_answer *answer)
-{
-    const char *name;
-    json_t *made = NULL;
-    played own = {.body = sgm__http_object(request)};
-    if (own.body == NULL)
-        return sgm__last_failure();
-    sgm_status status = sgm__web_text(own.body, "trainer", false, &name);
-    if (status == SGM_OK)
-        status = sgm__web_borrow(web, name, &own.watched);
-    if (status == SGM_OK) {
-        status = function(&own, request, &made);
-        sgm__web_give_back(own.watched);
-    }
-    json_decref(own.body);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
-}
-
 /* A number of the body from `minimum` to `maximum`; `default_value` if it is not there. */
 static sgm_status read_number(const json_t *body, const char *name, double default_value, double minimum,
                               double maximum, double *number)
@@ -168,23 +139,21 @@ static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
 }
 
 /* GET /api/play: shapes of input and output, without the batch, and names of classes. */
-static sgm_status get_play(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+static sgm_status get_play(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    sgm__web_trainer *watched;
     copy own;
-    SGM_TRY(sgm__web_borrow(web, sgm__http_query(request, "trainer", 0), &watched));
+    (void)request;
     sgm_status status = copy_network(&own, watched, 1);
-    json_t *made = NULL;
     if (status == SGM_OK) {
         sgm_type type = sgm_program_output_type(own.program, own.output);
         int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
-        made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
-                         shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1), "classifies",
-                         own.classifies, "names", class_names(watched, classes));
+        json_t *made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration,
+                                 "input", shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1),
+                                 "classifies", own.classifies, "names", class_names(watched, classes));
+        status = sgm__http_answer_json(answer, made);
     }
     sgm__inference_copy_free(&own.network.copied);
-    sgm__web_give_back(watched);
-    return status == SGM_OK ? sgm__http_answer_json(answer, made) : status;
+    return status;
 }
 
 /* --- predictions --- */
@@ -246,7 +215,7 @@ static json_t *prediction_json(const copy *own, const sgm_shape *shape, const do
                      shape_json(shape, 1), "outputs", examples, "ranked", ranks);
 }
 
-static sgm_status predict_inputs(const copy *own, const numbers *inputs, json_t **made)
+static sgm_status predict_inputs(const copy *own, const numbers *inputs, sgm__http_answer *answer)
 {
     sgm_tensor *outputs = predict_for(own, inputs->items);
     if (outputs == NULL)
@@ -256,7 +225,7 @@ static sgm_status predict_inputs(const copy *own, const numbers *inputs, json_t 
     double *values = sgm__calloc(count, sizeof *values);
     sgm_status status = values != NULL ? sgm_tensor_read(outputs, values, count) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        *made = prediction_json(own, shape, values);
+        status = sgm__http_answer_json(answer, prediction_json(own, shape, values));
     sgm__free(values);
     sgm_tensor_free(outputs);
     return status;
@@ -277,36 +246,30 @@ static sgm_status count_examples(const copy *one, const numbers *inputs, int64_t
 
 /* Makes the copy. How many examples the numbers are is known only once a copy tells the size of one; that
  * first copy, for one example, is mostly the one that is needed. */
-static sgm_status copy_for(copy *network, const played *own, const numbers *inputs)
+static sgm_status copy_for(copy *network, sgm__web_trainer *watched, const numbers *inputs)
 {
     int64_t examples;
-    SGM_TRY(copy_network(network, own->watched, 1));
+    SGM_TRY(copy_network(network, watched, 1));
     SGM_TRY(count_examples(network, inputs, &examples));
     if (examples == 1)
         return SGM_OK;
     sgm__inference_copy_free(&network->network.copied);
-    return copy_network(network, own->watched, examples);
-}
-
-static sgm_status predict(const played *own, const sgm__http_request *request, json_t **made)
-{
-    numbers inputs = {0};
-    copy network = {0};
-    (void)request;
-    sgm_status status = flatten(&inputs, json_object_get(own->body, "inputs"), 0);
-    if (status == SGM_OK)
-        status = copy_for(&network, own, &inputs);
-    if (status == SGM_OK)
-        status = predict_inputs(&network, &inputs, made);
-    sgm__inference_copy_free(&network.network.copied);
-    sgm__free(inputs.items);
-    return status;
+    return copy_network(network, watched, examples);
 }
 
 /* {"trainer", "inputs": numbers of one example or of several} */
-static sgm_status post_predict(void *web, const sgm__http_request *request, sgm__http_answer *answer)
+static sgm_status predict(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
-    return play(web, request, predict, answer);
+    numbers inputs = {0};
+    copy network = {0};
+    sgm_status status = flatten(&inputs, json_object_get(sgm__http_object(request), "inputs"), 0);
+    if (status == SGM_OK)
+        status = copy_for(&network, watched, &inputs);
+    if (status == SGM_OK)
+        status = predict_inputs(&network, &inputs, answer);
+    sgm__inference_copy_free(&network.network.copied);
+    sgm__free(inputs.items);
+    return status;
 }
 
 /* --- inputs that the network takes for a class --- */
@@ -317,39 +280,36 @@ static void unlock(void *trainer)
     sgm__trainer_unlock(trainer);
 }
 
-/* The search is that of the hook (hooks_ready/target_maximiser.c), which releases the trainer's lock
- * through `unlock` as soon as it has copied what it needs, also on failure. */
-static sgm_status maximise(const played *own, const sgm__http_request *request, json_t **made)
+/* {"trainer", "class", "steps"}. The search is that of the hook (hooks_ready/target_maximiser.c), which
+ * releases the trainer's lock through `unlock` as soon as it has copied what it needs, also on failure. */
+static sgm_status maximise(void *user, const sgm__http_request *request, sgm__http_answer *answer)
 {
+    sgm__web_trainer *watched = user;
+    const json_t *body = sgm__http_object(request);
     double wanted, steps;
-    SGM_TRY(read_number(own->body, "class", 0, 0, 1e6, &wanted));
-    SGM_TRY(read_number(own->body, "steps", 512, 1, MAXIMUM_STEPS, &steps));
+    SGM_TRY(read_number(body, "class", 0, 0, 1e6, &wanted));
+    SGM_TRY(read_number(body, "steps", 512, 1, MAXIMUM_STEPS, &steps));
     const sgm_target_options options = {.steps = (int64_t)steps, .attempts = 1};
     sgm__target_found found = {0};
-    SGM_TRY(sgm__trainer_enter(own->watched->trainer));
-    if (sgm__trainer_look(own->watched->trainer).network == NULL) {
-        sgm__trainer_unlock(own->watched->trainer);
-        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", own->watched->name);
+    SGM_TRY(sgm__trainer_enter(watched->trainer));
+    if (sgm__trainer_look(watched->trainer).network == NULL) {
+        sgm__trainer_unlock(watched->trainer);
+        return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no network yet", watched->name);
     }
-    SGM_TRY(sgm__target_maximise(own->watched->trainer, (int64_t)wanted, &options, unlock, request->ending,
-                                 &found));
+    SGM_TRY(
+        sgm__target_maximise(watched->trainer, (int64_t)wanted, &options, unlock, request->ending, &found));
     const sgm_shape *shape = sgm_tensor_shape(found.input);
     size_t count = (size_t)sgm_shape_elements(shape);
     double *values = sgm__calloc(count, sizeof *values);
     sgm_status status = values != NULL ? sgm_tensor_read(found.input, values, count) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        *made = json_pack("{s:o, s:o, s:o, s:b}", "shape", shape_json(shape, 0), "values",
-                          numbers_json(values, (int64_t)count), "cost", sgm__answer_number(found.cost),
-                          "found", found.found);
+        status =
+            sgm__http_answer_json(answer, json_pack("{s:o, s:o, s:o, s:b}", "shape", shape_json(shape, 0),
+                                                    "values", numbers_json(values, (int64_t)count), "cost",
+                                                    sgm__answer_number(found.cost), "found", found.found));
     sgm__free(values);
     sgm_tensor_free(found.input);
     return status;
-}
-
-/* {"trainer", "class", "steps"} */
-static sgm_status post_maximise(void *web, const sgm__http_request *request, sgm__http_answer *answer)
-{
-    return play(web, request, maximise, answer);
 }
 
 /* --- text --- */
@@ -461,30 +421,33 @@ static json_t *written_json(const sgm__text *text)
     return json_string(text->data);
 }
 
-/* "given" is the number of bytes of the text that were given. Without a seed the time is one. */
-static sgm_status sample(const played *own, const sgm__http_request *request, json_t **made)
+/* {"trainer", "text", "length", "temperature", "seed"}; without a seed the time is one. "given" in the answer
+ * is the number of bytes of the text that were given. */
+static sgm_status sample(void *watched, const sgm__http_request *request, sgm__http_answer *answer)
 {
+    const json_t *body = sgm__http_object(request);
     double length, seed;
     const char *begin;
     writer w = {0};
     sgm__text text = {0};
-    SGM_TRY(sgm__web_text(own->body, "text", true, &begin));
-    SGM_TRY(read_number(own->body, "length", 200, 1, MAXIMUM_CHARACTERS, &length));
-    SGM_TRY(read_number(own->body, "temperature", 0.7, 0, 10, &w.temperature));
-    SGM_TRY(read_number(own->body, "seed", sgm__now(), 0, 9e15, &seed));
+    SGM_TRY(sgm__web_text(body, "text", true, &begin));
+    SGM_TRY(read_number(body, "length", 200, 1, MAXIMUM_CHARACTERS, &length));
+    SGM_TRY(read_number(body, "temperature", 0.7, 0, 10, &w.temperature));
+    SGM_TRY(read_number(body, "seed", sgm__now(), 0, 9e15, &seed));
     if (*begin == '\0')
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'text' is what the network goes on from: at least one character");
     w.random = sgm__random_make((uint64_t)seed, 0);
-    sgm_status status = copy_network(&w.network, own->watched, 1);
+    sgm_status status = copy_network(&w.network, watched, 1);
     if (status == SGM_OK)
         status = check_writer(&w);
     sgm__text_append(&text, "%s", begin);
     if (status == SGM_OK)
         status = write_on(&w, &text, (int64_t)length, request->ending);
     if (status == SGM_OK)
-        *made = json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.network.iteration, "text",
-                          written_json(&text), "given", (json_int_t)strlen(begin));
+        status = sgm__http_answer_json(
+            answer, json_pack("{s:I, s:o, s:I}", "iteration", (json_int_t)w.network.network.iteration, "text",
+                              written_json(&text), "given", (json_int_t)strlen(begin)));
     sgm__text_free(&text);
     sgm__free(w.inputs);
     sgm__free(w.outputs);
@@ -492,17 +455,11 @@ static sgm_status sample(const played *own, const sgm__http_request *request, js
     return status;
 }
 
-/* {"trainer", "text", "length", "temperature", "seed"} */
-static sgm_status post_sample(void *web, const sgm__http_request *request, sgm__http_answer *answer)
-{
-    return play(web, request, sample, answer);
-}
-
 static const sgm__http_route routes[] = {
-    {.method = "GET", .path = "/api/play", .act = get_play},
-    {.method = "POST", .path = "/api/predict", .act = post_predict, .longest_body = LONGEST_INPUTS},
-    {.method = "POST", .path = "/api/maximise", .act = post_maximise},
-    {.method = "POST", .path = "/api/sample", .act = post_sample},
+    {"GET", "/api/play", .act = sgm__web_on_trainer, .action = get_play},
+    {"POST", "/api/predict", .act = sgm__web_on_trainer, .action = predict, .longest_body = LONGEST_INPUTS},
+    {"POST", "/api/maximise", .act = sgm__web_on_trainer, .action = maximise},
+    {"POST", "/api/sample", .act = sgm__web_on_trainer, .action = sample},
 };
 
 const sgm__web_part sgm__web_play = {.routes = routes, .route_count = sizeof routes / sizeof *routes};
