@@ -11,7 +11,7 @@ verdict()
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
-        echo "FAILED: $1 (<: src/onnx/operators.c, >: docs/onnx.md):"
+        echo "FAILED: $1 (<: src/onnx/nodes/operators.h, >: docs/onnx.md):"
         echo "$difference"
     fi
 }
@@ -24,11 +24,11 @@ listed()
 
 table=$(mktemp) document=$(mktemp)
 trap 'rm -f "$table" "$document"' EXIT
-rows=$(tr -d '\n' <src/onnx/operators.c | grep -oE '\{"[A-Za-z0-9]+", +[0-9]+, +[a-z0-9_]+, +[^{}]*\}')
-sed -E 's/^\{"([^"]+)".*/\1/' <<<"$rows" | sort -u >"$table"
+rows=$(grep -oE '(READ|RECORDED|BOTH)\("[A-Za-z0-9]+"' src/onnx/nodes/operators.h)
+cut -d'"' -f2 <<<"$rows" | sort -u >"$table"
 listed "operators read" >"$document"
 verdict "operators that are read"
-grep -vE 'NULL\}$' <<<"$rows" | sed -E 's/^\{"([^"]+)".*/\1/' | sort -u >"$table"
+grep BOTH <<<"$rows" | cut -d'"' -f2 | sort -u >"$table"
 listed "operators written" >"$document"
 verdict "operators that are written"
 

@@ -100,7 +100,8 @@ static sgm_status find_path(sgm__onnx_import *import, int32_t last, path *p)
         for (int32_t k = 0; k < instruction->input_count && import->known[p->items[i]].tensor == NULL; k++)
             SGM_TRY(add(import, p, graph->operands[instruction->first_input + k].index));
     }
-    qsort(p->items, p->count, sizeof *p->items, compare_numbers);
+    if (p->items != NULL)
+        qsort(p->items, p->count, sizeof *p->items, compare_numbers);
     return SGM_OK;
 }
 

@@ -1,0 +1,187 @@
+/* The operators of ONNX that are read or written, and what declares their functions.
+ *
+ * One table serves both directions: operators.c makes the rows of it, this header the prototypes of the
+ * functions that the rows name. sgm__onnx_NAME, in one of the files build_*.c, records a node; it makes the
+ * graph fail, or returns no value, where the node is wrong or not supported. sgm__onnx_write_NAME, in
+ * write.c, writes an operation; it returns the failures that concern the operation, a lack of memory is in
+ * e->status. docs/onnx.md lists the names in the same order. */
+#ifndef SGM_ONNX_NODES_OPERATORS_H
+#define SGM_ONNX_NODES_OPERATORS_H
+
+/* In alphabetical order of ONNX's names, then the operations that are written as several nodes, and last a
+ * second Identity: reading finds the first row of a name, writing finds the row of the operation, so
+ * stop_gradient is written as Identity but Identity is read as a copy.
+ *
+ *     READ(name, inputs that must be present, build)
+ *     RECORDED(name, operation): read as that operation of one input, written as what it is composed of
+ *     BOTH(name, inputs that must be present, build, operation, write)
+ *     WRITTEN(operation, write)
+ *
+ * `same` as build function records the operation with the needed inputs and no attributes. */
+#define SGM__ONNX_OPERATORS(READ, RECORDED, BOTH, WRITTEN)                                                   \
+    BOTH("Abs", 1, same, absolute, same)                                                                     \
+    BOTH("Acos", 1, same, acos, same)                                                                        \
+    READ("Acosh", 1, acosh)                                                                                  \
+    BOTH("Add", 2, same, add, same)                                                                          \
+    BOTH("And", 2, same, logical_and, same)                                                                  \
+    BOTH("ArgMax", 1, arg_max, arg_max, place)                                                               \
+    BOTH("ArgMin", 1, arg_min, arg_min, place)                                                               \
+    BOTH("Asin", 1, same, asin, same)                                                                        \
+    READ("Asinh", 1, asinh)                                                                                  \
+    BOTH("Atan", 1, same, atan, same)                                                                        \
+    READ("Atanh", 1, atanh)                                                                                  \
+    BOTH("AveragePool", 1, average_pool, average_pooling, average_pool)                                      \
+    READ("BatchNormalization", 5, batch_normalisation)                                                       \
+    READ("BitShift", 2, bit_shift)                                                                           \
+    BOTH("Cast", 1, cast, cast, cast)                                                                        \
+    READ("CastLike", 2, cast_like_other)                                                                     \
+    READ("Ceil", 1, ceil)                                                                                    \
+    READ("Celu", 1, celu)                                                                                    \
+    READ("Clip", 1, clip)                                                                                    \
+    READ("Compress", 2, compress)                                                                            \
+    BOTH("Concat", 1, concat, concatenate, along)                                                            \
+    READ("Constant", 0, constant_node)                                                                       \
+    READ("ConstantOfShape", 1, constant_of_shape)                                                            \
+    BOTH("Conv", 2, conv, convolution, convolution)                                                          \
+    READ("ConvInteger", 2, conv_integer)                                                                     \
+    BOTH("ConvTranspose", 2, conv_transpose, convolution_input_gradient, transposed)                         \
+    BOTH("Cos", 1, same, cos, same)                                                                          \
+    READ("Cosh", 1, cosh)                                                                                    \
+    BOTH("CumSum", 2, cumulative_sum, cumulative_sum, cumulative_sum)                                        \
+    READ("DepthToSpace", 1, depth_to_space)                                                                  \
+    READ("DequantizeLinear", 2, dequantise)                                                                  \
+    BOTH("Det", 1, determinant, determinant, same)                                                           \
+    BOTH("Div", 2, divide, divide, same)                                                                     \
+    READ("Dropout", 1, dropout)                                                                              \
+    READ("DynamicQuantizeLinear", 1, dynamic_quantise)                                                       \
+    READ("Elu", 1, elu)                                                                                      \
+    BOTH("Equal", 2, same, equal, same)                                                                      \
+    BOTH("Erf", 1, same, erf, same)                                                                          \
+    BOTH("Exp", 1, same, exp, same)                                                                          \
+    READ("Expand", 2, expand)                                                                                \
+    READ("EyeLike", 1, eye_like)                                                                             \
+    READ("Flatten", 1, flatten)                                                                              \
+    BOTH("Floor", 1, same, floor, same)                                                                      \
+    READ("GRU", 3, gru)                                                                                      \
+    BOTH("Gather", 2, gather, gather, along)                                                                 \
+    READ("GatherElements", 2, gather_elements)                                                               \
+    READ("GatherND", 2, gather_nd)                                                                           \
+    READ("Gelu", 1, gelu)                                                                                    \
+    READ("Gemm", 2, gemm)                                                                                    \
+    READ("GlobalAveragePool", 1, global_average_pool)                                                        \
+    READ("GlobalMaxPool", 1, global_max_pool)                                                                \
+    BOTH("Greater", 2, same, greater, same)                                                                  \
+    BOTH("GreaterOrEqual", 2, same, greater_equal, same)                                                     \
+    READ("HardSigmoid", 1, hard_sigmoid)                                                                     \
+    RECORDED("HardSwish", hard_silu)                                                                         \
+    READ("Hardmax", 1, hardmax)                                                                              \
+    BOTH("Identity", 1, same, copy, same)                                                                    \
+    READ("If", 1, if_else)                                                                                   \
+    READ("InstanceNormalization", 3, instance_normalisation)                                                 \
+    READ("IsInf", 1, is_inf)                                                                                 \
+    BOTH("IsNaN", 1, same, is_nan, same)                                                                     \
+    READ("LRN", 1, lrn)                                                                                      \
+    READ("LSTM", 3, lstm)                                                                                    \
+    BOTH("LayerNormalization", 2, layer_normalisation, layer_norm, layer_norm)                               \
+    READ("LeakyRelu", 1, leaky_relu)                                                                         \
+    BOTH("Less", 2, same, less, same)                                                                        \
+    BOTH("LessOrEqual", 2, same, less_equal, same)                                                           \
+    BOTH("Log", 1, same, log, same)                                                                          \
+    BOTH("LogSoftmax", 1, log_softmax, log_softmax, last_axis)                                               \
+    READ("Loop", 0, loop)                                                                                    \
+    BOTH("MatMul", 2, matmul, matmul, matmul)                                                                \
+    READ("MatMulInteger", 2, matmul_integer)                                                                 \
+    BOTH("Max", 1, variadic_max, maximum, same)                                                              \
+    BOTH("MaxPool", 1, max_pool, max_pooling, max_pool)                                                      \
+    READ("Mean", 1, variadic_mean)                                                                           \
+    READ("MeanVarianceNormalization", 1, mean_variance_normalisation)                                        \
+    BOTH("Min", 1, variadic_min, minimum, same)                                                              \
+    RECORDED("Mish", mish)                                                                                   \
+    READ("Mod", 2, mod)                                                                                      \
+    BOTH("Mul", 2, same, multiply, same)                                                                     \
+    BOTH("Neg", 1, same, negate, same)                                                                       \
+    READ("NegativeLogLikelihoodLoss", 2, negative_log_likelihood)                                            \
+    READ("NonZero", 1, non_zero)                                                                             \
+    BOTH("Not", 1, same, logical_not, same)                                                                  \
+    BOTH("OneHot", 3, one_hot, one_hot, one_hot)                                                             \
+    BOTH("Or", 2, same, logical_or, same)                                                                    \
+    READ("PRelu", 2, prelu)                                                                                  \
+    BOTH("Pad", 1, pad, pad, pad)                                                                            \
+    BOTH("Pow", 2, power, power, same)                                                                       \
+    READ("QLinearConv", 8, qlinear_conv)                                                                     \
+    READ("QLinearMatMul", 8, qlinear_matmul)                                                                 \
+    READ("QuantizeLinear", 2, quantise)                                                                      \
+    READ("RNN", 3, rnn)                                                                                      \
+    READ("Range", 3, range)                                                                                  \
+    BOTH("Reciprocal", 1, same, reciprocal, same)                                                            \
+    READ("ReduceL1", 1, reduce_l1)                                                                           \
+    READ("ReduceL2", 1, reduce_l2)                                                                           \
+    READ("ReduceLogSum", 1, reduce_log_sum)                                                                  \
+    READ("ReduceLogSumExp", 1, reduce_log_sum_exp)                                                           \
+    BOTH("ReduceMax", 1, reduce_max, reduce_max, reduce)                                                     \
+    READ("ReduceMean", 1, reduce_mean)                                                                       \
+    BOTH("ReduceMin", 1, reduce_min, reduce_min, reduce)                                                     \
+    READ("ReduceProd", 1, reduce_product)                                                                    \
+    BOTH("ReduceSum", 1, reduce_sum, reduce_sum, reduce_sum)                                                 \
+    READ("ReduceSumSquare", 1, reduce_sum_square)                                                            \
+    BOTH("Relu", 1, same, relu, same)                                                                        \
+    BOTH("Reshape", 1, reshape, reshape, reshape)                                                            \
+    READ("Resize", 1, resize)                                                                                \
+    READ("ReverseSequence", 2, reverse_sequence)                                                             \
+    READ("Round", 1, round)                                                                                  \
+    READ("Scan", 1, scan)                                                                                    \
+    READ("Scatter", 3, scatter_elements)                                                                     \
+    READ("ScatterElements", 3, scatter_elements)                                                             \
+    READ("ScatterND", 3, scatter_nd)                                                                         \
+    READ("Selu", 1, selu)                                                                                    \
+    READ("Shape", 1, shape)                                                                                  \
+    READ("Shrink", 1, shrink)                                                                                \
+    BOTH("Sigmoid", 1, same, sigmoid, same)                                                                  \
+    BOTH("Sign", 1, same, sign, same)                                                                        \
+    BOTH("Sin", 1, same, sin, same)                                                                          \
+    READ("Sinh", 1, sinh)                                                                                    \
+    READ("Size", 1, size)                                                                                    \
+    BOTH("Slice", 1, slice, slice, slice)                                                                    \
+    BOTH("Softmax", 1, softmax, softmax, last_axis)                                                          \
+    READ("SoftmaxCrossEntropyLoss", 2, softmax_cross_entropy)                                                \
+    BOTH("Softplus", 1, same, softplus, same)                                                                \
+    BOTH("Softsign", 1, same, softsign, same)                                                                \
+    READ("SpaceToDepth", 1, space_to_depth)                                                                  \
+    READ("Split", 1, split)                                                                                  \
+    BOTH("Sqrt", 1, same, square_root, same)                                                                 \
+    READ("Squeeze", 1, squeeze)                                                                              \
+    BOTH("Sub", 2, same, subtract, same)                                                                     \
+    READ("Sum", 1, variadic_sum)                                                                             \
+    BOTH("Tan", 1, same, tan, same)                                                                          \
+    BOTH("Tanh", 1, same, tanh, same)                                                                        \
+    READ("ThresholdedRelu", 1, thresholded_relu)                                                             \
+    READ("Tile", 2, tile)                                                                                    \
+    BOTH("TopK", 1, top_k, argsort, argsort)                                                                 \
+    BOTH("Transpose", 1, transpose, permute, permute)                                                        \
+    READ("Trilu", 1, trilu)                                                                                  \
+    READ("Unsqueeze", 1, unsqueeze)                                                                          \
+    READ("Upsample", 1, upsample)                                                                            \
+    BOTH("Where", 3, same, select, same)                                                                     \
+    READ("Xor", 2, xor)                                                                                      \
+    WRITTEN(flip, flip)                                                                                      \
+    WRITTEN(gelu, gelu)                                                                                      \
+    WRITTEN(iota, iota)                                                                                      \
+    WRITTEN(is_finite, is_finite)                                                                            \
+    WRITTEN(log1p, log1p)                                                                                    \
+    WRITTEN(not_equal, not_equal)                                                                            \
+    BOTH("Identity", 1, same, stop_gradient, same)
+
+#define SGM__ONNX_DECLARE_READ(name, needed, build) sgm_value sgm__onnx_##build(sgm__onnx_node *n);
+#define SGM__ONNX_DECLARE_WRITTEN(op, write)                                                                 \
+    sgm_status sgm__onnx_write_##write(sgm__onnx_export *e, sgm_value value);
+#define SGM__ONNX_DECLARE_BOTH(name, needed, build, op, write)                                               \
+    SGM__ONNX_DECLARE_READ(name, needed, build) SGM__ONNX_DECLARE_WRITTEN(op, write)
+#define SGM__ONNX_DECLARE_RECORDED(name, op)
+SGM__ONNX_OPERATORS(SGM__ONNX_DECLARE_READ, SGM__ONNX_DECLARE_RECORDED, SGM__ONNX_DECLARE_BOTH,
+                    SGM__ONNX_DECLARE_WRITTEN)
+#undef SGM__ONNX_DECLARE_RECORDED
+#undef SGM__ONNX_DECLARE_BOTH
+#undef SGM__ONNX_DECLARE_WRITTEN
+#undef SGM__ONNX_DECLARE_READ
+
+#endif
