@@ -1,8 +1,10 @@
-/* PNG and JPEG files, decoded row by row and scaled on the way by area average.
+/* PNG and JPEG files, decoded row by row and scaled on the way by area average; called by reader_image.c.
  *
- * libpng and libjpeg report errors by jumping. Everything that must survive a jump lives in struct decoder,
- * which its caller owns and cleans up; the functions that jump back hold no resources.
- */
+ * Files come from anywhere, so sides, pixels, scans and the libraries' memory are bounded, and a damaged
+ * image is an error, never grey pixels. Scaling works on one row at a time in exact integers; only
+ * interlaced PNG files need the whole image in memory. libpng and libjpeg report errors by jumping
+ * (longjmp). Everything that must survive a jump lives in struct decoder, which sgm__image_decode owns and
+ * cleans up; functions that are jumped over hold no resources. */
 #include "data/read/reader.h"
 #include <errno.h>
 #include <png.h>
@@ -13,6 +15,7 @@
 
 #include <jerror.h>
 
+/* Bounds of an image: 2^26 pixels are 192 MiB in RGB. */
 #define LARGEST_SIDE 32768
 #define MAXIMUM_PIXELS ((uint64_t)1 << 26)
 #define MAXIMUM_SCANS 100                /* of a progressive JPEG: each is a pass over the whole image */
@@ -29,6 +32,7 @@ typedef struct scaler {
     unsigned char *out;
 } scaler;
 
+/* One image that is being decoded. What is not NULL, or `has_jpeg`, is released by clean_up(). */
 typedef struct decoder {
     const char *path;
     FILE *file;
@@ -69,6 +73,7 @@ static void scale_line(const scaler *s, const unsigned char *pixels)
     }
 }
 
+/* A target row is complete: its sums divided by the pixels' area, rounded to the nearest. */
 static void emit_row(scaler *s)
 {
     uint64_t area = (uint64_t)s->width * s->height;
@@ -80,6 +85,8 @@ static void emit_row(scaler *s)
     s->out_row++;
 }
 
+/* Adds one source row of width * channels bytes to the target row or rows that it overlaps. Without scaling
+ * it is copied. */
 static void add_row(scaler *s, const unsigned char *pixels)
 {
     size_t count = (size_t)s->out_width * s->channels;
@@ -101,6 +108,8 @@ static void add_row(scaler *s, const unsigned char *pixels)
     s->row++;
 }
 
+/* Checks the size, fixes the target's size where it is open, and makes room for the scaler and the whole
+ * result, which a header alone can demand only up to the bounds. */
 static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
 {
     if (width == 0 || height == 0 || width > LARGEST_SIDE || height > LARGEST_SIDE ||
@@ -131,6 +140,7 @@ static sgm_status begin_image(decoder *d, uint64_t width, uint64_t height)
 
 /* --- PNG --- */
 
+/* libpng's error function must not return. */
 static void png_fail(png_structp png, png_const_charp text)
 {
     decoder *d = png_get_error_ptr(png);
@@ -145,7 +155,8 @@ static void png_ignore(png_structp png, png_const_charp text)
     (void)png, (void)text;
 }
 
-/* 8 bits a channel, the wanted number of channels, no transparency. */
+/* Whatever the file has becomes 8 bits a channel in the wanted number of channels, without transparency.
+ * Grey is 0.299 R + 0.587 G + 0.114 B, the weights of JPEG. */
 static void set_png_output(decoder *d)
 {
     int colour = png_get_color_type(d->png, d->info);
@@ -158,6 +169,7 @@ static void set_png_output(decoder *d)
         png_set_rgb_to_gray_fixed(d->png, PNG_ERROR_ACTION_NONE, 29900, 58700);
 }
 
+/* The rows come in several passes over the image, so all of them are kept until the last pass. */
 static sgm_status read_interlaced(decoder *d, size_t row_size)
 {
     uint32_t height = d->scaler.height;
@@ -173,6 +185,7 @@ static sgm_status read_interlaced(decoder *d, size_t row_size)
     return SGM_OK;
 }
 
+/* Reads the header within bounds, then the rows. */
 static sgm_status read_png_rows(decoder *d)
 {
     png_init_io(d->png, d->file);
@@ -203,6 +216,7 @@ static sgm_status read_png_rows(decoder *d)
     return SGM_OK;
 }
 
+/* setjmp returns a second time, with 1, after an error in libpng. */
 static sgm_status decode_png(decoder *d)
 {
     d->png = png_create_read_struct(PNG_LIBPNG_VER_STRING, d, png_fail, png_ignore);
@@ -216,6 +230,7 @@ static sgm_status decode_png(decoder *d)
 
 /* --- JPEG --- */
 
+/* Notes the error and jumps back to decode_jpeg. */
 static void jpeg_fail_text(decoder *d, const char *text)
 {
     d->status = sgm_fail(SGM_ERROR_FORMAT,
@@ -241,6 +256,7 @@ static void jpeg_message(j_common_ptr jpeg, int level)
         jpeg_fail(jpeg);
 }
 
+/* libjpeg calls this now and then; a small file with very many scans would take hours. */
 static void jpeg_count_scans(j_common_ptr jpeg)
 {
     const decoder *d = jpeg->client_data;
@@ -248,6 +264,8 @@ static void jpeg_count_scans(j_common_ptr jpeg)
         jpeg_fail_text(jpeg->client_data, "it has more than 100 scans");
 }
 
+/* Reads the header within bounds, then the rows. JDCT_ISLOW is the exact integer transformation, so pixels
+ * are the same on all processors. */
 static sgm_status read_jpeg_rows(decoder *d)
 {
     struct jpeg_decompress_struct *jpeg = &d->jpeg;
@@ -292,6 +310,7 @@ static sgm_status decode_jpeg(decoder *d)
 
 /* --- both --- */
 
+/* After success and after every failure, wherever it was. */
 static void clean_up(decoder *d)
 {
     if (d->png != NULL)
@@ -306,6 +325,7 @@ static void clean_up(decoder *d)
     sgm__free(d->rows);
 }
 
+/* By the first bytes of the file; its name does not matter. */
 static sgm_status decode(decoder *d)
 {
     unsigned char magic[8] = {0};
@@ -324,6 +344,8 @@ static sgm_status decode(decoder *d)
                     d->path);
 }
 
+/* The decoder is allocated, since local variables that change between setjmp and longjmp would be
+ * indeterminate. */
 sgm_status sgm__image_decode(const char *path, int32_t *width, int32_t *height, int32_t channels,
                              sgm__bytes *bytes)
 {

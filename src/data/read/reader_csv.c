@@ -1,10 +1,20 @@
-/* Text tables: RFC 4180 quoting, row by row. A cell is kept as text; blank lines are no rows. */
+/* A reader of text tables: rows of cells with quoting as in RFC 4180, separated by a character of choice.
+ *
+ * It reads byte by byte through sgm__input and copies the cells of a run into one buffer, each terminated; a
+ * cell is kept as text, and extractors (extractor_csv.c) make numbers of it. A missing cell (empty, or equal
+ * to the option `missing`) is NULL. Blank lines are no rows. Lines end with \n, \r\n or \r; blanks around
+ * unquoted cells are dropped. With ' ' as separator any number of blanks and tabs separates. All rows must
+ * have as many cells as the first one; others are errors, or left out with the option skip_ragged. Messages
+ * name line and column. */
 #include "data/read/reader.h"
 
 #define LONGEST_ROW ((size_t)16 << 20) /* a quote that is never closed must not swallow a huge file */
+/* Warnings about rows that were left out, for each pass over the file. */
 #define MAXIMUM_LOGGED 10
 #define NO_TEXT SIZE_MAX /* start of a missing cell */
 
+/* The reader's state. Cells are noted as offsets, since `text` moves when it grows; pointers are made when a
+ * run is complete. */
 typedef struct csv_reader {
     sgm__input input;
     char separator;
@@ -39,6 +49,7 @@ static inline sgm_status peek(csv_reader *self, int *byte)
     return SGM_OK;
 }
 
+/* Takes the byte that peek has shown. */
 static inline void advance(csv_reader *self)
 {
     self->input.begin++;
@@ -50,17 +61,20 @@ static bool is_row_end(int byte)
     return byte == '\n' || byte == '\r' || byte == END;
 }
 
+/* A tab that separates is no blank; a space that separates is one, since several of them separate once. */
 static bool is_blank(const csv_reader *self, int byte)
 {
     return (byte == ' ' || byte == '\t') && (byte != self->separator || self->separator == ' ');
 }
 
-/* Of the present cell, from 0, as extractors count. */
+/* The number of the present cell in its row, from 0, as extractors count. */
 static int64_t column(const csv_reader *self)
 {
     return (int64_t)(self->start_count - self->row_starts);
 }
 
+/* Adds a byte to the present cell. The bound catches a quote that is never closed before it swallows a huge
+ * file. */
 static sgm_status append(csv_reader *self, char byte)
 {
     if (self->text_length == self->text_capacity)
@@ -91,6 +105,7 @@ static sgm_status take_line_end(csv_reader *self)
     return SGM_OK;
 }
 
+/* A zero byte would end the cell's text early, and means that the file is no text. */
 static sgm_status fail_binary(const csv_reader *self)
 {
     return sgm_fail(SGM_ERROR_FORMAT,
@@ -102,7 +117,8 @@ static sgm_status fail_binary(const csv_reader *self)
                     (unsigned long long)self->input.position);
 }
 
-/* The text between quotes; the opening one is next. */
+/* The text between quotes, where "" stands for one quote and line ends are part of the text. The opening
+ * quote is the next byte. */
 static sgm_status read_quoted(csv_reader *self)
 {
     int64_t opened = self->line;
@@ -173,7 +189,8 @@ static sgm_status read_plain(csv_reader *self, int *byte)
     return SGM_OK;
 }
 
-/* One cell; *byte is what ends it, not yet taken. */
+/* Reads one cell and notes where its text begins. *byte is the cell's first byte, and afterwards the byte
+ * that ends it, which is not taken. */
 static sgm_status read_cell(csv_reader *self, int *byte)
 {
     size_t start = self->text_length;
@@ -191,6 +208,7 @@ static sgm_status read_cell(csv_reader *self, int *byte)
     return SGM_OK;
 }
 
+/* *byte becomes the next byte that is no blank. */
 static sgm_status skip_blanks(csv_reader *self, int *byte)
 {
     SGM_TRY(peek(self, byte));
@@ -233,6 +251,8 @@ static sgm_status find_row(csv_reader *self, bool *has_row)
     return SGM_OK;
 }
 
+/* A row with another number of cells than the first: an error, or a warning and the row's cells are dropped.
+ */
 static sgm_status reject_row(csv_reader *self, int64_t columns)
 {
     if (!self->skip_ragged)
@@ -274,6 +294,7 @@ static sgm_status read_row(csv_reader *self, bool *has_row)
     }
 }
 
+/* Up to `count` rows. Cells and lines belong to the reader and are valid until its next call. */
 static sgm_status csv_read(void *user, int64_t count, sgm_examples *examples)
 {
     csv_reader *self = user;
@@ -300,7 +321,7 @@ static sgm_status csv_read(void *user, int64_t count, sgm_examples *examples)
     return SGM_OK;
 }
 
-/* The mark that some editors put before UTF-8. */
+/* Skips the byte order mark that some editors put before UTF-8. */
 static sgm_status skip_mark(csv_reader *self)
 {
     sgm__input *input = &self->input;
@@ -312,6 +333,8 @@ static sgm_status skip_mark(csv_reader *self)
     return SGM_OK;
 }
 
+/* Opens the source from its beginning and skips the rows that the options name. Skipped rows are lines,
+ * whatever quotes they have. */
 static sgm_status csv_rewind(void *user)
 {
     csv_reader *self = user;
@@ -359,6 +382,7 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
     return SGM_OK;
 }
 
+/* Takes the source, also on failure. */
 sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *given)
 {
     static const sgm_reader_type type = {"csv", csv_rewind, csv_read, csv_rewind, csv_free};

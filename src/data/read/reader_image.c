@@ -1,5 +1,11 @@
-/* Folders of images: FOLDER/CLASS/IMAGE. The images of the classes alternate, in proportion to their numbers,
- * so that every stretch of the examples has them all. */
+/* A reader of folders of images: FOLDER/CLASS/IMAGE, PNG or JPEG.
+ *
+ * An example is one line of bytes: height * width * channels of the image, row by row with the channels of a
+ * pixel together, and behind them one byte with the number of its class; extractors of arrays
+ * (extractor_array.c) take them apart. Classes are numbered in the byte order of their folders' names. The
+ * images of the classes alternate in proportion to their numbers, so every stretch of the examples has them
+ * all. Files are decoded when they are read (image_decode.c), one after the other; nothing but their names
+ * is kept. */
 #include "data/read/reader.h"
 #include <dirent.h>
 #include <errno.h>
@@ -7,15 +13,18 @@
 #include <strings.h>
 #include <sys/stat.h>
 
+/* A class is one byte of an example; sizes are bounded as those of decoded images. */
 #define MAXIMUM_CLASSES 256
 #define LARGEST_SIZE 32768
 
+/* One image. `place` orders the images of all classes: image i of n has (i + 1/2) / n. */
 typedef struct image_file {
     char *path;
     double place; /* in its class, from 0 to 1 */
     uint8_t class;
 } image_file;
 
+/* The reader's state. Sizes are 0 until the first image has told them, unless the options did. */
 typedef struct image_reader {
     char *folder;
     int32_t width, height, channels;
@@ -24,12 +33,13 @@ typedef struct image_reader {
     sgm__bytes bytes;
 } image_reader;
 
+/* Hidden files and the folders "." and ".." are left out. */
 static int is_visible(const struct dirent *entry)
 {
     return entry->d_name[0] != '.';
 }
 
-/* strcmp on bytes: the same in every locale. */
+/* strcmp on bytes, not the locale's order, so the numbers of classes are the same everywhere. */
 static int compare_entries(const struct dirent **a, const struct dirent **b)
 {
     return strcmp((*a)->d_name, (*b)->d_name);
@@ -42,6 +52,7 @@ static void free_entries(struct dirent **entries, int count)
     free(entries);
 }
 
+/* The sorted entries of a folder; the caller frees them with free_entries. */
 static sgm_status list_folder(const char *path, struct dirent ***entries, int *count)
 {
     *count = scandir(path, entries, is_visible, compare_entries);
@@ -52,6 +63,7 @@ static sgm_status list_folder(const char *path, struct dirent ***entries, int *c
                     path, sgm__errno_text(errno));
 }
 
+/* By the ending, in upper or lower case; the content is checked when it is decoded. */
 static bool is_image_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -59,6 +71,7 @@ static bool is_image_name(const char *name)
            (strcasecmp(dot, ".png") == 0 || strcasecmp(dot, ".jpg") == 0 || strcasecmp(dot, ".jpeg") == 0);
 }
 
+/* Appends the images among the entries of one class, and spreads their places evenly between 0 and 1. */
 static sgm_status add_images(image_reader *self, const char *folder, struct dirent **entries, int count,
                              uint8_t class)
 {
@@ -77,6 +90,7 @@ static sgm_status add_images(image_reader *self, const char *folder, struct dire
     return SGM_OK;
 }
 
+/* A folder without images is a class nevertheless, so removing its images does not renumber the others. */
 static sgm_status add_class(image_reader *self, const char *folder, uint8_t class)
 {
     struct dirent **entries;
@@ -93,6 +107,7 @@ static bool is_folder(const char *path)
     return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
+/* Every folder among the entries is a class; files beside them are ignored. */
 static sgm_status add_classes(image_reader *self, struct dirent **entries, int count)
 {
     int classes = 0;
@@ -114,6 +129,7 @@ static sgm_status add_classes(image_reader *self, struct dirent **entries, int c
     return SGM_OK;
 }
 
+/* By place, and at equal places by class. Places are unique within a class, so the order is total. */
 static int compare_files(const void *a, const void *b)
 {
     const image_file *x = a, *y = b;
@@ -129,6 +145,7 @@ static void forget_files(image_reader *self)
     self->count = 0;
 }
 
+/* Lists all images in the order in which they are read, replacing an older list. */
 static sgm_status list_files(image_reader *self)
 {
     struct dirent **entries;
@@ -147,6 +164,7 @@ static sgm_status list_files(image_reader *self)
     return SGM_OK;
 }
 
+/* Without a size in the options the first image is decoded for its size, to which all others are scaled. */
 static sgm_status image_prepare(void *user)
 {
     image_reader *self = user;
@@ -157,6 +175,7 @@ static sgm_status image_prepare(void *user)
     return sgm__image_decode(self->files[0].path, &self->width, &self->height, self->channels, &self->bytes);
 }
 
+/* Up to `count` examples, decoded one behind the other into `bytes`. */
 static sgm_status image_read(void *user, int64_t count, sgm_examples *examples)
 {
     image_reader *self = user;
@@ -225,6 +244,7 @@ sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options 
     return sgm_reader_create(&type, self, folder);
 }
 
+/* (height, width, channels); prepares the reader, as the size may come from the first image. */
 sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape)
 {
     if (reader == NULL)

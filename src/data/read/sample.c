@@ -1,16 +1,23 @@
-/* Drawing one of several numbers by their chances. */
+/* Drawing one of several numbers by their chances, as text generation does with the probabilities of tokens.
+ *
+ * The chances are raised to 1 / temperature, all but the top_k likeliest are dropped, then all behind the
+ * first whose sum reaches top_p (nucleus sampling, Holtzman et al., 2019), and one of the rest is drawn. The
+ * draw is a function of seed and number of the draw, so generated text can be repeated. Nothing is kept
+ * between two calls; src/infer/generator.c calls sgm_sample for each token. */
 #include "base/base.h"
 #include <sigma/text.h>
 
 #include <math.h>
 #include <stdlib.h>
 
+/* A number and its chance, which need not sum to 1 over all. */
 typedef struct candidate {
     int64_t number;
     double chance;
 } candidate;
 
-/* The likeliest first, of equal ones the lowest number. */
+/* The likeliest first; of equal ones the lowest number, so the order is total and every C library sorts
+ * alike. */
 static int compare(const void *a, const void *b)
 {
     const candidate *x = a, *y = b;
@@ -19,6 +26,7 @@ static int compare(const void *a, const void *b)
     return x->number < y->number ? -1 : x->number > y->number;
 }
 
+/* 0 for an option means its default; chances must be finite, not negative, and not all 0. */
 static sgm_status check(const double *chances, int64_t count, const sgm_sample_options *o)
 {
     double sum = 0;
@@ -42,8 +50,8 @@ static sgm_status check(const double *chances, int64_t count, const sgm_sample_o
     return SGM_OK;
 }
 
-/* Relative to the likeliest, so that no power overflows. Returns how many may be drawn, and what they sum up
- * to. */
+/* Sharpens the sorted chances and returns how many of them may be drawn; *sum becomes their sum. Chances are
+ * divided by the largest one before the power, so no power overflows. */
 static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options *o, double *sum)
 {
     double power = o->temperature > 0 ? 1 / o->temperature : 1, maximum = list[0].chance, all = 0;
@@ -60,6 +68,9 @@ static int64_t prepare(candidate *list, int64_t count, const sgm_sample_options 
     return kept;
 }
 
+/* Walks through the candidates until the drawn part of the sum is used up. Rounding may leave a rest behind
+ * the last one, or hit one with the chance 0; both go to the nearest candidate before that has a chance.
+ * Returns -1 on failure. */
 int64_t sgm_sample(const double *chances, int64_t count, uint64_t seed, uint64_t draw,
                    const sgm_sample_options *given)
 {

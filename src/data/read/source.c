@@ -1,4 +1,9 @@
-/* Sources and streams as such, and the plain ones: files, memory, the first of several. */
+/* Sources and streams as such, and the plain ones: files, memory, the first that exists of several.
+ *
+ * Public functions check and count here and leave the rest to the source's type (source.h). References keep
+ * a source alive while streams of it are open. Functions that take a source own it from then on, also when
+ * they fail; NULL is passed on with the error of the call that made it, so that constructors can be nested.
+ */
 #include "data/read/source.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -21,6 +26,7 @@ void *sgm__source_create(size_t size, const sgm__source_type *type, const char *
     return source;
 }
 
+/* Adds a reference; sgm_source_free drops it. */
 static sgm_source *retain(sgm_source *source)
 {
     if (source != NULL)
@@ -56,6 +62,7 @@ bool sgm_source_exists(sgm_source *source)
     return source != NULL && source->type->exists(source);
 }
 
+/* Makes the bytes available; doing it again costs little. */
 sgm_status sgm_source_prepare(sgm_source *source)
 {
     if (source == NULL)
@@ -87,6 +94,8 @@ void *sgm__stream_create(size_t size, const sgm__stream_type *type, sgm_source *
     return stream;
 }
 
+/* Reads until `size` bytes came or the stream has ended; *got is then smaller. Streams themselves may give
+ * fewer at a time. */
 sgm_status sgm_stream_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     *got = 0;
@@ -116,6 +125,8 @@ sgm_status sgm__stream_read_exactly(sgm_stream *stream, void *buffer, size_t siz
         stream->name, what, size, (unsigned long long)(stream->position - got), got);
 }
 
+/* Seeks if the stream can, and reads what seeking has left. The end of the stream within the bytes is an
+ * error. */
 sgm_status sgm_stream_skip(sgm_stream *stream, uint64_t bytes)
 {
     if (stream == NULL)
@@ -156,6 +167,8 @@ void sgm_stream_close(sgm_stream *stream)
 
 /* --- extractions --- */
 
+/* The extraction that this thread is doing, for monitors; task 0: none. A stream need not know what it is
+ * read for. */
 static _Thread_local struct {
     sgm_task task;
     uint64_t bytes;
@@ -175,6 +188,7 @@ void sgm__extraction_end(sgm_status status)
 
 /* --- files --- */
 
+/* `seekable` is false for pipes and devices, which can only be read. */
 typedef struct file_stream {
     sgm_stream base;
     int descriptor;
@@ -198,7 +212,8 @@ static sgm_status file_read(sgm_stream *stream, void *buffer, size_t size, size_
     return SGM_OK;
 }
 
-/* Seeks, but never past the end: the last bytes are left to be read, so that a missing one is noticed. */
+/* Seeks, but never past the end of the file: the bytes beyond are left to be read, so that their absence is
+ * noticed. */
 static sgm_status file_skip(sgm_stream *stream, uint64_t bytes, uint64_t *skipped)
 {
     const file_stream *self = (const file_stream *)stream;
@@ -221,13 +236,15 @@ static void file_close(sgm_stream *stream)
 
 static const sgm__stream_type file_stream_type = {file_read, file_skip, file_close};
 
+/* A readable file that is no folder. */
 static bool file_exists(sgm_source *source)
 {
     struct stat info;
     return stat(source->name, &info) == 0 && !S_ISDIR(info.st_mode) && access(source->name, R_OK) == 0;
 }
 
-/* A missing file may be somewhere else. */
+/* Passes on the error of sgm__file_open, and for a file that is missing adds how relative paths are meant.
+ * Always NULL. */
 static sgm_stream *fail_open(const char *name)
 {
     char message[512];
@@ -267,12 +284,14 @@ sgm_source *sgm_file_source(const char *path)
 
 /* --- memory --- */
 
+/* A copy of the caller's bytes. */
 typedef struct memory_source {
     sgm_source base;
     char *bytes;
     size_t length;
 } memory_source;
 
+/* The stream's position, which sgm_stream_read counts, is the only state of a stream of memory. */
 static sgm_status memory_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     const memory_source *memory = (const memory_source *)stream->source;
@@ -332,6 +351,7 @@ sgm_source *sgm_memory_source(const char *name, const void *bytes, size_t length
 
 /* --- the first that exists --- */
 
+/* Several sources, of which the first that exists is chosen when it is prepared, and kept from then on. */
 typedef struct first_source {
     sgm_source base;
     sgm_source **sources;
@@ -374,6 +394,7 @@ static void first_free(sgm_source *source)
 
 static const sgm__source_type first_type = {first_exists, first_prepare, first_open, first_free};
 
+/* The name of the source is "A or B or C". Does not free the sources on failure. */
 static first_source *first_create(sgm_source *const *sources, size_t count)
 {
     sgm__text name = {0};
@@ -402,6 +423,7 @@ static first_source *first_create(sgm_source *const *sources, size_t count)
     return self;
 }
 
+/* Takes all sources, also on failure. */
 sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count)
 {
     if (sources == NULL || count == 0) {

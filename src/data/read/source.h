@@ -1,4 +1,10 @@
-/* What a source and its streams are made of. Internal to the data pipeline. */
+/* What a source and its streams are made of. Internal to the data pipeline.
+ *
+ * A source says where bytes come from (a file, memory, a URL, an archive in another source) and can be
+ * opened several times; a stream is one pass over its bytes. Both are structs that begin with the base below
+ * and whose type is a table of functions. source.c has what they share and the plain sources, source_url.c,
+ * source_archive.c, source_gzip.c and source_datasets.c the others; readers (reader.h) open them. A stream is
+ * used by one thread at a time. */
 #ifndef SGM_DATA_READ_SOURCE_H
 #define SGM_DATA_READ_SOURCE_H
 
@@ -6,6 +12,8 @@
 #include <sigma/data.h>
 #include <stdatomic.h>
 
+/* The functions of a kind of source. `prepare` does what takes long, such as a download; sgm_source_open
+ * calls it first. */
 typedef struct sgm__source_type {
     bool (*exists)(sgm_source *source);
     sgm_status (*prepare)(sgm_source *source); /* NULL: nothing to do */
@@ -21,6 +29,7 @@ struct sgm_source {
     atomic_int references;
 };
 
+/* The functions of a kind of stream. */
 typedef struct sgm__stream_type {
     /* Up to `size` bytes (size > 0), fewer at will, 0 only at the end. */
     sgm_status (*read)(sgm_stream *stream, void *buffer, size_t size, size_t *got);

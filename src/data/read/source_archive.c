@@ -1,17 +1,22 @@
-/* Compressed files and archives by their content, unpacked as a stream (libarchive).
+/* Compressed files and archives, recognised by their content and unpacked as a stream (libarchive).
  *
- * Only formats and filters that are decoded in this process are switched on: libarchive would otherwise start
- * programs such as lrzip on a file that looks like theirs. gzip is inflated by source_gzip.c.
- */
+ * sgm_compressed_source wraps another source; opening it unpacks while reading, so nothing is written to
+ * disk and no memory grows with the file. Known are gzip, bzip2, xz and zstd, and tar and zip archives, also
+ * compressed ones; anything else passes through as it is. Only formats and filters that are decoded in this
+ * process are switched on: libarchive would otherwise start programs such as lrzip on a file that looks like
+ * theirs. gzip is inflated by source_gzip.c, below libarchive. */
 #include "data/read/source.h"
 #include <archive.h>
 #include <archive_entry.h>
 #include <errno.h>
 
+/* Bytes that are read from the source below at a time; a tar archive consists of records of TAR_RECORD
+ * bytes. */
 #define BLOCK_SIZE 65536
 #define TAR_RECORD 512
 #define MAXIMUM_LISTED 8 /* names of members in a message */
 
+/* A stream over one file of an archive. It owns `inner`, the stream of packed bytes. */
 typedef struct archive_stream {
     sgm_stream base;
     sgm_stream *inner;
@@ -22,6 +27,8 @@ typedef struct archive_stream {
     char block[BLOCK_SIZE];
 } archive_stream;
 
+/* libarchive asks for the next packed bytes: first for those that were read to look at them, then for new
+ * ones. 0 means the end. */
 static la_ssize_t archive_pull(struct archive *archive, void *user, const void **block)
 {
     archive_stream *self = user;
@@ -37,6 +44,7 @@ static la_ssize_t archive_pull(struct archive *archive, void *user, const void *
     return (la_ssize_t)got;
 }
 
+/* The error of the stream below if it failed, else libarchive's with the place in the archive. */
 static sgm_status archive_fail(archive_stream *self)
 {
     if (self->inner_status != SGM_OK)
@@ -49,6 +57,7 @@ static sgm_status archive_fail(archive_stream *self)
         self->base.name, (unsigned long long)self->inner->position, text != NULL ? text : "unknown format");
 }
 
+/* The data of the member. After its end libarchive must not be asked again. */
 static sgm_status archive_stream_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     archive_stream *self = (archive_stream *)stream;
@@ -71,6 +80,7 @@ static void archive_stream_close(sgm_stream *stream)
 
 static const sgm__stream_type archive_stream_type = {archive_stream_read, NULL, archive_stream_close};
 
+/* The path of an entry without "./" at its beginning, as archives made in a folder have it. */
 static const char *entry_name(struct archive_entry *entry)
 {
     const char *name = archive_entry_pathname(entry);
@@ -81,7 +91,9 @@ static const char *entry_name(struct archive_entry *entry)
     return strncmp(name, "./", 2) == 0 ? name + 2 : name;
 }
 
-/* Goes to the wanted file; `seen` collects the names that were passed, for the message. */
+/* Goes to the member of that name, or to the first file if `member` is NULL. `seen` collects the names that
+ * were passed, for the message. A compressed file that is no archive has one nameless entry; an empty file
+ * has none and is an empty stream. */
 static sgm_status find_member(archive_stream *self, const char *member, sgm__text *seen)
 {
     for (int passed = 0;;) {
@@ -117,7 +129,8 @@ static sgm_status find_member(archive_stream *self, const char *member, sgm__tex
                     seen->data != NULL ? seen->data : "no files");
 }
 
-/* The name of the first file, or a message with the names if there are several. */
+/* The name of the archive's file, owned by the caller; an error with the names if it has several or none.
+ * Reads the whole archive. */
 static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
 {
     struct archive_entry *entry;
@@ -143,8 +156,8 @@ static sgm_status find_only(archive_stream *self, char **only, sgm__text *seen)
                     self->base.name, count, seen->data != NULL ? seen->data : "no files", self->base.name);
 }
 
-/* A tar archive ends in records of zeros, so that libarchive takes data that begin like that for an empty
- * one; they are taken for data. */
+/* Reads the first record into `block`, from where archive_pull hands it on. A tar archive ends in records of
+ * zeros, so libarchive would take data that begin with zeros for an empty archive. */
 static sgm_status begins_with_zeros(archive_stream *self, bool *zeros)
 {
     static const char none[TAR_RECORD];
@@ -157,6 +170,7 @@ static sgm_status begins_with_zeros(archive_stream *self, bool *zeros)
     return SGM_OK;
 }
 
+/* Sets libarchive up. Data that begin with zeros are not looked at as tar. */
 static sgm_status archive_begin(archive_stream *self)
 {
     bool zeros;
@@ -177,7 +191,7 @@ static sgm_status archive_begin(archive_stream *self)
     return SGM_OK;
 }
 
-/* Takes the stream. */
+/* A stream before the first entry of what `inner` holds. Takes `inner`, also on failure. */
 static archive_stream *open_archive(sgm_stream *inner)
 {
     inner = sgm__gzip_open(inner);
@@ -195,6 +209,7 @@ static archive_stream *open_archive(sgm_stream *inner)
     return NULL;
 }
 
+/* A member of NULL means the first file. */
 sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
 {
     archive_stream *self = open_archive(inner);
@@ -227,6 +242,7 @@ char *sgm__archive_only_member(sgm_stream *inner)
 
 /* --- the source --- */
 
+/* The source below, which is owned, and the member to unpack; NULL: the first file. */
 typedef struct compressed_source {
     sgm_source base;
     sgm_source *packed;
@@ -257,6 +273,7 @@ static void compressed_free(sgm_source *source)
     sgm__free(self->member);
 }
 
+/* Takes `source`, also on failure. */
 sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
 {
     static const sgm__source_type type = {compressed_exists, compressed_prepare, compressed_open,
@@ -279,6 +296,7 @@ sgm_source *sgm_compressed_source(sgm_source *source, const char *member)
     return &self->base;
 }
 
+/* For callers that decide by name whether to unpack; the content decides how. */
 bool sgm__is_compressed_name(const char *name)
 {
     static const char *const endings[] = {".gz", ".bz2", ".xz", ".zst", ".zip", ".tgz", ".tar"};

@@ -1,4 +1,10 @@
-/* Files of known datasets: where they may already be, and from where they are fetched. */
+/* Files of known datasets: where they may already be, and from where they are fetched.
+ *
+ * sgm_known_source(FILE, URL, SHA256) looks for FILE or FILE.gz in the data folder (SIGMA_DATA_DIR) and two
+ * levels below it, in the cache, in ./data and in the folder that was chosen at installation; only if it is
+ * nowhere, it is downloaded from URL into the cache (source_url.c). Packed files are unpacked while they are
+ * read. Ready-made datasets (ready_made.c) are built on it. The search is done once, when the source is
+ * first used. */
 #include "data/read/source.h"
 #include <dirent.h>
 #include <errno.h>
@@ -9,6 +15,7 @@
 
 #define SEARCH_DEPTH 2 /* folders below the data folder */
 
+/* `found` is the source that the calls are passed on to; it is owned. */
 typedef struct known_source {
     sgm_source base; /* its name is the file's */
     char *url, *sha256;
@@ -49,8 +56,8 @@ static int is_visible(const struct dirent *entry)
     return entry->d_name[0] != '.';
 }
 
-/* Also in the folders of `folder`, in alphabetical order. A folder that cannot be listed has nothing for us.
- */
+/* The folder itself first, then its folders in alphabetical order, `depth` levels deep. A folder that cannot
+ * be listed is passed over. */
 static sgm_status look_below(const char *folder, const char *file, int depth, char **path)
 {
     SGM_TRY(look_in(folder, file, path));
@@ -74,7 +81,8 @@ static sgm_status look_below(const char *folder, const char *file, int depth, ch
     return status;
 }
 
-/* `places` lists for the message where was looked. */
+/* Looks in all places in turn until *path is found, which the caller owns. `places` collects the names of
+ * the places for the message. */
 static sgm_status look_around(const char *file, char **path, sgm__text *places)
 {
     char *own = sgm_folder_path(SGM_FOLDER_DATA);
@@ -102,13 +110,14 @@ static sgm_status look_around(const char *file, char **path, sgm__text *places)
     return SGM_OK;
 }
 
+/* Takes `source` and wraps it if the file's name says that it is packed. */
 static sgm_source *unpacked_if_needed(sgm_source *source, const char *name)
 {
     return source != NULL && sgm__is_compressed_name(name) ? sgm_compressed_source(source, NULL) : source;
 }
 
-/* The ending of the URL's file where that is packed and FILE is not, so that the cached file is called what
- * it is. */
+/* The ending of the URL's file if that is packed and FILE is not, so that the file in the cache has the name
+ * of what it is; else "". */
 static const char *extra_ending(const char *file, const char *url)
 {
     const char *dot = strrchr(url, '.');
@@ -117,6 +126,7 @@ static const char *extra_ending(const char *file, const char *url)
     return dot;
 }
 
+/* The file in the cache, downloaded when it is prepared. */
 static sgm_source *from_url(const known_source *self)
 {
     char *folder = sgm_folder_path(SGM_FOLDER_CACHE);
@@ -132,6 +142,7 @@ static sgm_source *from_url(const known_source *self)
     return source;
 }
 
+/* Sets `found`, unless it is set; an error if the file is nowhere and there is no URL. */
 static sgm_status known_find(known_source *self)
 {
     if (self->found != NULL)
@@ -160,6 +171,7 @@ static bool known_exists(sgm_source *source)
     return known_find(self) == SGM_OK && sgm_source_exists(self->found);
 }
 
+/* A failed download is told with the places where the file could have been. */
 static sgm_status known_prepare(sgm_source *source)
 {
     known_source *self = (known_source *)source;
@@ -186,6 +198,8 @@ static void known_free(sgm_source *source)
     sgm__free(self->sha256);
 }
 
+/* `url` and `sha256` may be NULL. FILE must be a relative name without "..", since it becomes part of paths.
+ */
 sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256)
 {
     static const sgm__source_type type = {known_exists, known_prepare, known_open, known_free};

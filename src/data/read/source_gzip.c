@@ -1,13 +1,15 @@
-/* gzip (RFC 1952), inflated as a stream. Other content passes through unchanged.
+/* gzip (RFC 1952), inflated as a stream with zlib; other content passes through unchanged.
  *
- * libarchive has a gzip filter too, but it does not compare the checksum and the length at the end of each
- * part.
- */
+ * It lies below libarchive (source_archive.c), whose own gzip filter does not compare the checksum and the
+ * length at the end of each part. A file may consist of several parts, one behind the other, whose contents
+ * are joined. */
 #include "data/read/source.h"
 #include <zlib.h>
 
 #define BLOCK_SIZE 65536
 
+/* It owns `inner`. `block` holds packed bytes, of which the inflater's next_in and avail_in say what was not
+ * used yet, also for other content. */
 typedef struct gzip_stream {
     sgm_stream base;
     sgm_stream *inner;
@@ -16,6 +18,7 @@ typedef struct gzip_stream {
     unsigned char block[BLOCK_SIZE];
 } gzip_stream;
 
+/* The error with the place in the packed file. */
 static sgm_status gzip_fail(const gzip_stream *self, const char *what)
 {
     return sgm_fail(
@@ -34,7 +37,8 @@ static sgm_status refill(gzip_stream *self)
     return SGM_OK;
 }
 
-/* After a part: another one may follow; anything else (padding) ends the data, as gzip itself does. */
+/* Behind a part another one may follow; anything else, such as padding, ends the data, as for gzip itself.
+ * The two bytes that begin a part may lie across two blocks. */
 static sgm_status next_part(gzip_stream *self)
 {
     if (self->inflater.avail_in < 2) { /* the magic may lie across two blocks */
@@ -53,6 +57,8 @@ static sgm_status next_part(gzip_stream *self)
     return SGM_OK;
 }
 
+/* Inflates until at least one byte came or the data have ended. zlib counts in 32 bits, so a call gives 2^30
+ * bytes at most. zlib itself compares checksum and length. */
 static sgm_status gzip_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     gzip_stream *self = (gzip_stream *)stream;
@@ -92,6 +98,7 @@ static void gzip_close(sgm_stream *stream)
     sgm_stream_close(self->inner);
 }
 
+/* Looks at the first two bytes, 1f 8b for gzip. */
 static sgm_status gzip_begin(gzip_stream *self)
 {
     SGM_TRY(refill(self));

@@ -1,8 +1,10 @@
-/* Files from the web (libcurl).
+/* Files from the web (libcurl), kept in a file of their own.
  *
- * The bytes go to PATH.download, which is locked, so that several processes that want the same file download
- * it once. Only after the checksum is right does the file get its name; so a file that is there is whole.
- */
+ * sgm_source_prepare downloads the file unless it is there already; streams read the file. The bytes go to
+ * PATH.download, which is locked, so that several processes that want the same file download it once. Only
+ * after the SHA-256 checksum is right does the file get its name, so a file that is there is whole. Failures
+ * that may pass, such as timeouts and busy servers, are tried again with growing pauses. A download is a
+ * task that monitors show and users can cancel. Only http and https are allowed, also after redirects. */
 #include "data/read/source.h"
 #include <curl/curl.h>
 #include <errno.h>
@@ -19,12 +21,15 @@
 #include <unistd.h>
 
 #define DEFAULT_RETRIES 2
+/* Seconds to connect, and seconds without a single byte after which a transfer is given up. There is no
+ * bound on the whole. */
 #define DEFAULT_TIMEOUT 16 /* seconds */
 #define FIRST_WAIT 0.5     /* seconds before the first retry, then twice as long each time ... */
 #define LONGEST_WAIT 8.0   /* ... up to this */
 #define MAXIMUM_REDIRECTS 8L
 #define DIGEST_TEXT_SIZE (2 * SHA256_DIGEST_SIZE + 1)
 
+/* `path` is where the file is kept; `progress` is the caller's function with its argument `user`, or NULL. */
 typedef struct url_source {
     sgm_source base; /* its name is the URL */
     char *path, *download_path, *task, *sha256, *proxy;
@@ -33,7 +38,7 @@ typedef struct url_source {
     void *user;
 } url_source;
 
-/* One attempt to download. */
+/* A download with all its attempts; libcurl's callbacks get it as their argument. */
 typedef struct download {
     const url_source *source;
     sgm_task task;
@@ -46,18 +51,20 @@ typedef struct download {
 
 static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
+/* Must run once before any thread uses libcurl. */
 static void start_curl(void)
 {
     curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
-/* True: go on. */
+/* Tells the caller's function and the task how far the download is; false if either wants to cancel it. */
 static bool report(const url_source *self, sgm_task task, uint64_t done, uint64_t total)
 {
     bool wanted = self->progress == NULL || self->progress(self->user, self->task, done, total);
     return sgm_task_progress(task, done, total) && wanted;
 }
 
+/* Writes what came and adds it to the checksum. Returning fewer bytes than came makes libcurl stop. */
 static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
 {
     download *transfer = user;
@@ -76,6 +83,8 @@ static size_t on_bytes(char *bytes, size_t size, size_t count, void *user)
     return length;
 }
 
+/* libcurl calls this at least about once a second, also while nothing comes; a result other than 0 stops the
+ * transfer. */
 static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t up_total, curl_off_t up_done)
 {
     (void)up_total, (void)up_done;
@@ -85,6 +94,8 @@ static int on_progress(void *user, curl_off_t total, curl_off_t done, curl_off_t
     return transfer->cancelled;
 }
 
+/* A handle with everything but what is done with the bytes. NOSIGNAL, because signals are no good in a
+ * library with threads; the limit of 1 byte/s over `timeout` seconds ends transfers that hang. */
 static CURL *create_handle(const url_source *self)
 {
     pthread_once(&curl_once, start_curl);
@@ -113,6 +124,7 @@ static CURL *create_handle(const url_source *self)
     return curl;
 }
 
+/* One attempt; the checksum starts anew. */
 static CURLcode run_transfer(CURL *curl, download *transfer)
 {
     transfer->message[0] = '\0';
@@ -127,7 +139,8 @@ static CURLcode run_transfer(CURL *curl, download *transfer)
     return curl_easy_perform(curl);
 }
 
-/* Whether another attempt may help. */
+/* Whether another attempt may help: the network or the server failed, and the request itself was not
+ * refused. */
 static bool is_passing(CURLcode result, long http_status)
 {
     switch (result) {
@@ -150,6 +163,7 @@ static bool is_passing(CURLcode result, long http_status)
     }
 }
 
+/* The error of an attempt: cancelled, disk full, refused by the server, or network, each with its remedy. */
 static sgm_status fail_transfer(const download *transfer, CURLcode result, long http_status, int attempts)
 {
     const char *url = transfer->source->base.name;
@@ -172,7 +186,7 @@ static sgm_status fail_transfer(const download *transfer, CURLcode result, long 
         transfer->source->path);
 }
 
-/* False when cancelled meanwhile. */
+/* Waits in steps of 50 ms, so that cancelling takes effect at once; false if it was cancelled meanwhile. */
 static bool wait_for(const url_source *self, sgm_task task, double seconds)
 {
     for (double end = sgm__now() + seconds; sgm__now() < end;) {
@@ -183,6 +197,7 @@ static bool wait_for(const url_source *self, sgm_task task, double seconds)
     return true;
 }
 
+/* Every attempt starts from the first byte. */
 static sgm_status truncate_download(const url_source *self, int descriptor)
 {
     if (ftruncate(descriptor, 0) == 0 && lseek(descriptor, 0, SEEK_SET) == 0)
@@ -190,6 +205,8 @@ static sgm_status truncate_download(const url_source *self, int descriptor)
     return sgm_fail(SGM_ERROR_FILE, "%s: cannot be emptied: %s", self->download_path, sgm__errno_text(errno));
 }
 
+/* Attempts until one succeeds, the retries are used up, or trying again cannot help. Pauses double from
+ * FIRST_WAIT to LONGEST_WAIT. */
 static sgm_status try_all(const url_source *self, CURL *curl, download *transfer)
 {
     double wait = FIRST_WAIT;
@@ -212,6 +229,7 @@ static sgm_status try_all(const url_source *self, CURL *curl, download *transfer
     }
 }
 
+/* Compares the checksum if the caller gave one. */
 static sgm_status check_digest(const url_source *self, download *transfer)
 {
     uint8_t digest[SHA256_DIGEST_SIZE];
@@ -247,6 +265,8 @@ static void sync_folder(const char *path)
     sgm__free(folder);
 }
 
+/* Downloads into the locked file, checks it, and gives it its name: synced before the rename, so that a
+ * crash leaves no file with a name and without its bytes. */
 static sgm_status download_to(const url_source *self, sgm_task task, int descriptor)
 {
     CURL *curl = create_handle(self);
@@ -264,7 +284,7 @@ static sgm_status download_to(const url_source *self, sgm_task task, int descrip
     return SGM_OK;
 }
 
-/* Opens and locks PATH.download, waiting for others that download it. */
+/* Opens and locks PATH.download, waiting for other processes that download the same file. */
 static sgm_status lock_download(const url_source *self, sgm_task task, int *descriptor)
 {
     for (;;) {
@@ -288,6 +308,7 @@ static sgm_status lock_download(const url_source *self, sgm_task task, int *desc
     }
 }
 
+/* Creates the folder of the file, which may be the first in a new cache. */
 static sgm_status make_parent(const char *path)
 {
     const char *slash = strrchr(path, '/');
@@ -311,6 +332,7 @@ static sgm_status download_once(const url_source *self, sgm_task task)
     return status;
 }
 
+/* Does nothing if the file is there. Otherwise a task "download" shows the progress. */
 static sgm_status url_prepare(sgm_source *source)
 {
     const url_source *self = (const url_source *)source;
@@ -336,7 +358,8 @@ static size_t discard(char *bytes, size_t size, size_t count, void *user)
     return size * count;
 }
 
-/* Asks the server; one that does not answer such questions (405, 501) may still have the file. */
+/* Asks the server without fetching the file. A server that does not answer such questions (405, 501) may
+ * still have the file. */
 static bool url_exists(sgm_source *source)
 {
     const url_source *self = (const url_source *)source;
@@ -372,7 +395,7 @@ static void url_free(sgm_source *source)
     sgm__free(self->proxy);
 }
 
-/* Last part of the path of a URL, without the query. */
+/* The last part of the path of a URL, without query and fragment; the caller owns it. */
 static char *name_in_url(const char *url)
 {
     const char *rest = strstr(url, "://") + 3;
@@ -388,6 +411,7 @@ static char *name_in_url(const char *url)
     return sgm__strndup(rest + start, length - start);
 }
 
+/* The file of that name in the cache folder. */
 static char *default_path(const char *url)
 {
     char *name = name_in_url(url);
@@ -417,6 +441,7 @@ static sgm_status check_arguments(const char *url, const sgm_url_options *option
     return SGM_OK;
 }
 
+/* Options that are 0 get their defaults; retries of -1 mean none. */
 static sgm_status set_options(url_source *self, const sgm_url_options *options)
 {
     const char *url = self->base.name;
