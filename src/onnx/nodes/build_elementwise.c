@@ -51,25 +51,10 @@ static sgm_value join(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm_
     return n->input_count == 1 ? sgm_copy(n->graph, all) : all;
 }
 
-sgm_value sgm__onnx_variadic_max(sgm__onnx_node *n)
-{
-    return join(n, sgm_maximum);
-}
-
-sgm_value sgm__onnx_variadic_min(sgm__onnx_node *n)
-{
-    return join(n, sgm_minimum);
-}
-
-sgm_value sgm__onnx_variadic_sum(sgm__onnx_node *n)
-{
-    return join(n, sgm_add);
-}
-
-sgm_value sgm__onnx_variadic_mean(sgm__onnx_node *n)
-{
-    return sgm_multiply(n->graph, join(n, sgm_add), number(n, 1.0 / n->input_count));
-}
+SGM__ONNX_BUILD(variadic_max, n, join(n, sgm_maximum))
+SGM__ONNX_BUILD(variadic_min, n, join(n, sgm_minimum))
+SGM__ONNX_BUILD(variadic_sum, n, join(n, sgm_add))
+SGM__ONNX_BUILD(variadic_mean, n, sgm_multiply(n->graph, join(n, sgm_add), number(n, 1.0 / n->input_count)))
 
 /* --- functions of one number --- */
 
@@ -130,16 +115,10 @@ sgm_value sgm__onnx_cosh(sgm__onnx_node *n)
 }
 
 /* tanh(x) cosh(x): exp(x) - exp(-x) would cancel near 0. */
-sgm_value sgm__onnx_sinh(sgm__onnx_node *n)
-{
-    return sgm_multiply(n->graph, sgm_tanh(n->graph, n->inputs[0]), sgm__onnx_cosh(n));
-}
+SGM__ONNX_BUILD(sinh, n, sgm_multiply(n->graph, sgm_tanh(n->graph, n->inputs[0]), sgm__onnx_cosh(n)))
 
 /* -floor(-x) */
-sgm_value sgm__onnx_ceil(sgm__onnx_node *n)
-{
-    return sgm_negate(n->graph, sgm_floor(n->graph, sgm_negate(n->graph, n->inputs[0])));
-}
+SGM__ONNX_BUILD(ceil, n, sgm_negate(n->graph, sgm_floor(n->graph, sgm_negate(n->graph, n->inputs[0]))))
 
 /* floor(x + 1/2) rounds halves up. Where that result is odd and x lies exactly half-way, the even
  * neighbour is one below. */
@@ -153,10 +132,7 @@ sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x)
     return sgm_select(g, sgm_logical_and(g, is_odd, is_between), down, up);
 }
 
-sgm_value sgm__onnx_round(sgm__onnx_node *n)
-{
-    return sgm__onnx_round_even(n->graph, n->inputs[0]);
-}
+SGM__ONNX_BUILD(round, n, sgm__onnx_round_even(n->graph, n->inputs[0]))
 
 /* Infinite means neither finite nor NaN. With detect_positive or detect_negative off, the sign decides;
  * with both off the result is false everywhere, obtained as is_nan(0), which has the type of a condition. */
@@ -191,10 +167,7 @@ static sgm_value exponential_unit(sgm__onnx_node *n, double slope, double width,
     return scale == 1 ? y : sgm_multiply(g, y, number(n, scale));
 }
 
-sgm_value sgm__onnx_elu(sgm__onnx_node *n)
-{
-    return exponential_unit(n, sgm__onnx_number(n, "alpha", 1), 1, 1);
-}
+SGM__ONNX_BUILD(elu, n, exponential_unit(n, sgm__onnx_number(n, "alpha", 1), 1, 1))
 
 sgm_value sgm__onnx_celu(sgm__onnx_node *n)
 {
@@ -215,10 +188,7 @@ static sgm_value leaky(sgm_graph *g, sgm_value x, sgm_value slope)
     return sgm_select(g, sgm_less(g, x, sgm_number(g, 0)), sgm_multiply(g, x, slope), x);
 }
 
-sgm_value sgm__onnx_leaky_relu(sgm__onnx_node *n)
-{
-    return leaky(n->graph, n->inputs[0], number(n, sgm__onnx_number(n, "alpha", 0.01)));
-}
+SGM__ONNX_BUILD(leaky_relu, n, leaky(n->graph, n->inputs[0], number(n, sgm__onnx_number(n, "alpha", 0.01))))
 
 /* Since opset 7 the slope broadcasts from the right. Before, a list is one slope for each channel, which
  * is axis 1: dimensions of 1 are appended for the axes behind it. */
@@ -332,10 +302,7 @@ sgm_value sgm__onnx_divide(sgm__onnx_node *n)
 }
 
 /* For conditions, xor is inequality. */
-sgm_value sgm__onnx_xor(sgm__onnx_node *n)
-{
-    return sgm_not_equal(n->graph, n->inputs[0], aligned(n, n->inputs[1]));
-}
+SGM__ONNX_BUILD(xor, n, sgm_not_equal(n->graph, n->inputs[0], aligned(n, n->inputs[1])))
 
 /* --- types --- */
 
@@ -350,7 +317,4 @@ sgm_value sgm__onnx_cast(sgm__onnx_node *n)
     return sgm_cast(n->graph, n->inputs[0], dtype);
 }
 
-sgm_value sgm__onnx_cast_like_other(sgm__onnx_node *n)
-{
-    return sgm_cast(n->graph, n->inputs[0], sgm__onnx_type(n, n->inputs[1]).dtype);
-}
+SGM__ONNX_BUILD(cast_like_other, n, sgm_cast(n->graph, n->inputs[0], sgm__onnx_type(n, n->inputs[1]).dtype))

@@ -342,17 +342,6 @@ static sgm_value record(sgm__onnx_node *n, const kind *k)
     return batch_first ? sgm_permute(g, y, (const int32_t[]){2, 0, 1, 3}) : y;
 }
 
-sgm_value sgm__onnx_rnn(sgm__onnx_node *n)
-{
-    return record(n, &(const kind){1, 1, {sgm_tanh}, step_rnn});
-}
-
-sgm_value sgm__onnx_gru(sgm__onnx_node *n)
-{
-    return record(n, &(const kind){3, 2, {sgm_sigmoid, sgm_tanh}, step_gru});
-}
-
-sgm_value sgm__onnx_lstm(sgm__onnx_node *n)
-{
-    return record(n, &(const kind){4, 3, {sgm_sigmoid, sgm_tanh, sgm_tanh}, step_lstm});
-}
+SGM__ONNX_BUILD(rnn, n, record(n, &(const kind){1, 1, {sgm_tanh}, step_rnn}))
+SGM__ONNX_BUILD(gru, n, record(n, &(const kind){3, 2, {sgm_sigmoid, sgm_tanh}, step_gru}))
+SGM__ONNX_BUILD(lstm, n, record(n, &(const kind){4, 3, {sgm_sigmoid, sgm_tanh, sgm_tanh}, step_lstm}))

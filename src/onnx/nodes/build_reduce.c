@@ -32,49 +32,22 @@ static sgm_value reduce_by(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction f
     return reduces ? function(n->graph, x, axes, count, keep) : sgm_copy(n->graph, x);
 }
 
-sgm_value sgm__onnx_reduce_sum(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], sgm_reduce_sum);
-}
-
-sgm_value sgm__onnx_reduce_mean(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], sgm_reduce_mean);
-}
-
-sgm_value sgm__onnx_reduce_max(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], sgm_reduce_max);
-}
-
-sgm_value sgm__onnx_reduce_min(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], sgm_reduce_min);
-}
+SGM__ONNX_BUILD(reduce_sum, n, reduce_by(n, n->inputs[0], sgm_reduce_sum))
+SGM__ONNX_BUILD(reduce_mean, n, reduce_by(n, n->inputs[0], sgm_reduce_mean))
+SGM__ONNX_BUILD(reduce_max, n, reduce_by(n, n->inputs[0], sgm_reduce_max))
+SGM__ONNX_BUILD(reduce_min, n, reduce_by(n, n->inputs[0], sgm_reduce_min))
 
 /* sum |x| */
-sgm_value sgm__onnx_reduce_l1(sgm__onnx_node *n)
-{
-    return reduce_by(n, sgm_absolute(n->graph, n->inputs[0]), sgm_reduce_sum);
-}
+SGM__ONNX_BUILD(reduce_l1, n, reduce_by(n, sgm_absolute(n->graph, n->inputs[0]), sgm_reduce_sum))
 
 /* sqrt(sum x^2) */
-sgm_value sgm__onnx_reduce_l2(sgm__onnx_node *n)
-{
-    return sgm_square_root(n->graph, sgm__onnx_reduce_sum_square(n));
-}
+SGM__ONNX_BUILD(reduce_l2, n, sgm_square_root(n->graph, sgm__onnx_reduce_sum_square(n)))
 
 /* log(sum x) */
-sgm_value sgm__onnx_reduce_log_sum(sgm__onnx_node *n)
-{
-    return sgm_log(n->graph, sgm__onnx_reduce_sum(n));
-}
+SGM__ONNX_BUILD(reduce_log_sum, n, sgm_log(n->graph, sgm__onnx_reduce_sum(n)))
 
 /* sum x^2 */
-sgm_value sgm__onnx_reduce_sum_square(sgm__onnx_node *n)
-{
-    return reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum);
-}
+SGM__ONNX_BUILD(reduce_sum_square, n, reduce_by(n, sgm_square(n->graph, n->inputs[0]), sgm_reduce_sum))
 
 /* log(sum exp(x)) as m + log(sum exp(x - m)) with the maximum m, so that no exponential overflows. Where m
  * is infinite, 0 is subtracted instead: infinity minus infinity would be NaN. The axes are kept for the
@@ -88,10 +61,7 @@ static sgm_value log_sum_exp(sgm_graph *g, sgm_value x, const int32_t *axes, int
     return keep ? y : sgm_reduce_sum(g, y, axes, count, false);
 }
 
-sgm_value sgm__onnx_reduce_log_sum_exp(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], log_sum_exp);
-}
+SGM__ONNX_BUILD(reduce_log_sum_exp, n, reduce_by(n, n->inputs[0], log_sum_exp))
 
 /* A product along axes; the library has no such reduction. Each axis is sliced entry by entry and the
  * slices are multiplied, so the number of instructions grows with the entries: at most MAXIMUM of them.
@@ -125,10 +95,7 @@ static sgm_value product(sgm_graph *g, sgm_value x, const int32_t *axes, int32_t
     return sgm_reshape(g, x, &kept);
 }
 
-sgm_value sgm__onnx_reduce_product(sgm__onnx_node *n)
-{
-    return reduce_by(n, n->inputs[0], product);
-}
+SGM__ONNX_BUILD(reduce_product, n, reduce_by(n, n->inputs[0], product))
 
 /* --- places along an axis --- */
 
@@ -154,15 +121,8 @@ static sgm_value place(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm
     return sgm__onnx_integer(n, "keepdims", 1) != 0 ? sgm_reshape(g, y, &shape) : y;
 }
 
-sgm_value sgm__onnx_arg_max(sgm__onnx_node *n)
-{
-    return place(n, sgm_arg_max);
-}
-
-sgm_value sgm__onnx_arg_min(sgm__onnx_node *n)
-{
-    return place(n, sgm_arg_min);
-}
+SGM__ONNX_BUILD(arg_max, n, place(n, sgm_arg_max))
+SGM__ONNX_BUILD(arg_min, n, place(n, sgm_arg_min))
 
 /* The axis is an input. An exclusive sum leaves each entry itself out: it is the inclusive one of a 0 and the
  * entries, moved by one. */
@@ -228,15 +188,8 @@ static sgm_value along(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm
     return sgm_reshape(g, function(g, sgm_reshape(g, x, &flat)), &shape);
 }
 
-sgm_value sgm__onnx_softmax(sgm__onnx_node *n)
-{
-    return along(n, sgm_softmax);
-}
-
-sgm_value sgm__onnx_log_softmax(sgm__onnx_node *n)
-{
-    return along(n, sgm_log_softmax);
-}
+SGM__ONNX_BUILD(softmax, n, along(n, sgm_softmax))
+SGM__ONNX_BUILD(log_softmax, n, along(n, sgm_log_softmax))
 
 /* 1 at the first largest entry of the last axis, 0 elsewhere. */
 static sgm_value hardmax(sgm_graph *g, sgm_value x)
@@ -245,10 +198,7 @@ static sgm_value hardmax(sgm_graph *g, sgm_value x)
     return sgm_one_hot_values(g, sgm_arg_max(g, x, -1), type.shape.dims[type.shape.rank - 1], type.dtype);
 }
 
-sgm_value sgm__onnx_hardmax(sgm__onnx_node *n)
-{
-    return along(n, hardmax);
-}
+SGM__ONNX_BUILD(hardmax, n, along(n, hardmax))
 
 /* --- products of matrices --- */
 
@@ -306,7 +256,4 @@ sgm_value sgm__onnx_gemm(sgm__onnx_node *n)
 }
 
 /* Of each matrix in the last two axes. */
-sgm_value sgm__onnx_determinant(sgm__onnx_node *n)
-{
-    return sgm_determinant(n->graph, n->inputs[0]);
-}
+SGM__ONNX_BUILD(determinant, n, sgm_determinant(n->graph, n->inputs[0]))

@@ -153,10 +153,7 @@ sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, 
     return sgm_convolution(n->graph, x, weights, biases, &options);
 }
 
-sgm_value sgm__onnx_conv(sgm__onnx_node *n)
-{
-    return sgm__onnx_convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2));
-}
+SGM__ONNX_BUILD(conv, n, sgm__onnx_convolve(n, n->inputs[0], n->inputs[1], sgm__onnx_in(n, 2)))
 
 /* Padding of a transposed convolution, which cuts off the result instead of enlarging the data. `full` is
  * the size without padding; what it exceeds the wanted size by (`shape`, or in * stride for SAME_*) is
@@ -305,15 +302,8 @@ static sgm_value over_places(sgm__onnx_node *n, sgm_value x, sgm__onnx_reduction
     return function(n->graph, x, axes, count, true);
 }
 
-sgm_value sgm__onnx_global_average_pool(sgm__onnx_node *n)
-{
-    return over_places(n, n->inputs[0], sgm_reduce_mean);
-}
-
-sgm_value sgm__onnx_global_max_pool(sgm__onnx_node *n)
-{
-    return over_places(n, n->inputs[0], sgm_reduce_max);
-}
+SGM__ONNX_BUILD(global_average_pool, n, over_places(n, n->inputs[0], sgm_reduce_mean))
+SGM__ONNX_BUILD(global_max_pool, n, over_places(n, n->inputs[0], sgm_reduce_max))
 
 /* --- normalisations --- */
 

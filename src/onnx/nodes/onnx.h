@@ -263,5 +263,11 @@ const sgm__onnx_operator *sgm__onnx_operator_find(const char *name);
 const sgm__onnx_operator *sgm__onnx_operator_for(const sgm_op *op);
 
 #include "onnx/nodes/operators.h"
+/* Defines a build function that is one expression of its node. */
+#define SGM__ONNX_BUILD(name, node, value)                                                                   \
+    sgm_value sgm__onnx_##name(sgm__onnx_node *node)                                                         \
+    {                                                                                                        \
+        return value;                                                                                        \
+    }
 
 #endif
