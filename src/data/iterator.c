@@ -63,6 +63,8 @@ const sgm_setting *sgm_iterator_settings(size_t *count)
     return settings;
 }
 
+/* Iterators over whole blocks have no settings; the augmentation's rows are last in the table, so a shorter
+ * count leaves them out. */
 size_t sgm__iterator_setting_count(const sgm_iterator *iterator)
 {
     return iterator->kind != SGM__MINIBATCHES ? 0
@@ -120,6 +122,7 @@ static void take_wanted(sgm_iterator *iterator)
         use(iterator, iterator->wanted.size, iterator->wanted.no_shuffle, iterator->wanted.drop_last);
 }
 
+/* Changes `wanted` alone: the current epoch goes on as it began. */
 sgm_status sgm_iterator_set(sgm_iterator *iterator, const char *name, const sgm_content *content)
 {
     const sgm_setting *setting = find_setting(iterator, name);
@@ -140,6 +143,7 @@ sgm_status sgm_iterator_get(const sgm_iterator *iterator, const char *name, sgm_
 
 /* --- blocks --- */
 
+/* A block of 0 examples is past the end of the dataset. */
 sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
 {
     if (iterator->counted)
@@ -156,6 +160,8 @@ sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
     return SGM_OK;
 }
 
+/* A block that was prefetched is taken from the thread, any other fetched here. Nothing is prefetched from a
+ * dataset that is known to have one block only, or if the next block is this one. */
 sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t next, sgm__run *run)
 {
     SGM_TRY(iterator->prefetch ? sgm__prefetch_take(iterator->prefetch, index, run)
@@ -174,6 +180,7 @@ sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t 
 
 /* --- whole blocks --- */
 
+/* Releases the whole block that was given last. */
 static void let_go(sgm_iterator *iterator)
 {
     sgm_dataset_release(iterator->dataset, iterator->held);
@@ -246,6 +253,7 @@ bool sgm__iterator_is_ready(const sgm_iterator *iterator)
            iterator->run.end - iterator->run.begin - iterator->used >= iterator->size;
 }
 
+/* *batch stays NULL at the end of the epoch. */
 static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
 {
     if (iterator->kind == SGM__MINIBATCHES) {
@@ -279,7 +287,8 @@ sgm_status sgm_iterator_next(sgm_iterator *iterator, const sgm_block **batch)
     return SGM_OK;
 }
 
-/* Batches of an epoch with the settings of the current one. */
+/* The number of batches of an epoch with the settings of the current one; a smaller last minibatch counts
+ * unless it is dropped. */
 static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
@@ -422,6 +431,7 @@ uint64_t sgm__iterator_seed(const sgm_iterator *iterator)
     return iterator ? iterator->seed : 0;
 }
 
+/* The size that was set last, which may hold only from the next epoch on. */
 int64_t sgm__iterator_size(const sgm_iterator *iterator)
 {
     return iterator->wanted.size;
@@ -445,6 +455,7 @@ void sgm__iterator_set_part(sgm_iterator *iterator, int32_t part, int32_t parts)
     displace(iterator);
 }
 
+/* The next minibatch moves the position on, but its examples are not copied. */
 void sgm__iterator_skip_next(sgm_iterator *iterator)
 {
     iterator->skips = true;
@@ -464,6 +475,7 @@ bool sgm__iterator_augments(const sgm_iterator *iterator)
     return iterator && iterator->ahead;
 }
 
+/* Another iterator over the same dataset with the same settings, at the beginning of its first epoch. */
 sgm_iterator *sgm__iterator_copy(const sgm_iterator *iterator)
 {
     sgm_iterator_options options = iterator->wanted;

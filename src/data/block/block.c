@@ -5,6 +5,7 @@
  * until a dataset shares it, and after that its fields no longer change. */
 #include "data/block/block.h"
 
+/* Keeps the message of the call that gave NULL, since it says what really went wrong. */
 sgm_status sgm__missing_part(const char *what)
 {
     if (sgm_last_status() != SGM_OK)
@@ -12,6 +13,7 @@ sgm_status sgm__missing_part(const char *what)
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s is needed, got NULL", what);
 }
 
+/* The whole sgm__block is allocated, so that a dataset can share any block; its owner is NULL until then. */
 sgm_block *sgm_block_create(int64_t count)
 {
     if (count < 1) {
@@ -45,6 +47,7 @@ sgm_status sgm__field_name(char *target, const char *name, const char *who)
     return SGM_OK;
 }
 
+/* A field is float32, examples first, with as many of them as the block has. `who` begins the message. */
 static sgm_status check_field(const sgm_block *block, const char *name, const sgm_tensor *values,
                               const char *who)
 {
@@ -83,6 +86,7 @@ static sgm_status add(sgm_block *block, const char *name, sgm_tensor *values)
     return SGM_OK;
 }
 
+/* Takes the tensor, also on failure. */
 sgm_status sgm_block_add(sgm_block *block, const char *name, sgm_tensor *values)
 {
     sgm_status status = add(block, name, values);
@@ -118,6 +122,7 @@ sgm_tensor *sgm_block_field(const sgm_block *block, const char *name)
     return NULL;
 }
 
+/* What the values take, for the memory limits of datasets; all fields are float32. */
 size_t sgm__block_bytes(const sgm_block *block)
 {
     size_t bytes = 0;
@@ -168,6 +173,7 @@ sgm_shape sgm__examples_shape(int64_t count, const sgm_shape *example)
     return shape;
 }
 
+/* Datasets choose the size of their blocks by it. One example is always allowed, or nothing could be read. */
 int64_t sgm__examples_in(size_t budget, size_t bytes, int64_t maximum)
 {
     size_t fit = bytes > 0 ? budget / bytes : budget;
@@ -243,6 +249,8 @@ float *sgm__builder_end(const sgm__builder *builder, int32_t field)
     return target->values + (size_t)builder->count * target->elements;
 }
 
+/* Copies each field in one piece, as examples of a contiguous field lie one behind the other. Fields are
+ * matched by position. */
 sgm_status sgm__builder_append(sgm__builder *builder, const sgm_block *block, int64_t begin, int64_t end)
 {
     for (int32_t i = builder->field_count; i < block->field_count; i++) {

@@ -99,6 +99,7 @@ static sgm_status add_mapping(csv_extractor *self, const sgm_value_mapping *give
     return SGM_OK;
 }
 
+/* Copies the options; both lists end at their first empty entry. */
 static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options *options)
 {
     self->has_missing = options->has_missing;
@@ -112,6 +113,7 @@ static sgm_status configure(csv_extractor *self, const sgm_csv_extractor_options
     return SGM_OK;
 }
 
+/* Also frees an extractor that was configured only in part. */
 static void csv_free(void *pointer)
 {
     csv_extractor *self = pointer;
@@ -136,6 +138,7 @@ static const mapping *mapping_of(const csv_extractor *self, int32_t column)
     return NULL;
 }
 
+/* Texts are compared byte by byte; a linear search, since mappings are of a few classes. */
 static bool map_text(const mapping *known, const char *text, double *value)
 {
     for (size_t i = 0; i < known->count; i++) {
@@ -231,6 +234,7 @@ static sgm_status build(csv_extractor *self, int64_t count, sgm__builder *builde
     return SGM_OK;
 }
 
+/* *block stays NULL at the end of the table. */
 static sgm_status csv_extract(void *pointer, sgm_extractor *parent, int64_t count, sgm_block **block)
 {
     (void)parent;

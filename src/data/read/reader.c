@@ -70,6 +70,8 @@ static sgm_status check_examples(const sgm_reader *reader, int64_t asked, const 
                     reader->name, reader->type.name != NULL ? reader->type.name : "?");
 }
 
+/* Examples belong to the reader until its next call. After a failure the reader refuses to read until it was
+ * rewound, because its position is unknown; the caller never sees half of a result. */
 sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_examples *examples)
 {
     memset(examples, 0, sizeof *examples);
@@ -89,6 +91,7 @@ sgm_status sgm_reader_read(sgm_reader *reader, int64_t count, sgm_examples *exam
     return status;
 }
 
+/* Goes back to the first example. If that fails, the reader counts as failed. */
 sgm_status sgm_reader_rewind(sgm_reader *reader)
 {
     SGM_TRY(sgm_reader_prepare(reader));
@@ -113,6 +116,7 @@ void sgm_reader_free(sgm_reader *reader)
     sgm__free(reader);
 }
 
+/* The read function identifies the type, since every type of reader has one of its own. */
 void *sgm__reader_self(sgm_reader *reader,
                        sgm_status (*read)(void *self, int64_t count, sgm_examples *examples))
 {
@@ -124,6 +128,7 @@ void *sgm__reader_self(sgm_reader *reader,
 /* Bytes that sgm__input_fill reads at once. */
 #define INPUT_SIZE 65536
 
+/* The buffer is kept for the next pass over the source. */
 sgm_status sgm__input_open(sgm__input *input)
 {
     sgm_stream_close(input->stream);
@@ -230,6 +235,7 @@ typedef struct byte_reader {
     sgm__bytes bytes;
 } byte_reader;
 
+/* Opens the source anew and skips the header. */
 static sgm_status byte_rewind(void *self)
 {
     byte_reader *reader = self;
@@ -240,6 +246,7 @@ static sgm_status byte_rewind(void *self)
     return sgm_stream_skip(reader->stream, (uint64_t)reader->header_size);
 }
 
+/* Whole examples only: bytes that are left at the end mean that the sizes are wrong or the file is cut. */
 static sgm_status byte_read(void *self, int64_t count, sgm_examples *examples)
 {
     byte_reader *reader = self;
@@ -268,6 +275,7 @@ static void byte_free(void *self)
     sgm__free(reader);
 }
 
+/* Takes the source, also on failure. */
 sgm_reader *sgm_byte_reader(sgm_source *source, int64_t header_size, int64_t example_size)
 {
     static const sgm_reader_type type = {"bytes", byte_rewind, byte_read, byte_rewind, byte_free};
@@ -303,6 +311,7 @@ typedef struct character_reader {
     bool has_window, has_ended;
 } character_reader;
 
+/* The window is emptied, as the first one shares nothing with one before. */
 static sgm_status character_rewind(void *self)
 {
     character_reader *reader = self;
@@ -390,6 +399,7 @@ static void character_free(void *self)
     sgm__free(reader);
 }
 
+/* A stride of 0 means the window's length: windows side by side. Takes the source, also on failure. */
 sgm_reader *sgm_character_reader(sgm_source *source, int64_t length, int64_t stride)
 {
     static const sgm_reader_type type = {"characters", character_rewind, character_read, character_rewind,
