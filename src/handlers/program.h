@@ -115,6 +115,8 @@ const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
 /* The node whose memory a view reads, through views of views; of a node that is no view, itself. */
 int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
+/* How many operands and outputs of the program are this value itself; views of it count as its readers. */
+int32_t sgm__plan_readers(const sgm__plan *plan, int32_t node);
 /* Whether a node is a member of a step. */
 bool sgm__step_makes(const sgm__plan *plan, const sgm__step *step, int32_t node);
 /* Strides may be negative, and then reach in front of the first element. A value without elements spans no

@@ -172,6 +172,16 @@ int32_t sgm__plan_root(const sgm__plan *plan, int32_t node)
     return node;
 }
 
+int32_t sgm__plan_readers(const sgm__plan *plan, int32_t node)
+{
+    int32_t readers = 0;
+    for (int32_t i = 0; i < plan->operand_count; i++)
+        readers += plan->operands[i] == node;
+    for (int32_t i = 0; i < plan->output_count; i++)
+        readers += plan->outputs[i].node == node;
+    return readers;
+}
+
 bool sgm__step_makes(const sgm__plan *plan, const sgm__step *step, int32_t node)
 {
     for (int32_t i = 0; i < step->count; i++)

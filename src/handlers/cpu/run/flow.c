@@ -9,23 +9,25 @@
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/run/program.h"
 
-/* Whether a node of step `reader` lies, or has an operand that lies, where a node of step `writer` is
- * written. */
-static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reader)
+bool sgm__flow_touches(const sgm__plan *plan, int32_t step, const sgm__node *written)
 {
-    const sgm__step *w = &plan->steps[writer], *r = &plan->steps[reader];
-    for (int32_t i = 0; i < w->count; i++) {
-        const sgm__node *written = &plan->nodes[plan->order[w->first + i]];
-        for (int32_t k = 0; k < r->count; k++) {
-            const sgm__node *node = &plan->nodes[plan->order[r->first + k]];
-            bool touches = sgm__cpu_overlap(written, node);
-            for (int32_t o = 0; o < node->input_count && !touches; o++)
-                touches = sgm__cpu_overlap(written, &plan->nodes[plan->operands[node->first_input + o]]);
-            if (touches)
-                return true;
-        }
+    for (int32_t i = 0; i < plan->steps[step].count; i++) {
+        const sgm__node *node = &plan->nodes[plan->order[plan->steps[step].first + i]];
+        bool touches = sgm__cpu_overlap(written, node);
+        for (int32_t k = 0; k < node->input_count && !touches; k++)
+            touches = sgm__cpu_overlap(written, &plan->nodes[plan->operands[node->first_input + k]]);
+        if (touches)
+            return true;
     }
     return false;
+}
+
+static bool touches_written(const sgm__plan *plan, int32_t writer, int32_t reader)
+{
+    bool touches = false;
+    for (int32_t i = 0; i < plan->steps[writer].count && !touches; i++)
+        touches = sgm__flow_touches(plan, reader, &plan->nodes[plan->order[plan->steps[writer].first + i]]);
+    return touches;
 }
 
 /* -1 stands for no step. */

@@ -67,13 +67,7 @@ static bool is_overwritten(const sgm__plan *plan, const sgm__node *operand, int3
  * node is an output of the program. */
 static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
 {
-    int32_t readers = 0, found = 0, reader = -1;
-    for (int32_t i = 0; i < plan->output_count; i++)
-        if (plan->outputs[i].node == node)
-            return -1;
-    for (int32_t i = 0; i < plan->node_count; i++)
-        for (int32_t k = 0; k < plan->nodes[i].input_count; k++)
-            readers += plan->operands[plan->nodes[i].first_input + k] == node;
+    int32_t found = 0, reader = -1;
     for (int32_t s = after + 1; s < plan->step_count && reader < 0; s++)
         for (int32_t i = 0; i < plan->steps[s].count; i++) {
             const sgm__node *at = &plan->nodes[plan->order[plan->steps[s].first + i]];
@@ -83,7 +77,7 @@ static int32_t only_reader(const sgm__plan *plan, int32_t node, int32_t after)
                     reader = s;
                 }
         }
-    return found == readers ? reader : -1;
+    return found == sgm__plan_readers(plan, node) ? reader : -1;
 }
 
 /* A product of two matrices that is large while b fits into the second cache. */

@@ -79,6 +79,8 @@ typedef struct sgm__flow {
     int32_t needs;   /* the newest earlier step that must be done before this one begins; -1: none */
     int32_t area;    /* the area of scratch memory that the step uses if it posts */
 } sgm__flow;
+/* Whether a node of the step lies, or has an operand that lies, where `written` does. */
+bool sgm__flow_touches(const sgm__plan *plan, int32_t step, const sgm__node *written);
 /* Fills in `needs` and `area` of all steps. */
 void sgm__flow_plan(const sgm__plan *plan, sgm__flow *steps);
 

@@ -35,32 +35,8 @@ struct sgm__summed {
 
 /* --- compiling --- */
 
-/* Counts all operands and outputs of the program, so views count as readers. */
-static bool is_read_once(const sgm__plan *plan, int32_t node)
-{
-    int32_t readers = 0;
-    for (int32_t i = 0; i < plan->operand_count; i++)
-        readers += plan->operands[i] == node;
-    for (int32_t i = 0; i < plan->output_count; i++)
-        readers += plan->outputs[i].node == node;
-    return readers == 1;
-}
-
-/* Whether the sum lies where the elementwise step reads or writes: some of its results are stored before
+/* The sum must not lie where the elementwise step reads or writes: some of its results are stored before
  * other parts have begun. */
-static bool is_in_the_way(const sgm__plan *plan, const sgm__node *sum, int32_t step)
-{
-    for (int32_t i = 0; i < plan->steps[step].count; i++) {
-        const sgm__node *node = &plan->nodes[plan->order[plan->steps[step].first + i]];
-        bool overlaps = sgm__cpu_overlap(sum, node);
-        for (int32_t k = 0; k < node->input_count && !overlaps; k++)
-            overlaps = sgm__cpu_overlap(sum, &plan->nodes[plan->operands[node->first_input + k]]);
-        if (overlaps)
-            return true;
-    }
-    return false;
-}
-
 bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
 {
     const sgm__node *sum = &plan->nodes[plan->order[plan->steps[step].first]];
@@ -69,7 +45,8 @@ bool sgm__summed_is_possible(const sgm__plan *plan, int32_t step)
     int32_t terms = plan->operands[sum->first_input];
     const sgm__node *node = &plan->nodes[terms];
     return node->place.store == SGM__STORE_ARENA && sgm__step_makes(plan, &plan->steps[step - 1], terms) &&
-           sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS && !is_in_the_way(plan, sum, step - 1);
+           sgm_shape_elements(&node->type.shape) >= MINIMUM_ELEMENTS &&
+           !sgm__flow_touches(plan, step - 1, sum);
 }
 
 sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
@@ -86,7 +63,7 @@ sgm_status sgm__summed_create(const sgm__plan *plan, const sgm__cpu_call *call,
         return SGM_ERROR_MEMORY;
     *s = (sgm__summed){.elementwise = elementwise, .call = *call, .terms = terms, .parts = parts};
     /* Decides whether the terms are written at all. */
-    s->moved = is_read_once(plan, terms);
+    s->moved = sgm__plan_readers(plan, terms) == 1;
     s->block_bytes = s->moved ? sgm__align((size_t)maximum * sgm_dtype_size(call->output.dtype) + 64) : 0;
     s->thread_bytes = s->block_bytes + sgm__align(sgm__elementwise_buffers(elementwise));
     s->partial_bytes = sgm__align((size_t)parts * sizeof(double));

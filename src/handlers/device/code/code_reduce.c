@@ -286,9 +286,6 @@ static sgm_status write_parts(sgm__device_render *r, const reduction *d)
         sgm__source_open(w, "if (ITEM == 0)");
     }
     store(r, &whole, index, tree ? "shared[0]" : "all");
-    if (tree) {
-        sgm__source_close(w, 1);
-    }
     return sgm__device_end(r);
 }
 

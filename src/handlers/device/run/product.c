@@ -171,17 +171,6 @@ static bool continue_with(const sgm__plan *plan, const sgm_op *op, int32_t other
     return asked->has_addend = true;
 }
 
-/* Whether the value has exactly one reader, views and outputs included, so that it need not be in memory. */
-static bool is_read_once(const sgm__plan *plan, int32_t number)
-{
-    int32_t readers = 0;
-    for (int32_t i = 0; i < plan->operand_count; i++)
-        readers += plan->operands[i] == number;
-    for (int32_t i = 0; i < plan->output_count; i++)
-        readers += plan->outputs[i].node == number;
-    return readers == 1;
-}
-
 static bool share_place(const sgm__place *a, const sgm__place *b)
 {
     return a->store == b->store && a->index == b->index && a->offset == b->offset;
@@ -217,7 +206,7 @@ bool sgm__device_product_continue(const sgm__plan *plan, int32_t step, sgm__devi
 {
     sgm_device_matrix result;
     if (product->times > 1 || step + 1 >= plan->step_count ||
-        plan->steps[step + 1].kind != SGM__STEP_ELEMENTWISE || !is_read_once(plan, product->result))
+        plan->steps[step + 1].kind != SGM__STEP_ELEMENTWISE || sgm__plan_readers(plan, product->result) != 1)
         return false;
     const sgm__step *next = &plan->steps[step + 1];
     int32_t number = product->result;
