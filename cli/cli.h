@@ -71,6 +71,10 @@ typedef struct saved {
     sgm_trainer *trainer;
 } saved;
 bool is_folder(const char *path);
+bool has_file(const char *folder, const char *name);
+/* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.
+ */
+char *file_of(const char *path, const char *name);
 /* The checkpoint in the folder of a run, or the path itself if it is a file; sgm__free. NULL and an error
  * that says what is there instead. */
 char *saved_path(const char *path);

@@ -186,6 +186,14 @@ static sgm_status print_field(const field_summary *s, sgm_tensor *values, int64_
     return status;
 }
 
+static sgm_status print_example(const summary *all, const sgm_block *block, int64_t index, int64_t number)
+{
+    printf("  example %lld\n", (long long)number);
+    for (int32_t k = 0; k < block->field_count; k++)
+        SGM_TRY(print_field(&all->fields[k], block->fields[k].values, index));
+    return SGM_OK;
+}
+
 /* Blocks are fetched again and released one after the other; a dataset keeps what fits into its memory
  * limit. */
 static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64_t count)
@@ -197,11 +205,8 @@ static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64
         if (block == NULL)
             break;
         sgm_status status = SGM_OK;
-        for (int64_t i = 0; i < block->count && shown < count && status == SGM_OK; i++, shown++) {
-            printf("  example %lld\n", (long long)shown);
-            for (int32_t k = 0; k < block->field_count && status == SGM_OK; k++)
-                status = print_field(&all->fields[k], block->fields[k].values, i);
-        }
+        for (int64_t i = 0; i < block->count && shown < count && status == SGM_OK; i++, shown++)
+            status = print_example(all, block, i, shown);
         sgm_dataset_release(dataset, block);
         SGM_TRY(status);
     }
@@ -233,11 +238,8 @@ static sgm_status print_augmented(const summary *all, sgm_dataset *dataset, int6
     sgm_status status = iterator != NULL ? sgm_iterator_next(iterator, &block) : sgm_last_status();
     if (status == SGM_OK)
         printf("training, augmented: %s\n", c->data.augment);
-    for (int64_t i = 0; block != NULL && i < block->count && i < count && status == SGM_OK; i++) {
-        printf("  example %lld\n", (long long)i);
-        for (int32_t k = 0; k < block->field_count && status == SGM_OK; k++)
-            status = print_field(&all->fields[k], block->fields[k].values, i);
-    }
+    for (int64_t i = 0; block != NULL && i < block->count && i < count && status == SGM_OK; i++)
+        status = print_example(all, block, i, i);
     sgm_iterator_free(iterator);
     return status;
 }

@@ -55,19 +55,16 @@ static bool read_rate(const char *name, const char *text, double *rate)
  * curve. */
 static sgm_status find_files(find_rate_options *options)
 {
-    bool folder = is_folder(options->file);
-    options->config = folder ? sgm__format("%s/config.yaml", options->file) : sgm__strdup(options->file);
-    if (options->config == NULL)
+    options->config = file_of(options->file, "config.yaml");
+    if (options->config == NULL || !is_folder(options->file))
+        return options->config != NULL ? SGM_OK : sgm_last_status();
+    options->own_curve = file_of(options->file, "find-rate.jsonl");
+    if (options->own_curve == NULL)
         return sgm_last_status();
-    if (!folder)
-        return SGM_OK;
-    options->own_curve = sgm__format("%s/find-rate.jsonl", options->file);
-    options->checkpoint = sgm__format("%s/checkpoint.safetensors", options->file);
-    if (options->own_curve == NULL || options->checkpoint == NULL)
-        return sgm_last_status();
-    if (!sgm__file_exists(options->checkpoint)) {
-        sgm__free(options->checkpoint);
-        options->checkpoint = NULL;
+    if (has_file(options->file, "checkpoint.safetensors")) {
+        options->checkpoint = file_of(options->file, "checkpoint.safetensors");
+        if (options->checkpoint == NULL)
+            return sgm_last_status();
     }
     if (options->curve == NULL)
         options->curve = options->own_curve;

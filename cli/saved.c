@@ -11,19 +11,35 @@
 #include <stdlib.h>
 #include <sys/stat.h>
 
+/* The file in the folder of a run. */
+#define CHECKPOINT "checkpoint.safetensors"
+
 bool is_folder(const char *path)
 {
     struct stat about;
     return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
 }
 
-/* Whether an entry of a folder is a folder with a checkpoint; NULL: of the current one. */
-static bool is_run(const char *folder, const char *name)
+bool has_file(const char *folder, const char *name)
 {
-    char *path = sgm__format("%s/%s/checkpoint.safetensors", folder, name);
-    bool there = path != NULL && name[0] != '.' && sgm__file_exists(path);
+    char *path = sgm__format("%s/%s", folder, name);
+    bool there = path != NULL && sgm__file_exists(path);
     sgm__free(path);
     return there;
+}
+
+char *file_of(const char *path, const char *name)
+{
+    return is_folder(path) ? sgm__format("%s/%s", path, name) : sgm__strdup(path);
+}
+
+/* Whether an entry of a folder is a folder with a checkpoint. */
+static bool is_run(const char *folder, const char *name)
+{
+    char *path = name[0] != '.' ? sgm__format("%s/%s", folder, name) : NULL;
+    bool is = path != NULL && has_file(path, CHECKPOINT);
+    sgm__free(path);
+    return is;
 }
 
 /* Says that a folder has no checkpoint, and which of the folders in it has one: the last by name, since names
@@ -35,13 +51,12 @@ static sgm_status fail_folder(const char *folder)
     while (run >= 0 && !is_run(folder, entries[run]->d_name))
         run--;
     sgm_status status =
-        run >= 0
-            ? sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is a folder of runs: name one of them, such as %s/%s",
-                       folder, folder, entries[run]->d_name)
-            : sgm_fail(SGM_ERROR_NOT_FOUND,
-                       "there is no checkpoint.safetensors in '%s'; a training writes it there, by default "
-                       "after each epoch",
-                       folder);
+        run >= 0 ? sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' is a folder of runs: name one of them, such as %s/%s",
+                            folder, folder, entries[run]->d_name)
+                 : sgm_fail(SGM_ERROR_NOT_FOUND,
+                            "there is no " CHECKPOINT " in '%s'; a training writes it there, by default "
+                            "after each epoch",
+                            folder);
     for (int i = 0; i < count; i++)
         free(entries[i]);
     free(entries);
@@ -50,11 +65,10 @@ static sgm_status fail_folder(const char *folder)
 
 char *saved_path(const char *path)
 {
-    bool folder = is_folder(path);
-    char *checkpoint = folder ? sgm__format("%s/checkpoint.safetensors", path) : sgm__strdup(path);
+    char *checkpoint = file_of(path, CHECKPOINT);
     if (checkpoint == NULL || sgm__file_exists(checkpoint))
         return checkpoint;
-    if (folder)
+    if (is_folder(path))
         fail_folder(path);
     else
         sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint and no folder of a run '%s'", path);

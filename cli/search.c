@@ -348,7 +348,8 @@ static sgm_status save_search(const search_run_parts *p)
  * error. */
 static sgm_status compare_experiments(const search_run_parts *p)
 {
-    static const char *const free_keys[] = {"name", "folder", "threads", "checkpoint_every"};
+    static const char *const free_keys[] = {"name", "folder", "threads", "operator.threads",
+                                            "checkpoint_every"};
     char *path = sgm__format("%s/search.yaml", p->folder);
     search_file old;
     if (path == NULL || !sgm__file_exists(path)) {
@@ -359,7 +360,7 @@ static sgm_status compare_experiments(const search_run_parts *p)
     sgm__free(path);
     SGM_TRY(status);
     sgm__text changes = {0};
-    options_compare(config_table, config_table_count, &old.base, &p->file->base, free_keys, 4, &changes);
+    options_compare(config_table, config_table_count, &old.base, &p->file->base, free_keys, 5, &changes);
     if (changes.length > 0)
         status =
             sgm_fail(SGM_ERROR_STATE, "'%s' has a search of another experiment; choose another folder:\n%.*s",
@@ -445,9 +446,7 @@ static int run_parts(search_run_parts *p, bool resume)
         return report_error("search", CLI_USAGE);
     if (!data_vary(p->file) && open_data(&p->file->base, &p->training, &p->validation) != SGM_OK)
         return report_error("search", CLI_FAILED);
-    char *log = sgm__format("%s/search.jsonl", p->folder);
-    bool there = log != NULL && sgm__file_exists(log);
-    sgm__free(log);
+    bool there = has_file(p->folder, "search.jsonl");
     if (there && !resume)
         return usage_error(
             "search", "%s has a search already: --resume goes on with it, --folder names another", p->folder);
@@ -499,7 +498,7 @@ static int search_words(const arguments *a, const char *folder, bool resume, boo
     if (a->word_count == 0)
         return usage_error("search", "expected a file that describes what to search");
     bool whole = is_folder(a->words[0]);
-    char *file = whole ? sgm__format("%s/search.yaml", a->words[0]) : sgm__strdup(a->words[0]);
+    char *file = file_of(a->words[0], "search.yaml");
     search_file f;
     int code = CLI_USAGE;
     if (file == NULL || search_file_load(&f, file, a->words + 1, a->word_count - 1) != SGM_OK) {

@@ -108,10 +108,7 @@ sgm_status train_save_config(config *c)
 
 bool train_has_checkpoint(const config *c)
 {
-    char *checkpoint = c->folder != NULL ? sgm__format("%s/checkpoint.safetensors", c->folder) : NULL;
-    bool there = checkpoint != NULL && sgm__file_exists(checkpoint);
-    sgm__free(checkpoint);
-    return there;
+    return c->folder != NULL && has_file(c->folder, "checkpoint.safetensors");
 }
 
 /* Decides which folder the run has: a new one, or the given one, which must be without a checkpoint or the
@@ -405,7 +402,6 @@ static int train(config *c, const train_arguments *given)
  * it), the configuration's folder becomes DIR. A config.yaml elsewhere is an ordinary file. */
 static sgm_status folder_of_run(config *c, const char *file, bool resume)
 {
-    static const char *const traces[] = {"checkpoint.safetensors", "metrics.jsonl"};
     const char *slash = strrchr(file, '/'), *name = slash != NULL ? slash + 1 : file;
     if (strcmp(name, "config.yaml") != 0)
         return SGM_OK;
@@ -414,13 +410,8 @@ static sgm_status folder_of_run(config *c, const char *file, bool resume)
                                    : sgm__strndup(file, (size_t)(slash - file));
     if (folder == NULL)
         return sgm_last_status();
-    bool is_run = resume && c->folder == NULL;
-    for (int i = 0; i < 2 && !is_run; i++) {
-        char *trace = sgm__format("%s/%s", folder, traces[i]);
-        is_run = trace != NULL && sgm__file_exists(trace);
-        sgm__free(trace);
-    }
-    if (is_run) {
+    if ((resume && c->folder == NULL) || has_file(folder, "checkpoint.safetensors") ||
+        has_file(folder, "metrics.jsonl")) {
         sgm__free(c->folder);
         c->folder = folder;
     } else {
@@ -460,15 +451,6 @@ static bool is_port(const char *text)
     return sgm__parse_int64(text, &port) && port >= 1 && port <= 65535;
 }
 
-/* Whether `sigma train` has run in a folder: programs that use the library write no config.yaml. */
-static bool has_config(const char *folder)
-{
-    char *path = sgm__format("%s/config.yaml", folder);
-    bool there = path != NULL && sgm__file_exists(path);
-    sgm__free(path);
-    return there;
-}
-
 /* Interprets the words: the first is the file or the folder of a run, all others are KEY=VALUE. Mistakes
  * that are easily made get messages of their own. --folder and --from become the overrides folder=DIR and
  * start_from.run=RUN, so they share the checks of those keys. */
@@ -482,7 +464,8 @@ static int train_words(const arguments *a, const train_arguments *given)
         if (given->monitor != NULL && is_port(a->words[i]))
             return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
                                a->words[i]);
-    if (is_folder(a->words[0]) && !has_config(a->words[0]))
+    /* Programs that use the library write no config.yaml. */
+    if (is_folder(a->words[0]) && !has_file(a->words[0], "config.yaml"))
         return usage_error("train",
                            "'%s' has no config.yaml, so no 'sigma train' has run there; a program's run "
                            "goes on in the program: .resume = true",
@@ -497,8 +480,7 @@ static int train_words(const arguments *a, const train_arguments *given)
         return usage_error("train", "--resume goes on from the run's own checkpoint; leave --from out");
     char *folder = sgm__format("folder=%s", given->folder != NULL ? given->folder : "");
     char *from = sgm__format("start_from.run=%s", given->from != NULL ? given->from : "");
-    char *file =
-        is_folder(a->words[0]) ? sgm__format("%s/config.yaml", a->words[0]) : sgm__strdup(a->words[0]);
+    char *file = file_of(a->words[0], "config.yaml");
     const char **overrides = sgm__calloc(a->word_count + 1, sizeof *overrides);
     size_t count = 0;
     int code = CLI_FAILED;

@@ -14,54 +14,22 @@
 #include <sigma/sigma.h>
 #include <stdlib.h>
 
-/* Only the notation: shapes need data and are checked by experiment_check. */
-sgm_status check_network(const char *value)
-{
-    sgm_network *network = sgm_network_parse(value);
-    if (network == NULL)
-        return sgm_last_status();
-    sgm_network_free(network);
-    return SGM_OK;
-}
-
-sgm_status check_modifier(const char *value)
-{
-    sgm_modifier *modifier = sgm_modifier_parse(value);
-    if (modifier == NULL)
-        return sgm__last_failure();
-    sgm_modifier_free(modifier);
-    return SGM_OK;
-}
-
-sgm_status check_initialiser(const char *value)
-{
-    sgm_initialiser *initialiser = sgm_initialiser_parse(value);
-    if (initialiser == NULL)
-        return sgm_last_status();
-    sgm_initialiser_free(initialiser);
-    return SGM_OK;
-}
-
-sgm_status check_reducer(const char *value)
-{
-    sgm_reducer *reducer = sgm_reducer_parse(value);
-    sgm_reducer_free(reducer);
-    return reducer != NULL ? SGM_OK : sgm_last_status();
-}
-
-sgm_status check_rule(const char *value)
-{
-    sgm_rule *rule = sgm_rule_parse(value);
-    sgm_rule_free(rule);
-    return rule != NULL ? SGM_OK : sgm_last_status();
-}
-
-sgm_status check_hook(const char *value)
-{
-    sgm_hook *hook = sgm_hook_parse(value);
-    sgm_hook_free(hook);
-    return hook != NULL ? SGM_OK : sgm__last_failure();
-}
+/* Texts in a notation of the library: parsed, and freed. Of a network that is the notation only: shapes need
+ * data and are checked by experiment_check. */
+#define CHECK_PARSED(name)                                                                                   \
+    sgm_status check_##name(const char *value)                                                               \
+    {                                                                                                        \
+        sgm_##name *parsed = sgm_##name##_parse(value);                                                      \
+        bool is_good = parsed != NULL;                                                                       \
+        sgm_##name##_free(parsed);                                                                           \
+        return is_good ? SGM_OK : sgm__last_failure();                                                       \
+    }
+CHECK_PARSED(network)
+CHECK_PARSED(modifier)
+CHECK_PARSED(initialiser)
+CHECK_PARSED(reducer)
+CHECK_PARSED(rule)
+CHECK_PARSED(hook)
 
 /* A leading '-' takes a part away; the rest is a part's name. */
 sgm_status check_part(const char *value)
