@@ -11,6 +11,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <sys/stat.h>
 #include <time.h>
@@ -60,6 +61,25 @@ struct timespec sgm__time_in(double seconds)
     at.tv_sec += nanoseconds / 1000000000;
     at.tv_nsec = nanoseconds % 1000000000;
     return at;
+}
+
+double sgm__wall_time(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_REALTIME, &now);
+    long microseconds = now.tv_nsec / 1000;
+    return (double)now.tv_sec + 1e-6 * (double)microseconds;
+}
+
+/* A new thread inherits the mask of the one that makes it. */
+int sgm__thread_start(pthread_t *thread, void *(*run)(void *argument), void *argument)
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, run, argument);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error;
 }
 
 bool sgm__file_exists(const char *path)

@@ -8,11 +8,11 @@
  * `watch_lock`, never under `table_lock`, so that a watcher may call sgm_tasks. Nothing here allocates, and
  * with a full table the work goes on untold. */
 #include "base/base.h"
+#include "base/clock.h"
 #include <sigma/task.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
-#include <time.h>
 
 #define SLOTS 64 /* tasks at a time */
 #define WATCHERS 16
@@ -158,14 +158,12 @@ static slot *take_slot(sgm_task *task)
 /* The store to `task` comes last: it makes the slot visible to slot_of, which takes no lock. */
 sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char *unit)
 {
-    struct timespec wall;
     sgm_task task;
-    clock_gettime(CLOCK_REALTIME, &wall);
+    double began = sgm__wall_time();
     pthread_mutex_lock(&table_lock);
     slot *s = take_slot(&task);
     if (s != NULL) {
-        s->info = (sgm_task_info){
-            .task = task, .kind = kind, .began = (double)wall.tv_sec + (double)wall.tv_nsec * 1e-9};
+        s->info = (sgm_task_info){.task = task, .kind = kind, .began = began};
         copy_text(s->info.description, sizeof s->info.description, description);
         copy_text(s->info.unit, sizeof s->info.unit, unit);
         s->began = sgm__now();

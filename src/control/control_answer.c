@@ -25,6 +25,14 @@ json_t *sgm__answer_number(double number)
     return isfinite(number) ? json_real(number) : json_null();
 }
 
+json_t *sgm__answer_shape(const sgm_shape *shape, int32_t first)
+{
+    json_t *list = json_array();
+    for (int32_t i = first; i < shape->rank; i++)
+        json_array_append_new(list, json_integer(shape->dims[i]));
+    return list;
+}
+
 json_t *sgm__answer_content(const sgm_content *content)
 {
     if (content->kind == SGM_KIND_NUMBER)

@@ -2,6 +2,7 @@
  * after the other, what has to wait for a step. Only that takes the trainer's lock for long, so that a client
  * that sends nothing, or does not read, delays no step, and a long step no question how things are. */
 #include "control/control_socket.h"
+#include "base/clock.h"
 #include "control/control.h"
 #include "trainer/trainer.h"
 #include "trainer/trainer_lock.h"
@@ -9,7 +10,6 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -351,17 +351,6 @@ static sgm_status listen_here(sgm__control_server *server)
     return status;
 }
 
-/* Signals are for the program's own threads. */
-static int start_quietly(pthread_t *thread, void *(*function)(void *user), sgm__control_server *server)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, function, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static void end_worker(sgm__control_server *server)
 {
     atomic_store(&server->ending, true);
@@ -373,8 +362,8 @@ static void end_worker(sgm__control_server *server)
 
 static sgm_status start_threads(sgm__control_server *server)
 {
-    int error = start_quietly(&server->worker, work, server);
-    if (error == 0 && (error = start_quietly(&server->thread, serve_all, server)) != 0)
+    int error = sgm__thread_start(&server->worker, work, server);
+    if (error == 0 && (error = sgm__thread_start(&server->thread, serve_all, server)) != 0)
         end_worker(server);
     if (error == 0)
         return SGM_OK;

@@ -85,7 +85,7 @@ static sgm_status check_numbers(const sgm_search_options *o)
     if (o->at_once < 0 || o->at_once > 256)
         return sgm_fail(SGM_ERROR_ARGUMENT, "at_once: expected 1 to 256, got %lld", (long long)o->at_once);
     if (o->epochs < 0 || o->iterations < 0 || o->minimum_epochs < 0)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs and iterations must not be negative");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "epochs, iterations and minimum_epochs must not be negative");
     if (o->method != SGM_SEARCH_HALVING)
         return SGM_OK;
     if (o->factor != 0 && !(o->factor >= 2 && o->factor <= 1000))

@@ -152,7 +152,24 @@ sgm_status sgm__search_write_table(sgm_search *search)
 
 /* --- for people --- */
 
-/* Writes one cell into `text` and returns its width in bytes. Columns: trial, objective, the values,
+/* The place at which this character begins (from 0), or the end of the text. */
+static char *character_of(char *text, size_t index)
+{
+    for (; *text != '\0'; text++)
+        if (((unsigned char)*text & 0xc0) != 0x80 && index-- == 0)
+            break;
+    return text;
+}
+
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += ((unsigned char)*text & 0xc0) != 0x80;
+    return count;
+}
+
+/* Writes one cell into `text` and returns its width in characters. Columns: trial, objective, the values,
  * epochs, seconds, state. `trial` NULL: the heading, which is not shortened. */
 static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t column, char *text, size_t size)
 {
@@ -177,12 +194,9 @@ static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t col
         snprintf(text, size, "%.1f", shown->seconds);
     else
         snprintf(text, size, "%s", sgm_trial_state_name(shown->state));
-    size_t length = strlen(text);
-    if (length > WIDEST_CELL && shown != NULL) {
-        memcpy(text + WIDEST_CELL - 3, "...", 4);
-        length = WIDEST_CELL;
-    }
-    return length;
+    if (shown != NULL && count_characters(text) > WIDEST_CELL)
+        memcpy(character_of(text, WIDEST_CELL - 3), "...", 4);
+    return count_characters(text);
 }
 
 /* One line of the table: the first two columns aligned to the right, the last one without padding, so that
@@ -192,13 +206,10 @@ static void append_line(const sgm_search *search, const sgm__trial *trial, const
 {
     char text[256];
     for (size_t c = 0; c < columns; c++) {
-        cell(search, trial, c, text, sizeof text);
+        int space = (int)(widths[c] - cell(search, trial, c, text, sizeof text));
         bool last = c + 1 == columns;
-        sgm__text_append(out, "%*s%s",
-                         last    ? 0
-                         : c < 2 ? (int)widths[c]
-                                 : -(int)widths[c],
-                         text, last ? "" : "  ");
+        sgm__text_append(out, "%*s%s%*s", c < 2 ? space : 0, "", text, last ? 0 : 2 + (c < 2 ? 0 : space),
+                         "");
     }
     if (trial != NULL && trial->error != NULL)
         sgm__text_append(out, ": %s", trial->error);

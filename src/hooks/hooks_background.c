@@ -1,8 +1,8 @@
 /* Background hooks: each group runs on a thread of its own, in order, on copies of what its hooks read. A
  * group that still runs is left out, so that nothing queues up behind a slow hook. */
+#include "base/clock.h"
 #include "hooks/hooks_internal.h"
 
-#include <signal.h>
 #include <stdio.h>
 
 /* --- the threads --- */
@@ -66,17 +66,6 @@ static void *run_bucket(void *argument)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
-static int start_thread(sgm__bucket *bucket)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&bucket->thread, NULL, run_bucket, bucket);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
-}
-
 static sgm_status add_bucket(sgm__hooks *hooks)
 {
     SGM_TRY(sgm__reserve(&hooks->buckets, &hooks->bucket_capacity, hooks->bucket_count + 1,
@@ -86,7 +75,7 @@ static sgm_status add_bucket(sgm__hooks *hooks)
         return SGM_ERROR_MEMORY;
     bucket->hooks = hooks;
     pthread_cond_init(&bucket->wake, NULL);
-    int error = start_thread(bucket);
+    int error = sgm__thread_start(&bucket->thread, run_bucket, bucket);
     if (error) {
         pthread_cond_destroy(&bucket->wake);
         sgm__free(bucket);

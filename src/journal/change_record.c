@@ -6,13 +6,13 @@
  * taken back; a thousand changes and 64 MiB of tensors are kept. The list changes with the trainer's lock
  * and the record's own; either is enough to read it. */
 #include "journal/change_record.h"
+#include "base/clock.h"
 #include "journal/changes.h"
 #include "journal/run_lines.h"
 #include "registry/registry_internal.h"
 #include "trainer/trainer.h"
 
 #include <stdio.h>
-#include <time.h>
 
 #define MAXIMUM_LISTENERS 8
 
@@ -129,13 +129,6 @@ static sgm__noted_change *find(sgm__change_record *record, int64_t number)
 
 /* --- noting --- */
 
-static double wall_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* Keeps old and new value of a person's change. The new value of a tensor is not kept: it trains on, so
  * comparing would always fail. */
 static sgm_status keep_contents(sgm__noted_change *change, const sgm_content *before,
@@ -155,7 +148,7 @@ static sgm_status fill_in(const sgm_trainer *trainer, const char *who, const cha
     const sgm__trainer_progress *progress = sgm__progress_of(trainer);
     const sgm__training_position *position = sgm__position_of(trainer);
     double running = progress->running_since > 0 ? sgm__now() - progress->running_since : 0;
-    *change = (sgm__noted_change){.when = wall_clock(),
+    *change = (sgm__noted_change){.when = sgm__wall_time(),
                                   .seconds = progress->running_time + running,
                                   .epoch = position->epoch,
                                   .iteration = position->iteration,

@@ -8,6 +8,7 @@
  * Threads: events of several trainers come on their threads, at the same time. `lock` makes lines whole
  * and guards `failed`, `queue` and the counts of lost lines. It is taken within trainers' locks and
  * nothing is waited for under it but a regular file's write. */
+#include "base/clock.h"
 #include "journal/change_record.h"
 #include "loop/trainer_run.h"
 #include "monitors/followers.h"
@@ -21,7 +22,6 @@
 #include <errno.h>
 #include <stdio.h>
 #include <sys/stat.h>
-#include <time.h>
 
 /* The monitor. `host` is a copy of what the environment has said in join. */
 typedef struct json_lines {
@@ -93,16 +93,6 @@ static json_t *scores_json(const sgm_training_progress *progress)
     return made;
 }
 
-/* Seconds since 1970. Rounding to microseconds keeps the number within the digits that a double prints
- * exactly. */
-static double wall_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    long microseconds = now.tv_nsec / 1000;
-    return (double)now.tv_sec + 1e-6 * (double)microseconds;
-}
-
 /* The keys that every event has. `trainer` may be NULL, for events of the monitor itself. */
 static json_t *event_json(const char *event, const char *trainer, double when)
 {
@@ -157,7 +147,7 @@ static bool put(json_lines *self, const sgm__text *line)
  * line. */
 static void tell_dropped(json_lines *self)
 {
-    json_t *event = event_json("dropped", NULL, wall_time());
+    json_t *event = event_json("dropped", NULL, sgm__wall_time());
     json_object_set_new(event, "count", json_integer((json_int_t)self->dropped));
     sgm__text line = line_of(event);
     if (put(self, &line))
@@ -243,7 +233,7 @@ static void add_measured(json_t *event, const sgm_training_progress *progress)
  * single kinds. */
 static void tell(const writer *own, const sgm_training_progress *progress)
 {
-    json_t *event = event_json(kind_name(progress->kind), progress->trainer, wall_time());
+    json_t *event = event_json(kind_name(progress->kind), progress->trainer, sgm__wall_time());
     add_place(event, progress);
     if (progress->kind == SGM_PROGRESS_START)
         add_surroundings(event, own->monitor);

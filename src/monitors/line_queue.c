@@ -6,12 +6,12 @@
  * take a line out and to count it as written, never while it writes. It waits with poll and a timeout
  * rather than in write, so that the end of the queue can interrupt a wait for a reader that never reads. */
 #include "monitors/line_queue.h"
+#include "base/clock.h"
 
 #include <errno.h>
 #include <limits.h>
 #include <poll.h>
 #include <pthread.h>
-#include <signal.h>
 #include <unistd.h>
 
 /* Time between two checks of whether the queue is to end, while the reader's pipe is full. */
@@ -117,11 +117,10 @@ static void *run(void *argument)
     return NULL;
 }
 
-/* All signals are blocked while the thread is made, and the thread inherits that mask. SIGPIPE is among
- * them: a reader that has gone gives EPIPE, an error like others, and does not kill the process. */
+/* SIGPIPE is among the signals that are blocked in the thread: a reader that has gone gives EPIPE, an error
+ * like others, and does not kill the process. */
 sgm__line_queue *sgm__line_queue_start(int descriptor)
 {
-    sigset_t all, before;
     sgm__line_queue *queue = sgm__calloc(1, sizeof *queue);
     if (queue == NULL)
         return NULL;
@@ -129,11 +128,7 @@ sgm__line_queue *sgm__line_queue_start(int descriptor)
     queue->last = &queue->first;
     pthread_mutex_init(&queue->lock, NULL);
     pthread_cond_init(&queue->changed, NULL);
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&queue->thread, NULL, run, queue);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    if (error == 0)
+    if (sgm__thread_start(&queue->thread, run, queue) == 0)
         return queue;
     pthread_cond_destroy(&queue->changed);
     pthread_mutex_destroy(&queue->lock);

@@ -5,6 +5,7 @@
  * of a trainer is done on that trainer's thread and touches only its own `writer`, so no lock is needed
  * beyond that of the list of writers. A file that cannot be written is reported in the log once and given
  * up; the training goes on. */
+#include "base/clock.h"
 #include "loop/trainer_run.h"
 #include "monitors/event_file.h"
 #include "monitors/followers.h"
@@ -44,14 +45,6 @@ typedef struct writer {
     double told;         /* sgm__now() at the last iteration reported by every_seconds */
     double next_weights; /* sgm__now() before which no histograms are made */
 } writer;
-
-/* Seconds since 1970, as events have them. */
-static double wall_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* --- the file --- */
 
@@ -98,7 +91,7 @@ static void open_file(writer *own)
         give_up(own, sgm__errno_text(errno));
     } else {
         sgm__text events = {0};
-        sgm__event_version(&events, wall_time());
+        sgm__event_version(&events, sgm__wall_time());
         write_events(own, &events);
     }
     sgm__free(folder);
@@ -196,7 +189,7 @@ static void tell(writer *own, const sgm_training_progress *progress)
         add_epoch(&summary, progress);
         add_histograms(&summary, own);
     }
-    sgm__event_summary(&events, wall_time(), progress->iteration, &summary);
+    sgm__event_summary(&events, sgm__wall_time(), progress->iteration, &summary);
     sgm__text_free(&summary);
     write_events(own, &events);
 }
@@ -206,7 +199,7 @@ static void tell(writer *own, const sgm_training_progress *progress)
 static void restart(writer *own, int64_t iteration)
 {
     sgm__text events = {0};
-    sgm__event_restart(&events, wall_time(), iteration + 1);
+    sgm__event_restart(&events, sgm__wall_time(), iteration + 1);
     write_events(own, &events);
 }
 

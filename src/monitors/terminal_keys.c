@@ -9,12 +9,12 @@
  * is freed meanwhile. `mode` guards whether and how the terminal is claimed; it is never held while a
  * trainer is waited for or something is drawn, since runs begin and end under the monitor's lock. */
 #include "monitors/terminal_keys.h"
+#include "base/clock.h"
 #include "monitors/terminal_mode.h"
 #include "trainer/view.h"
 
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <unistd.h>
@@ -210,16 +210,6 @@ static void wake(const sgm__terminal_keys *keys)
 
 /* All signals are blocked in the thread. The handlers of terminal_mode.c then never run on it, and so
  * never wait for a change of settings that this very thread is making. */
-static bool start_thread(sgm__terminal_keys *keys)
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    bool started = pthread_create(&keys->thread, NULL, run, keys) == 0;
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return started;
-}
-
 sgm__terminal_keys *sgm__terminal_keys_create(const sgm__terminal_view *view)
 {
     sgm__terminal_keys *keys = sgm__calloc(1, sizeof *keys);
@@ -229,7 +219,7 @@ sgm__terminal_keys *sgm__terminal_keys_create(const sgm__terminal_view *view)
     pthread_mutex_init(&keys->lock, NULL);
     pthread_mutex_init(&keys->mode, NULL);
     keys->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-    if (keys->wake >= 0 && start_thread(keys))
+    if (keys->wake >= 0 && sgm__thread_start(&keys->thread, run, keys) == 0)
         return keys;
     sgm_fail(SGM_ERROR_MEMORY, "the system refused a %s for keys on the terminal",
              keys->wake >= 0 ? "thread" : "file descriptor");

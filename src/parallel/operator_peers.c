@@ -12,7 +12,6 @@
 #include "parallel/operator.h"
 #include <sigma/operations.h>
 
-#include <signal.h>
 #include <stdio.h>
 
 /* A sum with other workers is due, or a bucket of gradients is complete. */
@@ -101,15 +100,10 @@ static void *work(void *argument)
     return NULL;
 }
 
-/* Signals are for the program's own threads. */
 sgm_status sgm__worker_start(sgm__worker *worker)
 {
-    sigset_t all, before;
-    sigfillset(&all);
     worker->quit = false;
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&worker->thread, NULL, work, worker);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = sgm__thread_start(&worker->thread, work, worker);
     worker->started = error == 0;
     return error == 0 ? SGM_OK
                       : sgm_fail(SGM_ERROR_STATE, "the system refused a thread for worker %d: %s",

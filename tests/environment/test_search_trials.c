@@ -1,4 +1,5 @@
 /* Which trials a search has; mistakes that are found before anything runs. */
+#include "environment/search.h"
 #include "test.h"
 
 #include <sigma/sigma.h>
@@ -151,6 +152,27 @@ TEST(nothing_is_drawn_twice)
     sgm_env_free(env);
 }
 
+/* Columns are as wide as the characters in them, however many bytes those are; long texts are cut behind one.
+ */
+TEST(tables_count_characters)
+{
+    static const char wanted[] =
+        "trial  training.loss  word                                      epochs  seconds  state\n"
+        "    1              -  ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ...  1       0.0      waiting\n"
+        "    2              -  größer                                    1       0.0      waiting\n";
+    sgm_env *env = make_env();
+    sgm_search *search = sgm_search_create(
+        env, .folder = "none", .set_up = set_up, .objective = "training.loss",
+        .values = {{"word", SGM_CHOICES("ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ", "größer")}});
+    CHECK_OK(search);
+    search->trials[0].shown.epochs = search->trials[1].shown.epochs = 1;
+    char *text = sgm_search_text(search);
+    CHECK_STR(text, wanted);
+    sgm_string_free(text);
+    sgm_search_free(search);
+    sgm_env_free(env);
+}
+
 static void check_rungs(int64_t trials, int64_t epochs, double factor, int64_t minimum, size_t count,
                         const int64_t (*wanted)[2])
 {
@@ -206,6 +228,8 @@ TEST(mistakes_are_found_before_anything_runs)
         .values = {{"a", .to = 1, .steps = 1000}, {"b", .to = 1, .steps = 1000}});
     BAD("trials: expected 1 to 10000, got -1", .trials = -1, .values = {{"a", SGM_CHOICES("1")}});
     BAD("halving shares out epochs", .method = SGM_SEARCH_HALVING, .values = {{"a", SGM_CHOICES("1")}});
+    BAD("epochs, iterations and minimum_epochs must not be negative", .minimum_epochs = -1,
+        .values = {{"a", SGM_CHOICES("1")}});
     BAD("factor: expected 2 to 1000, got 1.5", .method = SGM_SEARCH_HALVING, .epochs = 9, .factor = 1.5,
         .values = {{"a", SGM_CHOICES("1")}});
     CHECK_ERROR(sgm_search_create(env, .set_up = set_up, .values = {{"a", SGM_CHOICES("1")}}),

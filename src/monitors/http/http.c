@@ -13,7 +13,6 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/eventfd.h>
 #include <sys/socket.h>
@@ -292,14 +291,10 @@ static sgm_status start_daemon(sgm__http *server)
     return SGM_OK;
 }
 
-/* All signals are blocked in the thread, SIGPIPE too: the program's own threads receive them. */
+/* SIGPIPE is among the signals that are blocked in the thread. */
 static sgm_status start_loop(sgm__http *server)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(&server->thread, NULL, run_loop, server);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    int error = sgm__thread_start(&server->thread, run_loop, server);
     return error == 0
                ? SGM_OK
                : sgm_fail(SGM_ERROR_STATE, "the server's thread cannot be made: %s", sgm__errno_text(error));

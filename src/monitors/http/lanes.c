@@ -9,7 +9,6 @@
 #include "monitors/http/http_internal.h"
 
 #include <poll.h>
-#include <signal.h>
 
 /* Seconds that a stopping server waits for a running function; after that its thread is left to itself. */
 #define PATIENCE 5.0
@@ -84,19 +83,14 @@ static void *run_lane(void *user)
     return NULL;
 }
 
-/* Each lane holds a reference to the server. All signals are blocked in its thread, since they are for the
- * program's own threads. */
+/* Each lane holds a reference to the server. */
 sgm_status sgm__http_lanes_start(sgm__http *server)
 {
     for (size_t i = 0; i < 2; i++) {
         sgm__http_lane *lane = &server->lanes[i];
-        sigset_t all, before;
         lane->server = server;
         atomic_fetch_add(&server->users, 1);
-        sigfillset(&all);
-        pthread_sigmask(SIG_SETMASK, &all, &before);
-        int error = pthread_create(&lane->thread, NULL, run_lane, lane);
-        pthread_sigmask(SIG_SETMASK, &before, NULL);
+        int error = sgm__thread_start(&lane->thread, run_lane, lane);
         lane->made = error == 0;
         if (error != 0) {
             atomic_fetch_sub(&server->users, 1);

@@ -59,9 +59,10 @@ static bool is_same(piece a, piece b)
 static bool is_named_after(const char *folder, piece trainer)
 {
     size_t length = strlen(folder);
+    if (trainer.length == 0 || trainer.length > length)
+        return false;
     const char *end = folder + length - trainer.length;
-    return trainer.length > 0 && trainer.length <= length &&
-           memcmp(end, trainer.start, trainer.length) == 0 && (end == folder || end[-1] == '-');
+    return memcmp(end, trainer.start, trainer.length) == 0 && (end == folder || end[-1] == '-');
 }
 
 /* Which trainer's lines count: the one that the folder is named after, or else the first that begins.

@@ -35,14 +35,6 @@ struct sgm__serve {
 /* --- what the network is --- */
 
 /* [28, 28] */
-static json_t *shape_json(const sgm_shape *shape)
-{
-    json_t *list = json_array();
-    for (int32_t i = 0; i < shape->rank; i++)
-        json_array_append_new(list, json_integer(shape->dims[i]));
-    return list;
-}
-
 /* Numbers in the parameters of one layer, whose names begin with "LAYER."; of all layers with "". */
 static int64_t parameters_of(const sgm_recording *recording, const char *layer)
 {
@@ -83,10 +75,11 @@ static sgm_status describe(sgm__serve *serve, const sgm__serve_options *options,
 {
     json_t *about = json_pack(
         "{s:o, s:o, s:o, s:b, s:o, s:s, s:I, s:o, s:i}", "network", sgm__answer_text(options->network),
-        "input", shape_json(&serve->signature.example), "output", shape_json(&serve->signature.output),
-        "classifies", serve->signature.classifies, "classes", classes_json(serve), "precision",
-        sgm_dtype_name(options->precision), "parameters", (json_int_t)parameters_of(recording, ""), "layers",
-        layers_json(serve, recording), "maximum_examples", SGM__SERVE_MAXIMUM_EXAMPLES);
+        "input", sgm__answer_shape(&serve->signature.example, 0), "output",
+        sgm__answer_shape(&serve->signature.output, 0), "classifies", serve->signature.classifies, "classes",
+        classes_json(serve), "precision", sgm_dtype_name(options->precision), "parameters",
+        (json_int_t)parameters_of(recording, ""), "layers", layers_json(serve, recording), "maximum_examples",
+        SGM__SERVE_MAXIMUM_EXAMPLES);
     if (about != NULL && serve->signature.lengths[0] != '\0')
         json_object_set_new(about, "lengths", json_true());
     if (about != NULL && serve->signature.blank >= 0)

@@ -182,14 +182,6 @@ static sgm_status append_series(sgm__text *text, sgm__web_recording *recording, 
     return good ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-static const sgm__web_item *find_item(sgm__web_item *const *items, size_t count, const char *identifier)
-{
-    for (size_t i = 0; i < count; i++)
-        if (strcmp(items[i]->identifier, identifier) == 0)
-            return items[i];
-    return NULL;
-}
-
 /* The error for an identifier that is not recorded: names the nearest one, and those that exist as far as
  * the message has room. */
 static sgm_status fail_unknown(const sgm__web_recording *recording, sgm__web_item *const *items, size_t count,
@@ -251,7 +243,7 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
     for (size_t i = 0;
          i < MAXIMUM_SERIES && status == SGM_OK && (identifier = sgm__http_query(request, "id", i)) != NULL;
          i++) {
-        const sgm__web_item *item = find_item(items, count, identifier);
+        const sgm__web_item *item = sgm__web_find_item(items, count, identifier);
         if (i > 0)
             sgm__text_append(&text, ",");
         status = item != NULL ? append_series(&text, recording, item, &w, stride)

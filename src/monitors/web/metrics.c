@@ -51,7 +51,7 @@ static void free_rows(table *all)
 static bool add_row(void *user, sgm__web_trainer *watched)
 {
     table *all = user;
-    sgm__web_recording *recording = watched->states[SGM__WEB_live];
+    sgm__web_recording *recording = sgm__web_recording_of(watched);
     sgm__web_standing standing = sgm__web_standing_of(watched);
     if (standing.gone)
         return true;

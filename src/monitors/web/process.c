@@ -5,12 +5,12 @@
  * held up: they go into rings under `lock`, and the monitor's thread (`tick`) pushes them to pages. Routes
  * read the same rings. A page that has missed some fetches them with /api/log. Load is read from /proc
  * every two seconds. */
+#include "base/clock.h"
 #include "monitors/web/web_internal.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 
 /* Messages that are kept, and that an answer has if nothing else is asked for. */
@@ -66,14 +66,6 @@ typedef struct process {
     double busy, idle, own, measured;
 } process;
 
-/* Seconds since 1970. */
-static double wall_time(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_REALTIME, &now);
-    return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
-}
-
 /* --- messages --- */
 
 /* The log's function, on the thread that logs; all other threads that log wait meanwhile. Memory is
@@ -87,7 +79,7 @@ static void keep_message(void *user, sgm_log_level level, const char *source, co
     pthread_mutex_lock(&self->lock);
     message *place = &self->messages[++self->newest % KEPT_MESSAGES];
     char *old = place->text;
-    *place = (message){.number = self->newest, .time = wall_time(), .level = level, .text = copy};
+    *place = (message){.number = self->newest, .time = sgm__wall_time(), .level = level, .text = copy};
     snprintf(place->source, sizeof place->source, "%s", source);
     pthread_mutex_unlock(&self->lock);
     sgm__free(old);
@@ -394,9 +386,10 @@ static double number_after(const char *text, const char *word)
  * irq, softirq and steal; waiting for disks counts as idle. */
 static void measure_processors(process *self, load *now)
 {
-    char *text = file_text("/proc/stat"), *end = text != NULL ? text + 3 : NULL;
+    char *text = file_text("/proc/stat");
     double fields[8] = {0}, busy = 0, idle;
-    for (size_t i = 0; text != NULL && strncmp(text, "cpu ", 4) == 0 && i < 8; i++)
+    char *end = text != NULL && strncmp(text, "cpu ", 4) == 0 ? text + 4 : NULL;
+    for (size_t i = 0; end != NULL && i < 8; i++)
         fields[i] = strtod(end, &end);
     sgm__free(text);
     idle = fields[3] + fields[4];

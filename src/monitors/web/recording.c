@@ -27,11 +27,11 @@ static const char *const default_identifiers[] = {"optimiser.loss", "training.lo
 
 /* --- items --- */
 
-static sgm__web_item *find_item(const sgm__web_recording *recording, const char *identifier)
+sgm__web_item *sgm__web_find_item(sgm__web_item *const *items, size_t count, const char *identifier)
 {
-    for (size_t i = 0; i < recording->item_count; i++)
-        if (strcmp(recording->items[i]->identifier, identifier) == 0)
-            return recording->items[i];
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(items[i]->identifier, identifier) == 0)
+            return items[i];
     return NULL;
 }
 
@@ -65,7 +65,7 @@ static sgm__web_item *create_item(const char *identifier, size_t points)
 /* With the sampling lock. A new item is not active yet. */
 sgm__web_item *sgm__web_add_item(sgm__web_recording *recording, const char *identifier, bool is_default)
 {
-    sgm__web_item *item = find_item(recording, identifier);
+    sgm__web_item *item = sgm__web_find_item(recording->items, recording->item_count, identifier);
     if (item != NULL)
         return item;
     if (recording->item_count >= MAXIMUM_ITEMS) {
@@ -372,10 +372,12 @@ bool sgm__web_may_come(sgm__web_recording *recording, const char *identifier)
     return may;
 }
 
-static void drop_pending(sgm__web_recording *recording, size_t index)
+/* The caller frees it. */
+static char *take_pending(sgm__web_recording *recording, size_t index)
 {
-    sgm__free(recording->pending[index]);
+    char *taken = recording->pending[index];
     recording->pending[index] = recording->pending[--recording->pending_count];
+    return taken;
 }
 
 /* Records all matches that are numbers and counts them in *found. Takes the sampling lock for each, not
@@ -409,12 +411,10 @@ static char *take_found(sgm__web_recording *recording, sgm_matches *matches)
     for (size_t i = 0; i < recording->pending_count && found == NULL; i++) {
         if (sgm_resolve(root, recording->pending[i], matches) != SGM_OK)
             continue;
-        if (matches->count > 0) {
-            found = recording->pending[i];
-            recording->pending[i] = recording->pending[--recording->pending_count];
-        } else {
+        if (matches->count > 0)
+            found = take_pending(recording, i);
+        else
             sgm_matches_free(matches);
-        }
     }
     pthread_mutex_unlock(&recording->sampling);
     return found;
@@ -459,7 +459,7 @@ void sgm__web_unwatch(sgm__web_recording *recording, const char *identifier, jso
     pthread_mutex_lock(&recording->sampling);
     for (size_t i = recording->pending_count; i-- > 0;)
         if (strcmp(recording->pending[i], identifier) == 0)
-            drop_pending(recording, i);
+            sgm__free(take_pending(recording, i));
     for (size_t i = 0; i < recording->item_count; i++) {
         sgm__web_item *item = recording->items[i];
         if (!item->active || item->is_default || !sgm__pattern_matches(identifier, item->identifier))

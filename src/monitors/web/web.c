@@ -258,7 +258,7 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     set_trainer(watched, trainer);
     sgm_status status = attach_parts(watched);
     if (status == SGM_OK) {
-        status = sgm__trainer_add_observer(trainer, sgm__web_observe, watched->states[SGM__WEB_live]);
+        status = sgm__trainer_add_observer(trainer, sgm__web_observe, sgm__web_recording_of(watched));
         if (status == SGM_OK) {
             enter(web, watched, is_new);
             return SGM_OK;
@@ -390,7 +390,7 @@ sgm_status sgm__web_start(sgm__web *web)
 static bool refresh(void *user, sgm__web_trainer *watched)
 {
     (void)user;
-    sgm__web_refresh(watched->states[SGM__WEB_live]);
+    sgm__web_refresh(sgm__web_recording_of(watched));
     return true;
 }
 

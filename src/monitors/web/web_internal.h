@@ -177,6 +177,8 @@ typedef struct sgm__web_recording {
     sgm__web_standing shown_standing;
 } sgm__web_recording;
 
+/* NULL: none of these has that identifier. */
+sgm__web_item *sgm__web_find_item(sgm__web_item *const *items, size_t count, const char *identifier);
 sgm__web_recording *sgm__web_recording_create(sgm__web_trainer *watched);
 void sgm__web_recording_free(sgm__web_recording *recording);
 /* The trainer goes: drops everything that belongs to it. */

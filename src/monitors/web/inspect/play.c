@@ -100,14 +100,6 @@ static sgm_status read_number(const json_t *body, const char *name, double defau
     return SGM_OK;
 }
 
-static json_t *shape_json(const sgm_shape *shape, int32_t first)
-{
-    json_t *list = json_array();
-    for (int32_t i = first; i < shape->rank; i++)
-        json_array_append_new(list, json_integer(shape->dims[i]));
-    return list;
-}
-
 static json_t *numbers_json(const double *numbers, int64_t count)
 {
     json_t *list = json_array();
@@ -147,9 +139,10 @@ static sgm_status get_play(void *watched, const sgm__http_request *request, sgm_
     if (status == SGM_OK) {
         sgm_type type = sgm_program_output_type(own.program, own.output);
         int64_t classes = type.shape.rank == 2 ? type.shape.dims[1] : 0;
-        json_t *made = json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration,
-                                 "input", shape_json(&own.shape, 0), "output", shape_json(&type.shape, 1),
-                                 "classifies", own.classifies, "names", class_names(watched, classes));
+        json_t *made =
+            json_pack("{s:I, s:o, s:o, s:b, s:o}", "iteration", (json_int_t)own.network.iteration, "input",
+                      sgm__answer_shape(&own.shape, 0), "output", sgm__answer_shape(&type.shape, 1),
+                      "classifies", own.classifies, "names", class_names(watched, classes));
         status = sgm__http_answer_json(answer, made);
     }
     sgm__inference_copy_free(&own.network.copied);
@@ -212,7 +205,7 @@ static json_t *prediction_json(const copy *own, const sgm_shape *shape, const do
             json_array_append_new(ranks, ranked(outputs + i * each, each));
     }
     return json_pack("{s:I, s:o, s:o, s:o}", "iteration", (json_int_t)own->network.iteration, "shape",
-                     shape_json(shape, 1), "outputs", examples, "ranked", ranks);
+                     sgm__answer_shape(shape, 1), "outputs", examples, "ranked", ranks);
 }
 
 static sgm_status predict_inputs(const copy *own, const numbers *inputs, sgm__http_answer *answer)
@@ -303,10 +296,10 @@ static sgm_status maximise(void *user, const sgm__http_request *request, sgm__ht
     double *values = sgm__calloc(count, sizeof *values);
     sgm_status status = values != NULL ? sgm_tensor_read(found.input, values, count) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        status =
-            sgm__http_answer_json(answer, json_pack("{s:o, s:o, s:o, s:b}", "shape", shape_json(shape, 0),
-                                                    "values", numbers_json(values, (int64_t)count), "cost",
-                                                    sgm__answer_number(found.cost), "found", found.found));
+        status = sgm__http_answer_json(answer,
+                                       json_pack("{s:o, s:o, s:o, s:b}", "shape", sgm__answer_shape(shape, 0),
+                                                 "values", numbers_json(values, (int64_t)count), "cost",
+                                                 sgm__answer_number(found.cost), "found", found.found));
     sgm__free(values);
     sgm_tensor_free(found.input);
     return status;
