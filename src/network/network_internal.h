@@ -195,10 +195,11 @@ typedef struct sgm__layer_mark {
     sgm_value total;
 } sgm__layer_mark;
 
-/* The newest recording, to record it again (rerecord.c). */
+/* The newest recording and the options that it was made with, so that rerecord.c can tell whether the next
+ * one may differ from it only in dynamic layers. */
 typedef struct sgm__newest {
-    const sgm_graph *graph; /* NULL: none that could be compared with */
-    uint64_t serial;        /* of the graph then */
+    const sgm_graph *graph; /* NULL: there is none to compare with */
+    uint64_t serial;        /* the graph's serial number when it was recorded */
     int64_t batch;
     sgm_dtype dtype;
     bool training, costs, part;
@@ -241,13 +242,17 @@ struct sgm_network {
     struct sgm__index_use *indices; /* fields that layers take as numbers of something */
     size_t index_count, index_capacity;
     /* A stream is the number that keeps random numbers of different sgm_layer_random calls apart. */
-    int64_t streams; /* of random numbers handed out */
+    int64_t streams; /* handed out so far */
     char **memories; /* names of states that begin as zeros in each epoch */
     size_t memory_count, memory_capacity;
-    int64_t steps, places;  /* recording steps: of the input; how many layers can tell apart, 0: any number */
+    /* If single steps are recorded: how many the input declares, and how many of them the layers can tell
+     * apart (0: any number). */
+    int64_t steps, places;
     sgm__layer_mark *marks; /* before each layer, in the order of recording, and after the last */
     sgm__newest newest;
-    bool compares, differs; /* what a layer tells beside the graph, with what it told before */
+    /* `compares`: a dynamic layer is re-recorded; what it adds to the lists above is compared with what it
+     * added before, and `differs` becomes true at a difference. The graph compares instructions itself. */
+    bool compares, differs;
 };
 
 /* The arguments of this entry as they will be recorded: its own copy where one was changed, else the
@@ -263,10 +268,10 @@ struct sgm_layer_call {
     const sgm__entry *entry;
     sgm_graph *graph;
     const sgm_recording_options *options;
-    size_t first_parameter; /* of this layer */
-    sgm_value lengths;      /* of the first input that has some; a layer may change them for what it gives */
-    bool other_lengths;     /* it did */
-    sgm_value count;        /* a cost: what it is a mean over; nothing: the examples */
+    size_t first_parameter; /* index of this layer's first one in the network's parameters */
+    sgm_value lengths;      /* of the first input that has some; sgm__layer_set_lengths replaces them */
+    bool other_lengths;     /* sgm__layer_set_lengths was called */
+    sgm_value count;        /* a cost: the number that it is a mean over; nothing: the examples */
 };
 
 /* --- what goes on from run to run (memory.c) --- */
@@ -290,13 +295,15 @@ sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost);
 sgm_value sgm__part_of_costs(sgm_graph *graph, const sgm_named_value *costs, size_t count);
 
 /* --- whole numbers (indices.c) --- */
-/* x, a field of the data, as int64: whole numbers from 0 to `maximum`. What is fed to it is checked. */
+/* `x`, a field of the data, as int64. Every minibatch that is fed to it is checked to have whole numbers
+ * from 0 to `maximum`. */
 sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int64_t maximum);
-/* The same where others may stand in places that do not count: a fraction becomes SGM__NO_WHOLE_NUMBER. */
+/* `x` as int64 without that check, for fields with other numbers in places that do not count. A fraction
+ * becomes SGM__NO_WHOLE_NUMBER, which one_hot and ctc refuse where it counts. */
 sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 
 /* --- what a layer may ask (layer_call.c) --- */
-/* What the layer gives has other lengths than what it gets; nothing: all steps count. */
+/* Says that the layer's result has these lengths in place of its input's; nothing: all its steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
 void sgm__layer_sparse(sgm_layer_call *call);
@@ -312,8 +319,9 @@ sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, 
                                   size_t *capacity, sgm_named_value value);
 
 /* --- recording (record.c) --- */
+/* The lengths of all lists at this moment, with the sum of costs `total`. */
 sgm__layer_mark sgm__network_mark(const sgm_network *network, const sgm_graph *graph, sgm_value total);
-/* Layers from place `first` of the order on, then the outputs; fills in `recording`. */
+/* Records the layers from place `first` of the order on, then the outputs, and fills in `recording`. */
 sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
                                     const sgm_recording_options *options, size_t first, sgm_value *total,
                                     sgm_recording *recording);
@@ -323,16 +331,18 @@ sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, int32_t entry, sgm_value *total);
 
 /* --- mixed precision (mixed.c): what is recorded in bfloat16 has float32 around it --- */
-/* Of states, inputs, costs and outputs. */
+/* The type of states, inputs, costs and outputs: float32 for a recording in bfloat16, else the recording's
+ * own type. */
 sgm_dtype sgm__master_dtype(const sgm_recording_options *options);
-/* `value` in this type: a value of bfloat16 that was cast from it is what it was cast from, not rounded.
- * Other types than the two of mixed precision stay. */
+/* `value` in float32 or bfloat16. A bfloat16 value that was cast from float32 gives that float32 value
+ * again, with all its digits. Values of other types stay as they are. */
 sgm_value sgm__mixed_cast(sgm_graph *graph, sgm_value value, sgm_dtype dtype);
-/* An activation; those that normalise take a value as it was before it was rounded. */
+/* Records an activation. One that works on whole rows (softmax) is computed in float32, from the value
+ * before it was rounded. */
 sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x);
 
-/* The type of a layer of one input, whose forward pass is forward_NAME; `table` and how many arguments it
- * has. */
+/* Defines the type of a layer with one input, whose forward pass is forward_NAME; `table` is its arguments
+ * and `count` their number. */
 #define SGM__LAYER(layer_name, layer_doc, table, count)                                                      \
     const sgm_layer_type sgm__layer_##layer_name = {.api = SGM_LAYER_API,                                    \
                                                     .name = #layer_name,                                     \

@@ -18,19 +18,19 @@ sgm_status sgm__network_rerecord(sgm_network *network, sgm_graph *graph, const s
 /* The share of what a part counts, `count`, in the sum over all workers, in this type. */
 sgm_value sgm__part_share_of(sgm_graph *graph, sgm_value count, sgm_dtype dtype);
 
-/* Names of states that the layers remember from minibatch to minibatch, as far as they were recorded; NULL
- * past the last. They are zeros at the beginning of each epoch. */
+/* Names of the states that layers remember from minibatch to minibatch, of all recordings so far; NULL past
+ * the last. The trainer fills them with zeros at the beginning of each epoch. */
 const char *sgm__network_memory_at(const sgm_network *network, size_t index);
-/* What is fed to a program of the newest recording is checked where layers take it as numbers of something.
- */
+/* Tells a program of the newest recording which of its inputs must be whole numbers, up to which number, and
+ * for which layer. */
 sgm_status sgm__network_expect_indices(const sgm_network *network, sgm_program *program);
-/* Field and layer of these, and the largest number; false: past the last. */
+/* Field, layer and largest number of entry `index` of these demands; false past the last. */
 bool sgm__network_index_at(const sgm_network *network, size_t index, const char **field, const char **layer,
                            int64_t *maximum);
-/* The parameter of that name in the newest recording, until the next one; NULL: it has none. */
+/* The parameter of that name in the newest recording, NULL if it has none; valid until the next recording. */
 const sgm_parameter *sgm__network_parameter(const sgm_network *network, const char *name);
-/* Fails: the examples of a field, `there`, are none that fit the `wanted` ones of a recording. Says which
- * layer wants them so, and what would fit (shape_mismatch.c). */
+/* Always fails: the examples of a field have the shape `there`, a recording wants `wanted`. The message
+ * names the layer that wants them so, and what would fit (shape_mismatch.c). */
 sgm_status sgm__network_shape_mismatch(const sgm_network *network, const sgm_graph *graph, const char *field,
                                        const sgm_shape *there, const sgm_shape *wanted);
 

@@ -24,7 +24,8 @@ static sgm_status forward(const sgm_kernel_call *call)
     return SGM_OK;
 }
 
-/* What one worker adds to the sum changes the costs of all. */
+/* Every worker's summand is in the sum that all costs depend on, so the gradient is the sum of all workers'
+ * gradients: all_reduce again. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (call->wanted[0])

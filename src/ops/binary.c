@@ -170,7 +170,7 @@ static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sg
     share_gradient(graph, call, sgm_less_equal(graph, call->inputs[0], call->inputs[1]), gradients);
 }
 
-/* What gives bool has no gradient, and is not asked for one. */
+/* Comparisons and logic give bool, which has no gradient, so these are never called. */
 #define gradient_equal NULL
 #define gradient_not_equal NULL
 #define gradient_less NULL

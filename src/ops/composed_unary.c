@@ -73,7 +73,8 @@ static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t
     return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
 }
 
-/* The bounds come first, so that the gradient at them is 0. */
+/* x limited to two bounds. These are the first operands, so at the bounds themselves the gradient is 0 (that
+ * of sgm_clip is 1 there). */
 static sgm_value bounded(sgm_graph *graph, sgm_value x, double minimum, double maximum)
 {
     return sgm_minimum(graph, sgm_number(graph, maximum), sgm_maximum(graph, sgm_number(graph, minimum), x));

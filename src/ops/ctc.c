@@ -14,7 +14,7 @@
 #define NEVER (-1e30)
 #define POSSIBLE (-1e29) /* a logarithm below it is that of 0 */
 
-/* For the parts of the gradient, which is not differentiated again. */
+/* The gradient of the operations that ctc's gradient consists of: they are not differentiated again. */
 static void refuse_gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     (void)call, (void)gradients;
@@ -77,7 +77,8 @@ static sgm_status check_ways(const example *r)
                     (long long)r->number, (long long)r->count, (long long)needed, (long long)r->length);
 }
 
-/* Finds out how long example `number` is, and checks its labels and its length. */
+/* Reads the labels and the length of example `number` and checks them: the first example that is wrong stops
+ * the run with its number. */
 static sgm_status see(const sgm_kernel_call *call, int64_t number, example *r)
 {
     const sgm_array *x = &call->inputs[0], *labels = &call->inputs[1];
@@ -154,8 +155,9 @@ static void begin(const example *r, double *row)
         row[1] = emission(r, 0, 1);
 }
 
-/* One step of the forward recursion: a state is reached from itself, from the one before, or over a blank;
- * then its class is said. */
+/* One step of the forward recursion, alpha[t][s] = log p(class of s) + log(exp(alpha[t-1][s]) +
+ * exp(alpha[t-1][s-1]) + exp(alpha[t-1][s-2])). The last term is there only where a label may follow the one
+ * before without a blank. */
 static void step_forward(const example *r, int64_t t, const double *before, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
@@ -200,7 +202,8 @@ const sgm_op sgm__op_ctc_alphas = {
 
 /* --- backward: how likely each state is at each step, given that the labels are said --- */
 
-/* What can still follow after step t, from the row of step t + 1. */
+/* beta[t][s] = log of the probability of all that can follow after step t in state s, from the row of step t
+ * + 1, where each successor also says its class. */
 static void step_backward(const example *r, int64_t t, const double *after, double *row)
 {
     for (int64_t s = 0; s < r->states; s++) {
@@ -311,8 +314,9 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     return SGM_OK;
 }
 
-/* -log of the sum of the last row, by ordinary operations, so that its own part is fused. Where no way is
- * possible (only with `skip`) the cost is 0, without an infinity on the way. */
+/* cost = -log(exp(alpha[T][last]) + exp(alpha[T][last - 1])), of the last row alone, by ordinary operations
+ * that a handler fuses. Where no way is possible (only with `skip`) the cost is 0, without an infinity in
+ * between. */
 static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t count,
                          const sgm_attributes *attributes)
 {

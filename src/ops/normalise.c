@@ -10,7 +10,7 @@
 
 static const int32_t last[] = {-1};
 
-/* numbers: epsilon. An empty row has no mean. */
+/* numbers: epsilon, at least 0. Any float type; an empty row has no mean. A NaN makes its whole row NaN. */
 static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                         sgm_type *result)
 {

@@ -32,10 +32,12 @@
 #include "graph/graph_internal.h"
 #include <sigma/operations.h>
 
-/* What stands for a number of a class or a label that is no whole number: one_hot and ctc tell of it. */
+/* Stands in int64 for a field's number that is a fraction, where a class or a label was expected; one_hot
+ * and ctc fail when they meet it. */
 #define SGM__NO_WHOLE_NUMBER 4611686018427387904.0 /* 2^62 */
 
-/* native, not elementwise */
+/* Operations with loops of their own that are not elementwise; every handler computes them as one
+ * instruction. */
 #define SGM__NATIVE_LIST(X)                                                                                  \
     X(reduce_sum)                                                                                            \
     X(reduce_max)                                                                                            \
@@ -71,7 +73,8 @@
     X(ctc_states)                                                                                            \
     X(ctc_classes)                                                                                           \
     X(random_uniform)
-/* composed, but kept whole for handlers that have a kernel */
+/* Operations that are composed of others, but stay one instruction for handlers that have a kernel for them.
+ */
 #define SGM__WHOLE_LIST(X)                                                                                   \
     X(softmax)                                                                                               \
     X(log_softmax)                                                                                           \
@@ -98,17 +101,18 @@ SGM__DECLARE_OP(all_reduce)
 #undef SGM__DECLARE_DOCUMENTED_OP
 #undef SGM__DECLARE_OP
 
-/* What stops a run: an index without an entry in its axis, and a class that is none. */
+/* Errors that stop a run: an index that is not in its axis, and a number that is no class. */
 sgm_status sgm__fail_entry(int64_t index, int64_t axis, int64_t entries);
 sgm_status sgm__fail_class(int64_t index, int64_t classes);
 #define sgm__fail_entry(...) sgm__failed(sgm__fail_entry(__VA_ARGS__))
 #define sgm__fail_class(...) sgm__failed(sgm__fail_class(__VA_ARGS__))
 
-/* The sum over the workers that share a minibatch, of equal types; all of them must record it alike. It is
- * no operation that networks can name. */
+/* The sum of `x` over the workers that share a minibatch. All of them must record it alike, in equal types.
+ * Networks cannot name this operation. */
 sgm_value sgm__all_reduce(sgm_graph *graph, sgm_value x);
 
-/* Sums `gradient` down to `type`'s shape: what a broadcast's operand gets. */
+/* Sums `gradient` over the axes that a broadcast has added or repeated, so that it has the shape of `type`,
+ * the operand's. */
 sgm_value sgm__unbroadcast(sgm_graph *graph, sgm_value gradient, const sgm_type *type);
 
 #endif

@@ -1,4 +1,8 @@
-/* What the rules and loops of operations share. Internal. */
+/* What the rules and loops of operations share: attributes, checks of types, recording, views of arrays.
+ * Internal.
+ *
+ * Each file of an operation includes this: its `infer` uses the checks, its `forward` the loops, and the
+ * function that records it the rest. rules.c has the bodies. */
 #ifndef SGM_OPS_RULES_H
 #define SGM_OPS_RULES_H
 
@@ -11,10 +15,11 @@
 /* --- attributes --- */
 #define SGM__INTEGERS(...)                                                                                   \
     ((sgm_attributes){.integer_count = (int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), .integers = {__VA_ARGS__}})
-/* Appends the dimensions; nothing happens beyond the room there is (the rule then refuses the count). */
+/* Appends the dimensions to the integers; those beyond the attributes' capacity are dropped. */
 void sgm__add_shape(sgm_attributes *attributes, const sgm_shape *shape);
+/* Exactly `count` integers. */
 sgm_status sgm__want_integers(const sgm_attributes *attributes, int32_t count);
-/* The integers from number `first` on, as a shape. */
+/* The integers from number `first` on as a shape whose elements can be counted. */
 sgm_status sgm__read_shape(const sgm_attributes *attributes, int32_t first, sgm_shape *shape);
 sgm_status sgm__read_dtype(int64_t number, sgm_dtype *dtype);
 
@@ -30,26 +35,26 @@ char *sgm__type_text(const sgm_type *type, char buffer[SGM__TYPE_TEXT]); /* "flo
 
 /* --- recording --- */
 sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const sgm_attributes *attributes);
-/* False: the graph has failed, or does so now because a value is nothing. */
+/* False if the graph has failed before, or fails now because `value` is none of its values. Callers then
+ * return nothing. */
 bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value);
 /* Counts a negative axis from the end; false and a failure if there is no such axis. */
 bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis);
-/* x, and 0 where the weight is 0: there an infinite x is to have no part in a sum of products, nor a
- * gradient.
- */
+/* x where the weight is not 0, else 0. A weighted sum of the result has no NaN from 0 * infinity, and
+ * neither has its gradient. */
 sgm_value sgm__masked(sgm_graph *graph, sgm_value weights, sgm_value x);
-/* The number behind a value, also if it was broadcast. */
+/* Whether `value` is a recorded number, looked at through broadcasts, and which. */
 bool sgm__is_number(const sgm_graph *graph, sgm_value value, double *number);
 
 /* --- loops --- */
-/* Goes over the elements of a shape in row-major order, and then starts again. */
+/* Visits the elements of a shape in row-major order, and then starts again. Strides may be 0 or negative. */
 typedef struct sgm__cursor {
     sgm_shape shape;
     int64_t strides[SGM_MAX_RANK], index[SGM_MAX_RANK];
     int64_t offset; /* of the current element, in elements */
 } sgm__cursor;
 sgm__cursor sgm__cursor_make(const sgm_shape *shape, const int64_t *strides);
-/* Over the axes before the last two: one step for each matrix. */
+/* A cursor over the axes before the last two: each step is one matrix. */
 sgm__cursor sgm__cursor_leading(const sgm_array *array);
 
 static inline void sgm__cursor_next(sgm__cursor *cursor)
@@ -64,19 +69,21 @@ static inline void sgm__cursor_next(sgm__cursor *cursor)
 }
 
 void *sgm__array_at(const sgm_array *array, int64_t offset);
-/* Entries start, start + step, ... of an axis. */
+/* A view of entries start, start + step, ... of an axis, `count` of them. */
 sgm_array sgm__array_part(const sgm_array *array, int32_t axis, int64_t start, int64_t count, int64_t step);
-/* One entry of an axis, which goes away. */
+/* A view of one entry of an axis, without that axis. */
 sgm_array sgm__array_pick(const sgm_array *array, int32_t axis, int64_t index);
-/* Integers exactly; the array must be of int32 or int64. */
+/* The element as an exact integer; the array must be of int32 or int64. */
 int64_t sgm__array_index(const sgm_array *array, int64_t offset);
-/* Below, at or above 0 like memcmp; NaN is above all numbers, int64 is compared exactly. */
+/* Compares two elements like memcmp. NaN is above all numbers and equal to itself; int64 is compared
+ * exactly. */
 int sgm__array_compare(const sgm_array *array, int64_t a, int64_t b);
-/* Element `a` is larger (or smaller) than `b`; NaN is before all numbers. */
+/* Whether element `a` is larger (or smaller) than `b`. NaN beats all numbers in both directions, so that
+ * reductions give it. */
 bool sgm__array_beats(const sgm_array *array, int64_t a, int64_t b, bool largest);
-/* Copies elements of the same type, bit by bit, between arrays of the same shape. */
+/* Copies all elements between arrays of one type and shape, bit by bit; any strides. */
 void sgm__array_move(const sgm_array *source, const sgm_array *target);
-/* The same where only the number of elements is equal: in row-major order into a contiguous target. */
+/* The same for arrays with equally many elements: in row-major order into a contiguous target. */
 void sgm__array_pack(const sgm_array *source, const sgm_array *target);
 
 #endif

@@ -1,7 +1,8 @@
 /* select: one of two values, element by element; clip is composed of a maximum and a minimum.
  *
- * Both values are computed in any case; select only chooses. So what might be infinite must be kept from
- * it on both sides (see composed_unary.c). */
+ * Both values are computed in any case; select only chooses. An infinity on the side that is not chosen does
+ * no harm in the result, but 0 times it is NaN in a gradient, so operands that might be infinite are bounded
+ * before (see composed_unary.c). */
 #include "ops/rules.h"
 
 /* The values pass unchanged, also NaN and infinity on the side that is not chosen. */

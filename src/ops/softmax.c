@@ -54,7 +54,7 @@ static sgm_value compose_log_softmax(sgm_graph *graph, const sgm_value *inputs, 
     return sgm_subtract(graph, lowered, sgm_log(graph, sum));
 }
 
-/* y (g - sum(g y)). */
+/* y (g - sum(g y)) along the row. Recorded from the result, so the logits need not be kept. */
 static void gradient_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])
@@ -64,7 +64,7 @@ static void gradient_softmax(sgm_graph *graph, const sgm_gradient_call *call, sg
     gradients[0] = sgm_multiply(graph, sgm_subtract(graph, call->gradient, mean), call->output);
 }
 
-/* g - exp(y) sum(g). */
+/* g - exp(y) sum(g) along the row. */
 static void gradient_log_softmax(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     if (!call->wanted[0])

@@ -43,7 +43,8 @@ sgm_shape sgm__window_shape(const sgm_type *like, int64_t batch, int64_t channel
                                  : sgm_shape_of(batch, channels, extent[1]);
 }
 
-/* Checks each integer by itself; what they mean together is for measure(). */
+/* Copies the attributes into `w` and checks each integer by itself; whether they fit together is checked by
+ * measure(). */
 static sgm_status read_attributes(const sgm_attributes *attributes, sgm__window *w)
 {
     const int64_t *integers = attributes->integers;

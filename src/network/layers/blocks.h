@@ -16,14 +16,15 @@ sgm_value sgm__layer_prefixed(sgm_layer_call *call, sgm_graph *graph, const char
  * is below 1. */
 sgm_value sgm__layer_drop(sgm_layer_call *call, sgm_graph *graph, sgm_value x, double rate);
 /* --- norms.c --- */
-/* Times "PREFIXgains" and, if biased, plus "PREFIXbiases". `centred`: layer_norm, else rms_norm. */
+/* layer_norm of x if `centred`, else rms_norm, times "PREFIXgains" and, if `biased`, plus "PREFIXbiases". */
 sgm_value sgm__layer_normalise(sgm_layer_call *call, sgm_graph *graph, sgm_value x, bool centred, bool biased,
                                const char *prefix, double epsilon);
 /* --- heads.c --- */
-/* How many heads of keys and values there are. */
+/* The number of heads of keys and values; each serves heads / key_heads heads of queries. */
 int64_t sgm__layer_key_heads(sgm_layer_call *call);
-/* What the heads find: (batch * time, features) of queries, keys and values side by side in each row. Of a
- * single step with what was kept of those before it, as "PREFIXcache_keys" and "PREFIXcache_values". */
+/* The heads' result, (batch * time, features), from queries, keys and values side by side in each row of
+ * `all`. If single steps are recorded, keys and values of the steps before are kept in the states
+ * "PREFIXcache_keys" and "PREFIXcache_values". */
 sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all, int64_t time,
                           int64_t features, const char *prefix);
 
