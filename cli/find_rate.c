@@ -32,24 +32,13 @@ static const char usage_text[] =
  * argv's. */
 typedef struct find_rate_options {
     const char *file; /* a configuration or the folder of a run, as it was given */
-    const char *minimum_text, *maximum_text, *curve;
+    const char *curve;
     int64_t iterations;
     double minimum, maximum; /* bounds of the rate; 0: the library's default */
     /* Files in the folder of a run. checkpoint NULL: training begins with new parameters; own_curve: where
      * the curve is saved if --curve names no file. */
     char *config, *checkpoint, *own_curve;
 } find_rate_options;
-
-/* Reads a positive number; NULL leaves the default. False: the message is printed. */
-static bool read_rate(const char *name, const char *text, double *rate)
-{
-    if (text == NULL)
-        return true;
-    if (sgm__parse_double(text, rate) && *rate > 0 && isfinite(*rate))
-        return true;
-    usage_error("find-rate", "%s: expected a number above 0, got '%s'", name, text);
-    return false;
-}
 
 /* Finds the configuration, and in a folder also the checkpoint to begin at and the default file of the
  * curve. */
@@ -151,22 +140,17 @@ static int find_in_file(find_rate_options *options, const arguments *a)
 int find_rate_run(int argc, char **argv)
 {
     find_rate_options options = {0};
-    const argument_rule rules[] = {{"--minimum", ARGUMENT_TEXT, &options.minimum_text},
-                                   {"--maximum", ARGUMENT_TEXT, &options.maximum_text},
+    const argument_rule rules[] = {{"--minimum", ARGUMENT_NUMBER, &options.minimum},
+                                   {"--maximum", ARGUMENT_NUMBER, &options.maximum},
                                    {"--iterations", ARGUMENT_COUNT, &options.iterations},
                                    {"--curve", ARGUMENT_TEXT, &options.curve}};
     arguments a = {.rules = rules, .rule_count = 4, .help = usage_text};
-    int code = CLI_USAGE;
+    int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        if (a.word_count == 0) {
-            code = usage_error("find-rate", "expected a file that describes what to train");
-        } else {
-            code = CLI_USAGE;
-            options.file = a.words[0];
-            if (read_rate("--minimum", options.minimum_text, &options.minimum) &&
-                read_rate("--maximum", options.maximum_text, &options.maximum))
-                code = find_in_file(&options, &a);
-        }
+        options.file = a.word_count > 0 ? a.words[0] : NULL;
+        code = options.file != NULL
+                   ? find_in_file(&options, &a)
+                   : usage_error("find-rate", "expected a file that describes what to train");
     }
     arguments_free(&a);
     sgm__free(options.config);

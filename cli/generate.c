@@ -134,24 +134,17 @@ static int generate(const char *checkpoint, generation *g)
     return code;
 }
 
-/* Reads a number above `minimum`, at most `maximum`; a missing text leaves the default. False: it is none. */
-static bool read_number(const char *text, double minimum, double maximum, double *number)
-{
-    return text == NULL || (sgm__parse_double(text, number) && *number > minimum && *number <= maximum);
-}
-
-/* Numbers with a point are read as texts and checked here: the table of options knows whole numbers only.
- * All checks come before anything is opened. */
+/* All checks come before anything is opened. */
 int generate_run(int argc, char **argv)
 {
-    const char *temperature = NULL, *top_p = NULL, *seed = NULL;
+    const char *seed = NULL;
     generation g = {.count = 200};
     const argument_rule rules[] = {
         {"--text", ARGUMENT_TEXT, &g.text},
         {"--count", ARGUMENT_COUNT, &g.count},
-        {"--temperature", ARGUMENT_TEXT, &temperature},
+        {"--temperature", ARGUMENT_NUMBER, &g.temperature},
         {"--top-k", ARGUMENT_COUNT, &g.top_k},
-        {"--top-p", ARGUMENT_TEXT, &top_p},
+        {"--top-p", ARGUMENT_NUMBER, &g.top_p},
         {"--greedy", ARGUMENT_FLAG, &g.greedy},
         {"--seed", ARGUMENT_TEXT, &seed},
         {"--tokenizer", ARGUMENT_TEXT, &g.tokenizer_path},
@@ -160,10 +153,12 @@ int generate_run(int argc, char **argv)
     arguments a = {.rules = rules, .rule_count = sizeof rules / sizeof *rules, .help = usage_text};
     int code;
     if (arguments_read(&a, argc, argv, &code)) {
-        if (!read_number(temperature, 0, 1e6, &g.temperature))
-            code = usage_error("generate", "--temperature: expected a number above 0, got '%s'", temperature);
-        else if (!read_number(top_p, 0, 1, &g.top_p))
-            code = usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%s'", top_p);
+        if (g.temperature > 1e6)
+            code = usage_error("generate", "--temperature: expected a number up to 1e6, got '%g'",
+                               g.temperature);
+        else if (g.top_p > 1)
+            code =
+                usage_error("generate", "--top-p: expected a number above 0, at most 1, got '%g'", g.top_p);
         else if (seed != NULL && !sgm__parse_int64(seed, &g.seed))
             code = usage_error("generate", "--seed: expected a whole number, got '%s'", seed);
         else if (g.text != NULL && g.text[0] == '\0')

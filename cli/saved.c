@@ -185,9 +185,7 @@ void saved_close(saved *s)
 
 bool saved_range(const saved *s, double *minimum, double *maximum)
 {
-    const text_list *range = &s->c.data.training.input_range;
-    return s->has_config && range->count == 2 && sgm__parse_double(range->items[0], minimum) &&
-           sgm__parse_double(range->items[1], maximum) && *maximum != *minimum;
+    return s->has_config && experiment_range(&s->c.data.training, minimum, maximum) && *maximum != *minimum;
 }
 
 /* A name of the run's own data wins over a ready-made dataset of that name. */

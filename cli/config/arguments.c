@@ -9,6 +9,7 @@
 #include "config/experiment.h"
 #include "parallel/collective/launcher.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -162,7 +163,14 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         *(const char **)rule->target = value;
         return true;
     }
-    /* Numbers. A target that is wrong is set as well; the caller stops anyway. */
+    if (rule->kind == ARGUMENT_NUMBER) {
+        double *number = rule->target;
+        bool is_good = sgm__parse_double(value, number) && *number > 0 && isfinite(*number);
+        if (!is_good)
+            *code = usage_error(argv[0], "%s: expected a number above 0, got '%s'", rule->name, value);
+        return is_good;
+    }
+    /* Whole numbers. A target that is wrong is set as well; the caller stops anyway. */
     int64_t *count = rule->target, maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
     if (!sgm__parse_int64(value, count) || *count < 1 || *count > maximum) {
         *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,

@@ -17,11 +17,12 @@ enum { CLI_OK = 0, CLI_FAILED = 1, CLI_USAGE = 2, CLI_INTERRUPTED = 130 };
 /* What an option's value is. Values follow as the next word or behind '=', those of ARGUMENT_MAYBE only
  * behind '='. */
 typedef enum argument_kind {
-    ARGUMENT_FLAG,  /* no value; bool */
-    ARGUMENT_TEXT,  /* const char * */
-    ARGUMENT_COUNT, /* int64_t, at least 1 */
-    ARGUMENT_PORT,  /* int64_t, 1 to 65535 */
-    ARGUMENT_MAYBE  /* const char *: the text behind '=', or "" */
+    ARGUMENT_FLAG,   /* no value; bool */
+    ARGUMENT_TEXT,   /* const char * */
+    ARGUMENT_COUNT,  /* int64_t, at least 1 */
+    ARGUMENT_PORT,   /* int64_t, 1 to 65535 */
+    ARGUMENT_NUMBER, /* double, above 0 and finite */
+    ARGUMENT_MAYBE   /* const char *: the text behind '=', or "" */
 } argument_kind;
 /* An option: its name with the dashes, and the variable that gets its value, of the type that
  * argument_kind says. A variable keeps its value if the option is not given. */

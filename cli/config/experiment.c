@@ -55,6 +55,13 @@ static sgm_extractor *array_data(const char *path, const char *field)
     return sgm_array_extractor(sgm_idx_reader(file_source(path)), .regions = {{.field = field}});
 }
 
+bool experiment_range(const data_config *data, double *minimum, double *maximum)
+{
+    const text_list *range = &data->input_range;
+    return range->count == 2 && sgm__parse_double(range->items[0], minimum) &&
+           sgm__parse_double(range->items[1], maximum);
+}
+
 /* The extractor for a table or for arrays. Targets that are class numbers become one-hot vectors, and
  * inputs are scaled from input_range to 0..1. */
 static sgm_extractor *extractor_of(const data_config *data)
@@ -72,8 +79,7 @@ static sgm_extractor *extractor_of(const data_config *data)
     if (classes > 0)
         extractor = sgm_one_hot(extractor, .field = "targets", .classes = classes);
     double minimum, maximum;
-    if (data->input_range.count == 2 && sgm__parse_double(data->input_range.items[0], &minimum) &&
-        sgm__parse_double(data->input_range.items[1], &maximum))
+    if (experiment_range(data, &minimum, &maximum))
         extractor = sgm_normalise(extractor, .field = "inputs", .input_min = minimum, .input_max = maximum);
     return extractor;
 }

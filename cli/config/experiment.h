@@ -16,6 +16,8 @@
 /* The dataset that `data` describes; the caller frees it. `name` is training, validation or test, `seed`
  * orders files that are `shuffled`. NULL and an error on failure. */
 sgm_dataset *experiment_dataset(const data_config *data, const char *name, uint64_t seed);
+/* The two ends of input_range. False: it is not given. */
+bool experiment_range(const data_config *data, double *minimum, double *maximum);
 /* The tokenizer of a text, or one of bytes if the data name none; the caller frees it. */
 sgm_tokenizer *experiment_tokenizer(const data_config *data);
 /* The environment with handler, threads, precision and seed of the configuration; the caller frees it. */
