@@ -11,6 +11,7 @@
 
 #define MAXIMUM_BYTES ((size_t)128 << 20) /* of blocks that are kept, unless the program asks for more */
 
+/* A dataset with one reference and nothing in it. `disk` is -1 until a cache file is open. */
 sgm_dataset *sgm__dataset_allocate(const char *name, sgm__dataset_kind kind)
 {
     sgm_dataset *made = sgm__calloc(1, sizeof *made);
@@ -71,7 +72,8 @@ const char *sgm_dataset_name(const sgm_dataset *dataset)
     return dataset ? dataset->name : "";
 }
 
-/* Only once and before other threads use the dataset: readers take no lock. */
+/* Copies the names. May be called once, before other threads use the dataset: readers of the names take no
+ * lock. */
 sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names)
 {
     size_t count = 0;

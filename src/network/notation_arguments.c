@@ -155,6 +155,7 @@ static sgm_status parse_list(sgm__parser *p, sgm_layer *layer, int32_t index)
     return sgm__parser_close(p, &open);
 }
 
+/* Whether the argument may be given as several numbers in brackets. */
 static bool takes_list(const sgm_argument *argument)
 {
     return argument->kind == SGM_ARGUMENT_SHAPE || argument->kind == SGM_ARGUMENT_NUMBERS;

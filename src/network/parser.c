@@ -29,6 +29,7 @@ sgm_status sgm__parser_fail(const sgm__parser *p, const sgm__token *token, sgm_s
     return status;
 }
 
+/* The result is a struct, so that it can be used as an argument without a buffer of the caller. */
 sgm__quoted sgm__parser_quote(const sgm__token *token)
 {
     sgm__quoted result;

@@ -171,6 +171,7 @@ static bool classifies(const sgm_network *network)
     return false;
 }
 
+/* The lengths of the first output, which is the one that accuracies are measured of. */
 static sgm_value lengths_of_output(const sgm_network *network)
 {
     return network->output_count > 0 ? network->lengths[network->outputs[0].producer] : (sgm_value){-1};
@@ -264,6 +265,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
     return SGM_OK;
 }
 
+/* Whatever a program may have set wrongly; the graph may not have failed before. */
 static sgm_status check_options(const sgm_network *network, const sgm_graph *graph,
                                 const sgm_recording_options *options, const sgm_recording *recording)
 {
@@ -281,6 +283,8 @@ static sgm_status check_options(const sgm_network *network, const sgm_graph *gra
     return sgm_graph_status(graph);
 }
 
+/* Records everything from the beginning. The counts of all lists go back to 0, which also makes an older
+ * recording invalid. */
 sgm_status sgm_network_record(sgm_network *network, sgm_graph *graph, const sgm_recording_options *given,
                               sgm_recording *recording)
 {

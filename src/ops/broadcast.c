@@ -1,7 +1,9 @@
-/* broadcast: dimensions of 1, and new leading dimensions, repeated until the shape is the given one.
+/* broadcast: dimensions of 1, and new leading dimensions, repeated until the shape is the given one. Any
+ * type.
  *
  * The same rule as NumPy's. It is a view: handlers give the repeated axes a stride of 0 and copy nothing.
- * Recording an elementwise operation inserts it by itself (src/graph/record.c). */
+ * Recording an elementwise operation inserts it by itself (src/graph/record.c). The gradient is the sum over
+ * the repeated axes (sgm__unbroadcast in reduce.c). */
 #include "ops/rules.h"
 
 /* integers: the result's dimensions. */

@@ -1,7 +1,8 @@
-/* concatenate: arrays one after the other along an axis.
+/* concatenate: arrays one after the other along an axis, (..., a, ...) and (..., b, ...) to (..., a + b,
+ * ...). Any type; elements are copied bit by bit.
  *
- * Where it can, a plan makes its inputs in the memory of the result (src/handlers/plan/plan_buffers.c),
- * and nothing is copied. */
+ * The gradient of each input is its slice of the result's gradient. Where it can, a plan makes the inputs in
+ * the memory of the result (src/handlers/plan/plan_buffers.c), and nothing is copied. */
 #include "ops/rules.h"
 
 /* `x` fits behind `first`: the same type, rank and dimensions but for the axis. */
@@ -74,6 +75,7 @@ const sgm_op sgm__op_concatenate = {.api = SGM_OP_API,
                                     .gradient = gradient,
                                     .forward = forward};
 
+/* A negative axis counts from the end. One value is allowed and gives itself. */
 sgm_value sgm_concatenate(sgm_graph *graph, const sgm_value *values, int32_t count, int32_t axis)
 {
     if (count < 1)

@@ -1,7 +1,8 @@
 /* cumulative_sum: each element becomes the sum up to and with itself along an axis, from either end.
  *
- * Sums are in double, of int64 exactly. The gradient is the same sum from the other end: an element has a
- * part in all sums that come behind it. */
+ * y[k] = sum of x[i] for i <= k, or for i >= k in reverse. Sums are in double, of int64 exactly. From a NaN
+ * on, all sums are NaN. The gradient is the same sum from the other end: an element has a part in all sums
+ * that come behind it. */
 #include "ops/rules.h"
 
 /* integers: axis, reverse. Any type but bool; the result has the input's type and shape. */

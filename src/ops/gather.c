@@ -1,9 +1,10 @@
 /* gather and scatter_add: entries of an axis by their numbers, and back; and gather_along, composed of
  * gather.
  *
- * gather(x, i) replaces the axis by the dimensions of i; an embedding is gather on axis 0. scatter_add is
- * its gradient: zeros to which entries are added, as several numbers may name the same one. An index out
- * of range stops the run, with an error that names it: a clamped one would hide a mistake in the data. */
+ * gather(x, i) replaces the axis by the dimensions of i, for x of any type; an embedding is gather on axis
+ * 0. scatter_add is its gradient: zeros to which entries are added, since several numbers may name the same
+ * entry; it takes numbers only, and each is the other's gradient. An index out of range stops the run, with
+ * an error that names it: a clamped one would hide a mistake in the data. */
 #include "ops/rules.h"
 
 /* Replaces axis `axis` of `x` by the dimensions of `indices`. */

@@ -1,7 +1,10 @@
 /* matmul: matrix products, one for each entry of the leading dimensions; and dot of two vectors.
  *
- * (..., m, k) x (..., k, n) gives (..., m, n). The loops here are the reference; handlers have the fast
- * ones (src/handlers/cpu/product). Both operands may have any strides, so a transpose in front is a view. */
+ * (..., m, k) x (..., k, n) gives (..., m, n): y[i, j] = sum over l of a[i, l] b[l, j]. Any type but bool;
+ * sums are in double, of int64 exactly, and rounded once. NaN and infinity follow IEEE 754: 0 * infinity is
+ * NaN, and no product is left out because a factor is 0. The loops here are the reference; handlers have the
+ * fast ones (src/handlers/cpu/product). Both operands may have any strides, so a transpose before the
+ * product is a view. */
 #include "ops/rules.h"
 
 /* The rule of the instruction: equal leading dimensions. sgm_matmul broadcasts them before. */

@@ -1,7 +1,8 @@
-/* pad: zeros before, after and between the entries of one axis.
+/* pad: zeros before, after and between the entries of one axis. Any type; entries are copied bit by bit.
  *
- * Zeros between entries are what the gradient of a slice with a step needs, and what a convolution's
- * gradient with a stride looks like. slice is its gradient. */
+ * An axis of n becomes before + n + (n - 1) between + after. Zeros between entries are what the gradient of
+ * a slice with a step needs, and what a convolution's gradient with a stride looks like. slice is its
+ * gradient, and it is the gradient of slice. */
 #include "ops/rules.h"
 
 /* Size of the padded axis; -1: too large. */

@@ -74,6 +74,7 @@ sgm_value sgm_permute(sgm_graph *graph, sgm_value x, const int32_t *axes)
     return sgm__record_one(graph, &sgm__op_permute, x, &attributes);
 }
 
+/* Leading axes stay, so a batch of matrices is transposed matrix by matrix. */
 sgm_value sgm_transpose(sgm_graph *graph, sgm_value x)
 {
     if (!sgm__can_record(graph, "transpose", x))

@@ -1,7 +1,8 @@
-/* reshape: the same elements in row-major order, in another shape; flatten to two dimensions.
+/* reshape: the same elements in row-major order, in another shape; flatten to two dimensions. Any type.
  *
- * A view of contiguous memory; else the elements are packed. As elements keep their order, the gradient is
- * reshaped back. */
+ * A view of contiguous memory; otherwise the elements are packed. As elements keep their order, the gradient
+ * is reshaped back. A dimension of -1 is computed while recording, so the instruction itself has a complete
+ * shape. */
 #include "ops/rules.h"
 
 /* integers: the result's dimensions, all known. */

@@ -88,6 +88,7 @@ sgm_status sgm__want_bool(const sgm_type *type)
                     sgm_dtype_name(type->dtype));
 }
 
+/* Indices are signed, so that a negative one is an error and not a large number. */
 sgm_status sgm__want_index(const sgm_type *type)
 {
     if (type->dtype == SGM_INT64 || type->dtype == SGM_INT32)
@@ -105,6 +106,7 @@ sgm_status sgm__want_axis(const sgm_type *type, int64_t axis)
                     sgm_shape_text(&type->shape, text, sizeof text), (long long)axis, type->shape.rank);
 }
 
+/* Types are compared first: a difference there is told even if the shapes differ, too. */
 sgm_status sgm__want_equal(const sgm_type *a, const sgm_type *b)
 {
     char first[SGM__TYPE_TEXT], second[SGM__TYPE_TEXT];

@@ -1,7 +1,7 @@
-/* slice: entries start, start + step, ... below stop, along one axis.
+/* slice: entries start, start + step, ... below stop, along one axis. Any type.
  *
  * A view: handlers move the pointer and multiply the stride. Its gradient is pad, which puts zeros where
- * entries were left out. */
+ * entries were left out. Steps are above 0; flip goes backwards. */
 #include "ops/rules.h"
 
 /* How many entries there are: (stop - start) / step, rounded up. */

@@ -11,7 +11,7 @@
 /* For messages; data of one dimension uses the second. */
 static const char *const axis_names[] = {"height", "width"};
 
-/* Axes that the window moves over: 1 or 2. */
+/* The number of axes that the window moves over: 1 or 2; batch and channels come before them. */
 static int32_t space(const sgm_type *type)
 {
     return type->shape.rank - 2;
@@ -146,7 +146,7 @@ sgm_status sgm__window_convolution(const sgm_type *x, const sgm_type *weights,
     return measure(window);
 }
 
-/* `gradient` must have the shape that the convolution gives. */
+/* The gradient of a window's result must have the result's shape. */
 static sgm_status check_gradient(const sgm__window *w, const sgm_type *gradient)
 {
     char text[SGM__TYPE_TEXT], wanted[128];

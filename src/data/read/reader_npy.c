@@ -153,6 +153,7 @@ static sgm_status open_array(npy_reader *self)
     return self->input.stream != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Opens the array anew, as packed streams cannot go back, and reads its header again. */
 static sgm_status npy_rewind(void *user)
 {
     npy_reader *self = user;

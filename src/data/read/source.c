@@ -195,6 +195,7 @@ typedef struct file_stream {
     bool seekable;
 } file_stream;
 
+/* One read of the system, repeated if a signal interrupts it. Counts towards the thread's extraction. */
 static sgm_status file_read(sgm_stream *stream, void *buffer, size_t size, size_t *got)
 {
     const file_stream *self = (const file_stream *)stream;
@@ -256,6 +257,7 @@ static sgm_stream *fail_open(const char *name)
     return NULL;
 }
 
+/* Only regular files are seekable. */
 static sgm_stream *file_open(sgm_source *source)
 {
     struct stat info;
@@ -272,6 +274,7 @@ static sgm_stream *file_open(sgm_source *source)
     return &stream->base;
 }
 
+/* Does not look at the file, which may come into being before it is opened. */
 sgm_source *sgm_file_source(const char *path)
 {
     static const sgm__source_type type = {file_exists, NULL, file_open, NULL};
@@ -359,6 +362,7 @@ typedef struct first_source {
     sgm_source *chosen; /* one of `sources`, once prepared */
 } first_source;
 
+/* True if any of the sources exists; it need not be the same one that prepare chooses later. */
 static bool first_exists(sgm_source *source)
 {
     const first_source *self = (const first_source *)source;
@@ -368,6 +372,7 @@ static bool first_exists(sgm_source *source)
     return false;
 }
 
+/* Chooses once: a source that appears later does not replace the chosen one. */
 static sgm_status first_prepare(sgm_source *source)
 {
     first_source *self = (first_source *)source;

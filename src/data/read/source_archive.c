@@ -259,6 +259,8 @@ static sgm_status compressed_prepare(sgm_source *source)
     return sgm_source_prepare(((compressed_source *)source)->packed);
 }
 
+/* Every stream unpacks from the beginning of the archive, since packed data cannot be entered in the middle.
+ */
 static sgm_stream *compressed_open(sgm_source *source)
 {
     const compressed_source *self = (const compressed_source *)source;

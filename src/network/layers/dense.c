@@ -5,6 +5,7 @@
  * serves at each place. */
 #include "network/network_internal.h"
 
+/* Sizes of features are known only here, from what comes in, so the weights' shape is, too. */
 static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
     (void)count;

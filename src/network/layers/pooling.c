@@ -10,7 +10,8 @@
 /* Below all that could be the largest element: nearly the minimum of float32 and bfloat16. */
 #define LOWEST (-3e38) /* below all that could be the largest: nearly the minimum of float32 and bfloat16 */
 
-/* Windows lie side by side unless a stride is given. */
+/* The options' size, stride, padding and dilation; the stride is the window's size unless it is given.
+ * False: the graph has failed. */
 static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
                         sgm_window_options *window)
 {
@@ -19,6 +20,7 @@ static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t di
                              window);
 }
 
+/* (batch, channels, out...) of the largest elements; padding is never the largest. */
 static sgm_value largest(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_window_options window = {.struct_size = sizeof window};
@@ -27,6 +29,7 @@ static sgm_value largest(sgm_layer_call *call, sgm_graph *graph, sgm_value x, in
                                                             : (sgm_value){-1};
 }
 
+/* (batch, channels, out...) of the means, with or without the padding among what is averaged. */
 static sgm_value average(sgm_layer_call *call, sgm_graph *graph, sgm_value x, int32_t dimensions)
 {
     sgm_window_options window = {.struct_size = sizeof window};
@@ -55,6 +58,7 @@ static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
                       : sgm_reduce_mean(graph, x, second, 1, false);
     sgm_shape wide = sgm_shape_of(shape.dims[0], shape.dims[1], 1), column = sgm_shape_of(shape.dims[0], 1);
     sgm_value counts = sgm_reshape(graph, sgm__layer_steps(graph, lengths, shape.dims[1]), &wide);
+    /* Steps that do not count are replaced by what changes neither a maximum nor a sum. */
     sgm_value seen = sgm_select(graph, counts, x, sgm_filled_like(graph, x, is_max ? LOWEST : 0));
     sgm_value number = sgm_reshape(graph, lengths, &column);
     if (is_max) {

@@ -352,6 +352,7 @@ static const sgm_argument lstm_arguments[] = {
      .doc = "is added to the forget gate's sum; 1 helps to remember for long (Jozefowicz et al., 2015)"},
     FLAG_ARGUMENTS};
 
+/* The three types differ in name, documentation, arguments and forward function. */
 #define RECURRENT(text, words)                                                                               \
     const sgm_layer_type sgm__layer_##text = {                                                               \
         .api = SGM_LAYER_API,                                                                                \
