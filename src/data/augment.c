@@ -16,7 +16,7 @@
 
 /* --- the steps: each draws what it needs, the same number of times whatever comes out --- */
 
-/* What a step draws from for one example. */
+/* The arguments and the random numbers of a step for one example. */
 typedef struct drawing {
     const double *arguments; /* of the step, in the order of its kind's table */
     sgm__random random;      /* a stream for this step and this example alone */

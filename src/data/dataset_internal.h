@@ -12,8 +12,9 @@
 
 #include <stdatomic.h>
 
-/* What is known of one block. A slot is made when the block is read for the first time and stays when the
- * block is evicted: the number of examples is needed for positions and orders, without the block. */
+/* All that a dataset knows of one of its blocks. A slot is made when the block is read for the first time and
+ * stays when the block is evicted: the number of examples is needed for positions and orders, without the
+ * block. */
 typedef struct sgm__slot {
     sgm__block *block; /* NULL: not in memory */
     int64_t examples;

@@ -1,4 +1,4 @@
-/* What the files preprocess.c and preprocess_adaptive.c share. Internal to these two.
+/* Declarations that preprocess.c and preprocess_adaptive.c share. Internal to these two.
  *
  * A preprocessor is an extractor (read/extractor.h) with a parent: it changes the blocks that the parent
  * gives, field by field, and keeps their number of examples. Both files change a field by name, or all fields

@@ -10,7 +10,7 @@
 
 #include <math.h>
 
-/* What is known of a field. */
+/* The ranges that were learnt of a field. */
 typedef struct learnt {
     size_t elements; /* number of ranges: 0 before learning; 1, or the elements of an example */
     double *ranges;  /* pairs minimum, maximum */

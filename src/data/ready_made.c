@@ -14,7 +14,7 @@
 #define DIGITS 1797
 #define DIGITS_TRAINING 1500
 #define TEXT_WINDOW 64 /* characters of an example of a text */
-/* Of the shuffled orders; with another seed programs would learn from other examples */
+/* The seed of the shuffled orders; with another one programs would learn from other examples */
 #define ORDER_SEED 1
 
 /* As block_size: all examples in one block, so that a shuffle mixes the whole set and a split cuts the whole

@@ -1,6 +1,7 @@
-/* What a layer may ask while it records: its arguments, parameters, fields of the data, random numbers.
+/* The functions that a layer may call while it records: its arguments, parameters, fields of the data, random
+ * numbers.
  *
- * The functions sgm_layer_... of sigma/network.h are here; they are called by `forward` of layer types, in
+ * They are the sgm_layer_... of sigma/network.h, called by `forward` of layer types, in
  * the library (src/network/layers) and outside it. What is asked for is noted in the network's lists, which
  * become the recording (record.c). Failures become the graph's, so a layer needs no checks between its
  * calls: after the first failure every further call returns nothing. Parameters and fields are states and

@@ -1,6 +1,6 @@
-/* What goes on from one run to the next: the index of a step, and what layers remember of a minibatch.
+/* States that go on from one run to the next: the index of a step, and the memories of layers.
  *
- * Two kinds of states that are not trained. Where single steps are recorded (options.step, for
+ * There are two kinds, and neither is trained. Where single steps are recorded (options.step, for
  * src/infer/generator.c), every run reads one step of a sequence; the state "step.place" counts them, and
  * layers keep keys, values or hidden states of the steps before. While training, recurrent layers with
  * `streams` remember where each example ended, to go on from there with the next minibatch. The trainer
@@ -12,7 +12,7 @@ bool sgm_layer_is_step(const sgm_layer_call *call)
     return call->options->step;
 }
 
-/* Of all layers together. The name has no layer's form, so it collides with no parameter. */
+/* One state for all layers together. Its name is not that of a layer, so it collides with no parameter. */
 #define PLACE "step.place"
 
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)

@@ -18,7 +18,8 @@ typedef struct definition {
     bool used;
 } definition;
 
-/* What lives only while a network is made; definitions are found by linear search, since there are few. */
+/* The state that lives only while a network is made; definitions are found by linear search, since there are
+ * few. */
 typedef struct builder {
     sgm_network *network;
     definition *definitions;

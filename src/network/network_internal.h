@@ -1,5 +1,5 @@
-/* What the files of src/network share: descriptions, networks, and the state of one layer's recording.
- * Internal.
+/* Declarations that the files of src/network share: descriptions, networks, and the state of one layer's
+ * recording. Internal.
  *
  * A network passes through three forms. Text or calls make a description, a tree of sgm_layer (notation.c,
  * layer.c). sgm_network_create (network.c) walks the tree once and makes a network: a flat list of entries,
@@ -23,7 +23,7 @@
 #define SGM__MAX_NETWORK_TEXT (1 << 20)
 
 /* --- descriptions (layer.c) --- */
-/* What a node of a description stands for. A chain has one child for each item; a repeat and a definition
+/* The kinds of nodes of a description. A chain has one child for each item; a repeat and a definition
  * have exactly one child; branches have one child for each branch and the join's type; layers and references
  * have none. */
 typedef enum sgm__node_kind {
@@ -177,7 +177,8 @@ typedef struct sgm__entry {
     const sgm_layer *layer;
     char *name;
     int32_t first_input, input_count; /* in network->slots */
-    sgm__argument_value *own; /* arguments, once one was changed; texts are the layer's; NULL: none was */
+    sgm__argument_value
+        *own; /* a copy of the arguments once one was changed; texts stay the layer's; or NULL */
 } sgm__entry;
 
 /* One output of the network, which predicting returns under the producer's name. */
@@ -225,7 +226,7 @@ struct sgm_network {
     sgm__network_output *outputs;
     size_t output_count, output_capacity;
     bool dynamic;
-    /* What was recorded last. */
+    /* The newest recording. */
     sgm_value *values; /* of the entries */
     sgm_value
         *lengths; /* of the entries that are sequences: steps of each example that count; nothing: all */
@@ -262,7 +263,7 @@ static inline const sgm__argument_value *sgm__entry_arguments(const sgm__entry *
     return entry->own != NULL ? entry->own : entry->layer->arguments;
 }
 
-/* What a layer's `forward` and `predict` are called with; lives on the recorder's stack for that one call. */
+/* The argument of a layer's `forward` and `predict`; it lives on the recorder's stack for that one call. */
 struct sgm_layer_call {
     sgm_network *network;
     const sgm__entry *entry;
@@ -274,7 +275,7 @@ struct sgm_layer_call {
     sgm_value count;        /* a cost: the number that it is a mean over; nothing: the examples */
 };
 
-/* --- what goes on from run to run (memory.c) --- */
+/* --- states that go on from run to run (memory.c) --- */
 /* A state "LAYER.name" that is not trained: the trainer fills it with zeros at the beginning of each epoch,
  * and what a run assigns to it is there in the next run. */
 sgm_value sgm__layer_memory(sgm_layer_call *call, sgm_graph *graph, const char *name, const sgm_shape *shape);
@@ -302,7 +303,7 @@ sgm_value sgm__layer_index(sgm_layer_call *call, sgm_graph *graph, sgm_value x, 
  * becomes SGM__NO_WHOLE_NUMBER, which one_hot and ctc refuse where it counts. */
 sgm_value sgm__layer_whole(sgm_graph *graph, sgm_value x);
 
-/* --- what a layer may ask (layer_call.c) --- */
+/* --- functions for layers (layer_call.c) --- */
 /* Says that the layer's result has these lengths in place of its input's; nothing: all its steps count. */
 void sgm__layer_set_lengths(sgm_layer_call *call, sgm_value lengths);
 /* The parameter that was asked for last is sparse (sgm_parameter). */
@@ -330,7 +331,7 @@ sgm_status sgm__network_record_from(sgm_network *network, sgm_graph *graph,
 sgm_status sgm__network_record_layer(sgm_network *network, sgm_graph *graph,
                                      const sgm_recording_options *options, int32_t entry, sgm_value *total);
 
-/* --- mixed precision (mixed.c): what is recorded in bfloat16 has float32 around it --- */
+/* --- mixed precision (mixed.c) --- */
 /* The type of states, inputs, costs and outputs: float32 for a recording in bfloat16, else the recording's
  * own type. */
 sgm_dtype sgm__master_dtype(const sgm_recording_options *options);

@@ -64,7 +64,7 @@ static sgm_status parse_branches(sgm__parser *p, sgm_layer *node, list *branches
     return sgm__parser_close(p, &open);
 }
 
-/* The same rule as in sgm_branches_of, but with the place of the word in the message. */
+/* Applies the rule of sgm_branches_of, but with the place of the word in the message. */
 static sgm_status check_branch_count(const sgm__parser *p, const sgm__token *word, const sgm_layer_type *type,
                                      size_t count)
 {

@@ -60,7 +60,7 @@ static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
     return false;
 }
 
-/* What a kind takes, for messages; in the order of sgm_argument_kind. */
+/* The values that a kind takes, in words for messages; in the order of sgm_argument_kind. */
 static const char *kind_text(sgm_argument_kind kind)
 {
     static const char *const texts[] = {"a whole number", "a number",      "a name",

@@ -16,7 +16,7 @@ static void write_text(sgm__text *text, const char *value)
     sgm__text_append(text, "%s%s%s", mark, value, mark);
 }
 
-/* By name several dimensions need brackets; as positional arguments they need none. */
+/* With the argument's name several dimensions need brackets; as positional arguments they need none. */
 static void write_shape(sgm__text *text, const sgm_shape *shape, bool named)
 {
     bool brackets = named && shape->rank > 1;

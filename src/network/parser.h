@@ -1,4 +1,4 @@
-/* What the files of the parser share: its state, messages with a place, and arguments. Internal.
+/* Declarations that the files of the parser share: its state, messages with a place, and arguments. Internal.
  *
  * notation.c has the grammar and the layers, notation_arguments.c the arguments in brackets, parser.c the
  * messages and the way through the tokens. All errors end up as the thread's newest error with line and

@@ -196,7 +196,7 @@ static void note_newest(sgm_network *network, const sgm_graph *graph, const sgm_
                         const sgm_recording *recording)
 {
     bool fit = network->dynamic && (options->prefix == NULL || *options->prefix == '\0');
-    for (size_t i = 0; i < network->entry_count && fit; i++) /* whose predictions would not be asked for */
+    for (size_t i = 0; i < network->entry_count && fit; i++)
         fit = !sgm__entry_is_cost(&network->entries[i]) ||
               (network->entries[i].layer->type->flags & SGM_LAYER_DYNAMIC) == 0;
     network->newest = (sgm__newest){.graph = fit ? graph : NULL,

@@ -53,7 +53,7 @@ static sgm_status forward_min(const sgm_kernel_call *call)
     return forward(call, false);
 }
 
-/* Of equal elements the first one counts, on every handler. */
+/* The first of equal elements is chosen, on every handler. */
 const sgm_op sgm__op_arg_max = {SGM__OP("arg_max", 1, "position of the first largest element along an axis"),
                                 .flags = SGM_OP_STRIDED, .infer = infer, .forward = forward_max};
 const sgm_op sgm__op_arg_min = {SGM__OP("arg_min", 1, "position of the first smallest element along an axis"),

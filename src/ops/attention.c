@@ -119,7 +119,7 @@ static sgm_value split(sgm_graph *graph, const parts *p, sgm_value x, int64_t co
     return sgm_permute(graph, sgm_reshape(graph, x, &one), (const int32_t[]){0, 2, 1, 3});
 }
 
-/* And back, for one of queries, keys and values. */
+/* The inverse of split(), for one of queries, keys and values. */
 static sgm_value join(sgm_graph *graph, const parts *p, sgm_value x)
 {
     sgm_shape shape = p->whole;

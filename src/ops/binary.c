@@ -129,7 +129,7 @@ static sgm_value power_gradient(sgm_graph *graph, sgm_value a, sgm_value b)
     return sgm_multiply(graph, b, sgm_power(graph, a, rest));
 }
 
-/* By a, see above; by b it is a^b log(a). A constant exponent of 0 gives no gradient. */
+/* The gradient by a is power_gradient, by b it is a^b log(a). A constant exponent of 0 gives no gradient. */
 static void gradient_power(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value a = call->inputs[0], b = call->inputs[1];

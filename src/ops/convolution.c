@@ -113,7 +113,7 @@ static sgm_value record(sgm_graph *graph, const sgm_op *op, sgm_value a, sgm_val
     return sgm_record(graph, op, (sgm_value[]){a, b}, 2, &attributes);
 }
 
-/* By data, by weights, by biases: the last is the sum over batch and positions. */
+/* The gradients by data, weights and biases; the last is the sum over batch and positions. */
 static void gradient(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_type x = sgm_value_type(graph, call->inputs[0]), weights = sgm_value_type(graph, call->inputs[1]);

@@ -46,8 +46,8 @@ static bool is_name(const char *name)
     return name != NULL && *name >= 'a' && *name <= 'z' && name[strspn(name, letters)] == '\0';
 }
 
-/* What the recorder and the handlers rely on: an operation is either composed of others, or has a rule for
- * types and a way to compute it. */
+/* Checks all that the recorder and the handlers rely on: an operation is either composed of others, or has a
+ * rule for types and a way to compute it. */
 static sgm_status check_table(const sgm_op *op)
 {
     if (op == NULL || op->api != SGM_OP_API)

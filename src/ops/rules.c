@@ -1,4 +1,5 @@
-/* What the rules and loops of operations share: attributes, checks of types, views of arrays, comparison.
+/* Functions that the rules and loops of operations share: attributes, checks of types, views of arrays,
+ * comparison.
  *
  * Checks are called by `infer` functions; their messages need no place, as the recorder puts layer and
  * operation in front. Views are small structs on the stack: a part of an array is another pointer, shape

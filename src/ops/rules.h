@@ -1,5 +1,5 @@
-/* What the rules and loops of operations share: attributes, checks of types, recording, views of arrays.
- * Internal.
+/* Functions that the rules and loops of operations share: attributes, checks of types, recording, views of
+ * arrays. Internal.
  *
  * Each file of an operation includes this: its `infer` uses the checks, its `forward` the loops, and the
  * function that records it the rest. rules.c has the bodies. */

@@ -158,8 +158,8 @@ const sgm_op sgm__op_softmax_cross_entropy_gradient = {
             "(softmax(x) * sum(targets) - targets) * factor, a factor for each row"),
     .compose = compose_gradient, .infer = infer_gradient};
 
-/* By the targets, which label smoothing or distillation may compute, it is -log_softmax(x) times the
- * factor. */
+/* The gradient by the targets, which label smoothing or distillation may compute, is -log_softmax(x) times
+ * the factor. */
 static void gradient_cross_entropy(sgm_graph *graph, const sgm_gradient_call *call, sgm_value *gradients)
 {
     sgm_value x = call->inputs[0], targets = call->inputs[1];

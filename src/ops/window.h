@@ -1,4 +1,4 @@
-/* What convolutions and poolings share: windows that move over the last one or two axes. Internal.
+/* Functions that convolutions and poolings share: windows that move over the last one or two axes. Internal.
  *
  * Pairs are (height, width); data of one dimension, (batch, channels, length), has height 1. Integers of the
  * attributes, in this order: size, stride, before, after, dilation, extent (pairs), groups, flag.

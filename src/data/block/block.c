@@ -122,7 +122,7 @@ sgm_tensor *sgm_block_field(const sgm_block *block, const char *name)
     return NULL;
 }
 
-/* What the values take, for the memory limits of datasets; all fields are float32. */
+/* The bytes that the values take, for the memory limits of datasets; all fields are float32. */
 size_t sgm__block_bytes(const sgm_block *block)
 {
     size_t bytes = 0;

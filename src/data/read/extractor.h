@@ -12,7 +12,7 @@
 
 /* --- extractors (extractor.c) --- */
 
-/* What an extractor is made of. Programs give the public type only; the library's own kinds can also skip. */
+/* The parts of an extractor. Programs give the public type only; the library's own kinds can also skip. */
 typedef struct sgm__extractor_parts {
     const sgm_extractor_type *type;
     void *self;
@@ -35,8 +35,8 @@ sgm_status sgm__extractor_fit(sgm_extractor *extractor, int64_t count);
 /* Passes over what the next call of sgm_extractor_extract would give; *skipped is its number of examples, 0
  * at the end. */
 sgm_status sgm__extractor_skip(sgm_extractor *extractor, int64_t count, int64_t *skipped);
-/* What the chain has learnt, as numbers: for each adaptive part, innermost first, a count and that many
- * numbers. `numbers` NULL: only *count is set; else *count is the room on entry. */
+/* The state that the chain has learnt, as numbers: for each adaptive part, innermost first, a count and that
+ * many numbers. `numbers` NULL: only *count is set; else *count is the room on entry. */
 sgm_status sgm__extractor_get_state(sgm_extractor *extractor, double *numbers, size_t *count);
 sgm_status sgm__extractor_set_state(sgm_extractor *extractor, const double *numbers, size_t count);
 /* Reads from a reader some megabytes at a time, however many examples are asked for at once: a block of

@@ -325,7 +325,7 @@ static void clean_up(decoder *d)
     sgm__free(d->rows);
 }
 
-/* By the first bytes of the file; its name does not matter. */
+/* The first bytes of the file decide between PNG and JPEG; its name does not matter. */
 static sgm_status decode(decoder *d)
 {
     unsigned char magic[8] = {0};

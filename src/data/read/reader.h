@@ -1,5 +1,5 @@
-/* What the readers share: buffered input, memory for examples, arrays of fixed-size elements. Internal to
- * src/data/read.
+/* Parts that the readers share: buffered input, memory for examples, arrays of fixed-size elements. Internal
+ * to src/data/read.
  *
  * A reader turns the bytes of a source into examples: arrays (idx, npy, bytes, characters, images) or rows of
  * text cells (csv). Extractors (extractor.h) call readers through the public functions (sgm_reader_read and

@@ -63,7 +63,7 @@ static sgm_status list_folder(const char *path, struct dirent ***entries, int *c
                     path, sgm__errno_text(errno));
 }
 
-/* By the ending, in upper or lower case; the content is checked when it is decoded. */
+/* Decides by the name's ending, in upper or lower case; the content is checked when it is decoded. */
 static bool is_image_name(const char *name)
 {
     const char *dot = strrchr(name, '.');
@@ -129,7 +129,8 @@ static sgm_status add_classes(image_reader *self, struct dirent **entries, int c
     return SGM_OK;
 }
 
-/* By place, and at equal places by class. Places are unique within a class, so the order is total. */
+/* Orders images by place, and at equal places by class. Places are unique within a class, so the order is
+ * total. */
 static int compare_files(const void *a, const void *b)
 {
     const image_file *x = a, *y = b;

@@ -1,4 +1,4 @@
-/* What a source and its streams are made of. Internal to the data pipeline.
+/* The structs of sources and of their streams. Internal to the data pipeline.
  *
  * A source says where bytes come from (a file, memory, a URL, an archive in another source) and can be
  * opened several times; a stream is one pass over its bytes. Both are structs that begin with the base below
@@ -66,7 +66,8 @@ sgm_stream *sgm__gzip_open(sgm_stream *inner);
 /* Whether the name ends like a compressed file or archive. */
 bool sgm__is_compressed_name(const char *name);
 
-/* What this thread reads from files from now on belongs to an extraction of the data set NAME, until the end.
+/* Begins and ends a task that monitors show as the extraction of the data set `name`: the bytes that this
+ * thread reads from files in between are its progress.
  */
 void sgm__extraction_begin(const char *name);
 void sgm__extraction_end(sgm_status status);

@@ -1,4 +1,4 @@
-/* What layers of sequences share: which steps count, parameters with a prefix, dropout.
+/* Functions that layers of sequences share: which steps count, parameters with a prefix, dropout.
  *
  * A layer made of several parts (attention.c, norms.c, heads.c) names the parameters of each part with a
  * prefix, such as "hidden_norm_gains", so that one layer can have two of a kind. */

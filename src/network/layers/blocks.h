@@ -1,5 +1,5 @@
-/* What layers of sequences share: parts of layers that record parameters of their own, and which steps count.
- * Internal. */
+/* Functions that layers of sequences share: parts of layers that record parameters of their own, and which
+ * steps count. Internal. */
 #ifndef SGM_NETWORK_LAYERS_BLOCKS_H
 #define SGM_NETWORK_LAYERS_BLOCKS_H
 

@@ -1,7 +1,7 @@
-/* What costs share: targets in the prediction's shape, means and sums over the steps that count.
+/* Functions that costs share: targets in the prediction's shape, means and sums over the steps that count.
  *
  * Steps that do not count are set to 0 by a select, never multiplied by 0: data there may be NaN, and 0 *
- * NaN is NaN, as is the gradient. What the functions promise is in costs.h. */
+ * NaN is NaN, as is the gradient. costs.h says what each function returns. */
 #include "network/layers/blocks.h"
 #include "network/layers/costs.h"
 

@@ -1,5 +1,5 @@
-/* What costs share: their targets, sums over an example, arguments, and the macro that defines their type.
- * Internal.
+/* Functions and macros that costs share: their targets, sums over an example, arguments, and the macro that
+ * defines their type. Internal.
  *
  * A cost takes the prediction (batch, ...) as its only input and asks for the targets as a field of the
  * data. It gives (batch), one number for each example, which src/network/record.c averages, or one number in
@@ -14,9 +14,9 @@
 /* The field that the argument "targets" names, in the prediction's shape, with zeros at steps that do not
  * count; nothing on failure. */
 sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
-/* Of costs of classes: a share for each class, in the prediction's shape. Flags say what the data has:
- * shares, or one number of a class for each place of the prediction; without a flag, those with further
- * dimensions than (batch, classes) have numbers, as sequences do. */
+/* The targets of a cost of classes: a share for each class, in the prediction's shape. Flags say what the
+ * data has: shares, or one number of a class for each place of the prediction; without a flag, those with
+ * further dimensions than (batch, classes) have numbers, as sequences do. */
 sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value prediction);
 /* (batch, steps...) to (batch): the mean over the steps. Where only some of them count, an example's is as
  * much larger as makes the mean over the batch one over all steps that count. */

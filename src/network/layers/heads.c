@@ -1,4 +1,4 @@
-/* What heads do with queries, keys and values, between the two projections of attention.c.
+/* The heads of an attention: queries, keys and values between the two projections of attention.c.
  *
  * Each head computes softmax(q k^T / sqrt(size)) v over the steps of a sequence. Three things come before
  * that: queries and keys are turned by their places (rotary), keys and values are spread where several heads
@@ -11,8 +11,8 @@
 #include <math.h>
 #include <stdio.h>
 
-/* What is added to the score of a step that does not count: its exponential is 0, and no infinity appears,
- * which 0 times would make NaN. */
+/* Added to the score of a step that does not count: the score's exponential is 0 then, without an infinity,
+ * which times 0 would be NaN. */
 #define HIDDEN (-1e30)
 
 /* One attention that is recorded; sizes are of one head. */

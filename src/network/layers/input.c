@@ -26,7 +26,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     bool named = call->entry->layer->name != NULL;
     const char *lengths = sgm_layer_text(call, "lengths");
     /* An example that is one number has no steps. */
-    if (sgm_layer_is_step(call)) { /* each has one; an example that is one number has no steps */
+    if (sgm_layer_is_step(call)) {
         call->network->steps = example.rank > 0 ? example.dims[0] : 0;
         example.dims[0] = example.rank > 0;
     } else if (lengths != NULL) {

@@ -25,7 +25,7 @@ typedef struct sequence {
     sgm_value counts;                   /* which steps count, (time, batch); nothing: all */
 } sequence;
 
-/* What distinguishes the three layers. `gates` is the width of the weights in units of `size`. */
+/* The differences between the three layers. `gates` is the width of the weights in units of `size`. */
 typedef struct cell_type {
     int32_t gates;
     bool recurrent_biases, has_cell;

@@ -51,7 +51,7 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
             (int)example.rank, sgm_shape_text(&example, text, sizeof text));
     }
     /* Another dimension takes the place of the steps. */
-    if (order.dims[0] != 1) { /* what were steps are none any more */
+    if (order.dims[0] != 1) {
         if (sgm__layer_refuses_step(call, graph, "it puts another dimension in the place of the steps"))
             return (sgm_value){-1};
         sgm__layer_set_lengths(call, (sgm_value){-1});

@@ -30,7 +30,7 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
                                             : ": give the input its dimensions, for example input(2, 100)");
 }
 
-/* Of one dimension the second number of the pair is 0, which stands for "no second axis" in
+/* For data of one dimension the second number of the pair is 0, which stands for "no second axis" in
  * sgm_window_options. */
 bool sgm__layer_pair(const sgm_layer_call *call, sgm_graph *graph, const char *argument, int32_t dimensions,
                      int64_t default_value, int64_t *pair)

@@ -1,4 +1,4 @@
-/* What layers with windows share: their arguments, and what counts as an image. Internal. */
+/* Functions and arguments that layers with windows share. Internal. */
 #ifndef SGM_NETWORK_LAYERS_WINDOWS_H
 #define SGM_NETWORK_LAYERS_WINDOWS_H
 
