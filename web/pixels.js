@@ -1,5 +1,19 @@
-/* Small pictures of numbers on a canvas, one square a value. */
+/* Canvases: as sharp as the screen, or small pictures of numbers, one square a value. */
 import { colour } from './theme.js';
+
+/* A canvas as sharp as the screen; gives its context and size in CSS pixels, null: it cannot be seen. */
+export function context2d(canvas) {
+    const ratio = devicePixelRatio || 1, { clientWidth: width, clientHeight: height } = canvas;
+    if (width === 0 || height === 0) return null;
+    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
+        canvas.width = Math.round(width * ratio);
+        canvas.height = Math.round(height * ratio);
+    }
+    const context = canvas.getContext('2d');
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, width, height);
+    return { context, width, height };
+}
 
 /* Shape of an image in an example: (rows, columns), (channels, rows, columns), (rows, columns, channels), or a
  * square number of values; null: it is none. */

@@ -93,6 +93,25 @@ check(namesOf('learning_rate > 0.002') === 'run 1', `filtered: ${namesOf('learni
 check(namesOf('loss=0 state = finished') === 'run 0,a program', 'two words');
 check(csvOf(runs, ['name']).startsWith('name,') && csvOf(runs, ['name']).includes('configuration.a.switch'), 'all columns');
 
+/* What is styled as a panel of a kind is one. */
+const { panelKinds } = await import('/panel.js'), kinds = panelKinds().map((kind) => kind.kind);
+const styled = [...document.styleSheets].flatMap((sheet) => [...sheet.cssRules]).map((rule) =>
+    /^\.panel-(\w+) \.panel-body$/.exec(rule.selectorText ?? '')?.[1]).filter(Boolean);
+check(styled.length > 3 && styled.every((kind) => kinds.includes(kind)), `styled are ${styled}, there are ${kinds}`);
+
+/* A picture of runs has a title, a legend and a curve. */
+{
+    const { exportSvg } = await import('/runs/plot.js'), original = URL.createObjectURL, blobs = [];
+    URL.createObjectURL = (blob) => original.call(URL, blobs[blobs.push(blob) - 1]);
+    exportSvg({ metric: 'training.loss', axis: 'epoch', log: false,
+        curves: [{ name: 'the first', index: 0, points: [{ x: 0, y: 1 }, { x: 1, y: 3 }] }] });
+    URL.createObjectURL = original;
+    const svg = new DOMParser().parseFromString(await blobs[0].text(), 'image/svg+xml');
+    const words = [...svg.querySelectorAll('text')].map((text) => text.textContent);
+    check(words.includes('training.loss') && words.includes('the first'), `title and legend: ${words}`);
+    check(svg.querySelector('polyline, path') !== null, 'a curve');
+}
+
 /* Numbers for people. */
 format.setLocale('en');
 const texts = [[format.number(0.00012345), '0.0001235'], [format.number(1.2e-5), '1.20e-5'], [format.number(1234.5678), '1,235'], [format.number(null), '–'],

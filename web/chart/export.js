@@ -3,6 +3,7 @@ import { get } from '../api.js';
 import { h } from '../elements.js';
 import { integer, number } from '../format.js';
 import { t } from '../language.js';
+import { colour } from '../theme.js';
 import { drawChanges, drawCurves, geometry } from './draw.js';
 import { label } from './legend.js';
 import { CanvasPen, SvgPen } from './pens.js';
@@ -53,22 +54,30 @@ export async function exportCsv(view, title) {
     download(new Blob([`${lines.join('\n')}\n`], { type: 'text/csv' }), fileName(title, 'csv'));
 }
 
-/* Title, legend, axes and curves with a pen. */
-function paint(pen, view, title, width, height) {
-    const { colours } = view, margin = { left: 56, right: 16, bottom: 44 };
-    pen.rectangle(0, 0, width, height, colours.surface);
-    pen.text(title, 16, 26, colours.ink, { size: 14, bold: true });
+/* Ground, title and legend, whose entries are [name, colour]; the height that they take. */
+export function paintHead(pen, title, entries, width, height) {
+    const ink = colour('ink');
+    pen.rectangle(0, 0, width, height, colour('surface'));
+    pen.text(title, 16, 26, ink, { size: 14, bold: true });
     let x = 16, y = 48;
-    for (const curve of view.curves.filter((one) => one.visible)) {
-        const name = label(curve, view.curves), space = pen.width(name) + 34;
+    for (const [name, stroke] of entries) {
+        const space = pen.width(name) + 34;
         if (x + space > width && x > 16) {
             x = 16;
             y += 17;
         }
-        pen.rectangle(x, y - 7, 12, 3, view.colourOf(curve));
-        pen.text(name, x + 17, y, colours.ink);
+        pen.rectangle(x, y - 7, 12, 3, stroke);
+        pen.text(name, x + 17, y, ink);
         x += space;
     }
+    return y;
+}
+
+/* Title, legend, axes and curves with a pen. */
+function paint(pen, view, title, width, height) {
+    const { colours } = view, margin = { left: 56, right: 16, bottom: 44 };
+    const y = paintHead(pen, title, view.curves.filter((one) => one.visible)
+        .map((curve) => [label(curve, view.curves), view.colourOf(curve)]), width, height);
     const area = { x: margin.left, y: y + 16, w: width - margin.left - margin.right,
         h: height - y - 16 - margin.bottom };
     const ticks = view.ticks(), map = geometry(view, area);
@@ -89,20 +98,25 @@ function paint(pen, view, title, width, height) {
     });
 }
 
-export function exportPng(view, title) {
-    const scale = 2, width = Math.max(720, view.width), height = Math.max(420, view.height + 90);
-    const canvas = h('canvas', { width: width * scale, height: height * scale }), context = canvas.getContext('2d');
+/* What `draw(pen, width, height)` draws, as a file. */
+export function savePng(title, width, height, draw) {
+    const scale = 2, canvas = h('canvas', { width: width * scale, height: height * scale });
+    const context = canvas.getContext('2d');
     context.scale(scale, scale);
-    paint(new CanvasPen(context), view, title, width, height);
+    draw(new CanvasPen(context), width, height);
     canvas.toBlob((blob) => download(blob, fileName(title, 'png')));
 }
 
-export function exportSvg(view, title) {
-    const width = Math.max(720, view.width), height = Math.max(420, view.height + 90), pen = new SvgPen(width, height);
-    paint(pen, view, title, width, height);
+export function saveSvg(title, width, height, draw) {
+    const pen = new SvgPen(width, height);
+    draw(pen, width, height);
     download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }),
         fileName(title, 'svg'));
 }
+
+const exported = (save) => (view, title) => save(title, Math.max(720, view.width), Math.max(420, view.height + 90),
+    (pen, width, height) => paint(pen, view, title, width, height));
+export const exportPng = exported(savePng), exportSvg = exported(saveSvg);
 
 /* Places of the newest rows, newest first: all at which a curve of few points has one, and of the others as many as
  * there is room for. */

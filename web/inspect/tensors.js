@@ -34,17 +34,3 @@ export function tensorOf(identifier) {
     const match = /^(?:network\.layers|optimiser\.gradients|optimiser\.updates)\.(.+)$/.exec(identifier ?? '');
     return match ? match[1] : null;
 }
-
-/* A canvas as sharp as the screen; gives its context and size in CSS pixels, null: it cannot be seen. */
-export function context2d(canvas) {
-    const ratio = devicePixelRatio || 1, { clientWidth: width, clientHeight: height } = canvas;
-    if (width === 0 || height === 0) return null;
-    if (canvas.width !== Math.round(width * ratio) || canvas.height !== Math.round(height * ratio)) {
-        canvas.width = Math.round(width * ratio);
-        canvas.height = Math.round(height * ratio);
-    }
-    const context = canvas.getContext('2d');
-    context.setTransform(ratio, 0, 0, ratio, 0, 0);
-    context.clearRect(0, 0, width, height);
-    return { context, width, height };
-}

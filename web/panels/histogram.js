@@ -3,9 +3,10 @@
 import { get, post } from '../api.js';
 import { fill, h, select, setText } from '../elements.js';
 import { integer, number, tick } from '../format.js';
-import { context2d, TensorChoice, tensorOf } from '../inspect/tensors.js';
+import { TensorChoice, tensorOf } from '../inspect/tensors.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
+import { context2d } from '../pixels.js';
 import { colour } from '../theme.js';
 
 definePanel('histogram', {

@@ -4,6 +4,7 @@ import { h, setText } from '../elements.js';
 import { bytes, fixed, percent } from '../format.js';
 import { t } from '../language.js';
 import { definePanel } from '../panel.js';
+import { context2d } from '../pixels.js';
 import { colour } from '../theme.js';
 
 const kept = 150; /* values, of 2 s each: five minutes */
@@ -35,15 +36,9 @@ class Spark {
     }
 
     draw() {
-        const { canvas } = this, ratio = devicePixelRatio || 1, { clientWidth: w, clientHeight: height } = canvas;
-        if (w === 0) return;
-        if (canvas.width !== Math.round(w * ratio) || canvas.height !== Math.round(height * ratio)) {
-            canvas.width = Math.round(w * ratio);
-            canvas.height = Math.round(height * ratio);
-        }
-        const context = canvas.getContext('2d');
-        context.setTransform(ratio, 0, 0, ratio, 0, 0);
-        context.clearRect(0, 0, w, height);
+        const made = context2d(this.canvas);
+        if (!made) return;
+        const { context, width: w, height } = made;
         context.strokeStyle = colour('grid-line');
         context.beginPath();
         for (const y of [0.5, Math.round(height / 2) + 0.5, height - 0.5]) {

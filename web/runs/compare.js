@@ -5,9 +5,10 @@ import { fill, h, iconButton, labelled, select, toggle } from '../elements.js';
 import { number } from '../format.js';
 import { t } from '../language.js';
 import { menu, toastError } from '../overlays.js';
+import { context2d } from '../pixels.js';
 import { colour } from '../theme.js';
 import { differing, metricsOf } from './columns.js';
-import { colourOf, paint, pointsOf, savePng, saveSvg } from './plot.js';
+import { colourOf, exportPng, exportSvg, paint, pointsOf } from './plot.js';
 import { dragZoom } from './zoom.js';
 
 const mostRows = 1000; /* of the table */
@@ -110,19 +111,16 @@ async function fetchColumns(run) {
 
 function exportButton(own) {
     const element = iconButton('download', t('runs.export_chart'), () => menu(element, [
-        { label: t('chart.png'), icon: 'download', act: () => savePng(own) },
-        { label: t('chart.svg'), icon: 'download', act: () => saveSvg(own) },
+        { label: t('chart.png'), icon: 'download', act: () => exportPng(own) },
+        { label: t('chart.svg'), icon: 'download', act: () => exportSvg(own) },
     ]), { 'aria-haspopup': 'menu' });
     return element;
 }
 
 function draw(own, canvas) {
-    const { clientWidth: width, clientHeight: height } = canvas.parentElement, scale = devicePixelRatio || 1;
-    if (width === 0 || !own.curves) return null;
-    canvas.width = Math.round(width * scale);
-    canvas.height = Math.round(height * scale);
-    const context = canvas.getContext('2d'), pen = new CanvasPen(context);
-    context.scale(scale, scale);
+    const made = own.curves ? context2d(canvas) : null;
+    if (!made) return null;
+    const { context, width, height } = made, pen = new CanvasPen(context);
     if (own.curves.every((curve) => curve.points.length === 0)) {
         pen.text(t('chart.waiting'), width / 2, height / 2, colour('ink-3'), { align: 'center', size: 13 });
         own.map = null;

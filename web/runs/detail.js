@@ -5,6 +5,7 @@ import { button, fill, h, select } from '../elements.js';
 import { duration, integer, moment, number } from '../format.js';
 import { t } from '../language.js';
 import { dialogue, errorText } from '../overlays.js';
+import { context2d } from '../pixels.js';
 import { colour } from '../theme.js';
 import { metricsOf } from './columns.js';
 import { paint, pointsOf } from './plot.js';
@@ -33,12 +34,9 @@ function chartOf(run) {
     if (metrics.length === 0) return null;
     const canvas = h('canvas', { class: 'runs-canvas', role: 'img' }), box = h('div', { class: 'run-plot' }, canvas);
     const draw = () => {
-        const { clientWidth: width, clientHeight: height } = box, scale = devicePixelRatio || 1;
-        if (width === 0) return;
-        canvas.width = Math.round(width * scale);
-        canvas.height = Math.round(height * scale);
-        const context = canvas.getContext('2d'), pen = new CanvasPen(context);
-        context.scale(scale, scale);
+        const made = context2d(canvas);
+        if (!made) return;
+        const { context, width, height } = made, pen = new CanvasPen(context);
         plot.curves = [{ name: run.name, index: 0,
             points: pointsOf(run.columns, plot.axis, plot.metric, plot.log) }];
         canvas.setAttribute('aria-label', `${plot.metric}: ${number(plot.curves[0].points.at(-1)?.y)}`);

@@ -1,7 +1,5 @@
 /* One metric of several runs, with the same strokes on the page and in files. */
-import { download } from '../chart/export.js';
-import { CanvasPen, SvgPen } from '../chart/pens.js';
-import { h } from '../elements.js';
+import { paintHead, savePng, saveSvg } from '../chart/export.js';
 import { duration, tick } from '../format.js';
 import { t } from '../language.js';
 import { colour } from '../theme.js';
@@ -101,38 +99,6 @@ export function paint(pen, plot, width, height, top) {
 }
 
 /* With its ground, title and legend. */
-function paintWhole(pen, plot, width, height) {
-    pen.rectangle(0, 0, width, height, colour('surface'));
-    pen.text(plot.metric, 16, 26, colour('ink'), { size: 14, bold: true });
-    let x = 16, y = 48;
-    for (const { name, index } of plot.curves) {
-        const space = pen.width(name) + 34;
-        if (x + space > width && x > 16) {
-            x = 16;
-            y += 17;
-        }
-        pen.rectangle(x, y - 7, 12, 3, colourOf(index));
-        pen.text(name, x + 17, y, colour('ink'));
-        x += space;
-    }
-    paint(pen, plot, width, height, y + 16);
-}
-
-function fileName(plot, ending) {
-    return `${plot.metric.replace(/[^\p{L}\p{N}]+/gu, '-')}.${ending}`;
-}
-
-export function savePng(plot, width = 960, height = 540) {
-    const scale = 2, canvas = h('canvas', { width: width * scale, height: height * scale });
-    const context = canvas.getContext('2d');
-    context.scale(scale, scale);
-    paintWhole(new CanvasPen(context), plot, width, height);
-    canvas.toBlob((blob) => download(blob, fileName(plot, 'png')));
-}
-
-export function saveSvg(plot, width = 960, height = 540) {
-    const pen = new SvgPen(width, height);
-    paintWhole(pen, plot, width, height);
-    download(new Blob([new XMLSerializer().serializeToString(pen.root)], { type: 'image/svg+xml' }),
-        fileName(plot, 'svg'));
-}
+const exported = (save) => (plot) => save(plot.metric, 960, 540, (pen, width, height) => paint(pen, plot, width, height,
+    paintHead(pen, plot.metric, plot.curves.map(({ name, index }) => [name, colourOf(index)]), width, height) + 16));
+export const exportPng = exported(savePng), exportSvg = exported(saveSvg);
