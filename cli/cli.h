@@ -72,6 +72,8 @@ typedef struct saved {
 } saved;
 bool is_folder(const char *path);
 bool has_file(const char *folder, const char *name);
+/* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
+sgm_status save_text(const char *folder, const char *name, char *text);
 /* The path of the file `name` in a folder, or the path itself if it is none; sgm__free. NULL: out of memory.
  */
 char *file_of(const char *path, const char *name);

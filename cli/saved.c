@@ -33,6 +33,16 @@ char *file_of(const char *path, const char *name)
     return is_folder(path) ? sgm__format("%s/%s", path, name) : sgm__strdup(path);
 }
 
+sgm_status save_text(const char *folder, const char *name, char *text)
+{
+    char *path = sgm__format("%s/%s", folder, name);
+    sgm_status status =
+        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
+    sgm_string_free(text);
+    sgm__free(path);
+    return status;
+}
+
 /* Whether an entry of a folder is a folder with a checkpoint. */
 static bool is_run(const char *folder, const char *name)
 {

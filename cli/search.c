@@ -318,13 +318,9 @@ static sgm_status save_best(const search_run_parts *p)
     SGM_TRY(search_file_config(p->file, best->values, best->value_count, &c));
     sgm__free(c.folder);
     c.folder = NULL;
-    char *text = config_text(&c), *path = sgm__format("%s/best.yaml", p->folder);
-    sgm_status status =
-        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
+    sgm_status status = save_text(p->folder, "best.yaml", config_text(&c));
     if (status == SGM_OK)
-        printf("best: %s, %s %.6g: %s\n", best->name, p->objective, best->objective, path);
-    sgm_string_free(text);
-    sgm__free(path);
+        printf("best: %s, %s %.6g: %s/best.yaml\n", best->name, p->objective, best->objective, p->folder);
     config_free(&c);
     return status;
 }
@@ -334,13 +330,8 @@ static sgm_status save_best(const search_run_parts *p)
 /* Writes search.yaml, from which `sigma search FOLDER --resume` reads the search again. */
 static sgm_status save_search(const search_run_parts *p)
 {
-    char *path = sgm__format("%s/search.yaml", p->folder), *text = search_file_text(p->file);
-    sgm_status status = path != NULL && text != NULL ? sgm__make_folders(p->folder) : sgm__last_failure();
-    if (status == SGM_OK && text != NULL)
-        status = sgm__file_write_atomic(path, text, strlen(text));
-    sgm_string_free(text);
-    sgm__free(path);
-    return status;
+    SGM_TRY(sgm__make_folders(p->folder));
+    return save_text(p->folder, "search.yaml", search_file_text(p->file));
 }
 
 /* The library compares the values of a resumed search; the experiment around them is compared here with

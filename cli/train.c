@@ -98,12 +98,7 @@ sgm_status train_save_config(config *c)
     c->folder = NULL;
     char *text = config_text(c);
     c->folder = folder;
-    char *path = sgm__format("%s/config.yaml", folder);
-    sgm_status status =
-        text != NULL && path != NULL ? sgm__file_write_atomic(path, text, strlen(text)) : sgm__last_failure();
-    sgm_string_free(text);
-    sgm__free(path);
-    return status;
+    return save_text(folder, "config.yaml", text);
 }
 
 bool train_has_checkpoint(const config *c)

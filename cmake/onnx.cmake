@@ -18,6 +18,7 @@ if(libprotobuf_c_FOUND AND SIGMA_PROTOC_C AND SIGMA_ONNX_PROTO)
 else()
     set(SIGMA_ONNX OFF)
     message(STATUS "ONNX is left out: protobuf-c, protoc-c or onnx.proto was not found")
+    set_source_files_properties("${CMAKE_SOURCE_DIR}/src/onnx/absent.c" PROPERTIES COMPILE_OPTIONS "-Wno-unused-parameter")
 endif()
 
 # Takes out of a list of sources what is not built, and adds what is made.
