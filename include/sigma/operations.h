@@ -61,7 +61,6 @@ extern "C" {
     X(relu, "max(x, 0)")                                                                                     \
     X(leaky_relu, "x where it is above 0, else x / 100 (Maas et al., 2013)")                                 \
     X(elu, "x where it is above 0, else exp(x) - 1 (Clevert et al., 2015)")                                  \
-    X(softplus, "log(1 + exp(x)), without overflow")                                                         \
     X(gelu_tanh, "gelu with tanh in place of erf: the approximation of the same paper")                      \
     X(silu, "x * sigmoid(x), also called swish (Elfwing et al., 2017)")                                      \
     X(mish, "x * tanh(softplus(x)) (Misra, 2019)")                                                           \
@@ -77,6 +76,7 @@ extern "C" {
 SGM_UNARY_LIST(SGM_UNARY_FUNCTION)
 SGM_COMPOSED_UNARY_LIST(SGM_UNARY_FUNCTION)
 #undef SGM_UNARY_FUNCTION
+SGM_API sgm_value sgm_softplus(sgm_graph *graph, sgm_value x); /* log(1 + exp(x)), without overflow */
 #define SGM_BINARY_FUNCTION(name, doc)                                                                       \
     SGM_API sgm_value sgm_##name(sgm_graph *graph, sgm_value a, sgm_value b);
 SGM_BINARY_LIST(SGM_BINARY_FUNCTION)

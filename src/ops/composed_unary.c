@@ -8,26 +8,20 @@
 
 #include <math.h>
 
-static sgm_value compose_square(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                const sgm_attributes *attributes)
+static sgm_value compose_square(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_multiply(graph, inputs[0], inputs[0]);
+    return sgm_multiply(graph, x, x);
 }
 
-static sgm_value compose_reciprocal(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                    const sgm_attributes *attributes)
+static sgm_value compose_reciprocal(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_divide(graph, sgm_number(graph, 1), inputs[0]);
+    return sgm_divide(graph, sgm_number(graph, 1), x);
 }
 
 /* max(0, x). 0 comes first, so that the gradient at 0 is 0: of equal operands the first one gets it. */
-static sgm_value compose_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                              const sgm_attributes *attributes)
+static sgm_value compose_relu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_maximum(graph, sgm_number(graph, 0), inputs[0]);
+    return sgm_maximum(graph, sgm_number(graph, 0), x);
 }
 
 static sgm_value is_positive(sgm_graph *graph, sgm_value x)
@@ -36,41 +30,33 @@ static sgm_value is_positive(sgm_graph *graph, sgm_value x)
 }
 
 /* x above 0, else 0.01 x (Maas et al., 2013). */
-static sgm_value compose_leaky_relu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                    const sgm_attributes *attributes)
+static sgm_value compose_leaky_relu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value leak = sgm_multiply(graph, inputs[0], sgm_number(graph, 0.01));
-    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], leak);
+    sgm_value leak = sgm_multiply(graph, x, sgm_number(graph, 0.01));
+    return sgm_select(graph, is_positive(graph, x), x, leak);
 }
 
 /* x above 0, else exp(x) - 1 (Clevert et al., 2015). The exponential is not taken of what is above 0: it
  * could overflow, and its gradient with it. */
-static sgm_value compose_elu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                             const sgm_attributes *attributes)
+static sgm_value compose_elu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
+    sgm_value below = sgm_minimum(graph, x, sgm_number(graph, 0));
     sgm_value branch = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
-    return sgm_select(graph, is_positive(graph, inputs[0]), inputs[0], branch);
+    return sgm_select(graph, is_positive(graph, x), x, branch);
 }
 
 /* log(1 + exp(x)) as max(0, x) + log1p(exp(-|x|)): no exponential overflows, and small results keep their
  * digits. */
-static sgm_value compose_softplus(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                  const sgm_attributes *attributes)
+static sgm_value compose_softplus(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value small = sgm_exp(graph, sgm_negate(graph, sgm_absolute(graph, inputs[0])));
-    return sgm_add(graph, sgm_relu(graph, inputs[0]), sgm_log1p(graph, small));
+    sgm_value small = sgm_exp(graph, sgm_negate(graph, sgm_absolute(graph, x)));
+    return sgm_add(graph, sgm_relu(graph, x), sgm_log1p(graph, small));
 }
 
 /* x sigmoid(x). */
-static sgm_value compose_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                              const sgm_attributes *attributes)
+static sgm_value compose_silu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_multiply(graph, inputs[0], sgm_sigmoid(graph, inputs[0]));
+    return sgm_multiply(graph, x, sgm_sigmoid(graph, x));
 }
 
 /* x limited to two bounds. These are the first operands, so at the bounds themselves the gradient is 0 (that
@@ -82,11 +68,9 @@ static sgm_value bounded(sgm_graph *graph, sgm_value x, double minimum, double m
 
 /* x / 2 (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) (Hendrycks and Gimpel, 2016). Beyond the bounds the
  * hyperbolic tangent is 1, and the cube under it would overflow. */
-static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                   const sgm_attributes *attributes)
+static sgm_value compose_gelu_tanh(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value x = inputs[0], near = bounded(graph, x, -20, 20), square = sgm_multiply(graph, near, near);
+    sgm_value near = bounded(graph, x, -20, 20), square = sgm_multiply(graph, near, near);
     sgm_value branch =
         sgm_add(graph, sgm_multiply(graph, square, sgm_number(graph, 0.044715)), sgm_number(graph, 1));
     sgm_value inner =
@@ -96,75 +80,58 @@ static sgm_value compose_gelu_tanh(sgm_graph *graph, const sgm_value *inputs, in
 }
 
 /* x tanh(softplus(x)) (Misra, 2019). */
-static sgm_value compose_mish(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                              const sgm_attributes *attributes)
+static sgm_value compose_mish(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_multiply(graph, inputs[0], sgm_tanh(graph, sgm_softplus(graph, inputs[0])));
+    return sgm_multiply(graph, x, sgm_tanh(graph, sgm_softplus(graph, x)));
 }
 
 /* elu with a scale and an alpha at which normalised activations stay normalised (Klambauer et al., 2017);
  * the digits are those that the authors published. */
-static sgm_value compose_selu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                              const sgm_attributes *attributes)
+static sgm_value compose_selu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
     const double scale = 1.0507009873554804934193349852946, alpha = 1.6732632423543772848170429916717;
-    sgm_value below = sgm_minimum(graph, inputs[0], sgm_number(graph, 0));
+    sgm_value below = sgm_minimum(graph, x, sgm_number(graph, 0));
     sgm_value branch = sgm_subtract(graph, sgm_exp(graph, below), sgm_number(graph, 1));
-    return sgm_select(graph, is_positive(graph, inputs[0]),
-                      sgm_multiply(graph, inputs[0], sgm_number(graph, scale)),
+    return sgm_select(graph, is_positive(graph, x), sgm_multiply(graph, x, sgm_number(graph, scale)),
                       sgm_multiply(graph, branch, sgm_number(graph, scale * alpha)));
 }
 
-static sgm_value compose_relu6(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                               const sgm_attributes *attributes)
+static sgm_value compose_relu6(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return bounded(graph, inputs[0], 0, 6);
+    return bounded(graph, x, 0, 6);
 }
 
-static sgm_value compose_hard_tanh(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                   const sgm_attributes *attributes)
+static sgm_value compose_hard_tanh(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return bounded(graph, inputs[0], -1, 1);
+    return bounded(graph, x, -1, 1);
 }
 
 /* x / 6 + 1 / 2, between 0 and 1. */
-static sgm_value compose_hard_sigmoid(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                      const sgm_attributes *attributes)
+static sgm_value compose_hard_sigmoid(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value sixth = sgm_divide(graph, inputs[0], sgm_number(graph, 6));
+    sgm_value sixth = sgm_divide(graph, x, sgm_number(graph, 6));
     return bounded(graph, sgm_add(graph, sixth, sgm_number(graph, 0.5)), 0, 1);
 }
 
-static sgm_value compose_hard_silu(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                   const sgm_attributes *attributes)
+static sgm_value compose_hard_silu(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    return sgm_multiply(graph, inputs[0], sgm_hard_sigmoid(graph, inputs[0]));
+    return sgm_multiply(graph, x, sgm_hard_sigmoid(graph, x));
 }
 
 /* x / (1 + |x|). */
-static sgm_value compose_softsign(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                  const sgm_attributes *attributes)
+static sgm_value compose_softsign(sgm_graph *graph, sgm_value x)
 {
-    (void)count, (void)attributes;
-    sgm_value size = sgm_add(graph, sgm_absolute(graph, inputs[0]), sgm_number(graph, 1));
-    return sgm_divide(graph, inputs[0], size);
+    sgm_value size = sgm_add(graph, sgm_absolute(graph, x), sgm_number(graph, 1));
+    return sgm_divide(graph, x, size);
 }
 
-static sgm_value compose_identity(sgm_graph *graph, const sgm_value *inputs, int32_t count,
-                                  const sgm_attributes *attributes)
+static sgm_value compose_identity(sgm_graph *graph, sgm_value x)
 {
-    (void)graph, (void)count, (void)attributes;
-    return inputs[0];
+    (void)graph;
+    return x;
 }
 
-/* --- those that stay one instruction, because their gradient is simpler, or more exact, than their parts'
- * --- */
+/* --- what stays one instruction, because its gradient is more exact than its parts' --- */
 
 static sgm_status infer_float(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
                               sgm_type *result)
@@ -182,47 +149,25 @@ static void gradient_softplus(sgm_graph *graph, const sgm_gradient_call *call, s
         gradients[0] = sgm_multiply(graph, call->gradient, sgm_sigmoid(graph, call->inputs[0]));
 }
 
-/* An operation without infer() is expanded when it is recorded; one with it stays an instruction. NULL for
- * all but softplus, in both lists. */
-#define infer_of_square NULL
-#define infer_of_reciprocal NULL
-#define infer_of_relu NULL
-#define infer_of_leaky_relu NULL
-#define infer_of_elu NULL
-#define infer_of_softplus infer_float
-#define infer_of_silu NULL
-#define infer_of_gelu_tanh NULL
-#define infer_of_mish NULL
-#define infer_of_selu NULL
-#define infer_of_relu6 NULL
-#define infer_of_hard_sigmoid NULL
-#define infer_of_hard_silu NULL
-#define infer_of_hard_tanh NULL
-#define infer_of_softsign NULL
-#define infer_of_identity NULL
-#define gradient_square NULL
-#define gradient_reciprocal NULL
-#define gradient_relu NULL
-#define gradient_leaky_relu NULL
-#define gradient_elu NULL
-#define gradient_silu NULL
-#define gradient_gelu_tanh NULL
-#define gradient_mish NULL
-#define gradient_selu NULL
-#define gradient_relu6 NULL
-#define gradient_hard_sigmoid NULL
-#define gradient_hard_silu NULL
-#define gradient_hard_tanh NULL
-#define gradient_softsign NULL
-#define gradient_identity NULL
+/* --- tables and functions --- */
 
-/* The table of an operation and the function that records it. */
-#define DEFINE_OP(op_name, op_doc)                                                                           \
-    const sgm_op sgm__op_##op_name = {                                                                       \
-        SGM__OP(#op_name, 1, op_doc), .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \
-        .compose = compose_##op_name, .infer = infer_of_##op_name, .gradient = gradient_##op_name};          \
+/* The table of an operation, with its composition in the signature that sgm_op wants, and the function that
+ * records it. Without a rule, `infer`, it is expanded when it is recorded; with one it stays an instruction.
+ */
+#define DEFINE_TABLE(op_name, op_doc, rule, gradient_of)                                                     \
+    static sgm_value expand_##op_name(sgm_graph *graph, const sgm_value *inputs, int32_t count,              \
+                                      const sgm_attributes *attributes)                                      \
+    {                                                                                                        \
+        (void)count, (void)attributes;                                                                       \
+        return compose_##op_name(graph, inputs[0]);                                                          \
+    }                                                                                                        \
+    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 1, op_doc),                                          \
+                                      .flags = SGM_OP_ELEMENTWISE | SGM_OP_ACTIVATION,                       \
+                                      .compose = expand_##op_name, .infer = rule, .gradient = gradient_of};  \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value x)                                                   \
     {                                                                                                        \
         return sgm__record_one(graph, &sgm__op_##op_name, x, NULL);                                          \
     }
+#define DEFINE_OP(op_name, op_doc) DEFINE_TABLE(op_name, op_doc, NULL, NULL)
 SGM_COMPOSED_UNARY_LIST(DEFINE_OP)
+DEFINE_TABLE(softplus, "log(1 + exp(x)), without overflow", infer_float, gradient_softplus)

@@ -76,6 +76,7 @@
 /* Operations that are composed of others, but stay one instruction for handlers that have a kernel for them.
  */
 #define SGM__WHOLE_LIST(X)                                                                                   \
+    X(softplus)                                                                                              \
     X(softmax)                                                                                               \
     X(log_softmax)                                                                                           \
     X(softmax_cross_entropy)                                                                                 \

@@ -85,6 +85,7 @@ static void record_unary(sgm_graph *g, const sgm_value *in)
     sgm_value x = in[0], sum = x;
 #define ADD(name, doc) sum = sgm_add(g, sum, sgm_##name(g, x));
     SGM_COMPOSED_UNARY_LIST(ADD)
+    ADD(softplus, )
     ADD(negate, )
     ADD(absolute, )
     ADD(sign, )
