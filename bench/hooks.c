@@ -74,13 +74,13 @@ static sgm_trainer *make_trainer(sgm_handler *handler)
     sgm_tensor *tensors[2] = {sgm_tensor_create(SGM_FLOAT32, &shapes[0]),
                               sgm_tensor_create(SGM_FLOAT32, &shapes[1])};
     sgm_trainer *trainer = sgm__trainer_create("bench", &settings);
-    sgm_dataset *dataset = sgm_dataset_from("bench", fields, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("bench", fields, tensors, 2);
     check(trainer && dataset);
-    sgm_trainer_network(trainer,
-                        "input(64) + dense(128, relu) + dense(64, relu) + dense(10) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 32));
+    sgm_trainer_set_network(
+        trainer, "input(64) + dense(128, relu) + dense(64, relu) + dense(10) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 32));
     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
-    sgm_trainer_optimiser(trainer, sgm_adam());
+    sgm_trainer_set_optimiser(trainer, sgm_adam());
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     sgm_dataset_free(dataset);
@@ -107,7 +107,7 @@ static double time_ready(const char *text)
     sgm_trainer *trainer = make_trainer(handler);
     check(sgm_trainer_run(trainer, .epochs = 2) == SGM_OK);
     if (text)
-        check(sgm_trainer_hook(trainer, sgm_hook_parse(text)) == SGM_OK);
+        check(sgm_trainer_add_hook(trainer, sgm_hook_parse(text)) == SGM_OK);
     trainer->progress.running_since = sgm__now();
     double best = time_events(trainer);
     for (int i = 1; i < ROUNDS; i++) {

@@ -7,8 +7,8 @@
  * median in ms, -w: mixed precision, layers in bfloat16 as networks record them.
  */
 #include "measure.h"
+#include <sigma/graph.h>
 #include <sigma/handler.h>
-#include <sigma/operations.h>
 
 #include "base/base.h"
 #include <math.h>
@@ -57,7 +57,7 @@ static void record_step(sgm_graph *graph)
         sgm_assign(
             graph, parameters[i],
             sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), gradients[i])));
-    sgm_output(graph, "cost", cost);
+    sgm_graph_add_output(graph, "cost", cost);
     check(sgm_graph_status(graph) == SGM_OK);
 }
 
@@ -158,7 +158,7 @@ int main(int count, char **arguments)
         else
             return 2;
     }
-    sgm_handler *handler = sgm_handler_create_options(name, &options);
+    sgm_handler *handler = sgm_handler_create_with(name, &options);
     check(handler != NULL);
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();

@@ -113,7 +113,7 @@ static double time_steps(sgm_env *env, sgm_trainer *trainer, int64_t steps)
     int64_t before;
     check(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &before) == SGM_OK);
     double start = now();
-    check(sgm_run(env, .iterations = before + steps) == SGM_OK);
+    check(sgm_env_run(env, .iterations = before + steps) == SGM_OK);
     return (now() - start) / (double)steps;
 }
 
@@ -127,11 +127,11 @@ static runner begin(const workload *work, const way *w, sgm_dataset *data)
 {
     runner made = {.env = sgm_env_create("bench", .seed = 1)};
     made.trainer = sgm_trainer_create(made.env, "trainer");
-    sgm_trainer_network(made.trainer, work->network);
-    sgm_trainer_data(made.trainer, sgm_minibatches(data, .size = work->batch));
-    sgm_trainer_optimiser(made.trainer, sgm_gradient_descent(.learning_rate = 0.001));
+    sgm_trainer_set_network(made.trainer, work->network);
+    sgm_trainer_set_data(made.trainer, sgm_minibatches(data, .size = work->batch));
+    sgm_trainer_set_optimiser(made.trainer, sgm_gradient_descent(.learning_rate = 0.001));
     sgm_monitor *monitor = w->monitor ? sgm_web_monitor(.quiet = true) : NULL;
-    check(made.env != NULL && (!w->monitor || sgm_env_monitor(made.env, monitor) == SGM_OK));
+    check(made.env != NULL && (!w->monitor || sgm_env_add_monitor(made.env, monitor) == SGM_OK));
     check(sgm_env_prepare(made.env) == SGM_OK);
     begin_watching(w->monitor ? sgm_web_monitor_url(monitor) : "", w, made.clients);
     return made;

@@ -25,11 +25,11 @@ static void measure(const network *wanted, const char *what, int threads, sgm_op
     sgm_env *env = sgm_env_create("bench", .threads = threads);
     sgm_trainer *trainer = sgm_trainer_create(env, "bench");
     sgm_dataset *dataset = random_classes(wanted->examples, wanted->inputs, wanted->classes);
-    sgm_trainer_network(trainer, wanted->text);
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = wanted->batch));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, wanted->text);
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = wanted->batch));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     if (workers != NULL)
-        sgm_trainer_operator(trainer, workers);
+        sgm_trainer_set_operator(trainer, workers);
     sgm_trainer_on_progress(trainer, note_step, &timed);
     if (sgm_trainer_run(trainer, .epochs = EPOCHS) != SGM_OK) {
         fprintf(stderr, "operators: %s\n", sgm_last_error());

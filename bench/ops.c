@@ -41,7 +41,7 @@ static double time_case(sgm_handler *handler, const op_case *c)
         data[i] = op_data_create(&c->inputs[i], &c->inputs[i].shape, SGM_FLOAT32, &random);
         inputs[i] = sgm_input_value(graph, op_names[i], data[i].dtype, &data[i].shape);
     }
-    sgm_output(graph, "y", c->record(graph, inputs, SGM_FLOAT32));
+    sgm_graph_add_output(graph, "y", c->record(graph, inputs, SGM_FLOAT32));
     sgm_program *program = sgm_session_prepare(session, graph);
     bool fed = program != NULL;
     for (int32_t i = 0; i < c->input_count && i < OP_MAX_INPUTS; i++) {
@@ -81,7 +81,7 @@ int main(int argc, char **argv)
     printf("%-24s %-34s", "microseconds", "");
     for (size_t i = 0; sgm_handler_name_at(i) != NULL && count < MAX_HANDLERS; i++) {
         const char *name = sgm_handler_name_at(i);
-        sgm_handler *handler = strncmp(name, "debug", 5) != 0 ? sgm_handler_create_options(name, NULL) : NULL;
+        sgm_handler *handler = strncmp(name, "debug", 5) != 0 ? sgm_handler_create_with(name, NULL) : NULL;
         if (handler == NULL)
             continue;
         handlers[count++] = handler;

@@ -61,9 +61,9 @@ static double trainer_step(const char *notation, int64_t inputs, int64_t classes
     sgm_env *env = sgm_env_create("overhead", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
     sgm_dataset *data = random_classes(batch * 16, inputs, classes);
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = batch));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = batch));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     sgm_trainer_on_progress(trainer, note_step, &timed);
     check(data != NULL && timed.times != NULL &&
           sgm_trainer_run(trainer, .iterations = 1000000000) == SGM_ERROR_INTERRUPTED);
@@ -117,7 +117,7 @@ static void record_iris(sgm_graph *graph, sgm_session *session)
         sgm_assign(
             graph, parameters[i],
             sgm_subtract(graph, parameters[i], sgm_multiply(graph, sgm_number(graph, 0.1), gradients[i])));
-    sgm_output(graph, "cost", cost);
+    sgm_graph_add_output(graph, "cost", cost);
     check(sgm_graph_status(graph) == SGM_OK);
 }
 
@@ -163,8 +163,8 @@ static double compile_large(void)
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
     char network[256];
     snprintf(network, sizeof network, LARGE, "");
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     check(sgm_trainer_prepare(trainer) == SGM_OK);
     for (int i = 0; i < COMPILES; i++) {
         double before = sgm__now();
@@ -182,11 +182,11 @@ static int first_step(void)
 {
     sgm_env *env = sgm_env_create("start", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
-    sgm_trainer_network(trainer, "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + "
-                                 "softmax_cross_entropy");
+    sgm_trainer_set_network(trainer, "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + "
+                                     "softmax_cross_entropy");
     sgm_dataset *digits = sgm_dataset_open("digits");
-    sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32));
-    sgm_trainer_optimiser(trainer, sgm_adam());
+    sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = 32));
+    sgm_trainer_set_optimiser(trainer, sgm_adam());
     check(sgm_trainer_run(trainer, .iterations = 1) == SGM_OK);
     sgm_env_free(env);
     sgm_dataset_free(digits);

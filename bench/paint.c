@@ -84,12 +84,12 @@ int main(int argc, char **argv)
     sgm_env *env = sgm_env_create("paint", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "trainer");
     sgm_dataset *data = random_classes(100, 4, 3);
-    sgm_trainer_network(trainer, "input(4) + dense(3) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent());
+    sgm_trainer_set_network(trainer, "input(4) + dense(3) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent());
     char *tabs = tabs_of(series);
     sgm_monitor *monitor = sgm_web_monitor(.tabs = tabs);
-    check(tabs != NULL && sgm_env_monitor(env, monitor) == SGM_OK);
+    check(tabs != NULL && sgm_env_add_monitor(env, monitor) == SGM_OK);
     check(sgm_env_prepare(env) == SGM_OK);
     const sgm__web *web = (const sgm__web *)monitor;
     record(trainer, web->trainers[0]->states[SGM__WEB_live], series, points);

@@ -10,8 +10,8 @@ static inline sgm_dataset *paired(sgm_tensor *inputs, sgm_tensor *targets)
 {
     sgm_dataset *data = NULL;
     if (inputs != NULL && targets != NULL)
-        data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
-                                (sgm_tensor *const[]){inputs, targets}, 2);
+        data = sgm_dataset_create_from("random", (const char *const[]){"inputs", "targets"},
+                                       (sgm_tensor *const[]){inputs, targets}, 2);
     sgm_tensor_free(inputs);
     sgm_tensor_free(targets);
     return data;

@@ -154,11 +154,11 @@ static outcome train(const char *sizes, long long batch, int threads, long long 
     sgm_dataset *dataset = random_classes(batch > 1000 ? 4 * batch : 4000, inputs, classes);
     sgm_env *env = sgm_env_create("bench", .threads = threads);
     sgm_trainer *trainer = sgm_trainer_create(env, "bench");
-    sgm_trainer_network(trainer, layers);
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = batch, .drop_last = true));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, layers);
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = batch, .drop_last = true));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     if (bucket >= 0)
-        sgm_trainer_operator(trainer, sgm_mpi_operator(.workers = 1, .bucket = bucket));
+        sgm_trainer_set_operator(trainer, sgm_mpi_operator(.workers = 1, .bucket = bucket));
     if (sgm__trainer_ranks(trainer) != NULL)
         sgm__trainer_ranks(trainer)->options.messages = messages;
     sgm_trainer_on_progress(trainer, note_step, &timed);

@@ -42,7 +42,7 @@ typedef struct wanted {
 static sgm_shape of_example(sgm_graph *graph, sgm_value value)
 {
     sgm_shape shape = sgm_value_type(graph, value).shape;
-    return sgm_shape_make(shape.rank - 1, shape.dims + 1);
+    return sgm_shape_create(shape.rank - 1, shape.dims + 1);
 }
 
 /* False, with the error set, if the network cannot be trained in this precision. */
@@ -75,7 +75,7 @@ static sgm_tensor *tensor_of(int64_t examples, const sgm_shape *example)
 {
     int64_t dims[SGM_MAX_RANK] = {examples};
     memcpy(dims + 1, example->dims, (size_t)example->rank * sizeof *dims);
-    sgm_shape shape = sgm_shape_make(example->rank + 1, dims);
+    sgm_shape shape = sgm_shape_create(example->rank + 1, dims);
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
     check(tensor != NULL);
     return tensor;
@@ -97,8 +97,8 @@ static sgm_dataset *random_data(int64_t examples, const wanted *wants, int vocab
         for (int64_t i = 0; i < elements; i += classes)
             targets[i + rand() % classes] = 1;
     }
-    sgm_dataset *data = sgm_dataset_from("random", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){x, y}, 2);
+    sgm_dataset *data = sgm_dataset_create_from("random", (const char *const[]){"inputs", "targets"},
+                                                (sgm_tensor *const[]){x, y}, 2);
     check(data != NULL);
     sgm_tensor_free(x);
     sgm_tensor_free(y);
@@ -187,9 +187,9 @@ int main(int argc, char **argv)
     check(env != NULL);
     sgm_trainer *trainer = sgm_trainer_create(env, "step");
     sgm_dataset *data = random_data(c.batch * MINIBATCHES, &wants, c.vocabulary);
-    sgm_trainer_network(trainer, c.notation);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = c.batch));
-    sgm_trainer_optimiser(trainer, SGM_OPTIMISER(c.optimiser, .clip_norm = c.clip_norm));
+    sgm_trainer_set_network(trainer, c.notation);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = c.batch));
+    sgm_trainer_set_optimiser(trainer, SGM_OPTIMISER(c.optimiser, .clip_norm = c.clip_norm));
     sgm_trainer_on_progress(trainer, note_step, &timed);
     check(timed.times != NULL &&
           sgm_trainer_run(trainer, .iterations = MAXIMUM_ITERATIONS) == SGM_ERROR_INTERRUPTED);

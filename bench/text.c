@@ -56,8 +56,8 @@ static sgm_dataset *make_pieces(const float *text, const float *begins, int64_t 
         memcpy((float *)sgm_tensor_data(now) + i * TIME, from, TIME * sizeof *from);
         memcpy((float *)sgm_tensor_data(next) + i * TIME, from + 1, TIME * sizeof *from);
     }
-    sgm_dataset *data = sgm_dataset_from("text", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){now, next}, 2);
+    sgm_dataset *data = sgm_dataset_create_from("text", (const char *const[]){"inputs", "targets"},
+                                                (sgm_tensor *const[]){now, next}, 2);
     check(data != NULL);
     sgm_tensor_free(now);
     sgm_tensor_free(next);
@@ -110,9 +110,9 @@ static sgm_trainer *make_trainer(sgm_env *env, const char *network, int letters,
                  "+ layer_norm + tied_dense(tokens) + softmax_cross_entropy",
                  TIME, letters);
     sgm_trainer *trainer = sgm_trainer_create(env, "text");
-    sgm_trainer_network(trainer, notation);
-    sgm_trainer_optimiser(trainer,
-                          lstm ? sgm_adam(.learning_rate = 0.002) : sgm_adamw(.learning_rate = 0.001));
+    sgm_trainer_set_network(trainer, notation);
+    sgm_trainer_set_optimiser(trainer,
+                              lstm ? sgm_adam(.learning_rate = 0.002) : sgm_adamw(.learning_rate = 0.001));
     check(sgm_trainer_prepare(trainer) == SGM_OK);
     size_t count;
     const sgm_parameter *parameters = sgm_trainer_parameters(trainer, &count);
@@ -141,7 +141,7 @@ int main(int argc, char **argv)
     sgm_env *env = sgm_env_create("bench", .threads = (int)strtol(argv[5], NULL, 10));
     loss_sum sum = {0}, before = {0};
     sgm_trainer *trainer = make_trainer(env, argv[1], letters, start);
-    sgm_trainer_data(trainer, sgm_minibatches(training, .size = batch, .no_shuffle = true));
+    sgm_trainer_set_data(trainer, sgm_minibatches(training, .size = batch, .no_shuffle = true));
     sgm_trainer_on_progress(trainer, note_loss, &sum);
     sgm_iterator *test = sgm_minibatches(validation, .size = batch, .no_shuffle = true);
     double begin = now();

@@ -7,7 +7,7 @@
 #include "ctl_ask.h"
 
 #include <jansson.h>
-#include <sigma/time.h>
+#include <sigma/rules.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>

@@ -67,7 +67,7 @@ static sgm_status begin_field(field_summary *s, const sgm_field *field)
 {
     const sgm_shape *shape = sgm_tensor_shape(field->values);
     snprintf(s->name, sizeof s->name, "%s", field->name);
-    s->shape = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    s->shape = sgm_shape_create(shape->rank - 1, shape->dims + 1);
     s->minimum = INFINITY;
     s->maximum = -INFINITY;
     if (s->shape.rank == 1 && s->shape.dims[0] >= 2 && s->shape.dims[0] <= MAX_CLASSES) {
@@ -201,13 +201,13 @@ static sgm_status print_examples(const summary *all, sgm_dataset *dataset, int64
     int64_t shown = 0;
     for (int64_t index = 0; shown < count; index++) {
         const sgm_block *block;
-        SGM_TRY(sgm_dataset_fetch(dataset, index, &block));
+        SGM_TRY(sgm_dataset_fetch_block(dataset, index, &block));
         if (block == NULL)
             break;
         sgm_status status = SGM_OK;
         for (int64_t i = 0; i < block->count && shown < count && status == SGM_OK; i++, shown++)
             status = print_example(all, block, i, shown);
-        sgm_dataset_release(dataset, block);
+        sgm_dataset_release_block(dataset, block);
         SGM_TRY(status);
     }
     return SGM_OK;
@@ -218,11 +218,11 @@ static sgm_status summarise(summary *all, sgm_dataset *dataset)
 {
     for (int64_t index = 0;; index++) {
         const sgm_block *block;
-        SGM_TRY(sgm_dataset_fetch(dataset, index, &block));
+        SGM_TRY(sgm_dataset_fetch_block(dataset, index, &block));
         if (block == NULL)
             return SGM_OK;
         sgm_status status = add_block(all, block);
-        sgm_dataset_release(dataset, block);
+        sgm_dataset_release_block(dataset, block);
         SGM_TRY(status);
     }
 }

@@ -1,8 +1,8 @@
 /* `sigma eval`: loss, accuracy and metrics of a checkpoint on data.
  *
- * The library measures: sgm_trainer_evaluate gives loss and accuracy, sgm_trainer_score all metrics that
- * suit the network, as entries of a registry. This file chooses between the two, opens the data, and
- * prints the registry's entries for people or as JSON. Without --data it takes the validation and test
+ * The library measures: sgm_trainer_evaluate gives loss and accuracy, sgm_trainer_evaluate_metrics all
+ * metrics that suit the network, as entries of a registry. This file chooses between the two, opens the data,
+ * and prints the registry's entries for people or as JSON. Without --data it takes the validation and test
  * data of the run. */
 #include "cli.h"
 
@@ -193,7 +193,7 @@ static sgm_status score(const saved *s, sgm_iterator *iterator, const char *want
 {
     if (wanted != NULL ? strcmp(wanted, "none") == 0 : !wants_report(sgm_iterator_dataset(iterator)))
         return sgm_trainer_evaluate(s->trainer, iterator, metrics);
-    sgm_status status = sgm_trainer_score(s->trainer, iterator, wanted, results);
+    sgm_status status = sgm_trainer_evaluate_metrics(s->trainer, iterator, wanted, results);
     if (status == SGM_ERROR_SHAPE &&
         wanted == NULL) /* outputs that are unlike targets: only the cost knows */
         return sgm_trainer_evaluate(s->trainer, iterator, metrics);
@@ -210,7 +210,7 @@ static sgm_status print_all(const saved *s, const char *name, const sgm_metrics 
 {
     sgm_matches all;
     sgm_status status = SGM_OK;
-    SGM_TRY(sgm_resolve(results, "*", &all));
+    SGM_TRY(sgm_registry_resolve(results, "*", &all));
     if (json) {
         print_json(name, metrics, &all);
     } else {

@@ -59,8 +59,8 @@ static sgm_status export_c(const saved *s, const export_options *w)
     int64_t trains = w->batch > 0 ? w->batch : s->c.data.batch;
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
-        status = sgm_export_c(s->trainer, w->path, .name = *name != '\0' ? name : "model",
-                              .batch = w->batch > 0 ? w->batch : 1, .train = w->train ? trains : 0);
+        status = sgm_trainer_export_c(s->trainer, w->path, .name = *name != '\0' ? name : "model",
+                                      .batch = w->batch > 0 ? w->batch : 1, .train = w->train ? trains : 0);
     sgm__free(name);
     return status;
 }
@@ -71,7 +71,8 @@ static sgm_status export_onnx(const saved *s, const export_options *w)
     char *name = w->name != NULL ? sgm__strdup(w->name) : name_of(w->path);
     sgm_status status = SGM_ERROR_MEMORY;
     if (name != NULL)
-        status = sgm_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0);
+        status =
+            sgm_trainer_export_onnx(s->trainer, w->path, .name = name, .batch = w->batch > 0 ? w->batch : 0);
     sgm__free(name);
     return status;
 }

@@ -1,7 +1,7 @@
 /* `sigma find-rate`: proposes a learning rate to begin with.
  *
  * Reads the configuration of a training, makes its trainer (config/experiment.c) and calls
- * sgm_learning_rate_finder (src/loop/rate_finder.c), which trains with rising rates and finds where the
+ * sgm_trainer_find_learning_rate (src/loop/rate_finder.c), which trains with rising rates and finds where the
  * loss falls fastest (the range test of Smith, 2015). This file prints the curve and the proposal, and
  * saves the points as JSON lines. A run's folder is only read, apart from the curve. */
 #include "cli.h"
@@ -97,7 +97,7 @@ static sgm_status find_with(const find_rate_options *options, const config *c, s
     SGM_TRY(experiment_feed(trainer, c, training, NULL));
     if (options->checkpoint != NULL)
         SGM_TRY(sgm_trainer_load(trainer, options->checkpoint));
-    sgm_rate_curve *curve = sgm_learning_rate_finder(
+    sgm_rate_curve *curve = sgm_trainer_find_learning_rate(
         trainer, .minimum = options->minimum, .maximum = options->maximum, .iterations = options->iterations);
     if (curve == NULL)
         return sgm__last_failure();

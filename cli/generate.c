@@ -102,11 +102,11 @@ static sgm_status go_on(generation *g)
         return sgm__last_failure();
     if (g->text != NULL)
         fputs(g->text, stdout);
-    sgm_status status = sgm_generate(g->generator, sgm_tensor_const_data(begin),
-                                     (size_t)sgm_tensor_shape(begin)->dims[0], NULL, (size_t)g->count,
-                                     SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature,
-                                                    .top_k = g->top_k, .top_p = g->top_p, .greedy = g->greedy,
-                                                    .told = print_token, .user = g));
+    sgm_status status = sgm_generator_generate(
+        g->generator, sgm_tensor_const_data(begin), (size_t)sgm_tensor_shape(begin)->dims[0], NULL,
+        (size_t)g->count,
+        SGM_GENERATION(.seed = (uint64_t)g->seed, .temperature = g->temperature, .top_k = g->top_k,
+                       .top_p = g->top_p, .greedy = g->greedy, .told = print_token, .user = g));
     putchar('\n');
     sgm_tensor_free(begin);
     return status;

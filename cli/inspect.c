@@ -209,7 +209,7 @@ static int inspect_tensors(const char *path, const char *network, const char *wh
     }
     size_t shown = 0;
     for (size_t i = 0; i < count; i++) {
-        const char *name = sgm_bundle_name(bundle, i);
+        const char *name = sgm_bundle_name_at(bundle, i);
         const sgm_tensor *tensor = sgm_bundle_get(bundle, name);
         bool memory = strncmp(name, "optimiser.", 10) == 0 || strncmp(name, "average.", 8) == 0 ||
                       strncmp(name, "random.", 7) == 0;

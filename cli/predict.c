@@ -214,7 +214,7 @@ static sgm_status predict_chunk(prediction *p, sgm_tensor *values, const double 
     /* Any shape will do whose examples have the right number of elements: rows of a table, flat pictures. */
     if (sgm_shape_elements(given) / examples != p->elements) {
         char got[128], wanted[128];
-        sgm_shape example = sgm_shape_make(given->rank - 1, given->dims + 1);
+        sgm_shape example = sgm_shape_create(given->rank - 1, given->dims + 1);
         return sgm_fail(SGM_ERROR_SHAPE, "expected examples of the shape %s, as the network's input, got %s",
                         sgm_shape_text(input, wanted, sizeof wanted),
                         sgm_shape_text(&example, got, sizeof got));

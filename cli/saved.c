@@ -101,7 +101,7 @@ static sgm_status config_of_checkpoint(saved *s, const char *path)
     size_t count = 1;
     bool averages = false, wide = false;
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-        const char *name = sgm_bundle_name(bundle, i);
+        const char *name = sgm_bundle_name_at(bundle, i);
         sgm_tensor *tensor = sgm_bundle_get(bundle, name);
         averages |= strncmp(name, "average.", 8) == 0;
         wide |= tensor != NULL && sgm_tensor_dtype(tensor) == SGM_FLOAT64;

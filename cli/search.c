@@ -368,7 +368,7 @@ static sgm_status compare_experiments(const search_run_parts *p)
 static sgm_status check_trials(const search_run_parts *p)
 {
     for (size_t i = 0; i < sgm_search_count(p->search); i++) {
-        const sgm_trial *trial = sgm_search_trial(p->search, i);
+        const sgm_trial *trial = sgm_search_trial_at(p->search, i);
         config c;
         if (search_file_config(p->file, trial->values, trial->value_count, &c) != SGM_OK)
             return sgm__fail_within("%s", trial->name);
@@ -403,7 +403,7 @@ static sgm_status make_search(search_run_parts *p, bool resume)
                                   .user = p};
     memcpy(options.values, p->file->values, p->file->value_count * sizeof *options.values);
     p->env = experiment_env(c);
-    p->search = p->env != NULL ? sgm_search_create_options(p->env, &options) : NULL;
+    p->search = p->env != NULL ? sgm_search_create_with(p->env, &options) : NULL;
     return p->search != NULL ? check_trials(p) : sgm__last_failure();
 }
 

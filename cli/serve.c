@@ -79,7 +79,7 @@ static int serve_until_signal(const sgm__serve_options *options)
 static const char *const *class_names(const saved *s, sgm_dataset **dataset)
 {
     *dataset = s->has_config ? saved_dataset(s, "training") : NULL;
-    return *dataset != NULL ? sgm_dataset_class_names(*dataset) : NULL;
+    return *dataset != NULL ? sgm_dataset_get_class_names(*dataset) : NULL;
 }
 
 /* Opens the network and serves it; returns an exit code. `token` NULL: a random one. */

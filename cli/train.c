@@ -2,7 +2,7 @@
  *
  * train_run reads the arguments; train_words turns options into KEY=VALUE overrides; train_file loads the
  * configuration (config/config.c); `train` opens data, environment and trainer (config/experiment.c),
- * checks, runs (sgm_run) and prints the end. search.c and find_rate.c use the functions that cli.h
+ * checks, runs (sgm_env_run) and prints the end. search.c and find_rate.c use the functions that cli.h
  * declares.
  *
  * The invariant behind the order: nothing in a run's folder changes before the run has begun. config.yaml
@@ -226,8 +226,8 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
         sgm__parse_int64(given->monitor, &port); /* was checked */
     char *text = config_text(c);
     sgm_status status =
-        sgm_env_monitor(env, sgm_web_monitor(.port = (int)port, .title = c->name, .configuration = text,
-                                             .wait = given->monitor_wait));
+        sgm_env_add_monitor(env, sgm_web_monitor(.port = (int)port, .title = c->name, .configuration = text,
+                                                 .wait = given->monitor_wait));
     sgm_string_free(text);
     return status;
 }
@@ -236,7 +236,7 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
 static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *given)
 {
     char *folder = given[0] != '\0' ? sgm__strdup(given) : sgm__format("%s/tensorboard", c->folder);
-    sgm_status status = folder != NULL ? sgm_env_monitor(env, sgm_tensorboard_monitor(.folder = folder))
+    sgm_status status = folder != NULL ? sgm_env_add_monitor(env, sgm_tensorboard_monitor(.folder = folder))
                                        : sgm__last_failure();
     sgm__free(folder);
     return status;
@@ -246,9 +246,9 @@ static sgm_status add_tensorboard(sgm_env *env, const config *c, const char *giv
 static sgm_status add_monitors(sgm_env *env, const config *c, const train_arguments *given)
 {
     if (!given->quiet)
-        SGM_TRY(sgm_env_monitor(env, sgm_terminal_monitor(.keys = !given->no_keys)));
+        SGM_TRY(sgm_env_add_monitor(env, sgm_terminal_monitor(.keys = !given->no_keys)));
     if (given->json_lines != NULL)
-        SGM_TRY(sgm_env_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
+        SGM_TRY(sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = given->json_lines)));
     if (given->tensorboard != NULL)
         SGM_TRY(add_tensorboard(env, c, given->tensorboard));
     return given->monitor != NULL || given->monitor_wait ? add_web_monitor(env, c, given) : SGM_OK;
@@ -382,10 +382,10 @@ static int train(config *c, const train_arguments *given)
         tell_changes(c);
     if (code == CLI_OK) {
         sgm_status status =
-            sgm_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
-                    .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
-                    .checkpoint_every = c->checkpoint_every, .resume = given->resume, .paused = given->paused,
-                    .catch_interrupt = true);
+            sgm_env_run(parts.env, .epochs = c->epochs != OPTION_UNSET ? c->epochs : 0,
+                        .iterations = c->iterations != OPTION_UNSET ? c->iterations : 0, .folder = c->folder,
+                        .checkpoint_every = c->checkpoint_every, .resume = given->resume,
+                        .paused = given->paused, .catch_interrupt = true);
         signals_as_before();
         code = tell_end(&parts, status);
     }

@@ -29,11 +29,11 @@ int main(int argc, char **argv)
     sgm_env *env = sgm_env_create("autoencoder", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "autoencoder");
     sgm_dataset *training = sgm_dataset_open("digits"), *test = sgm_dataset_open("digits-test");
-    sgm_trainer_network(trainer, "code = input(64) + dense(48, relu) + dense(8, name=code);"
-                                 "code + dense(48, relu) + dense(64) + mean_squared(targets=inputs)");
-    sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {.kind = SGM_COSINE}));
-    sgm_status status = sgm_run(env, .epochs = argc > 1 ? atoi(argv[1]) : 60);
+    sgm_trainer_set_network(trainer, "code = input(64) + dense(48, relu) + dense(8, name=code);"
+                                     "code + dense(48, relu) + dense(64) + mean_squared(targets=inputs)");
+    sgm_trainer_set_data(trainer, sgm_minibatches(training, .size = 32));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {.kind = SGM_COSINE}));
+    sgm_status status = sgm_env_run(env, .epochs = argc > 1 ? atoi(argv[1]) : 60);
 
     const sgm_block *block = NULL;
     sgm_metrics metrics = {0};

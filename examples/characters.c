@@ -25,8 +25,8 @@ static sgm_dataset *make_data(int64_t length)
             sgm_tensor_set(now, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t]]);
             sgm_tensor_set(next, (const int64_t[]){i, t}, number_of[(unsigned char)text[i * step + t + 1]]);
         }
-    sgm_dataset *data = sgm_dataset_from("text", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){now, next}, 2);
+    sgm_dataset *data = sgm_dataset_create_from("text", (const char *const[]){"inputs", "targets"},
+                                                (sgm_tensor *const[]){now, next}, 2);
     sgm_tensor_free(now);
     sgm_tensor_free(next);
     return data;
@@ -51,8 +51,8 @@ static sgm_status go_on(sgm_trainer *trainer, double temperature)
     sgm_status status = generator != NULL ? SGM_OK : sgm_last_status();
     printf("%.*s|", TIME, text);
     if (generator != NULL)
-        status = sgm_generate(generator, begin, TIME, NULL, 200,
-                              SGM_GENERATION(.seed = 1, .temperature = temperature, .told = say));
+        status = sgm_generator_generate(generator, begin, TIME, NULL, 200,
+                                        SGM_GENERATION(.seed = 1, .temperature = temperature, .told = say));
     putchar('\n');
     sgm_generator_free(generator);
     return status;
@@ -81,11 +81,11 @@ int main(int argc, char **argv)
              TIME, letters, letters);
     sgm_dataset *data = make_data(length);
     sgm_env *env = sgm_env_create("characters", .seed = 1);
-    sgm_env_monitor(env, sgm_terminal_monitor());
+    sgm_env_add_monitor(env, sgm_terminal_monitor());
     sgm_trainer *trainer = sgm_trainer_create(env, "characters");
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 16));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 16));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.005));
     sgm_status status = sgm_trainer_run(trainer, .epochs = epochs);
     if (status == SGM_OK)
         status = go_on(trainer, argc > 3 ? atof(argv[3]) : 0.5);

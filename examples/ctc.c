@@ -45,9 +45,9 @@ static sgm_block *block_of(int first, int count)
     sgm_shape seen = sgm_shape_of(count, TIME, BANDS), said = sgm_shape_of(count, MAXIMUM),
               one = sgm_shape_of(count);
     sgm_block *block = sgm_block_create(count);
-    sgm_block_add(block, "inputs", sgm_tensor_from(SGM_FLOAT32, &seen, spectra[first]));
-    sgm_block_add(block, "targets", sgm_tensor_from(SGM_FLOAT32, &said, words[first]));
-    sgm_block_add(block, "lengths", sgm_tensor_from(SGM_FLOAT32, &one, lengths + first));
+    sgm_block_add(block, "inputs", sgm_tensor_create_from(SGM_FLOAT32, &seen, spectra[first]));
+    sgm_block_add(block, "targets", sgm_tensor_create_from(SGM_FLOAT32, &said, words[first]));
+    sgm_block_add(block, "lengths", sgm_tensor_create_from(SGM_FLOAT32, &one, lengths + first));
     return block;
 }
 
@@ -80,14 +80,14 @@ int main(int argc, char **argv)
     sgm_tensor *fields[] = {sgm_block_field(trained, "inputs"), sgm_block_field(trained, "targets"),
                             sgm_block_field(trained, "lengths")};
     sgm_dataset *data =
-        sgm_dataset_from("words", (const char *const[]){"inputs", "targets", "lengths"}, fields, 3);
+        sgm_dataset_create_from("words", (const char *const[]){"inputs", "targets", "lengths"}, fields, 3);
     sgm_env *env = sgm_env_create("ctc", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "reader");
-    sgm_trainer_network(
+    sgm_trainer_set_network(
         trainer,
         "input(40, 8, lengths=lengths) + gru(24, bidirectional) + dense(7, time_distributed) + ctc(5)");
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 20));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 20));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
     sgm_status status = sgm_trainer_run(trainer, .epochs = argc > 1 ? atoi(argv[1]) : 15);
     int right = status == SGM_OK ? read_words(trainer, asked) : 0;
     printf("%d of %d words are read without a mistake\n", right, ASKED);

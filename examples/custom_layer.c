@@ -25,12 +25,12 @@ int main(void)
     sgm_env *env = sgm_env_create("custom_layer", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "iris");
     sgm_dataset *iris = sgm_dataset_open("iris");
-    sgm_trainer_network(trainer, "input(4) + dense(16, tanh) + gate + dense(3) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(iris, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, "input(4) + dense(16, tanh) + gate + dense(3) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(iris, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
 
     sgm_metrics metrics = {0};
-    sgm_status status = sgm_run(env, .epochs = 40);
+    sgm_status status = sgm_env_run(env, .epochs = 40);
     if (status == SGM_OK) {
         sgm_iterator *all = sgm_full_batch(iris);
         status = sgm_trainer_evaluate(trainer, all, &metrics);

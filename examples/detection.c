@@ -51,25 +51,26 @@ int main(int argc, char **argv)
     sgm_register_layer(&cells_layer);
     sgm_dataset *digits = sgm_dataset_open("digits");
     const sgm_block *block = NULL;
-    if (digits == NULL || sgm_dataset_fetch(digits, 0, &block) != SGM_OK)
+    if (digits == NULL || sgm_dataset_fetch_block(digits, 0, &block) != SGM_OK)
         return fprintf(stderr, "detection: %s\n", sgm_last_error()), 1;
     for (int64_t i = 0; i < SCENES; i++)
         paint(i, sgm_tensor_const_data(sgm_block_field(block, "inputs")),
               sgm_tensor_const_data(sgm_block_field(block, "targets")));
-    sgm_dataset_release(digits, block);
+    sgm_dataset_release_block(digits, block);
     sgm_dataset_free(digits);
     sgm_shape pictures = sgm_shape_of(TRAINING, SIDE, SIDE), predictions = sgm_shape_of(TRAINING, CELLS);
     sgm_shape others = sgm_shape_of(SCENES - TRAINING, SIDE, SIDE);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &pictures, scenes),
-                             sgm_tensor_from(SGM_FLOAT32, &predictions, truth),
-                             sgm_tensor_from(SGM_FLOAT32, &others, scenes[TRAINING]), NULL};
-    sgm_dataset *data = sgm_dataset_from("scenes", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &pictures, scenes),
+                             sgm_tensor_create_from(SGM_FLOAT32, &predictions, truth),
+                             sgm_tensor_create_from(SGM_FLOAT32, &others, scenes[TRAINING]), NULL};
+    sgm_dataset *data =
+        sgm_dataset_create_from("scenes", (const char *const[]){"inputs", "targets"}, tensors, 2);
     sgm_env *env = sgm_env_create("detection", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "detection");
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 25));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .schedule = {.kind = SGM_COSINE}));
-    if (sgm_run(env, .epochs = argc > 1 ? atoi(argv[1]) : 6) == SGM_OK)
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 25));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .schedule = {.kind = SGM_COSINE}));
+    if (sgm_env_run(env, .epochs = argc > 1 ? atoi(argv[1]) : 6) == SGM_OK)
         tensors[3] = sgm_trainer_predict(trainer, tensors[2], NULL);
     const sgm_tensor *prediction = tensors[3];
 

@@ -8,16 +8,16 @@ int main(void)
     sgm_trainer *trainer = sgm_trainer_create(env, "digits");
     sgm_dataset *training = sgm_dataset_open("digits"), *test = sgm_dataset_open("digits-test");
 
-    sgm_trainer_network(trainer,
-                        "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(training, .size = 32));
+    sgm_trainer_set_network(
+        trainer, "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(training, .size = 32));
     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(test));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {.kind = SGM_COSINE}));
-    sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
-    sgm_env_monitor(env, sgm_terminal_monitor());
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {.kind = SGM_COSINE}));
+    sgm_trainer_add_initialiser(trainer, "*.weights", sgm_he());
+    sgm_env_add_monitor(env, sgm_terminal_monitor());
 
     /* The first failure of any call above is kept until here. */
-    sgm_status status = sgm_run(env, .epochs = 60);
+    sgm_status status = sgm_env_run(env, .epochs = 60);
     if (status == SGM_OK) {
         sgm_metrics metrics;
         sgm_iterator *examples = sgm_full_batch(test);

@@ -54,19 +54,21 @@ int main(int argc, char **argv)
     sgm_trainer *trainer = sgm_trainer_create(env, "gan"), *painter = sgm_trainer_create(env, "painter");
     sgm_dataset *digits = sgm_dataset_open("digits");
     const sgm_block *block = NULL;
-    if (digits == NULL || sgm_dataset_fetch(digits, 0, &block) != SGM_OK)
+    if (digits == NULL || sgm_dataset_fetch_block(digits, 0, &block) != SGM_OK)
         return fprintf(stderr, "gan: %s\n", sgm_last_error()), 1;
     sgm_shape all = sgm_shape_of(DIGITS, 16), some = sgm_shape_of(DRAWN, 16);
-    sgm_tensor *real = sgm_block_field(block, "inputs"), *noise = sgm_tensor_from(SGM_FLOAT32, &all, numbers),
-               *fresh = sgm_tensor_from(SGM_FLOAT32, &some, numbers + DIGITS * 16);
-    sgm_dataset *pairs = sgm_dataset_from("pairs", (const char *const[]){"inputs", "noise"},
-                                          (sgm_tensor *const[]){real, noise}, 2);
-    sgm_trainer_network(trainer, "drawn = input(16, name=noise) + " PAINTER " + against; real = input(64);"
-                                 "stack(drawn, real) + dropout(0.3) + dense(128, leaky_relu) + dropout(0.4)"
-                                 " + dense(64, leaky_relu) + dropout(0.4) + dense(1) + judge");
-    sgm_trainer_network(painter, "input(16) + " PAINTER);
-    sgm_trainer_data(trainer, sgm_minibatches(pairs, .size = 50));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001, .beta1 = 0.5));
+    sgm_tensor *real = sgm_block_field(block, "inputs"),
+               *noise = sgm_tensor_create_from(SGM_FLOAT32, &all, numbers),
+               *fresh = sgm_tensor_create_from(SGM_FLOAT32, &some, numbers + DIGITS * 16);
+    sgm_dataset *pairs = sgm_dataset_create_from("pairs", (const char *const[]){"inputs", "noise"},
+                                                 (sgm_tensor *const[]){real, noise}, 2);
+    sgm_trainer_set_network(trainer,
+                            "drawn = input(16, name=noise) + " PAINTER " + against; real = input(64);"
+                            "stack(drawn, real) + dropout(0.3) + dense(128, leaky_relu) + dropout(0.4)"
+                            " + dense(64, leaky_relu) + dropout(0.4) + dense(1) + judge");
+    sgm_trainer_set_network(painter, "input(16) + " PAINTER);
+    sgm_trainer_set_data(trainer, sgm_minibatches(pairs, .size = 50));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.001, .beta1 = 0.5));
     sgm_tensor *drawn = NULL;
     if (sgm_trainer_run(trainer, .epochs = argc > 1 ? atoi(argv[1]) : 300) == SGM_OK &&
         sgm_trainer_copy_parts(painter, trainer, .parts = SGM_PART_PARAMETERS, .states = "p*.*") == SGM_OK)
@@ -92,7 +94,7 @@ int main(int argc, char **argv)
             drawn ? "squared difference from the most similar real digit:" : sgm_last_error(), sum);
     sgm_env_free(env);
     sgm_tensor_free(drawn), sgm_tensor_free(fresh), sgm_tensor_free(noise);
-    sgm_dataset_release(digits, block);
+    sgm_dataset_release_block(digits, block);
     sgm_dataset_free(digits), sgm_dataset_free(pairs);
     return sum > 0.05F;
 }

@@ -37,8 +37,8 @@ static sgm_status go_on(sgm_trainer *trainer, const sgm_tokenizer *bytes, double
     sgm_status status = generator != NULL ? SGM_OK : sgm_last_status();
     printf("\n%s|", begin);
     if (generator != NULL)
-        status = sgm_generate(generator, sgm_tensor_const_data(prompt), strlen(begin), NULL, 200,
-                              SGM_GENERATION(.seed = 1, .temperature = temperature, .told = say));
+        status = sgm_generator_generate(generator, sgm_tensor_const_data(prompt), strlen(begin), NULL, 200,
+                                        SGM_GENERATION(.seed = 1, .temperature = temperature, .told = say));
     printf("\n\n");
     sgm_generator_free(generator);
     sgm_tensor_free(prompt);
@@ -53,16 +53,16 @@ int main(int argc, char **argv)
     if (file != NULL)
         text[fread(text, 1, MAXIMUM_BYTES, file)] = '\0', fclose(file);
     size_t length = strlen(text);
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
-    sgm_dataset *data = sgm_dataset_tokens("text", bytes, text, length,
-                                           SGM_TOKENS(.window = 32, .step = length > 5000 ? 16 : 1));
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
+    sgm_dataset *data = sgm_token_dataset("text", bytes, text, length,
+                                          SGM_TOKENS(.window = 32, .step = length > 5000 ? 16 : 1));
     sgm_env *env = sgm_env_create("gpt", .seed = 1);
-    sgm_env_monitor(env, sgm_terminal_monitor());
+    sgm_env_add_monitor(env, sgm_terminal_monitor());
     sgm_trainer *trainer = sgm_trainer_create(env, "gpt");
-    sgm_trainer_network(trainer, NETWORK);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 16));
-    sgm_trainer_optimiser(trainer,
-                          sgm_adam(.learning_rate = 0.003, .clip_norm = 1, .schedule = {.kind = SGM_COSINE}));
+    sgm_trainer_set_network(trainer, NETWORK);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 16));
+    sgm_trainer_set_optimiser(
+        trainer, sgm_adam(.learning_rate = 0.003, .clip_norm = 1, .schedule = {.kind = SGM_COSINE}));
     sgm_status status = sgm_trainer_run(trainer, .epochs = argc > 2 ? atoi(argv[2]) : 12);
     if (status == SGM_OK)
         status = go_on(trainer, bytes, argc > 3 ? atof(argv[3]) : 0.5);

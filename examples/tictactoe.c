@@ -65,9 +65,9 @@ int main(void)
     int won = 0, lost = 0, start[9] = {0};
     worth(start, 1, 9), worth(start, -1, 9); /* x begins, or o */
     sgm_shape all = sgm_shape_of(positions, 9), one = sgm_shape_of(1, 9);
-    sgm_tensor *inputs = sgm_tensor_from(SGM_FLOAT32, &all, boards),
+    sgm_tensor *inputs = sgm_tensor_create_from(SGM_FLOAT32, &all, boards),
                *board = sgm_tensor_create(SGM_FLOAT32, &one),
-               *targets = sgm_tensor_from(SGM_FLOAT32, &all, moves);
+               *targets = sgm_tensor_create_from(SGM_FLOAT32, &all, moves);
     sgm_env *env = sgm_env_create("tictactoe", .seed = 1);
     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 128, .activation = "relu"),
                                       sgm_dense(.size = 128, .activation = "relu"), sgm_dense(.size = 9),

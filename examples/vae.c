@@ -56,12 +56,12 @@ int main(int argc, char **argv)
     sgm_env *env = sgm_env_create("vae", .seed = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "vae"), *painter = sgm_trainer_create(env, "painter");
     sgm_dataset *digits = sgm_dataset_open("digits");
-    sgm_trainer_network(trainer, "code = input(64) + 2 * dense(64, relu) + dense(4);"
-                                 "code + latent + " DECODER " + mean_squared(targets=inputs, name=error);"
-                                 "code + divergence");
-    sgm_trainer_network(painter, "input(2) + " DECODER);
-    sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 50));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {.kind = SGM_COSINE}));
+    sgm_trainer_set_network(trainer, "code = input(64) + 2 * dense(64, relu) + dense(4);"
+                                     "code + latent + " DECODER " + mean_squared(targets=inputs, name=error);"
+                                     "code + divergence");
+    sgm_trainer_set_network(painter, "input(2) + " DECODER);
+    sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = 50));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.003, .schedule = {.kind = SGM_COSINE}));
     sgm_status status = sgm_trainer_run(trainer, .epochs = argc > 1 ? atoi(argv[1]) : 150);
     if (status == SGM_OK) /* the decoder alone */
         status = sgm_trainer_copy_parts(painter, trainer, .parts = SGM_PART_PARAMETERS, .states = "d*.*");

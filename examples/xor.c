@@ -13,10 +13,10 @@ int main(void)
     sgm_env *env = sgm_env_create("xor", .seed = 3);
     sgm_trainer *trainer = sgm_trainer_create(env, "xor");
     sgm_dataset *corners = sgm_dataset_open("xor");
-    sgm_trainer_network(trainer, "input(2) + dense(8, tanh) + dense(2) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(corners, .size = 4));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.05));
-    sgm_status status = sgm_run(env, .epochs = 300);
+    sgm_trainer_set_network(trainer, "input(2) + dense(8, tanh) + dense(2) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(corners, .size = 4));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.05));
+    sgm_status status = sgm_env_run(env, .epochs = 300);
 
     /* A map: '#' where a xor b is likely, from (0, 0) at the lower left to (1, 1) at the upper right. */
     sgm_shape shape = sgm_shape_of(SIDE * SIDE, 2);

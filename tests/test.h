@@ -11,7 +11,7 @@
 
 #include <math.h>
 #include <setjmp.h>
-#include <sigma/log.h>
+#include <sigma/base.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdbool.h>

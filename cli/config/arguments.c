@@ -105,7 +105,7 @@ static bool begin_logging(const char *command, int *code)
         }
         sgm_log_set_level(NULL, level);
     }
-    if (log_file != NULL && sgm_log_to_file(log_file) == NULL) {
+    if (log_file != NULL && sgm_log_add_file(log_file) == NULL) {
         *code = report_error(command, CLI_FAILED);
         return false;
     }

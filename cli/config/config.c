@@ -469,9 +469,9 @@ sgm_operator *config_operator(const operator_config *o)
             sgm_reducer_free(options.reducer);
             return NULL;
         }
-    return ranks       ? sgm_mpi_operator_create(&options)
-           : gradients ? sgm_gradient_operator_create(&options)
-                       : sgm_parameter_operator_create(&options);
+    return ranks       ? sgm_mpi_operator_with(&options)
+           : gradients ? sgm_gradient_operator_with(&options)
+                       : sgm_parameter_operator_with(&options);
 }
 
 /* Creates the optimiser of the given type with its defaults, then sets what was given. Also called by

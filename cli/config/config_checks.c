@@ -159,7 +159,8 @@ sgm_status check_columns(const char *value)
  * them, so one less is left for texts. */
 sgm_status check_texts_of(const char *name, const char *role, const data_config *data)
 {
-    const size_t maximum = sizeof(sgm_csv_extractor_options){0}.mappings / sizeof(sgm_value_mapping) - 1;
+    const size_t maximum =
+        sizeof(sgm_csv_extractor_options){.struct_size = 0}.mappings / sizeof(sgm_value_mapping) - 1;
     if (data->texts.count > 0 && data->csv == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: data.%s.texts: are for csv", name, role);
     if (data->texts.count > maximum)

@@ -7,7 +7,7 @@
 #define SGM_CLI_CONFIG_CONFIG_CHECKS_H
 
 #include "config/config.h"
-#include <sigma/status.h>
+#include <sigma/base.h>
 
 sgm_status check_network(const char *value);
 sgm_status check_modifier(const char *value);

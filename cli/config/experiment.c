@@ -91,7 +91,7 @@ static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
     if (dataset == NULL || data->class_names.count == 0)
         return dataset;
     const char **names = table_class_names(data);
-    sgm_status status = names != NULL ? sgm_dataset_name_classes(dataset, names) : SGM_ERROR_MEMORY;
+    sgm_status status = names != NULL ? sgm_dataset_set_class_names(dataset, names) : SGM_ERROR_MEMORY;
     sgm__free(names);
     if (status == SGM_OK)
         return dataset;
@@ -101,7 +101,7 @@ static sgm_dataset *name_classes(sgm_dataset *dataset, const data_config *data)
 
 sgm_tokenizer *experiment_tokenizer(const data_config *data)
 {
-    return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_tokenizer_bytes();
+    return data->tokenizer != NULL ? sgm_tokenizer_load(data->tokenizer) : sgm_byte_tokenizer();
 }
 
 /* Windows of a text's tokens. The dataset keeps the tokens, not the text or the tokenizer. 0 leaves a
@@ -118,8 +118,8 @@ static sgm_dataset *text_data(const data_config *data, const char *name)
     int64_t window = data->window != OPTION_UNSET ? data->window : 0;
     int64_t step = data->step != OPTION_UNSET ? data->step : 0;
     int64_t streams = data->streams != OPTION_UNSET ? data->streams : 0;
-    sgm_dataset *dataset = sgm_dataset_tokens(name, tokenizer, text, size,
-                                              SGM_TOKENS(.window = window, .step = step, .streams = streams));
+    sgm_dataset *dataset = sgm_token_dataset(name, tokenizer, text, size,
+                                             SGM_TOKENS(.window = window, .step = step, .streams = streams));
     if (dataset == NULL)
         sgm__fail_within("%s", data->text);
     sgm__free(text);
@@ -169,21 +169,21 @@ sgm_env *experiment_env(const config *c)
  * the constructors make, NULL included. */
 sgm_status experiment_fill(sgm_trainer *trainer, const config *c)
 {
-    sgm_trainer_network(trainer, c->network);
-    sgm_trainer_optimiser(trainer, config_optimiser(&c->optimiser));
+    sgm_trainer_set_network(trainer, c->network);
+    sgm_trainer_set_optimiser(trainer, config_optimiser(&c->optimiser));
     for (size_t i = 0; i < c->initialisers.count; i++)
-        sgm_trainer_initialiser(trainer, c->initialisers.keys[i],
-                                sgm_initialiser_parse(c->initialisers.values[i]));
+        sgm_trainer_add_initialiser(trainer, c->initialisers.keys[i],
+                                    sgm_initialiser_parse(c->initialisers.values[i]));
     for (size_t i = 0; i < c->modifiers.count; i++)
-        sgm_trainer_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
+        sgm_trainer_add_modifier(trainer, c->modifiers.keys[i], sgm_modifier_parse(c->modifiers.values[i]));
     for (size_t i = 0; i < c->freeze.count; i++)
         sgm_trainer_freeze(trainer, c->freeze.items[i]);
     for (size_t i = 0; i < c->rules.count; i++)
-        sgm_trainer_hook(trainer, sgm_rule_hook(c->rules.items[i]));
+        sgm_trainer_add_hook(trainer, sgm_rule_hook(c->rules.items[i]));
     for (size_t i = 0; i < c->hooks.count; i++)
-        sgm_trainer_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
+        sgm_trainer_add_hook(trainer, sgm_hook_parse(c->hooks.items[i]));
     if (config_has_operator(&c->operator))
-        sgm_trainer_operator(trainer, config_operator(&c->operator));
+        sgm_trainer_set_operator(trainer, config_operator(&c->operator));
     return sgm_trainer_status(trainer);
 }
 
@@ -197,7 +197,7 @@ sgm_trainer *experiment_trainer(sgm_env *env, const config *c)
 sgm_status experiment_feed(sgm_trainer *trainer, const config *c, sgm_dataset *training,
                            sgm_dataset *validation)
 {
-    SGM_TRY(sgm_trainer_data(
+    SGM_TRY(sgm_trainer_set_data(
         trainer, sgm_minibatches(training, .size = c->data.batch, .seed = (uint64_t)c->seed,
                                  .no_shuffle = !c->data.shuffle, .drop_last = c->data.drop_last,
                                  .augment = c->data.augment, .prefetch_threads = c->data.prefetch_threads)));
@@ -243,7 +243,7 @@ static sgm_status recorded_open(recorded_network *r, const char *notation)
 static sgm_shape example_shape(const recorded_network *r, const sgm_named_value *value)
 {
     sgm_shape whole = sgm_value_type(r->graph, value->value).shape;
-    return sgm_shape_make(whole.rank - 1, whole.dims + 1);
+    return sgm_shape_create(whole.rank - 1, whole.dims + 1);
 }
 
 /* Whether a field's examples fit. Rows of a table have one axis; they get their form from the network if
@@ -355,14 +355,14 @@ void experiment_warn_sorted(const data_config *data, const char *name, sgm_datas
     bool part = !isnan(data->begin) || !isnan(data->share),
          classes = data->classes != OPTION_UNSET || data->class_names.count > 0;
     if (!part || !classes || data->shuffled || data->dataset != NULL ||
-        sgm_dataset_fetch(dataset, 0, &block) != SGM_OK || block == NULL)
+        sgm_dataset_fetch_block(dataset, 0, &block) != SGM_OK || block == NULL)
         return;
     int64_t missing = missing_class(block);
     if (missing >= 0)
         complain("warning: data.%s: none of the %lld examples is of class %lld; if the file is sorted, "
                  "'shuffled: true' in each of its parts mixes it before begin and share apply\n",
                  name, (long long)block->count, (long long)missing);
-    sgm_dataset_release(dataset, block);
+    sgm_dataset_release_block(dataset, block);
 }
 
 sgm_status experiment_describe(const char *network, sgm__signature *signature)

@@ -10,7 +10,8 @@
 #include <stdlib.h>
 
 /* Mappings from texts to numbers that the library's extractor takes. */
-#define MAXIMUM_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+#define MAXIMUM_MAPPINGS                                                                                     \
+    (sizeof((sgm_csv_extractor_options){.struct_size = 0}.mappings) / sizeof(sgm_value_mapping))
 
 /* The columns "0-3" or "4", which config_checks.c has checked. */
 static sgm_columns columns_of(const char *field, const char *text)
@@ -105,7 +106,7 @@ sgm_extractor *table_extractor(const data_config *data)
             file_source(data->csv), .separator = data->separator != NULL ? data->separator[0] : ',',
             .skip_rows = data->skip_rows != OPTION_UNSET ? (int)data->skip_rows : 0, .missing = data->missing,
             .skip_ragged = data->skip_ragged);
-        extractor = sgm_csv_extractor_create(reader, &options);
+        extractor = sgm_csv_extractor_with(reader, &options);
     }
     for (size_t i = 0; i < MAXIMUM_MAPPINGS; i++)
         sgm__free(texts.lists[i]);

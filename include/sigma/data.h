@@ -41,18 +41,18 @@ typedef struct sgm_url_options {
     int timeout;        /* seconds without a byte, default 16 */
     sgm_progress progress;
     void *user;
-} sgm_url_options;
+} SGM_BY_NAME sgm_url_options;
 /* Downloads to PATH.download, checks, then renames; a file that is there already is used as it is. */
-#define sgm_url_source(...) SGM_WITH_OPTIONS(sgm_url_source_create, sgm_url_options, __VA_ARGS__)
-SGM_API sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options);
+#define sgm_url_source(...) SGM_WITH_OPTIONS(sgm_url_source_with, sgm_url_options, __VA_ARGS__)
+SGM_API sgm_source *sgm_url_source_with(const char *url, const sgm_url_options *options);
 /* gz, bz2, xz, zst streams and zip, tar archives (by content). `member` names a file in an archive, NULL: the
  * first. */
 SGM_API sgm_source *sgm_compressed_source(sgm_source *source, const char *member);
 /* The first of `count` sources that exists when it is prepared. */
-SGM_API sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count);
+SGM_API sgm_source *sgm_first_source_with(sgm_source *const *sources, size_t count);
 #define sgm_first_source(...)                                                                                \
-    sgm_first_source_of((sgm_source *const[]){__VA_ARGS__},                                                  \
-                        sizeof((sgm_source *const[]){__VA_ARGS__}) / sizeof(sgm_source *))
+    sgm_first_source_with((sgm_source *const[]){__VA_ARGS__},                                                \
+                          sizeof((sgm_source *const[]){__VA_ARGS__}) / sizeof(sgm_source *))
 /* A file of a known dataset: looked for in SGM_FOLDER_DATA (also in its folders), the cache, data/, then
  * `url` (may be NULL); decompressed if it ends in .gz and the like. */
 SGM_API sgm_source *sgm_known_source(const char *file, const char *url, const char *sha256);
@@ -113,19 +113,19 @@ typedef struct sgm_csv_options {
     int skip_rows;       /* header rows */
     const char *missing; /* a cell with this text is missing, beside empty ones; e.g. "?" */
     bool skip_ragged;    /* rows with another number of columns: skipped and logged, instead of an error */
-} sgm_csv_options;
+} SGM_BY_NAME sgm_csv_options;
 /* RFC 4180 quoting; cells are trimmed. */
-#define sgm_csv_reader(...) SGM_WITH_OPTIONS(sgm_csv_reader_create, sgm_csv_options, __VA_ARGS__)
-SGM_API sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *options);
+#define sgm_csv_reader(...) SGM_WITH_OPTIONS(sgm_csv_reader_with, sgm_csv_options, __VA_ARGS__)
+SGM_API sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *options);
 typedef struct sgm_image_options {
     size_t struct_size;
     int width, height; /* every image is scaled (area average) to this size; default: of the first image */
     bool grey;         /* one channel instead of three */
-} sgm_image_options;
+} SGM_BY_NAME sgm_image_options;
 /* PNG and JPEG files of FOLDER/CLASS/: text classes in alphabetical order; gives uint8 examples
  * (height * width * channels + 1), the class index (at most 256 classes) last. */
-#define sgm_image_reader(...) SGM_WITH_OPTIONS(sgm_image_reader_create, sgm_image_options, __VA_ARGS__)
-SGM_API sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *options);
+#define sgm_image_reader(...) SGM_WITH_OPTIONS(sgm_image_reader_with, sgm_image_options, __VA_ARGS__)
+SGM_API sgm_reader *sgm_image_reader_with(const char *folder, const sgm_image_options *options);
 /* Size of the images that an image reader gives: {height, width, channels}. Prepares it. */
 SGM_API sgm_status sgm_image_reader_shape(sgm_reader *reader, sgm_shape *shape);
 
@@ -187,10 +187,10 @@ typedef struct sgm_csv_extractor_options {
     sgm_value_mapping mappings[8];
     double missing; /* what a missing cell becomes; default: an error. Set has_missing too. */
     bool has_missing;
-} sgm_csv_extractor_options;
+} SGM_BY_NAME sgm_csv_extractor_options;
 #define sgm_csv_extractor(...)                                                                               \
-    SGM_WITH_OPTIONS(sgm_csv_extractor_create, sgm_csv_extractor_options, __VA_ARGS__)
-SGM_API sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options);
+    SGM_WITH_OPTIONS(sgm_csv_extractor_with, sgm_csv_extractor_options, __VA_ARGS__)
+SGM_API sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_extractor_options *options);
 
 /* A region of an array example: begin (inclusive) to end (exclusive) of its dimensions; rank 0: the whole
  * example. Regions of the same field are joined flat, in order. */
@@ -199,16 +199,16 @@ typedef struct sgm_region {
     sgm_shape begin, end;
     sgm_shape shape; /* of one example in the field; rank 0: as the region is */
     int64_t offset;  /* takes the region from the example this many further on (next-character targets);
-                      * examples  at the end of the source that have none are left out */
+                      * examples at the end of the source that have none are left out */
 } sgm_region;
 typedef struct sgm_array_extractor_options {
     size_t struct_size;
     sgm_region regions[SGM_MAX_FIELDS];
-} sgm_array_extractor_options;
+} SGM_BY_NAME sgm_array_extractor_options;
 #define sgm_array_extractor(...)                                                                             \
-    SGM_WITH_OPTIONS(sgm_array_extractor_create, sgm_array_extractor_options, __VA_ARGS__)
-SGM_API sgm_extractor *sgm_array_extractor_create(sgm_reader *reader,
-                                                  const sgm_array_extractor_options *options);
+    SGM_WITH_OPTIONS(sgm_array_extractor_with, sgm_array_extractor_options, __VA_ARGS__)
+SGM_API sgm_extractor *sgm_array_extractor_with(sgm_reader *reader,
+                                                const sgm_array_extractor_options *options);
 /* Fields of several extractors side by side (images and labels); a name twice is an error. */
 SGM_API sgm_extractor *sgm_merge_extractor(sgm_extractor *first, sgm_extractor *second);
 
@@ -223,34 +223,34 @@ typedef struct sgm_preprocess_options {
     int32_t axis_count;
     uint64_t seed;  /* shuffle */
     bool per_block; /* adaptive: learn for each block by itself instead of over the whole set */
-} sgm_preprocess_options;
-#define sgm_normalise(...) SGM_WITH_OPTIONS(sgm_normalise_create, sgm_preprocess_options, __VA_ARGS__)
-#define sgm_one_hot(...) SGM_WITH_OPTIONS(sgm_one_hot_create, sgm_preprocess_options, __VA_ARGS__)
-#define sgm_permute_field(...) SGM_WITH_OPTIONS(sgm_permute_field_create, sgm_preprocess_options, __VA_ARGS__)
-#define sgm_shuffle(...) SGM_WITH_OPTIONS(sgm_shuffle_create, sgm_preprocess_options, __VA_ARGS__)
+} SGM_BY_NAME sgm_preprocess_options;
+#define sgm_normalise(...) SGM_WITH_OPTIONS(sgm_normalise_with, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_one_hot(...) SGM_WITH_OPTIONS(sgm_one_hot_with, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_permute_field(...) SGM_WITH_OPTIONS(sgm_permute_field_with, sgm_preprocess_options, __VA_ARGS__)
+#define sgm_shuffle(...) SGM_WITH_OPTIONS(sgm_shuffle_with, sgm_preprocess_options, __VA_ARGS__)
 #define sgm_adaptive_normalise(...)                                                                          \
-    SGM_WITH_OPTIONS(sgm_adaptive_normalise_create, sgm_preprocess_options, __VA_ARGS__)
+    SGM_WITH_OPTIONS(sgm_adaptive_normalise_with, sgm_preprocess_options, __VA_ARGS__)
 #define sgm_adaptive_per_index(...)                                                                          \
-    SGM_WITH_OPTIONS(sgm_adaptive_per_index_create, sgm_preprocess_options, __VA_ARGS__)
+    SGM_WITH_OPTIONS(sgm_adaptive_per_index_with, sgm_preprocess_options, __VA_ARGS__)
 /* input_min..input_max to output_min..output_max, linear. */
-SGM_API sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_normalise_with(sgm_extractor *extractor, const sgm_preprocess_options *options);
 /* (examples, 1) or (examples) to (examples, classes), (examples, n) to (examples, n, classes); an unknown
  * value is an error that names it. */
-SGM_API sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
-SGM_API sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor,
-                                                const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_one_hot_with(sgm_extractor *extractor, const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_permute_field_with(sgm_extractor *extractor,
+                                              const sgm_preprocess_options *options);
 /* Mixes the examples of a block; all fields keep their alignment. */
-SGM_API sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_shuffle_with(sgm_extractor *extractor, const sgm_preprocess_options *options);
 /* Like normalise, with the range learnt from the data; per index: one range for each element of an example.
  */
-SGM_API sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor,
-                                                     const sgm_preprocess_options *options);
-SGM_API sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor,
-                                                     const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_adaptive_normalise_with(sgm_extractor *extractor,
+                                                   const sgm_preprocess_options *options);
+SGM_API sgm_extractor *sgm_adaptive_per_index_with(sgm_extractor *extractor,
+                                                   const sgm_preprocess_options *options);
 /* Own range for chosen indices of an example: `ranges` are `count` triples index, minimum, maximum. */
-SGM_API sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *field,
-                                                      const double *ranges, size_t count, double output_min,
-                                                      double output_max);
+SGM_API sgm_extractor *sgm_per_index_normalise(sgm_extractor *extractor, const char *field,
+                                               const double *ranges, size_t count, double output_min,
+                                               double output_max);
 
 /* --- datasets: blocks by index, larger than memory --- */
 typedef struct sgm_dataset sgm_dataset;
@@ -263,12 +263,12 @@ typedef struct sgm_dataset_options {
      * a shuffled order and does not fit in memory_limit wants one: without it the source is read again and
      * again. The file in it has no name, and goes with the dataset. */
     const char *cache;
-} sgm_dataset_options;
-#define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_options, sgm_dataset_options, __VA_ARGS__)
-SGM_API sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options);
+} SGM_BY_NAME sgm_dataset_options;
+#define sgm_dataset_create(...) SGM_WITH_OPTIONS(sgm_dataset_create_with, sgm_dataset_options, __VA_ARGS__)
+SGM_API sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options *options);
 /* From memory: `count` fields of equal example count; the tensors are copied as float32. */
-SGM_API sgm_dataset *sgm_dataset_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
-                                      size_t count);
+SGM_API sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields,
+                                             sgm_tensor *const *tensors, size_t count);
 /* Views: examples [begin, begin + share) of each block as fractions of it, or every `interval`-th block from
  * `begin` on before `end` (-1: all). A view keeps its base alive. */
 SGM_API sgm_dataset *sgm_dataset_split_examples(sgm_dataset *dataset, double begin, double share);
@@ -279,13 +279,13 @@ SGM_API void sgm_dataset_free(sgm_dataset *dataset);
 SGM_API const char *sgm_dataset_name(const sgm_dataset *dataset);
 /* What the classes of its targets are called, class 0 first, NULL at the end; copied. Once, before others use
  * the dataset; monitors show it. */
-SGM_API sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names);
+SGM_API sgm_status sgm_dataset_set_class_names(sgm_dataset *dataset, const char *const *names);
 /* The dataset's, or a view's base's, NULL at the end; NULL: they have none. */
-SGM_API const char *const *sgm_dataset_class_names(const sgm_dataset *dataset);
-/* NULL in *block past the last one. Any thread. The block is shared: give it back with sgm_dataset_release.
- */
-SGM_API sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block);
-SGM_API void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block);
+SGM_API const char *const *sgm_dataset_get_class_names(const sgm_dataset *dataset);
+/* NULL in *block past the last one. Any thread. The block is shared:
+ * sgm_dataset_release_block gives it back. */
+SGM_API sgm_status sgm_dataset_fetch_block(sgm_dataset *dataset, int64_t index, const sgm_block **block);
+SGM_API void sgm_dataset_release_block(sgm_dataset *dataset, const sgm_block *block);
 /* Number of examples in all; reads the whole set once if it must. */
 SGM_API sgm_status sgm_dataset_examples(sgm_dataset *dataset, int64_t *examples);
 /* Shape of one example of a field. */
@@ -312,11 +312,11 @@ typedef struct sgm_token_options {
     int64_t streams; /* the text in so many parts of equal length, whose first examples come first, then their
                       * second ones, ...: minibatches of so many examples, not shuffled, go on with each
                       * other; default 1 */
-} sgm_token_options;
+} SGM_BY_NAME sgm_token_options;
 #define SGM_TOKENS(...) SGM_OPTIONS(sgm_token_options, __VA_ARGS__)
 /* Takes nothing, and keeps the tokens in memory. Options: SGM_TOKENS(.window = 32), or NULL. */
-SGM_API sgm_dataset *sgm_dataset_tokens(const char *name, const sgm_tokenizer *tokenizer, const void *text,
-                                        size_t size, const sgm_token_options *options);
+SGM_API sgm_dataset *sgm_token_dataset(const char *name, const sgm_tokenizer *tokenizer, const void *text,
+                                       size_t size, const sgm_token_options *options);
 
 /* --- iterators --- */
 typedef struct sgm_iterator sgm_iterator;
@@ -330,12 +330,12 @@ typedef struct sgm_iterator_options {
     /* Changes of the examples, "rotate(10) + shift(2) + mixup(0.2)": see below. For training data. */
     const char *augment;
     int64_t prefetch_threads; /* that augment the next minibatches, default 1, at most 64 */
-} sgm_iterator_options;
+} SGM_BY_NAME sgm_iterator_options;
 /* Minibatches: a shuffled order of blocks, and of examples in a block. */
-#define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_create, sgm_iterator_options, __VA_ARGS__)
-SGM_API sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset,
-                                             const sgm_iterator_options *options); /* retains */
-SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset);                        /* whole blocks in order */
+#define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_with, sgm_iterator_options, __VA_ARGS__)
+SGM_API sgm_iterator *sgm_minibatches_with(sgm_dataset *dataset,
+                                           const sgm_iterator_options *options); /* retains */
+SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset);                      /* whole blocks in order */
 SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset); /* all blocks joined, once an epoch */
 /* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one.
  * The batch belongs to the iterator and is valid until its next call. After the first epoch no memory is

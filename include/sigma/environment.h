@@ -1,24 +1,27 @@
-/* The environment owns trainers and monitors, and gives them seed, handler and precision.
+/* What runs trainings, and shows them: environments, monitors, models (the short way), searches.
  *
- *     sgm_run(env, .epochs = 20);              (all trainers, side by side, to their ends)
+ * The environment owns trainers and monitors, and gives them seed, handler and precision.
  *
- *     sgm_run_background(env, .epochs = 20);   (the same, while this thread does something else)
+ *     sgm_env_run(env, .epochs = 20);              (all trainers, side by side, to their ends)
+ *
+ *     sgm_env_run_background(env, .epochs = 20);   (the same, while this thread does something else)
  *     sgm_trainer_pause(trainer);
- *     sgm_stop(env, "seen enough");
- *     sgm_wait(env);
+ *     sgm_env_stop(env, "seen enough");
+ *     sgm_env_wait(env);
  *
- * An environment is set up by one thread at a time; sgm_stop, sgm_env_status and sgm_env_error may be called
- * from any thread while it runs, and so may the commands to its trainers and its registry. */
+ * An environment is set up by one thread at a time; sgm_env_stop, sgm_env_status and sgm_env_error may be
+ * called from any thread while it runs, and so may the commands to its trainers and its registry. */
 #ifndef SIGMA_ENVIRONMENT_H
 #define SIGMA_ENVIRONMENT_H
 
-#include <sigma/monitor.h>
+#include <sigma/training.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
 typedef struct sgm_env sgm_env;
+typedef struct sgm_monitor sgm_monitor;
 typedef struct sgm_env_options {
     size_t struct_size;
     uint64_t seed;       /* of all that is random; the default 0 is a seed like any other: without one, every
@@ -27,10 +30,10 @@ typedef struct sgm_env_options {
     int threads;         /* default: one per processor */
     sgm_dtype precision; /* SGM_FLOAT32 (default) or SGM_FLOAT64; SGM_BFLOAT16: layers compute in bfloat16,
                           * while parameters, optimisers and costs stay float32 (mixed precision) */
-} sgm_env_options;
-#define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_options, sgm_env_options, __VA_ARGS__)
+} SGM_BY_NAME sgm_env_options;
+#define sgm_env_create(...) SGM_WITH_OPTIONS(sgm_env_create_with, sgm_env_options, __VA_ARGS__)
 SGM_API const sgm_setting *sgm_env_settings(size_t *count); /* members of sgm_env_options */
-SGM_API sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *options);
+SGM_API sgm_env *sgm_env_create_with(const char *name, const sgm_env_options *options);
 /* Frees all that was created from it, newest first; stops and awaits what runs in the background. */
 SGM_API void sgm_env_free(sgm_env *env);
 SGM_API const char *sgm_env_name(const sgm_env *env);
@@ -42,9 +45,10 @@ SGM_API sgm_env *sgm_env_find(const char *name);
  * newest first. Not called if this fails. */
 typedef void (*sgm_shutdown_function)(void *user);
 SGM_API sgm_status sgm_env_on_shutdown(sgm_env *env, sgm_shutdown_function function, void *user);
-/* The first failure that stays in the environment, which later calls repeat, sgm_run first of all: "digits:
- * trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing does not
- * stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has both. */
+/* The first failure that stays in the environment, which later calls repeat, sgm_env_run first of all:
+ * "digits: trainer 'a': column 14: unknown layer ..."; "" if there was none. What fails and changes nothing
+ * does not stay (evaluating, predicting, saving, loading), so behind a call print sgm_last_error(), which has
+ * both. */
 SGM_API const char *sgm_env_error(const sgm_env *env);
 SGM_API sgm_status sgm_env_status(const sgm_env *env);
 SGM_API sgm_handler *sgm_env_handler(sgm_env *env);
@@ -56,17 +60,17 @@ SGM_API sgm_registry *sgm_env_registry(sgm_env *env);
 /* Belongs to the environment; NULL when that has failed, and while it runs. Names must differ, also as
  * parts of identifiers: "a.b" and "a_b" are an error. */
 SGM_API sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name);
-/* A trainer that sgm_run does not run, but prepares: for predictions and evaluations, with parameters that
- * come from a checkpoint or from another trainer. Everything else is as with other trainers. */
-SGM_API sgm_trainer *sgm_unscheduled_trainer_create(sgm_env *env, const char *name);
+/* A trainer that sgm_env_run does not run, but prepares: for predictions and evaluations, with parameters
+ * that come from a checkpoint or from another trainer. Everything else is as with other trainers. */
+SGM_API sgm_trainer *sgm_trainer_create_unscheduled(sgm_env *env, const char *name);
 
 /* Frees a trainer and takes it from the registry. SGM_ERROR_STATE while it or the environment runs, and for
  * the trainer of a model, which goes with its environment. */
 SGM_API sgm_status sgm_env_remove_trainer(sgm_env *env, sgm_trainer *trainer);
 
-SGM_API sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
+SGM_API sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor); /* takes it */
 
-/* What sgm_run does first, without running: parameters of all trainers, unscheduled ones too, are
+/* What sgm_env_run does first, without running: parameters of all trainers, unscheduled ones too, are
  * initialised, and monitors begin. */
 SGM_API sgm_status sgm_env_prepare(sgm_env *env);
 
@@ -78,17 +82,307 @@ SGM_API sgm_status sgm_env_prepare(sgm_env *env);
  * When a trainer fails, the others are stopped, and the first failure is the environment's. A signal
  * (.catch_interrupt) stops all. Observers and hooks of a trainer are called on its thread, so what several
  * trainers' functions have in common needs a lock. */
-#define sgm_run(...) SGM_WITH_OPTIONS(sgm_run_env, sgm_run_options, __VA_ARGS__)
-SGM_API sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options);
-/* The same on another thread; returns when trainers take commands. Every one that succeeded wants a sgm_wait.
- */
-#define sgm_run_background(...) SGM_WITH_OPTIONS(sgm_run_background_env, sgm_run_options, __VA_ARGS__)
-SGM_API sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options);
-/* Waits for the end of what runs in the background, and returns what sgm_run would have; not from observers
- * and hooks. */
-SGM_API sgm_status sgm_wait(sgm_env *env);
+#define sgm_env_run(...) SGM_WITH_OPTIONS(sgm_env_run_with, sgm_run_options, __VA_ARGS__)
+SGM_API sgm_status sgm_env_run_with(sgm_env *env, const sgm_run_options *options);
+/* The same on another thread; returns when trainers take commands. Every one that succeeded wants a
+ * sgm_env_wait. */
+#define sgm_env_run_background(...)                                                                          \
+    SGM_WITH_OPTIONS(sgm_env_run_background_with, sgm_run_options, __VA_ARGS__)
+SGM_API sgm_status sgm_env_run_background_with(sgm_env *env, const sgm_run_options *options);
+/* Waits for the end of what runs in the background, and returns what sgm_env_run would have; not from
+ * observers and hooks. */
+SGM_API sgm_status sgm_env_wait(sgm_env *env);
 /* Stops all trainers that run, as sgm_trainer_stop does; from any thread. */
-SGM_API sgm_status sgm_stop(sgm_env *env, const char *reason);
+SGM_API sgm_status sgm_env_stop(sgm_env *env, const char *reason);
+
+/* ======== monitors ========
+ *
+ * Monitors watch the trainers of an environment: sgm_env_add_monitor(env, sgm_terminal_monitor()).
+ *
+ *     sgm_env_add_monitor(env, sgm_web_monitor());     (a live control room in the browser)
+ *     sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = "events.jsonl"));     (for other programs)
+ */
+
+SGM_API void sgm_monitor_free(sgm_monitor *monitor); /* only for one that was given to no environment */
+
+/* --- the terminal ---
+ *
+ * Progress on stdout: one line that is drawn again on a terminal, with a curve of the loss if the locale
+ * speaks UTF-8, and plain lines elsewhere; colour unless NO_COLOR is set.
+ *
+ * With `keys`, while something runs and stdin and stdout are the terminal that this process is in front of,
+ * single keys steer all trainers of the environment: space or p pauses and goes on, s does one iteration and
+ * then pauses (10s: ten), q stops, c turns the curve on or off, h or ? tells of these. The terminal shows no
+ * typed text then; its settings come back at the end of the run, at exit(), before a signal ends or suspends
+ * the process (handlers that were there before are called after that); only SIGKILL leaves them as they are.
+ * A program that asks for it must not read from stdin meanwhile, nor install handlers of signals that end the
+ * process. One monitor of a process at a time has keys. */
+typedef struct sgm_terminal_monitor_options {
+    size_t struct_size;
+    bool keys; /* default: none, and the terminal is left as it is */
+} SGM_BY_NAME sgm_terminal_monitor_options;
+#define sgm_terminal_monitor(...)                                                                            \
+    sgm_terminal_monitor_with(SGM_OPTIONS(sgm_terminal_monitor_options, __VA_ARGS__))
+/* NULL: out of memory, or the system refused a thread (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_terminal_monitor_with(const sgm_terminal_monitor_options *options);
+
+/* --- the web monitor: charts, values that can be changed, commands, in a browser ---
+ *
+ * It serves from the first run (or sgm_env_prepare) until the environment is freed, on threads of its own,
+ * and prints an address that opens the page by one click. Only who knows the token in it may look or change
+ * anything. A training step waits for no browser: values are sampled in between iterations, so rarely that it
+ * takes under a hundredth of the time, and with 3 pages that watch, too. */
+typedef struct sgm_web_monitor_options {
+    size_t struct_size;
+    int port; /* default: the first free one from 8080 to 8099, or any; one that was given must be free */
+    const char *address;     /* default "127.0.0.1"; others than loopback only with behind_proxy and token */
+    bool behind_proxy;       /* browsers come through a proxy that speaks TLS with them ... */
+    const char *public_host; /* ... and know it under this name, "example.org" or "example.org:8443" */
+    const char *token;       /* at least 16 of A-Z a-z 0-9 - _; default: a new random one */
+    const char *title;       /* of the page; default: the environment's name */
+    /* What the page shows until its user arranges it otherwise, as JSON: [{"title": "Mine", "panels":
+     * [{"kind": "chart", "w": 8, "h": 9, "options": {"series": ["training.loss"]}}]}]. Default: tabs for
+     * everything. */
+    const char *tabs;
+    const char *configuration; /* shown as what the run was started with */
+    bool wait; /* sgm_env_free waits, if anything was run, until somebody ends it on the page, or by Ctrl-C */
+    bool quiet; /* the address is not printed, see sgm_web_monitor_url */
+} SGM_BY_NAME sgm_web_monitor_options;
+#define sgm_web_monitor(...) sgm_web_monitor_with(SGM_OPTIONS(sgm_web_monitor_options, __VA_ARGS__))
+/* NULL: an option is wrong, the token or the address too (sgm_last_error()). A port that is taken is found
+ * when it begins to serve. */
+SGM_API sgm_monitor *sgm_web_monitor_with(const sgm_web_monitor_options *options);
+/* "http://127.0.0.1:8080/?token=..."; "" while it does not serve, or of another monitor. */
+SGM_API const char *sgm_web_monitor_url(sgm_monitor *monitor);
+
+/* --- events as lines of JSON, for other programs ---
+ *
+ * One object a line: {"event": "epoch", "trainer": "digits", "time": 1763749014.12, "iteration": 40, ...}.
+ * The events are start, epoch, pause, resume, move (a reset or a restore), stop, change (of a value), and
+ * iteration if asked for; their keys are those of docs/manual/21-other-monitors.md. Each line is written at
+ * once; one that cannot be is the last, with a warning in the log, and the training goes on. Into a pipe or a
+ * terminal lines go by a thread of their own, which keeps up to 1 MiB of them for a reader that is slow: the
+ * training waits for none. */
+typedef struct sgm_json_lines_monitor_options {
+    size_t struct_size;
+    const char *path;         /* lines are added at its end; default: stdout */
+    int64_t every_iterations; /* a line for each that is a multiple of this; 0: none */
+    double every_seconds;     /* a line for the first iteration after so long; 0: none */
+} SGM_BY_NAME sgm_json_lines_monitor_options;
+#define sgm_json_lines_monitor(...)                                                                          \
+    sgm_json_lines_monitor_with(SGM_OPTIONS(sgm_json_lines_monitor_options, __VA_ARGS__))
+/* NULL: an option is wrong, or the file cannot be opened (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_json_lines_monitor_with(const sgm_json_lines_monitor_options *options);
+
+/* --- files for TensorBoard, which the training needs nothing of ---
+ *
+ * FOLDER/TRAINER/events.out.tfevents.*: scalars over iterations (loss, accuracy, validation and what metrics
+ * measured at the end of epochs; loss of the minibatch, learning rate and examples per second also within
+ * them), and histograms of the parameters of up to a million numbers at the end of epochs, so rarely that
+ * they take less than a fiftieth of the time. A file that cannot be written is told of in the log, and the
+ * training goes on. */
+typedef struct sgm_tensorboard_monitor_options {
+    size_t struct_size;
+    const char *folder;       /* made if it is not there */
+    int64_t every_iterations; /* scalars of each that is a multiple of this; 0: none */
+    double every_seconds;     /* of the first iteration after so long; default, if both are 0: 1 */
+    bool no_histograms;
+} SGM_BY_NAME sgm_tensorboard_monitor_options;
+#define sgm_tensorboard_monitor(...)                                                                         \
+    sgm_tensorboard_monitor_with(SGM_OPTIONS(sgm_tensorboard_monitor_options, __VA_ARGS__))
+/* NULL: an option is wrong, or the folder cannot be made (sgm_last_error()). */
+SGM_API sgm_monitor *sgm_tensorboard_monitor_with(const sgm_tensorboard_monitor_options *options);
+
+/* ======== models ========
+ *
+ * Models: the short way. The same parts, in three lines.
+ *
+ *     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 10, .activation = "relu"),
+ *                                       sgm_dense(.size = 3), sgm_softmax_cross_entropy());
+ *     sgm_model_train(model, features, labels, .epochs = 50);
+ *     sgm_tensor *prediction = sgm_model_predict(model, samples);
+ */
+
+typedef struct sgm_model sgm_model;
+
+/* Takes the layers; an input layer is put in front if there is none, mean_squared at the end if there is no
+ * cost. The model belongs to the environment. */
+SGM_API sgm_model *sgm_sequential_with(sgm_env *env, sgm_layer *const *layers, size_t count);
+#define sgm_sequential(env, ...) sgm_sequential_with(env, SGM_LAYERS(__VA_ARGS__))
+
+typedef struct sgm_model_options {
+    size_t struct_size;
+    int64_t epochs;           /* default 10; training again goes on */
+    int64_t batch;            /* examples of a minibatch, default 32 */
+    sgm_optimiser *optimiser; /* taken; default adam; a later training that gives one fails */
+} SGM_BY_NAME sgm_model_options;
+/* features: (examples, ...), labels: (examples, ...). */
+#define sgm_model_train(...) SGM_WITH_OPTIONS_3(sgm_model_train_with, sgm_model_options, __VA_ARGS__)
+SGM_API sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                                        const sgm_model_options *options);
+/* (examples, ...): a new tensor. */
+SGM_API sgm_tensor *sgm_model_predict(sgm_model *model, sgm_tensor *samples);
+SGM_API sgm_status sgm_model_evaluate(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                                      sgm_metrics *metrics);
+SGM_API sgm_trainer *
+sgm_model_trainer(sgm_model *model); /* for saving, loading, looking; NULL before the first training */
+
+/* ======== searches ========
+ *
+ * Search: many trainings with different values, and which of them is best.
+ *
+ *     static sgm_status set_up(void *user, const sgm_trial *trial, sgm_trainer *trainer)
+ *     {
+ *         sgm_trainer_set_network(trainer, "input(4) + dense(16, tanh) + dense(3) + softmax_cross_entropy");
+ *         int64_t size = (int64_t)sgm_trial_number(trial, "batch");
+ *         sgm_trainer_set_data(trainer, sgm_minibatches(iris, .size = size));
+ *         return sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
+ *     }
+ *
+ *     sgm_search *search = sgm_search_create(
+ *         env, .method = SGM_SEARCH_HALVING, .set_up = set_up, .trials = 27, .epochs = 27, .folder = "found",
+ *         .objective = "training.loss",
+ *         .values = {{"optimiser.learning_rate", .from = 1e-4, .to = 0.1, .logarithmic = true},
+ *                    {"batch", SGM_CHOICES("8", "16", "32")}});
+ *     if (sgm_search_run(search) == SGM_OK)
+ *         printf("%s\n", sgm_search_best(search)->name);
+ *     sgm_search_free(search);
+ *
+ * A trial is a trainer of the environment that lives while it runs, with a folder of its own below the
+ * search's: FOLDER/trial-007. FOLDER/search.jsonl has a line for each piece of training that has ended, so
+ * that a search that was interrupted or killed goes on where it was; FOLDER/results.csv is the table. */
+
+#define SGM_SEARCH_VALUES 32
+#define SGM_SEARCH_MAXIMUM_TRIALS 10000
+
+typedef enum sgm_search_method {
+    SGM_SEARCH_GRID,   /* every combination; the last value changes fastest */
+    SGM_SEARCH_RANDOM, /* drawn independently (Bergstra and Bengio, 2012); no combination twice */
+    /* Successive halving (Jamieson and Talwalkar, 2016), with rungs as Hyperband has them (Li et al., 2018):
+     * all trials train a little, the best 1/factor of them go on from their checkpoints, and so on. */
+    SGM_SEARCH_HALVING
+} sgm_search_method;
+typedef enum sgm_search_goal {
+    SGM_SEARCH_BY_NAME, /* minimum where the last part contains "loss", "cost", "error", "perplexity" */
+    SGM_SEARCH_MAXIMUM,
+    SGM_SEARCH_MINIMUM
+} sgm_search_goal;
+
+/* What one value may be: choices, or a number in a range. */
+typedef struct sgm_search_values {
+    const char *name;           /* an identifier of the trainer, or a name that only set_up knows */
+    const char *const *choices; /* texts, NULL behind the last; NULL: a range */
+    double from, to;            /* a range, both ends included; not for a grid, unless there are steps */
+    bool logarithmic;           /* the logarithm is uniform; from > 0 */
+    bool whole;                 /* whole numbers only */
+    int64_t steps;              /* at least 2: so many choices, evenly spread; 0: any number of the range */
+} sgm_search_values;
+#define SGM_CHOICES(...)                                                                                     \
+    (const char *const[])                                                                                    \
+    {                                                                                                        \
+        __VA_ARGS__, NULL                                                                                    \
+    }
+
+typedef enum sgm_trial_state {
+    SGM_TRIAL_WAITING, /* has not begun, or was interrupted */
+    SGM_TRIAL_RUNNING,
+    SGM_TRIAL_DONE,    /* to the last epoch, or to where a rule or a command has stopped it */
+    SGM_TRIAL_DROPPED, /* halving: others were better */
+    SGM_TRIAL_FAILED   /* `error` says why; the search goes on without it */
+} sgm_trial_state;
+SGM_API const char *sgm_trial_state_name(sgm_trial_state state);
+
+typedef struct sgm_trial_value {
+    const char *name, *text;
+    const char *brief; /* the text without what all choices of it have in common, if it is long */
+    double number;     /* NaN if the text is none */
+} sgm_trial_value;
+typedef struct sgm_trial {
+    int64_t number;     /* from 1 */
+    const char *name;   /* "trial-007": the trainer's */
+    const char *folder; /* of its run */
+    const sgm_trial_value *values;
+    size_t value_count;
+    sgm_trial_state state;
+    int64_t rung;     /* rungs that it has climbed: 0 or 1 but for halving */
+    int64_t epochs;   /* trained so far */
+    double objective; /* of 9 digits, at the end of the newest rung that it has climbed; NaN: of none */
+    double seconds;   /* of training, without what a crash has lost */
+    const char *error;
+} sgm_trial;
+/* A value by name, for set_up; one that the search does not have is NULL or NaN, with an error. */
+SGM_API const char *sgm_trial_text(const sgm_trial *trial, const char *name);
+SGM_API double sgm_trial_number(const sgm_trial *trial, const char *name);
+
+/* Gives the trainer network, data, optimiser, ... One trial at a time, but on any thread. Values that it asks
+ * for are its business; the others are set in the trainer's registry afterwards, where they must be. A value
+ * named "seed" is the trainer's seed. */
+typedef sgm_status (*sgm_search_set_up)(void *user, const sgm_trial *trial, sgm_trainer *trainer);
+
+typedef enum sgm_search_event {
+    SGM_SEARCH_TRIAL_BEGINS,
+    SGM_SEARCH_EPOCH,
+    SGM_SEARCH_TRIAL_ENDS, /* this piece of it: halving may go on with it */
+    SGM_SEARCH_RUNG_ENDS   /* `trial` is the best so far, NULL: none */
+} sgm_search_event;
+typedef struct sgm_search_progress {
+    sgm_search_event event;
+    const sgm_trial *trial;
+    size_t rung, rungs;    /* from 0 */
+    size_t ended, trials;  /* of this rung */
+    const sgm_trial *best; /* NULL: none yet */
+    double objective;      /* EPOCH: just now; NaN: it is not there yet */
+    double seconds_left;   /* negative: unknown */
+} sgm_search_progress;
+/* One call at a time, on the trials' threads; false ends the search, with checkpoints. It must not read what
+ * is another running trial's trainer's, which may be waiting for it. */
+typedef bool (*sgm_search_function)(void *user, const sgm_search_progress *progress);
+
+typedef struct sgm_search_options {
+    size_t struct_size;
+    sgm_search_method method;
+    sgm_search_values values[SGM_SEARCH_VALUES]; /* the first one without a name ends them */
+    const char
+        *objective; /* a number of the trainer's registry after its last epoch; default "validation.loss" */
+    sgm_search_goal goal;
+    int64_t trials;         /* random, halving: default 20, but halving over choices only: all combinations */
+    uint64_t seed;          /* of what is drawn; trial n is a function of it and n */
+    double factor;          /* halving: from 2; default 3 */
+    int64_t minimum_epochs; /* halving: of the first rung at least; default 1 */
+    int64_t at_once;        /* trials side by side; default 1 */
+    int64_t epochs;         /* of a whole training, which schedules refer to also in earlier rungs */
+    int64_t iterations;     /* not for halving */
+    int64_t checkpoint_every;
+    const char *folder; /* of the search; must be given */
+    bool resume;        /* go on with what the folder has, if anything; what was searched must be the same */
+    bool catch_interrupt; /* as in sgm_run_options */
+    sgm_search_set_up set_up;
+    sgm_search_function progress;
+    void *user; /* of both */
+} SGM_BY_NAME sgm_search_options;
+typedef struct sgm_search sgm_search;
+/* Plans: every trial has its values then. NULL on failure. Free it before the environment. */
+#define sgm_search_create(...) SGM_WITH_OPTIONS(sgm_search_create_with, sgm_search_options, __VA_ARGS__)
+SGM_API sgm_search *sgm_search_create_with(sgm_env *env, const sgm_search_options *options);
+SGM_API void sgm_search_free(sgm_search *search);
+
+SGM_API size_t sgm_search_count(const sgm_search *search);
+/* In order of their numbers, from 0. Stays; while the search runs only its own functions may look. */
+SGM_API const sgm_trial *sgm_search_trial_at(const sgm_search *search, size_t index);
+/* How many trials get so many epochs in all; false: there are not so many rungs. */
+SGM_API bool sgm_search_rung(const sgm_search *search, size_t rung, int64_t *trials, int64_t *epochs);
+
+/* Runs the trials, once. The environment takes no other trainers and runs meanwhile; sgm_env_stop ends it,
+ * with checkpoints. SGM_ERROR_INTERRUPTED: stopped before the end. A trial that fails does not stop the
+ * others; that all did, or that the objective is nowhere after the first epoch, is a failure of the search.
+ */
+SGM_API sgm_status sgm_search_run(sgm_search *search);
+/* The best of those on the highest rung; NULL: there is none. */
+SGM_API const sgm_trial *sgm_search_best(const sgm_search *search);
+/* The trials, best first, failed ones last: for people, those that have begun; as in results.csv, all. Free
+ * with sgm_string_free. */
+SGM_API char *sgm_search_text(const sgm_search *search);
+SGM_API char *sgm_search_csv(const sgm_search *search);
 
 #ifdef __cplusplus
 }

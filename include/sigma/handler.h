@@ -38,16 +38,16 @@ typedef struct sgm_handler_options {
     bool keep_subnormals; /* cpu: results too small for full precision (below 1.2e-38 in float32, 2.2e-308 in
                            * float64) stay what they are instead of becoming 0: processors may compute with
                            * such numbers a hundred times slower */
-} sgm_handler_options;
+} SGM_BY_NAME sgm_handler_options;
 /* sgm_handler_create("cpu", .threads = 2): the name, then any of the options above. */
-#define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_options, sgm_handler_options, __VA_ARGS__)
+#define sgm_handler_create(...) SGM_WITH_OPTIONS(sgm_handler_create_with, sgm_handler_options, __VA_ARGS__)
 /* "cpu", "opencl" and "cuda" (devices, by plug-ins that are loaded now; without plug-in, driver or device it
  * fails with a sentence that says which), "reference" (plain loops in double), "null" (computes nothing),
  * "debug:NAME" (checks every value of handler NAME for NaN, infinity and shape, and names the instruction,
  * the layer and the run). Options may stand behind the name, where a program or a file has only that:
  * "cpu(dense=onednn, instructions=avx2, approximate=true)", "cuda(device=1, tf32=true)"; they go before those
  * given here. */
-SGM_API sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options);
+SGM_API sgm_handler *sgm_handler_create_with(const char *name, const sgm_handler_options *options);
 SGM_API void sgm_handler_free(sgm_handler *handler); /* after its sessions */
 SGM_API const char *sgm_handler_name(const sgm_handler *handler);
 /* Processor, threads, libraries chosen, as lines of text; free with sgm_string_free. */
@@ -112,7 +112,7 @@ typedef struct sgm_program_memory {
     double seconds_of_one;     /* estimates by shapes, by which the number of threads was chosen: with one */
     double seconds_of_threads; /* thread, and with all that the handler has where sharing pays */
 } sgm_program_memory;
-SGM_API sgm_program_memory sgm_program_memory_of(const sgm_program *program);
+SGM_API sgm_program_memory sgm_program_get_memory(const sgm_program *program);
 /* The program as text: steps, places, sizes; free with sgm_string_free. */
 SGM_API char *sgm_program_text(const sgm_program *program);
 

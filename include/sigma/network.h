@@ -20,7 +20,7 @@
 #ifndef SIGMA_NETWORK_H
 #define SIGMA_NETWORK_H
 
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 #include <sigma/registry.h>
 
 #ifdef __cplusplus
@@ -35,21 +35,21 @@ typedef struct sgm_network sgm_network; /* layers with names, ready to be record
  * 'dense'?)". */
 SGM_API sgm_layer *sgm_layer_parse(const char *text);
 SGM_API void sgm_layer_free(sgm_layer *layer);
-SGM_API sgm_layer *sgm_chain_of(sgm_layer *const *layers, size_t count);
+SGM_API sgm_layer *sgm_chain_with(sgm_layer *const *layers, size_t count);
 SGM_API sgm_layer *sgm_repeat(int32_t times, sgm_layer *layer);
 /* Branches on the same value, joined by layer `join` ("add" or "concatenate"). */
-SGM_API sgm_layer *sgm_branches_of(const char *join, sgm_layer *const *branches, size_t count);
+SGM_API sgm_layer *sgm_join_branches(const char *join, sgm_layer *const *branches, size_t count);
 #define SGM_LAYERS(...)                                                                                      \
     (sgm_layer *const[]){__VA_ARGS__}, sizeof((sgm_layer *const[]){__VA_ARGS__}) / sizeof(sgm_layer *)
-#define sgm_chain(...) sgm_chain_of(SGM_LAYERS(__VA_ARGS__))
-#define sgm_add_branches(...) sgm_branches_of("add", SGM_LAYERS(__VA_ARGS__))
-#define sgm_concatenate_branches(...) sgm_branches_of("concatenate", SGM_LAYERS(__VA_ARGS__))
+#define sgm_chain(...) sgm_chain_with(SGM_LAYERS(__VA_ARGS__))
+#define sgm_add_branches(...) sgm_join_branches("add", SGM_LAYERS(__VA_ARGS__))
+#define sgm_concatenate_branches(...) sgm_join_branches("concatenate", SGM_LAYERS(__VA_ARGS__))
 /* `name = layer;` as a statement, and the name's use at the start of a chain or as a branch. */
 SGM_API sgm_layer *sgm_define(const char *name, sgm_layer *layer);
 SGM_API sgm_layer *sgm_reference(const char *name);
 /* Definitions and chains, one after the other. */
-SGM_API sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count);
-#define sgm_statements(...) sgm_statements_of(SGM_LAYERS(__VA_ARGS__))
+SGM_API sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t count);
+#define sgm_statements(...) sgm_statements_with(SGM_LAYERS(__VA_ARGS__))
 
 typedef struct sgm_layer_options {
     size_t struct_size;
@@ -89,7 +89,7 @@ typedef struct sgm_layer_options {
     bool skip;       /* ctc: examples with too few steps for their labels cost nothing */
     bool steps;      /* global poolings: over the steps of a sequence */
     int64_t streams; /* rnn, gru, lstm: sequences that go on from minibatch to minibatch */
-} sgm_layer_options;
+} SGM_BY_NAME sgm_layer_options;
 #define SGM_LAYER_OPTIONS(...) SGM_OPTIONS(sgm_layer_options, __VA_ARGS__)
 /* Any registered layer by its name; an option that is set and that the layer does not have is an error. */
 SGM_API sgm_layer *sgm_layer_create(const char *type, const sgm_layer_options *options);
@@ -143,8 +143,8 @@ SGM_API const char *sgm_network_layer_name(const sgm_network *network, size_t in
 SGM_API const struct sgm_layer_type *sgm_network_layer_type(const sgm_network *network, size_t index);
 /* An argument of a layer as it will be recorded, given or default: flags are booleans, shapes texts ("28,
  * 28"). The content belongs to the caller. */
-SGM_API sgm_status sgm_network_argument(const sgm_network *network, size_t index, const char *name,
-                                        sgm_content *content);
+SGM_API sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, const char *name,
+                                            sgm_content *content);
 /* From the next recording on, for this one of repeated layers; only arguments that are live. The notation
  * stays as it was described. */
 SGM_API sgm_status sgm_network_set_argument(sgm_network *network, size_t index, const char *name,
@@ -172,7 +172,7 @@ typedef struct sgm_recording_options {
     size_t struct_size;
     int64_t batch;      /* examples; at least 1 */
     sgm_dtype dtype;    /* float32, float64, or bfloat16: mixed precision. Then states and inputs of the graph
-                         * are    float32 and layers see them cast to bfloat16; costs and outputs are float32 */
+                         * are float32 and layers see them cast to bfloat16; costs and outputs are float32 */
     bool training;      /* dropout acts, costs are recorded */
     bool costs;         /* record costs though not training (validation) */
     uint64_t iteration; /* for layers that record something else each time */
@@ -181,7 +181,7 @@ typedef struct sgm_recording_options {
     bool step; /* one step of sequences, whose inputs are declared with all: layers that look back keep
                 * what they need in states of their own, zeros at first. Not while training; layers
                 * that look ahead refuse */
-} sgm_recording_options;
+} SGM_BY_NAME sgm_recording_options;
 
 /* What a network recorded. Arrays and names belong to the network and stay until it records again. */
 typedef struct sgm_recording {
@@ -286,7 +286,7 @@ SGM_API bool sgm_layer_is_step(const sgm_layer_call *call);
 /* For a cost: it is a mean over so many steps or other things of the minibatch, one number of a float type;
  * without this call over its examples. Workers that share a minibatch weight their parts so. It may depend on
  * parameters: its gradients count. */
-SGM_API void sgm_layer_count(sgm_layer_call *call, sgm_value count);
+SGM_API void sgm_layer_set_count(sgm_layer_call *call, sgm_value count);
 /* True: the examples are a part of a minibatch, which several workers share. What a layer computes from
  * several examples together (statistics, a comparison) then needs the others': it sums over the workers or
  * fails. */

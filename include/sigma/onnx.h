@@ -5,7 +5,7 @@
  *     sgm_onnx_run(model);
  *     sgm_tensor *output = sgm_onnx_get(model, "probabilities");
  *
- *     sgm_onnx_export("mine.onnx", graph, session);       (a network: sgm_export_onnx of sigma/export.h)
+ *     sgm_onnx_export("mine.onnx", graph, session);       (a network: sgm_trainer_export_onnx)
  *
  * A model has operators of ONNX's default domain (docs/onnx.md lists them) and values of the types that
  * tensors have. What it lacks is an error that names the operator, the node and its opset, or the type.
@@ -29,11 +29,11 @@ typedef struct sgm_onnx_options {
     size_t struct_size;
     const char *handler; /* that runs it, as sgm_handler_create has it; default "cpu" */
     int threads;         /* of the handler; default: one per processor */
-} sgm_onnx_options;
+} SGM_BY_NAME sgm_onnx_options;
 /* sgm_onnx_load(path, .handler = "reference"): reads a model and checks it. NULL and an error with the place
  * if it is malformed. */
-#define sgm_onnx_load(...) SGM_WITH_OPTIONS(sgm_onnx_load_options, sgm_onnx_options, __VA_ARGS__)
-SGM_API sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options);
+#define sgm_onnx_load(...) SGM_WITH_OPTIONS(sgm_onnx_load_with, sgm_onnx_options, __VA_ARGS__)
+SGM_API sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *options);
 /* The same for a model in memory, of which nothing is kept. */
 SGM_API sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_options *options);
 SGM_API void sgm_onnx_free(sgm_onnx *model);
@@ -64,16 +64,14 @@ typedef struct sgm_onnx_export_options {
     /* The same graph recorded with another number of examples: dimensions that differ are left open in the
      * file, as "batch". Default NULL: all are fixed. */
     const sgm_graph *other;
-} sgm_onnx_export_options;
+} SGM_BY_NAME sgm_onnx_export_options;
 /* sgm_onnx_export(path, graph, session, .other = graph_of_3): writes what leads to the outputs of a graph,
  * through a temporary file, as operators of opset 17. States become initialisers of the same names, with the
  * values that they have in the session (NULL: the graph has none). An operation that ONNX does not have and
  * that is not composed of others is an error that names it and its layer. */
-SGM_API sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
+SGM_API sgm_status sgm_onnx_export_with(const char *path, const sgm_graph *graph, sgm_session *session,
                                         const sgm_onnx_export_options *options);
-#define sgm_onnx_export(path, graph, ...) SGM_ONNX_EXPORT(path, graph, __VA_ARGS__, )
-#define SGM_ONNX_EXPORT(path, graph, session, ...)                                                           \
-    sgm_onnx_export_file(path, graph, session, SGM_OPTIONS(sgm_onnx_export_options, __VA_ARGS__))
+#define sgm_onnx_export(...) SGM_WITH_OPTIONS_3(sgm_onnx_export_with, sgm_onnx_export_options, __VA_ARGS__)
 
 /* A tensor that is a message by itself, as in ONNX's test data. */
 SGM_API sgm_tensor *sgm_onnx_parse_tensor(const void *bytes, size_t length);

@@ -1,10 +1,10 @@
 /* Operators: several workers train one trainer's network side by side.
  *
- *     sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
+ *     sgm_trainer_set_operator(trainer, sgm_gradient_operator(.workers = 2));
  *
  *     sgm_reducer *reducer = sgm_average_reducer();
  *     sgm_reducer_add(reducer, "*.biases", sgm_maximum_reducer());
- *     sgm_trainer_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 10, .reducer = reducer));
+ *     sgm_trainer_set_operator(trainer, sgm_parameter_operator(.workers = 2, .reducer = reducer));
  *
  * A worker is a thread with a handler and a replica: its own copy of what training changes. The trainer
  * itself shows what the workers have learnt together.
@@ -55,21 +55,20 @@ typedef struct sgm_operator_options {
      * values to all; not with `every`, nor for optimisers that take steps of all parameters together
      * (SGM_ERROR_UNSUPPORTED when the training begins). Rank 0 saves for all. */
     bool sharded;
-} sgm_operator_options;
+} SGM_BY_NAME sgm_operator_options;
 /* Each iteration takes one minibatch and gives each worker a part of it; the gradients are merged, and there
  * is one update. n workers do what one worker does with every cost, to rounding: each cost's parts count by
  * what it is a mean over, and batch_norm normalises by the whole minibatch. SGM_ERROR_UNSUPPORTED when the
  * training begins: a layer compares the examples of a minibatch (triplet). Workers on GPUs of their own,
  * "cuda(device=0) cuda(device=1)", sum gradients between the devices if NVIDIA's NCCL is there, and each
  * makes the update; so do those of all ranks. Else the gradients go through the computer's memory. */
-#define sgm_gradient_operator(...)                                                                           \
-    sgm_gradient_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
-SGM_API sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options);
+#define sgm_gradient_operator(...) sgm_gradient_operator_with(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
+SGM_API sgm_operator *sgm_gradient_operator_with(const sgm_operator_options *options);
 /* Each iteration takes one minibatch for each worker, which updates parameters of its own, with an
  * optimiser state of its own; now and then the parameters are merged (McDonald et al., 2010). */
 #define sgm_parameter_operator(...)                                                                          \
-    sgm_parameter_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
-SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options);
+    sgm_parameter_operator_with(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
+SGM_API sgm_operator *sgm_parameter_operator_with(const sgm_operator_options *options);
 /* Workers on several machines: each process that a launcher has started (mpirun, srun) is a rank, which has
  * the same program and workers of its own, by default one. All ranks create it, in the same order as other
  * such operators; a rank waits for the others as long as `timeout` says. A minibatch is
@@ -79,8 +78,8 @@ SGM_API sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *
  * workers have parameters of their own, as those of sgm_parameter_operator, which are averaged over all ranks
  * after so many iterations, and with the optimiser states at the end of each epoch. NULL with
  * SGM_ERROR_UNSUPPORTED: there is a launcher, but not the plug-in libsigma-mpi.so. */
-#define sgm_mpi_operator(...) sgm_mpi_operator_create(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
-SGM_API sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options);
+#define sgm_mpi_operator(...) sgm_mpi_operator_with(SGM_OPTIONS(sgm_operator_options, __VA_ARGS__))
+SGM_API sgm_operator *sgm_mpi_operator_with(const sgm_operator_options *options);
 /* Number of this rank, from 0, and of all ranks; 0 and 1 for other operators. */
 SGM_API int32_t sgm_operator_rank(const sgm_operator *parallel);
 SGM_API int32_t sgm_operator_ranks(const sgm_operator *parallel);

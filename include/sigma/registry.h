@@ -3,10 +3,11 @@
  *     static const sgm_option rate = {.name = "learning_rate", .kind = SGM_KIND_NUMBER, .maximum = 1e6,
  *                                     .default_value = 0.01, .live = true, .doc = "size of a step"};
  *     sgm_registry *optimiser = sgm_registry_create();
- *     sgm_registry_tag(optimiser, "optimiser");
+ *     sgm_registry_add_tag(optimiser, "optimiser");
  *     sgm_registry_define(optimiser, &rate);
  *     sgm_registry_put(trainer, "optimiser", optimiser);
- *     sgm_resolve_set(root, "*<trainer>.optimiser.learning_rate", sgm_number_content(0.001), NULL, NULL);
+ *     sgm_registry_resolve_set(root, "*<trainer>.optimiser.learning_rate", sgm_number_content(0.001), NULL,
+ *                              NULL);
  *
  * A registry maps names to typed contents, which may be registries: together a tree. Names and tags have
  * letters, digits, '_' and '-'. Every function may be called from any thread; a tree has one lock, which is
@@ -104,13 +105,13 @@ SGM_API sgm_registry *sgm_registry_retain(sgm_registry *registry);
 SGM_API void sgm_registry_free(sgm_registry *registry); /* drops one reference */
 /* A view of the same entries through which nothing can be set, also not in the registries that are got
  * through it; it follows all changes. One more reference. */
-SGM_API sgm_registry *sgm_registry_read_only(sgm_registry *registry);
+SGM_API sgm_registry *sgm_registry_create_read_only(sgm_registry *registry);
 /* A copy of all below, as it is at one moment: tags, rows, values (of tensors too); bound entries become
  * values, which are read afterwards; those that have none just now (SGM_ERROR_STATE) are left out. Observers
  * stay behind. */
 SGM_API sgm_registry *sgm_registry_copy(sgm_registry *registry);
 
-SGM_API sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag);
+SGM_API sgm_status sgm_registry_add_tag(sgm_registry *registry, const char *tag);
 SGM_API bool sgm_registry_has_tag(sgm_registry *registry, const char *tag);
 /* All of them, copied: free with sgm_names_free. */
 SGM_API sgm_status sgm_registry_tags(sgm_registry *registry, char ***tags, size_t *count);
@@ -168,21 +169,21 @@ typedef struct sgm_matches {
 /* All that match, in the order of the tree. None is no error: count 0. Where the identifier has a `*` or
  * tags, bindings that have no value just now (SGM_ERROR_STATE) are left out; if all are, that is the error.
  */
-SGM_API sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches);
+SGM_API sgm_status sgm_registry_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches);
 /* The first one; none is an error with the nearest identifier. */
-SGM_API sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content);
+SGM_API sgm_status sgm_registry_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content);
 SGM_API void sgm_matches_free(sgm_matches *matches);
 /* Fills in what is between braces, as in "mnist-{*<trainer>.epoch}": the first match, texts without quotes.
  * "{{" and "}}" stand for braces. Free with sgm_string_free. */
-SGM_API char *sgm_resolve_text(sgm_registry *root, const char *format);
+SGM_API char *sgm_registry_resolve_text(sgm_registry *root, const char *format);
 typedef struct sgm_resolve_set_options {
     size_t struct_size;
     bool add_if_missing; /* in the last-level registries that were reached; not with `*` in the last part */
-} sgm_resolve_set_options;
+} SGM_BY_NAME sgm_resolve_set_options;
 /* Sets all that match, or none: every one is checked first, and when a binding refuses, those before it are
  * set back. `count` (may be NULL) gets how many; none is an error. */
-SGM_API sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
-                                   const sgm_resolve_set_options *options, size_t *count);
+SGM_API sgm_status sgm_registry_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
+                                            const sgm_resolve_set_options *options, size_t *count);
 /* A resolver remembers which registries an identifier led to, and forgets when the tree changes; one thread
  * at a time. */
 typedef struct sgm_resolver sgm_resolver;
@@ -197,12 +198,12 @@ SGM_API void sgm_resolver_free(sgm_resolver *resolver);
 typedef void (*sgm_observer_function)(void *user, const char *identifier, const sgm_content *before,
                                       const sgm_content *after);
 /* `identifier` as in resolving, from `root`; entries that come later count too. The observer goes with
- * `root`, or with sgm_unobserve of its id (may be NULL). Either waits until the function has returned, except
- * when called out of an observer. A single entry that is bound and cannot be set, such as a trainer's epoch
- * or gradient, is refused: it changes without being set. */
-SGM_API sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function,
-                               void *user, int64_t *id);
-SGM_API void sgm_unobserve(sgm_registry *root, int64_t id);
+ * `root`, or with sgm_registry_unobserve of its id (may be NULL). Either waits until the function has
+ * returned, except when called out of an observer. A single entry that is bound and cannot be set, such as a
+ * trainer's epoch or gradient, is refused: it changes without being set. */
+SGM_API sgm_status sgm_registry_observe(sgm_registry *root, const char *identifier,
+                                        sgm_observer_function function, void *user, int64_t *id);
+SGM_API void sgm_registry_unobserve(sgm_registry *root, int64_t id);
 
 #ifdef __cplusplus
 }

@@ -1,4 +1,6 @@
-/* Typed arrays in host memory: what a program hands to Sigma and gets back.
+/* Tensors, and files of them.
+ *
+ * Typed arrays in host memory: what a program hands to Sigma and gets back.
  *
  * Row-major ("C order"), rank 0 to 8, the batch first. A tensor is a reference-counted buffer with a shape,
  * strides (counted in elements, may be 0 or negative) and an offset; a view shares the buffer and keeps it
@@ -7,7 +9,7 @@
 #ifndef SIGMA_TENSOR_H
 #define SIGMA_TENSOR_H
 
-#include <sigma/status.h>
+#include <sigma/base.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -45,12 +47,12 @@ typedef struct sgm_shape {
 } sgm_shape;
 
 #define SGM_SHAPE_COUNT(...) (sizeof((int64_t[]){__VA_ARGS__}) / sizeof(int64_t))
-/* sgm_shape_of(100, 784); rank 0 is sgm_shape_scalar(). */
+/* sgm_shape_of(100, 784); rank 0 is sgm_scalar_shape(). */
 #define sgm_shape_of(...)                                                                                    \
-    sgm_shape_make((int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), (const int64_t[]){__VA_ARGS__})
+    sgm_shape_create((int32_t)SGM_SHAPE_COUNT(__VA_ARGS__), (const int64_t[]){__VA_ARGS__})
 
-SGM_API sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims);
-SGM_API sgm_shape sgm_shape_scalar(void);
+SGM_API sgm_shape sgm_shape_create(int32_t rank, const int64_t *dims);
+SGM_API sgm_shape sgm_scalar_shape(void);
 SGM_API bool sgm_shape_equal(const sgm_shape *a, const sgm_shape *b);
 /* Number of elements: 1 for rank 0, 0 when a dimension is 0; -1 when it overflows or a dimension is negative.
  */
@@ -65,7 +67,7 @@ typedef struct sgm_tensor sgm_tensor;
 /* Zeroed. */
 SGM_API sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape);
 /* Copies `values` (contiguous, of type `dtype`). */
-SGM_API sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void *values);
+SGM_API sgm_tensor *sgm_tensor_create_from(sgm_dtype dtype, const sgm_shape *shape, const void *values);
 /* Wraps memory of the caller's without a copy; `release(user)` runs once, when the last view goes (or at once
  * on failure). */
 SGM_API sgm_tensor *sgm_tensor_wrap(sgm_dtype dtype, const sgm_shape *shape, void *values,
@@ -104,6 +106,41 @@ SGM_API sgm_status sgm_tensor_write(sgm_tensor *tensor, const double *values, si
 /* Text like NumPy's, shortened beyond `max_elements`; free with sgm_string_free. */
 SGM_API char *sgm_tensor_text(const sgm_tensor *tensor, int64_t max_elements);
 SGM_API void sgm_string_free(char *text);
+
+/* ======== files of tensors ========
+ *
+ * Tensors and text in one file: the safetensors format, whose metadata carries what belongs to the tensors.
+ *
+ * A checkpoint is such a file, written beside its place and then renamed: there is a whole one or none.
+ * Format: https://huggingface.co/docs/safetensors
+ */
+
+typedef struct sgm_bundle sgm_bundle; /* named tensors and named texts */
+
+SGM_API sgm_bundle *sgm_bundle_create(void);
+SGM_API void sgm_bundle_free(sgm_bundle *bundle);
+/* Keeps a reference to the tensor; a name twice is an error. */
+SGM_API sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tensor);
+SGM_API sgm_status sgm_bundle_set_text(sgm_bundle *bundle, const char *key, const char *text);
+/* Borrowed; NULL and an error with the nearest name if absent. */
+SGM_API sgm_tensor *sgm_bundle_get(const sgm_bundle *bundle, const char *name);
+SGM_API const char *sgm_bundle_get_text(const sgm_bundle *bundle, const char *key);
+SGM_API bool sgm_bundle_has(const sgm_bundle *bundle, const char *name);
+SGM_API size_t sgm_bundle_count(const sgm_bundle *bundle);
+SGM_API const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index);
+
+/* Writes PATH.tmp, syncs, renames, syncs the folder. The file has checksums (CRC-32) of its header and of
+ * each tensor, as the texts "sigma.checksum.header" and "sigma.checksum.tensors", which no bundle can set. A
+ * path that ends in .npz: NumPy's format, uncompressed; texts are arrays of bytes there, "__text__/KEY". */
+SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
+/* safetensors, or .npz (compressed or not; by content). Checks the whole header against the file's size
+ * before it takes memory, and compares checksums where the file has some: a damaged file is
+ * SGM_ERROR_FORMAT. F16 is read as float32, exactly; the 8-, 16- and unsigned integer types that Sigma
+ * lacks are refused by name. The arrays of an .npz may take 256 MiB, or 64 times the file's size. */
+SGM_API sgm_bundle *sgm_bundle_load(const char *path);
+
+/* One tensor as a NumPy file. */
+SGM_API sgm_status sgm_npy_save(const char *path, const sgm_tensor *tensor);
 
 #ifdef __cplusplus
 }

@@ -15,7 +15,7 @@ extern "C" {
  * a space belongs to the word behind it. Never changes once made, so any thread may use it. */
 typedef struct sgm_tokenizer sgm_tokenizer;
 /* Bytes alone. */
-SGM_API sgm_tokenizer *sgm_tokenizer_bytes(void);
+SGM_API sgm_tokenizer *sgm_byte_tokenizer(void);
 /* Learns pairs from `size` bytes of text until there are `vocabulary` tokens (at least 256, at most 2^20), or
  * no pair comes twice. The same text gives the same tokens. */
 SGM_API sgm_tokenizer *sgm_tokenizer_learn(const void *text, size_t size, int64_t vocabulary);
@@ -41,7 +41,7 @@ typedef struct sgm_sample_options {
     double top_p;    /* only as many of the likeliest as have this share together; default all (Holtzman et
                       * al., 2019) */
     bool greedy;     /* always the likeliest */
-} sgm_sample_options;
+} SGM_BY_NAME sgm_sample_options;
 /* Draws one of `count` numbers with these chances, 0 or more, that need not add up to 1. The same seed and
  * number of the draw give the same result. -1 and an error if nothing has a chance, or an option is out of
  * bounds. */

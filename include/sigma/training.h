@@ -1,11 +1,14 @@
-/* Training: initialisers, optimisers, schedules, the trainer.
+/* Training a network, keeping checkpoints of it in parts, and handing it on: to C, to ONNX, to a reader of
+ * its next words.
  *
- *     sgm_trainer_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
- *     sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32));
+ * Training: initialisers, optimisers, schedules, the trainer.
+ *
+ *     sgm_trainer_set_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
+ *     sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = 32));
  *     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(held_out));
- *     sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001,
- *                                             .schedule = {.kind = SGM_COSINE, .period = 20}));
- *     sgm_trainer_initialiser(trainer, "*.weights", sgm_he());
+ *     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.001,
+ *                                                 .schedule = {.kind = SGM_COSINE, .period = 20}));
+ *     sgm_trainer_add_initialiser(trainer, "*.weights", sgm_he());
  *     sgm_trainer_run(trainer, .epochs = 20, .folder = "runs/digits");
  *
  * Parts given to a trainer belong to it, also when the call fails. The first failure stays with the trainer:
@@ -17,7 +20,6 @@
 
 #include <sigma/data.h>
 #include <sigma/handler.h>
-#include <sigma/hook.h>
 #include <sigma/network.h>
 #include <sigma/operator.h>
 #include <sigma/registry.h>
@@ -25,6 +27,9 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct sgm_trainer sgm_trainer;
+typedef struct sgm_hook sgm_hook; /* hooks.h; reference-counted */
 
 /* --- initialisers: what parameters are before training --- */
 typedef struct sgm_initialiser sgm_initialiser;
@@ -40,7 +45,7 @@ typedef struct sgm_initialiser_options {
      * element */
     double (*function)(void *user, const int64_t *indices, const sgm_shape *shape, double random);
     void *user;
-} sgm_initialiser_options;
+} SGM_BY_NAME sgm_initialiser_options;
 /* Types: gaussian, uniform, truncated, constant, glorot (uniform; Glorot and Bengio, 2010; also called
  * xavier), glorot_normal, he (normal; He et al., 2015), orthogonal (Saxe et al., 2013), custom. */
 SGM_API sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options);
@@ -87,25 +92,39 @@ SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of s
 
 /* --- optimisers: recorded as instructions, like layers --- */
 typedef struct sgm_optimiser sgm_optimiser;
+/* Defaults by type, which stand for 0. What a type has no number for is none of its settings. */
+/*                   learning_rate momentum decay_rate beta1 beta2 epsilon weight_decay tolerance history
+ * gradient_descent           0.01        -          -     -     -       -            0         -       -
+ * momentum                   0.01      0.9          -     -     -       -            0         -       -
+ * nesterov                   0.01      0.9          -     -     -       -            0         -       -
+ * adagrad                    0.01        -          -     -     -    1e-6            0         -       -
+ * adadelta                      1        -        0.9     -     -    1e-6            0         -       -
+ * rmsprop                   0.001        -       0.99     -     -    1e-8            0         -       -
+ * adam                      0.001        -          -   0.9 0.999    1e-8            0         -       -
+ * adamw                     0.001        -          -   0.9 0.999    1e-8         0.01         -       -
+ * lion                     0.0001        -          -   0.9  0.99       -          0.1         -       -
+ * lamb                      0.001        -          -   0.9 0.999    1e-6         0.01         -       -
+ * adafactor                  0.01        -        0.8     -     -    1e-3            0         -       -
+ * muon                      0.001     0.95          -   0.9  0.95    1e-8          0.1         -       -
+ * lbfgs                         1        -          -     -     -       -            0      1e-7      10 */
 typedef struct sgm_optimiser_options {
     size_t struct_size;
-    double learning_rate; /* defaults: gradient_descent, momentum, nesterov, adagrad, adafactor 0.01; adadelta
-                             and lbfgs 1; lion 0.0001; others 0.001 */
-    double momentum;      /* momentum, nesterov: default 0.9; muon: 0.95 */
-    double decay_rate;    /* adadelta: default 0.9; rmsprop: 0.99; adafactor: 0.8 */
-    double beta1, beta2;  /* adam, adamw, lamb: default 0.9, 0.999; lion: 0.9, 0.99; muon: 0.9, 0.95 */
-    double tolerance;     /* lbfgs: the largest element of a gradient that moves nothing; default 1e-7 */
-    int64_t history;      /* lbfgs: steps that are remembered; default 10 */
-    double epsilon;       /* default: adagrad, adadelta, lamb 1e-6, adafactor 1e-3, others 1e-8 */
-    double weight_decay; /* adamw, lamb: decoupled, default 0.01; lion, muon: 0.1; adafactor: 0; others: added
-                            to the gradient as L2, default 0 */
-    double clip_value;   /* gradients are clipped to [-clip_value, clip_value]; 0: not */
-    double clip_norm;    /* all gradients are scaled so that their common norm is at most this; 0: not */
-    int64_t accumulate;  /* minibatches whose gradients are averaged for one update; default 1 */
+    double learning_rate; /* before the schedule */
+    double momentum;      /* share of the velocity that stays */
+    double decay_rate;    /* share of the mean square that stays */
+    double beta1, beta2;  /* the same of the mean gradient, and of the mean square */
+    double tolerance;     /* the largest element of a gradient that moves nothing */
+    int64_t history;      /* steps that are remembered */
+    double epsilon;       /* keeps divisions finite */
+    double
+        weight_decay; /* adamw, lamb, lion, muon, adafactor: decoupled; others: added to the gradient as L2 */
+    double clip_value;  /* gradients are clipped to [-clip_value, clip_value]; 0: not */
+    double clip_norm;   /* all gradients are scaled so that their common norm is at most this; 0: not */
+    int64_t accumulate; /* minibatches whose gradients are averaged for one update; default 1 */
     double
         average; /* decay of an exponential moving average of the parameters, used for validation; 0: none */
     sgm_schedule schedule;
-} sgm_optimiser_options;
+} SGM_BY_NAME sgm_optimiser_options;
 SGM_API sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options);
 SGM_API void sgm_optimiser_free(sgm_optimiser *optimiser);
 /* Members of sgm_optimiser_options, but for the schedule, which has a table of its own. */
@@ -156,8 +175,8 @@ SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NU
 /* For update(): memory "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update. */
 SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
 /* The same with `shape`: the parameter's, or with 1 in place of some dimensions. */
-SGM_API sgm_value sgm_optimiser_slot_of(const sgm_update_call *call, const char *slot,
-                                        const sgm_shape *shape);
+SGM_API sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const char *slot,
+                                            const sgm_shape *shape);
 
 /* --- modifiers: what becomes of a parameter after each update; recorded, like the update --- */
 typedef struct sgm_modifier sgm_modifier;
@@ -170,24 +189,26 @@ SGM_API sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *
 SGM_API void sgm_modifier_free(sgm_modifier *modifier);
 
 /* --- the trainer --- */
-SGM_API sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation);
-SGM_API sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network);
+SGM_API sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation);
+/* The same with a network that is made already, which belongs to the trainer then. */
+SGM_API sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network);
 /* The iterator that is trained on, and others to validate on after each epoch. */
-SGM_API sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator);
+SGM_API sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator);
 SGM_API sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
-SGM_API sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser);
+SGM_API sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser);
 /* For parameters whose name matches ("*.weights"); of several rules the most specific one counts, a pattern
  * twice is an error. */
-SGM_API sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern,
-                                           sgm_initialiser *initialiser);
+SGM_API sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char *pattern,
+                                               sgm_initialiser *initialiser);
 /* For parameters whose name matches; several act in the order in which they came. */
-SGM_API sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier);
+SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern,
+                                            sgm_modifier *modifier);
 /* Parameters whose name matches stay as they are. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
  * `workers` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
-SGM_API sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel);
+SGM_API sgm_status sgm_trainer_set_operator(sgm_trainer *trainer, sgm_operator *parallel);
 
 /* A mean over examples since the epoch began (training) or over a whole iterator (validation). */
 typedef struct sgm_metrics {
@@ -200,7 +221,7 @@ typedef struct sgm_named_metrics {
     const char *name;
     sgm_metrics metrics;
 } sgm_named_metrics;
-/* A number that a hook measured (metrics.h). */
+/* A number that a hook measured (hooks.h). */
 typedef struct sgm_score {
     const char *data, *name; /* "validation", "f1" */
     double value;
@@ -240,7 +261,7 @@ typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *p
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 
 /* Attaches a hook, which belongs to the trainer then; an equal one that is there already is enough. */
-SGM_API sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook);
+SGM_API sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook);
 /* Everything of the trainer that has a name: epoch, optimiser.learning_rate, network.layers.2-dense.weights,
  * validation.accuracy
  * ... Reading and setting wait for the step that is running; what is set counts from the next iteration on,
@@ -262,11 +283,11 @@ typedef struct sgm_run_options {
      */
     bool catch_interrupt;
     bool paused; /* begins paused: nothing is trained until sgm_trainer_resume or _step */
-} sgm_run_options;
+} SGM_BY_NAME sgm_run_options;
 SGM_API const sgm_setting *sgm_run_settings(size_t *count); /* members of sgm_run_options */
-#define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_options, sgm_run_options, __VA_ARGS__)
+#define sgm_trainer_run(...) SGM_WITH_OPTIONS(sgm_trainer_run_with, sgm_run_options, __VA_ARGS__)
 /* SGM_ERROR_INTERRUPTED when it was stopped; the checkpoint is there then. */
-SGM_API sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options);
+SGM_API sgm_status sgm_trainer_run_with(sgm_trainer *trainer, const sgm_run_options *options);
 /* Commands, from any thread; they act after the iteration that is running. A trainer that does not run:
  * SGM_ERROR_STATE. */
 typedef enum sgm_trainer_state {
@@ -274,7 +295,7 @@ typedef enum sgm_trainer_state {
     SGM_TRAINER_RUNNING,
     SGM_TRAINER_PAUSED
 } sgm_trainer_state;
-SGM_API sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer);
+SGM_API sgm_trainer_state sgm_trainer_get_state(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_pause(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_resume(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations); /* runs so many, then pauses */
@@ -293,12 +314,23 @@ SGM_API sgm_status sgm_trainer_reset(sgm_trainer *trainer);
  * thread. */
 SGM_API sgm_status sgm_trainer_restore(sgm_trainer *trainer, const char *checkpoint);
 /* Attaches a hook (taken over, also on failure) now, in whatever state the trainer is; unlike with
- * sgm_trainer_hook a failure is not the trainer's, and an equal hook is one. Checkpoints of a running trainer
- * bring back what was attached if it came from a text. *name (NULL: not wanted) is freed with
+ * sgm_trainer_add_hook a failure is not the trainer's, and an equal hook is one. Checkpoints of a running
+ * trainer bring back what was attached if it came from a text. *name (NULL: not wanted) is freed with
  * sgm_string_free. Any thread, as the next ones. */
-SGM_API sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name);
+SGM_API sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook, char **name);
 /* By the name, "early_stopper#2"; without the number if there is only one. */
-SGM_API sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name);
+SGM_API sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name);
+/* A hook that is attached to a trainer. */
+typedef struct sgm_attached_hook {
+    char *name;      /* "early_stopper#2", "local accumulator#1": no other one has it */
+    char *when;      /* "every 2 epochs" */
+    char *condition; /* "" : none */
+    char *text;      /* that it was parsed from; "": a program made it */
+    bool background;
+    int64_t due, runs; /* how often its time had come, and how often its condition held then */
+    double seconds;    /* of a run, on average */
+} sgm_attached_hook;
+SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
 /* What is attached, in order of running; free with sgm_attached_hooks_free. */
 SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
 /* Initialises parameters (unless they are) without training. */
@@ -328,6 +360,168 @@ SGM_API const sgm_parameter *sgm_trainer_parameters(sgm_trainer *trainer,
                                                     size_t *count); /* prepared trainers */
 SGM_API sgm_status sgm_trainer_status(const sgm_trainer *trainer);
 SGM_API const char *sgm_trainer_name(const sgm_trainer *trainer);
+
+/* ======== checkpoints in parts ========
+ *
+ * Checkpoints in parts: what of a training is saved, loaded, or given to another trainer.
+ *
+ *     sgm_trainer_save(trainer, "all.safetensors");                      (everything, to go on exactly)
+ *     sgm_trainer_save_parts(trainer, "model.safetensors", .parts = SGM_PART_NETWORK | SGM_PART_PARAMETERS);
+ *     sgm_trainer_load_parts(trainer, "runs/old/checkpoint.safetensors", .parts = SGM_PART_PARAMETERS,
+ *                            .skip_mismatch = true);                           (another last layer)
+ *
+ * Keeping is to name parts, discarding to leave them out: SGM_PART_EVERYTHING & ~SGM_PART_OPTIMISER. A file
+ * of SGM_PART_NETWORK alone is an untrained network.
+ */
+
+typedef enum sgm_part {
+    SGM_PART_NETWORK = 1,    /* its notation */
+    SGM_PART_PARAMETERS = 2, /* and their moving averages */
+    SGM_PART_OPTIMISER = 4,  /* what it remembers: slots, updates so far, the plateau of a schedule */
+    SGM_PART_POSITION = 8,   /* epochs, iterations, the place in the data and what its preprocessing learnt */
+    SGM_PART_RANDOM = 16,    /* of dropout and the like */
+    SGM_PART_HOOKS = 32,     /* what hooks, criteria and rules remember and share */
+    SGM_PART_METRICS = 64,   /* of the newest validation */
+    SGM_PART_SETTINGS = 128, /* values that were changed while it ran, such as optimiser.learning_rate */
+    SGM_PART_EVERYTHING = 255
+} sgm_part;
+
+typedef struct sgm_part_options {
+    size_t struct_size;
+    unsigned parts; /* several sgm_part; 0: saving: everything, loading: what the file has */
+    /* Of parameters and the optimiser's slots only those whose names match one of these patterns, separated
+     * by spaces: "*.weights 0-dense.*"; NULL: all */
+    const char *states;
+    /* Loading: takes what fits by name, shape and type, and leaves the rest as it is, instead of refusing. A
+     * failure then only if nothing fits. */
+    bool skip_mismatch;
+    char **left; /* gets what was left so, as text: NULL if nothing was; free with sgm_string_free */
+    /* Of parameters alone. "torch": names and layouts of PyTorch's state_dict(), of a module for each layer:
+     * the one that is called as the layer is; if none is, modules and layers go together in their order
+     * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. What has no name
+     * in PyTorch is saved under its own, with a warning, and loaded from there. */
+    const char *names;
+} SGM_BY_NAME sgm_part_options;
+
+/* A checkpoint with some of the parts; NumPy's format if the path ends in .npz, else safetensors. */
+#define sgm_trainer_save_parts(...)                                                                          \
+    SGM_WITH_OPTIONS_2(sgm_trainer_save_parts_with, sgm_part_options, __VA_ARGS__)
+SGM_API sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,
+                                               const sgm_part_options *options);
+/* Loads parts of a file: of a checkpoint, or any safetensors file with parameters of these names. A trainer
+ * without a network takes the file's. First all of it is compared; if it does not fit, nothing is changed and
+ * the error lists what differs: the notation, missing and surplus states, shapes, types, the optimiser. Parts
+ * that are named must be there. Floats of another precision (float16, bfloat16, float32, float64) are rounded
+ * to nearest to the trainer's, which is logged; finite numbers that would become infinite are refused. */
+#define sgm_trainer_load_parts(...)                                                                          \
+    SGM_WITH_OPTIONS_2(sgm_trainer_load_parts_with, sgm_part_options, __VA_ARGS__)
+SGM_API sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
+                                               const sgm_part_options *options);
+/* The same from trainer to trainer; `from` may run in another thread, and is read between two iterations. */
+#define sgm_trainer_copy_parts(...)                                                                          \
+    SGM_WITH_OPTIONS_2(sgm_trainer_copy_parts_with, sgm_part_options, __VA_ARGS__)
+SGM_API sgm_status sgm_trainer_copy_parts_with(sgm_trainer *to, sgm_trainer *from,
+                                               const sgm_part_options *options);
+/* All parameters and averages; with the network if `to` has none. */
+SGM_API sgm_status sgm_trainer_copy_parameters(sgm_trainer *to, sgm_trainer *from);
+
+/* "network parameters", "everything -optimiser": names from left to right, a minus takes away. */
+SGM_API sgm_status sgm_parts_parse(const char *text, unsigned *parts);
+/* Of a single part: "network"; NULL if it is none. */
+SGM_API const char *sgm_part_name(unsigned part);
+/* What a checkpoint has. */
+SGM_API sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts);
+
+/* ======== export ========
+ *
+ * A trained network for other programs.
+ *
+ *     sgm_trainer_export_onnx(trainer, "digits.onnx");                (for other runtimes; see onnx.h)
+ *     sgm_trainer_export_c(trainer, "digits.c", .name = "digits");    (for places where no library can be)
+ *
+ * The file is C99, calls no library and takes no memory: weights are constant arrays, and what is computed
+ * has its places in one static array, as they were planned. It says at its top how it is used:
+ *
+ *     int digits_predict(const float *inputs, float *outputs);
+ */
+
+typedef struct sgm_export_c_options {
+    size_t struct_size;
+    const char *name; /* what all names begin with: letters, digits and _; default "model" */
+    int64_t batch;    /* examples that one call of predict takes; default 1 */
+    int64_t
+        train; /* examples of one call of train_step; default 0: there is none, and weights are constant */
+} SGM_BY_NAME sgm_export_c_options;
+/* Writes the network with the parameters of now, through a temporary file. With `train` also a function that
+ * does what a step of the trainer does: forward, gradients, the optimiser's update, with the same random
+ * numbers. Networks in bfloat16 are written in float32. Errors name what cannot be written and its layer:
+ * operations that come from outside the library without being composed, argsort, inverse and determinant;
+ * networks that are recorded anew at each iteration; gradients that are accumulated over several
+ * minibatches. */
+SGM_API sgm_status sgm_trainer_export_c_with(sgm_trainer *trainer, const char *path,
+                                             const sgm_export_c_options *options);
+#define sgm_trainer_export_c(...)                                                                            \
+    SGM_WITH_OPTIONS_2(sgm_trainer_export_c_with, sgm_export_c_options, __VA_ARGS__)
+
+typedef struct sgm_export_onnx_options {
+    size_t struct_size;
+    const char *name; /* of the graph in the file; default: the trainer's */
+    int64_t batch;    /* examples in a prediction; default 0: any number */
+} SGM_BY_NAME sgm_export_onnx_options;
+/* Writes what the network predicts as an ONNX model of opset 17: inputs and outputs under their names,
+ * parameters as initialisers under theirs ("2-dense.weights"). Networks in bfloat16 are written in float32.
+ * An error names the operation that ONNX does not have, and its layer, or what depends on the number of
+ * examples in a way that needs `batch`. */
+SGM_API sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char *path,
+                                                const sgm_export_onnx_options *options);
+#define sgm_trainer_export_onnx(...)                                                                         \
+    SGM_WITH_OPTIONS_2(sgm_trainer_export_onnx_with, sgm_export_onnx_options, __VA_ARGS__)
+
+/* ======== generation ========
+ *
+ * Going on with a sequence: token after token from a trained network.
+ *
+ *     sgm_generator *generator = sgm_generator_create(trainer);
+ *     sgm_generator_generate(generator, prompt, prompt_count, tokens, 100,
+ *                            SGM_GENERATION(.seed = 1, .temperature = 0.8));
+ *     sgm_generator_free(generator);
+ *
+ * The network reads a sequence of tokens, input(TIME) of numbers or input(TIME, TOKENS) of shares, and gives
+ * a share for each token that may come next, at each step or behind the last one. It is run one step at a
+ * time: what layers need of the steps before (keys and values of attention, what recurrent layers remember)
+ * they keep. So a token costs one step, not TIME of them, and the shares are those of all steps at once. */
+
+typedef struct sgm_generator sgm_generator;
+/* With the parameters that the trainer has now, which are copied; its environment must outlive the generator.
+ * A network that looks ahead (bidirectional, attention without `causal`, convolutions) is an error. */
+SGM_API sgm_generator *sgm_generator_create(sgm_trainer *trainer);
+SGM_API void sgm_generator_free(sgm_generator *generator);
+/* How many tokens there are, and how many steps it looks back at most (0: any number of them). */
+SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
+SGM_API int64_t sgm_generator_places(const sgm_generator *generator);
+/* Forgets what was read. */
+SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
+/* Reads one more token. Then `shares` (vocabulary of them, until the next call; NULL: not wanted) has what
+ * may follow. When it has read as many as there are places, it goes on with the newest half of them, read
+ * again. */
+SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **shares);
+
+typedef struct sgm_generation_options {
+    size_t struct_size;
+    uint64_t seed;
+    double temperature; /* these as of sgm_sample_options */
+    int64_t top_k;
+    double top_p;
+    bool greedy;
+    bool (*told)(void *user, int64_t token); /* each token once it is drawn; false: that is enough */
+    void *user;
+} SGM_BY_NAME sgm_generation_options;
+#define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)
+/* Reads `begin_count` tokens (at least 1) after what was read before, then draws up to `count` that follow,
+ * each of which is read in turn, into `tokens` (NULL: not wanted). The same seed gives the same tokens. */
+SGM_API sgm_status sgm_generator_generate(sgm_generator *generator, const int64_t *begin, size_t begin_count,
+                                          int64_t *tokens, size_t count,
+                                          const sgm_generation_options *options);
 
 #ifdef __cplusplus
 }

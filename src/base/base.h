@@ -9,8 +9,7 @@
 #define SGM_BASE_BASE_H
 
 #include <pthread.h>
-#include <sigma/log.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>

@@ -305,11 +305,11 @@ void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum)
     unlock_sinks();
 }
 
-sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level minimum)
+sgm_log_sink *sgm_log_add_sink(sgm_log_function log, void *user, sgm_log_level minimum)
 {
     pthread_once(&configured, configure);
     if (log == NULL) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_to: expected a function, got NULL");
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_add_sink: expected a function, got NULL");
         return NULL;
     }
     function_sink *self = sgm__calloc(1, sizeof *self);
@@ -327,21 +327,21 @@ sgm_log_sink *sgm_log_to(sgm_log_function log, void *user, sgm_log_level minimum
 static bool file_options_are_good(const char *path, const sgm_log_file_options *options)
 {
     if (path == NULL || path[0] == '\0')
-        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_to_file: expected a path, got none");
+        sgm_fail(SGM_ERROR_ARGUMENT, "sgm_log_add_file: expected a path, got none");
     else if (options->bytes < -1 || options->files < -1 || options->files > 999)
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "sgm_log_to_file: expected at least -1 bytes and -1 to 999 old files, got %lld and %d",
+                 "sgm_log_add_file: expected at least -1 bytes and -1 to 999 old files, got %lld and %d",
                  (long long)options->bytes, options->files);
     else
         return true;
     return false;
 }
 
-sgm_log_sink *sgm_log_to_file_options(const char *path, const sgm_log_file_options *given)
+sgm_log_sink *sgm_log_add_file_with(const char *path, const sgm_log_file_options *given)
 {
     sgm_log_file_options options;
     pthread_once(&configured, configure);
-    if (sgm__options_read(&options, sizeof options, given, "sgm_log_to_file") != SGM_OK ||
+    if (sgm__options_read(&options, sizeof options, given, "sgm_log_add_file") != SGM_OK ||
         !file_options_are_good(path, &options))
         return NULL;
     sgm_log_sink *sink = sgm__calloc(1, SGM__LOG_FILE_ROOM);
@@ -371,7 +371,7 @@ void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum)
 /* A sink that ends while this thread is inside a sink's function is only marked: deliver() removes it after
  * its loop. From any other thread the sink is closed before this returns, because the lock waits for a
  * delivery that is under way. */
-void sgm_log_end(sgm_log_sink *sink)
+void sgm_log_remove_sink(sgm_log_sink *sink)
 {
     if (sink == NULL || sink->close == NULL)
         return;

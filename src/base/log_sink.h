@@ -1,5 +1,5 @@
 /* Says what a sink of the logger is: the interface between log.c, which keeps the list of sinks, and
- * log_file.c. Internal to the logger; programs use sgm_log_to and sgm_log_to_file. */
+ * log_file.c. Internal to the logger; programs use sgm_log_add_sink and sgm_log_add_file. */
 #ifndef SGM_BASE_LOG_SINK_H
 #define SGM_BASE_LOG_SINK_H
 

@@ -1,6 +1,6 @@
 /* Reads structs of options of callers that may have been compiled against an older or newer header.
  *
- * Every function with options (SGM_WITH_OPTIONS in sigma/status.h) calls sgm__options_read first and then
+ * Every function with options (SGM_WITH_OPTIONS in sigma/base.h) calls sgm__options_read first and then
  * uses its own copy alone. The caller's struct_size says how many bytes its struct has: options are only ever
  * added at the end, and 0 always means the default, so a shorter struct is filled up with zeros. A longer one
  * comes from a newer header; it is accepted as long as the members that this library does not know are 0. */

@@ -4,7 +4,7 @@
  * the XDG variable; "sigma" below the specification's default in HOME. The specification says to ignore
  * relative values. Nothing is created here: sources that download (src/data/read) do that. */
 #include "base/base.h"
-#include <sigma/paths.h>
+#include <sigma/base.h>
 
 #include <stdlib.h>
 

@@ -9,7 +9,7 @@
  * with a full table the work goes on untold. */
 #include "base/base.h"
 #include "base/clock.h"
-#include <sigma/task.h>
+#include <sigma/base.h>
 
 #include <stdatomic.h>
 #include <stdio.h>
@@ -182,7 +182,7 @@ sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char 
     return s != NULL ? task : 0;
 }
 
-void sgm_task_can_cancel(sgm_task task)
+void sgm_task_allow_cancel(sgm_task task)
 {
     slot *s = slot_of(task);
     if (s != NULL)
@@ -200,7 +200,7 @@ static void count_from(slot *s, uint64_t done)
 }
 
 /* Called in inner loops: without watchers it costs two stores and two loads, and no look at the clock. */
-bool sgm_task_progress(sgm_task task, uint64_t done, uint64_t total)
+bool sgm_task_set_progress(sgm_task task, uint64_t done, uint64_t total)
 {
     slot *s = slot_of(task);
     if (s == NULL)

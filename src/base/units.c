@@ -1,4 +1,4 @@
-/* Writes quantities for people: durations, rates, clock times, counts, sizes. Declared in sigma/units.h.
+/* Writes quantities for people: durations, rates, clock times, counts, sizes. Declared in sigma/base.h.
  *
  * Used by monitors, the log and the command; text that is read back by machines is written by
  * sgm__number_text (text.c). Decimal points come from integers, so that the locale has no influence. A value
@@ -6,7 +6,7 @@
  * not as 1000.0 us; hence limits such as 0.99995 and 59.95. Units of time beyond minutes are fixed: a year is
  * 365 days. Each function fills `buffer` (cut off to `size`) and returns it. */
 #include "base/base.h"
-#include <sigma/units.h>
+#include <sigma/base.h>
 
 #include <math.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* Tells the version of the library that is loaded, which may differ from the version of the headers that a
  * program was compiled with. */
-#include <sigma/status.h>
+#include <sigma/base.h>
 
 #define TEXT(x) #x
 #define VERSION(major, minor, patch) TEXT(major) "." TEXT(minor) "." TEXT(patch)

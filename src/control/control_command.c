@@ -20,7 +20,7 @@
 static sgm_status check(const sgm__control_request *c, sgm_hook *hook)
 {
     sgm_trainer *trainer = c->call->trainer;
-    if (sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
+    if (sgm_trainer_get_state(trainer) == SGM_TRAINER_IDLE || sgm__hook_is_local(hook))
         return SGM_OK;
     SGM_TRY(sgm__trainer_enter(trainer));
     sgm_status status = sgm__hooks_check_new(sgm__hooks_of(trainer), trainer, hook);
@@ -262,7 +262,8 @@ static sgm_status add_numbers(sgm__control_request *c)
 {
     for (size_t i = 0; i < sizeof status_rows / sizeof *status_rows; i++) {
         sgm_content content = {0};
-        SGM_TRY(sgm_resolve_one(sgm__registry_of(c->call->trainer), status_rows[i].identifier, &content));
+        SGM_TRY(sgm_registry_resolve_one(sgm__registry_of(c->call->trainer), status_rows[i].identifier,
+                                         &content));
         json_object_set_new(c->answer, status_rows[i].key, sgm__answer_content(&content));
         sgm_content_clear(&content);
     }
@@ -294,7 +295,7 @@ static sgm_status do_status(sgm__control_request *c)
     static const char *const names[] = {"idle", "running", "paused"};
     sgm_trainer *trainer = c->call->trainer;
     json_object_set_new(c->answer, "trainer", sgm__answer_text(sgm_trainer_name(trainer)));
-    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_state_of(trainer)]));
+    json_object_set_new(c->answer, "state", json_string(names[sgm_trainer_get_state(trainer)]));
     if (c->locked)
         SGM_TRY(add_numbers(c));
     else

@@ -38,7 +38,7 @@ static sgm_status convert(sgm_tensor *values, const sgm_tensor *like, sgm_tensor
 /* The shape that the first elements say; check() sees whether the others agree. */
 static sgm_status shape_of(const json_t *value, sgm_shape *shape)
 {
-    *shape = sgm_shape_scalar();
+    *shape = sgm_scalar_shape();
     for (; json_is_array(value); value = json_array_get(value, 0)) {
         if (shape->rank == SGM_MAX_RANK || json_array_size(value) == 0)
             return sgm_fail(SGM_ERROR_FORMAT, "the list is empty, or nested too deeply");
@@ -70,7 +70,7 @@ static sgm_tensor *tensor_of(const json_t *list)
     double *values = sgm__calloc((size_t)sgm_shape_elements(&shape) + 1, sizeof *values), *to = values;
     sgm_tensor *tensor = NULL;
     if (values != NULL && fill(list, &shape, 0, &to) == SGM_OK)
-        tensor = sgm_tensor_from(SGM_FLOAT64, &shape, values);
+        tensor = sgm_tensor_create_from(SGM_FLOAT64, &shape, values);
     sgm__free(values);
     return tensor;
 }
@@ -302,7 +302,7 @@ static sgm_status parent_of(sgm_registry *root, const char *identifier, sgm_regi
         return SGM_OK;
     }
     char *path = sgm__strndup(identifier, (size_t)(dot - identifier));
-    sgm_status status = path != NULL ? sgm_resolve_one(root, path, &content) : SGM_ERROR_MEMORY;
+    sgm_status status = path != NULL ? sgm_registry_resolve_one(root, path, &content) : SGM_ERROR_MEMORY;
     sgm__free(path);
     if (status == SGM_OK && content.kind == SGM_KIND_REGISTRY)
         *parent = content.as.registry;
@@ -341,12 +341,12 @@ static sgm_status list_match(listing *l, sgm_registry *root, const sgm_match *ma
 static sgm_status find(const sgm__control_request *c, const char *identifier, sgm_matches *matches)
 {
     sgm_registry *root = sgm__registry_of(c->call->trainer);
-    SGM_TRY(sgm_resolve(root, identifier, matches));
+    SGM_TRY(sgm_registry_resolve(root, identifier, matches));
     if (matches->count > 0)
         return SGM_OK;
     sgm_matches_free(matches); /* of none, too */
     sgm_content none = {0};
-    sgm_status status = sgm_resolve_one(root, identifier, &none);
+    sgm_status status = sgm_registry_resolve_one(root, identifier, &none);
     if (status != SGM_OK && strcmp(identifier, "data.batch") == 0) /* as it is called in a file */
         return sgm_fail(status, "'data.batch' of a file is iterator.minibatch_size of a run");
     SGM_TRY(status);
@@ -441,8 +441,8 @@ static sgm_status set_plain(sgm__control_request *c)
         return sgm_fail(SGM_ERROR_TYPE, "'%.100s' is no tensor: a file is for tensors",
                         sgm__control_field(c, "identifier"));
     SGM_TRY(parse_value(c, &content));
-    sgm_status status = sgm_resolve_set(sgm__registry_of(c->call->trainer),
-                                        sgm__control_field(c, "identifier"), content, NULL, NULL);
+    sgm_status status = sgm_registry_resolve_set(sgm__registry_of(c->call->trainer),
+                                                 sgm__control_field(c, "identifier"), content, NULL, NULL);
     sgm_content_clear(&content);
     return status;
 }
@@ -471,8 +471,8 @@ static sgm_status set_tensors(const sgm__control_request *c, sgm_matches *matche
 {
     SGM_TRY(read_tensors(c, matches));
     for (size_t i = 0; i < matches->count; i++)
-        SGM_TRY(sgm_resolve_set(sgm__registry_of(c->call->trainer), matches->items[i].identifier,
-                                matches->items[i].content, NULL, NULL));
+        SGM_TRY(sgm_registry_resolve_set(sgm__registry_of(c->call->trainer), matches->items[i].identifier,
+                                         matches->items[i].content, NULL, NULL));
     return SGM_OK;
 }
 

@@ -530,11 +530,11 @@ static sgm_block *copy_fields(const char *const *fields, sgm_tensor *const *tens
 }
 
 /* No lock is needed before the dataset is returned, since no other thread knows it. */
-sgm_dataset *sgm_dataset_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
-                              size_t count)
+sgm_dataset *sgm_dataset_create_from(const char *name, const char *const *fields, sgm_tensor *const *tensors,
+                                     size_t count)
 {
     if (count > 0 && (!fields || !tensors)) {
-        sgm__missing_part("sgm_dataset_from: lists of names and tensors");
+        sgm__missing_part("sgm_dataset_create_from: lists of names and tensors");
         return NULL;
     }
     sgm_dataset *made = sgm__dataset_allocate(name, SGM__BLOCKS);

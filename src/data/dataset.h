@@ -23,8 +23,8 @@
 sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run);
 void sgm__run_release(sgm__run *run);
 /* Makes a block of its own from a run: the run's block itself if the run covers all of it, else a new block
- * whose fields are slices of that one's. Give it back with sgm_dataset_release. Takes over the run, also on
- * failure (then NULL). */
+ * whose fields are slices of that one's. Give it back with sgm_dataset_release_block. Takes over the run,
+ * also on failure (then NULL). */
 const sgm_block *sgm__run_block(sgm__run *run);
 /* Sets *examples to the number of examples of block `index`, 0 past the last block. Reads the source up to
  * this block the first time; afterwards the number is remembered, whether or not the block is. */

@@ -2,7 +2,7 @@
  * that.
  *
  * Block size, memory limit and cache folder are set here once and never change. Datasets from memory are
- * created in dataset.c (sgm_dataset_from), views in dataset_view.c, datasets by name in ready_made.c;
+ * created in dataset.c (sgm_dataset_create_from), views in dataset_view.c, datasets by name in ready_made.c;
  * fetching blocks is in dataset.c. A dataset is counted by references: its creator, each view of it and each
  * iterator hold one. */
 #include "data/dataset_internal.h"
@@ -74,11 +74,11 @@ const char *sgm_dataset_name(const sgm_dataset *dataset)
 
 /* Copies the names. May be called once, before other threads use the dataset: readers of the names take no
  * lock. */
-sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *names)
+sgm_status sgm_dataset_set_class_names(sgm_dataset *dataset, const char *const *names)
 {
     size_t count = 0;
     if (!dataset || !names || !names[0])
-        return sgm__missing_part("sgm_dataset_name_classes: a dataset, and names of its classes");
+        return sgm__missing_part("sgm_dataset_set_class_names: a dataset, and names of its classes");
     if (dataset->classes)
         return sgm_fail(SGM_ERROR_STATE, "the classes of dataset \"%s\" have names already", dataset->name);
     while (names[count])
@@ -98,7 +98,7 @@ sgm_status sgm_dataset_name_classes(sgm_dataset *dataset, const char *const *nam
 }
 
 /* A view has its base's names unless it was given names of its own. */
-const char *const *sgm_dataset_class_names(const sgm_dataset *dataset)
+const char *const *sgm_dataset_get_class_names(const sgm_dataset *dataset)
 {
     while (dataset && !dataset->classes && dataset->base)
         dataset = dataset->base;
@@ -134,7 +134,7 @@ static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *opt
 }
 
 /* The extractor belongs to the dataset from here on, also when the call fails. */
-sgm_dataset *sgm_dataset_create_options(const char *name, const sgm_dataset_options *options)
+sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options *options)
 {
     sgm_dataset_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, "sgm_dataset_create") != SGM_OK)

@@ -2,10 +2,10 @@
  *
  * A view copies nothing and reads nothing: it maps its own block index to one of its base's, fetches a run
  * there, and narrows the run. So training and test parts of a dataset that does not fit in memory share its
- * blocks. A base may be a view itself. Also here: sgm_dataset_fetch and sgm_dataset_release, which hand out
- * blocks to programs; iterators use runs (dataset.c:sgm__dataset_fetch_run) instead, since these allocate
- * nothing. Invariant: no block of a view of examples is empty, as 0 examples mean the end to everything that
- * reads blocks. */
+ * blocks. A base may be a view itself. Also here: sgm_dataset_fetch_block and sgm_dataset_release_block,
+ * which hand out blocks to programs; iterators use runs (dataset.c:sgm__dataset_fetch_run) instead, since
+ * these allocate nothing. Invariant: no block of a view of examples is empty, as 0 examples mean the end to
+ * everything that reads blocks. */
 #include "data/dataset_internal.h"
 
 #include <math.h>
@@ -192,7 +192,7 @@ static sgm_block *part_of(const sgm__run *run)
     return part;
 }
 
-/* A part remembers its run in `source`, so that sgm_dataset_release can release that one, too. */
+/* A part remembers its run in `source`, so that sgm_dataset_release_block can release that one, too. */
 const sgm_block *sgm__run_block(sgm__run *run)
 {
     if (run->begin == 0 && run->end == run->block->count)
@@ -205,10 +205,10 @@ const sgm_block *sgm__run_block(sgm__run *run)
     return part;
 }
 
-sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_block **block)
+sgm_status sgm_dataset_fetch_block(sgm_dataset *dataset, int64_t index, const sgm_block **block)
 {
     if (!dataset || !block)
-        return sgm__missing_part("sgm_dataset_fetch: a dataset and a place for the block");
+        return sgm__missing_part("sgm_dataset_fetch_block: a dataset and a place for the block");
     *block = NULL;
     sgm__run run;
     SGM_TRY(sgm__dataset_fetch_run(dataset, index, &run));
@@ -220,7 +220,7 @@ sgm_status sgm_dataset_fetch(sgm_dataset *dataset, int64_t index, const sgm_bloc
 
 /* The block itself tells what to do: a part has a source run, which is released after the part was freed; any
  * other block is shared and belongs to `owner`, which is the base's base when `dataset` is a view. */
-void sgm_dataset_release(sgm_dataset *dataset, const sgm_block *block)
+void sgm_dataset_release_block(sgm_dataset *dataset, const sgm_block *block)
 {
     if (!dataset || !block)
         return;

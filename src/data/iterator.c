@@ -183,7 +183,7 @@ sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t 
 /* Releases the whole block that was given last. */
 static void let_go(sgm_iterator *iterator)
 {
-    sgm_dataset_release(iterator->dataset, iterator->held);
+    sgm_dataset_release_block(iterator->dataset, iterator->held);
     iterator->held = NULL;
 }
 
@@ -408,7 +408,7 @@ static sgm_iterator *create(sgm_dataset *dataset, sgm__iterator_kind kind,
     return NULL;
 }
 
-sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_options *options)
+sgm_iterator *sgm_minibatches_with(sgm_dataset *dataset, const sgm_iterator_options *options)
 {
     sgm_iterator_options copy;
     if (sgm__options_read(&copy, sizeof copy, options, "sgm_minibatches") != SGM_OK)
@@ -418,12 +418,12 @@ sgm_iterator *sgm_minibatches_create(sgm_dataset *dataset, const sgm_iterator_op
 
 sgm_iterator *sgm_full_batch(sgm_dataset *dataset)
 {
-    return create(dataset, SGM__FULL_BATCH, &(sgm_iterator_options){0});
+    return create(dataset, SGM__FULL_BATCH, &(sgm_iterator_options){.struct_size = 0});
 }
 
 sgm_iterator *sgm_by_block(sgm_dataset *dataset)
 {
-    return create(dataset, SGM__BY_BLOCK, &(sgm_iterator_options){0});
+    return create(dataset, SGM__BY_BLOCK, &(sgm_iterator_options){.struct_size = 0});
 }
 
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator)

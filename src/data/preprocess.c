@@ -138,7 +138,7 @@ static sgm_status normalise_extract(void *self, sgm_extractor *parent, int64_t c
 
 /* The comparison is written so that it also refuses a range with a NaN; a width that overflows is refused,
  * too. */
-sgm_extractor *sgm_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_normalise_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {
         .name = "normalise", .extract = normalise_extract, .free = sgm__free};
@@ -234,7 +234,7 @@ static sgm_status one_hot_extract(void *self, sgm_extractor *parent, int64_t cou
 }
 
 /* At most 2^24 classes, as beyond that float32 cannot tell whole numbers apart. `values` are copied. */
-sgm_extractor *sgm_one_hot_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_one_hot_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "one-hot", .extract = one_hot_extract, .free = sgm__free};
     sgm_preprocess_options copy;
@@ -288,7 +288,7 @@ static sgm_status permute_extract(void *self, sgm_extractor *parent, int64_t cou
 }
 
 /* `seen` has a bit for each axis that was named, so that an axis named twice is found. */
-sgm_extractor *sgm_permute_field_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_permute_field_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "permute", .extract = permute_extract, .free = sgm__free};
     sgm_preprocess_options copy;
@@ -375,7 +375,7 @@ static void shuffle_passed_over(void *self)
     ((shuffle *)self)->blocks++;
 }
 
-sgm_extractor *sgm_shuffle_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_shuffle_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     static const sgm_extractor_type type = {.name = "shuffle", .extract = shuffle_extract, .free = sgm__free};
     sgm_preprocess_options copy;
@@ -449,9 +449,8 @@ static sgm_status check_triples(const double *ranges, size_t count)
     return SGM_OK;
 }
 
-sgm_extractor *sgm_per_index_normalise_create(sgm_extractor *extractor, const char *field,
-                                              const double *ranges, size_t count, double output_min,
-                                              double output_max)
+sgm_extractor *sgm_per_index_normalise(sgm_extractor *extractor, const char *field, const double *ranges,
+                                       size_t count, double output_min, double output_max)
 {
     static const sgm_extractor_type type = {
         .name = "per index", .extract = per_index_extract, .free = sgm__free};

@@ -232,12 +232,12 @@ static sgm_extractor *create(sgm_extractor *extractor, const sgm_preprocess_opti
         .type = copy.per_block ? &by_block : &over_all, .self = self, .parent = extractor});
 }
 
-sgm_extractor *sgm_adaptive_normalise_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_adaptive_normalise_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     return create(extractor, options, false);
 }
 
-sgm_extractor *sgm_adaptive_per_index_create(sgm_extractor *extractor, const sgm_preprocess_options *options)
+sgm_extractor *sgm_adaptive_per_index_with(sgm_extractor *extractor, const sgm_preprocess_options *options)
 {
     return create(extractor, options, true);
 }

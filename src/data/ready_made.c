@@ -123,9 +123,9 @@ static sgm_dataset *from_values(const char *name, int64_t examples, int64_t inpu
 {
     static const char *const fields[] = {"inputs", "targets"};
     sgm_shape input_shape = sgm_shape_of(examples, inputs), target_shape = sgm_shape_of(examples, targets);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &input_shape, input_values),
-                             sgm_tensor_from(SGM_FLOAT32, &target_shape, target_values)};
-    sgm_dataset *made = tensors[0] && tensors[1] ? sgm_dataset_from(name, fields, tensors, 2) : NULL;
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &input_shape, input_values),
+                             sgm_tensor_create_from(SGM_FLOAT32, &target_shape, target_values)};
+    sgm_dataset *made = tensors[0] && tensors[1] ? sgm_dataset_create_from(name, fields, tensors, 2) : NULL;
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return made;
@@ -248,7 +248,7 @@ static const ready_made ready[] = {
  * on. */
 static sgm_dataset *with_names(sgm_dataset *made, const char *const *names)
 {
-    if (!made || !names[0] || sgm_dataset_name_classes(made, names) == SGM_OK)
+    if (!made || !names[0] || sgm_dataset_set_class_names(made, names) == SGM_OK)
         return made;
     sgm_dataset_free(made);
     return NULL;

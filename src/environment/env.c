@@ -61,7 +61,7 @@ static bool options_are_good(const char *name, const sgm_env_options *options)
 }
 
 /* An environment enters the table only once it is complete. sgm_env_free copes with one that is not. */
-sgm_env *sgm_env_create_options(const char *name, const sgm_env_options *given)
+sgm_env *sgm_env_create_with(const char *name, const sgm_env_options *given)
 {
     sgm_env_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_env_create") != SGM_OK ||
@@ -193,7 +193,7 @@ static sgm_status show_to(sgm_monitor *monitor, sgm_trainer *trainer)
 /* Takes the monitor: also on failure the caller must not free it. The one exception is a monitor that
  * belongs to an environment already, which stays that environment's. A monitor that came while trainers
  * run is freed at once. Trainers that exist already are shown to the monitor. */
-sgm_status sgm_env_monitor(sgm_env *env, sgm_monitor *monitor)
+sgm_status sgm_env_add_monitor(sgm_env *env, sgm_monitor *monitor)
 {
     if (env == NULL) {
         sgm_monitor_free(monitor);
@@ -377,7 +377,7 @@ sgm_trainer *sgm_trainer_create(sgm_env *env, const char *name)
     return create_trainer(env, name, false);
 }
 
-sgm_trainer *sgm_unscheduled_trainer_create(sgm_env *env, const char *name)
+sgm_trainer *sgm_trainer_create_unscheduled(sgm_env *env, const char *name)
 {
     return create_trainer(env, name, true);
 }

@@ -4,7 +4,7 @@
  * The web monitor asks for them through sgm__monitor_host (sgm__env_branch). env_run.c opens a run to
  * branches and ends it with sgm__env_end_branches. A branch is made completely on the asking thread, with
  * `branches.adding` held: runner, trainer, parts, checkpoint, values; then a thread is started that runs
- * it. From then on it is in `branches.items`, so that sgm_stop reaches it, until the run has joined it.
+ * it. From then on it is in `branches.items`, so that sgm_env_stop reaches it, until the run has joined it.
  * The invariant is that `adding` excludes the end of the run: a branch starts only in a run that will wait
  * for it. */
 #include "control/control.h"
@@ -225,7 +225,7 @@ static sgm_status set_up(const branching *b)
     return SGM_OK;
 }
 
-/* Reserves the trainer and starts its thread, all with sgm__env_lock, so that sgm_stop sees either no
+/* Reserves the trainer and starts its thread, all with sgm__env_lock, so that sgm_env_stop sees either no
  * branch or one that can be stopped. Then monitors hear of the new number of trainers. */
 static sgm_status start(sgm_env *env, sgm__runner *runner)
 {

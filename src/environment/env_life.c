@@ -143,7 +143,7 @@ static sgm_status check_owner(const sgm_env *env, const sgm_trainer *trainer)
  * (`held`) would leave the model with a dangling pointer. */
 static sgm_status check_removable(const sgm_env *env, sgm_trainer *trainer)
 {
-    if (is_running(env) || sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+    if (is_running(env) || sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "%s: trainer '%s' cannot be removed while %s runs; stop it first",
                         env->name, sgm_trainer_name(trainer), is_running(env) ? "the environment" : "it");
     if (sgm__membership_of(trainer)->held)

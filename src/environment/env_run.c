@@ -1,13 +1,13 @@
 /* Runs the trainers of an environment side by side, in the foreground or in the background.
  *
- * sgm_run: begin_run checks and reserves everything, run_all trains, end_run lets go. A single trainer runs
- * on the calling thread, several run on a thread each. Each trainer's run itself is sgm__trainer_run_reserved
- * (src/loop/trainer_run.c); trainers added meanwhile are in env_branch.c; the trials of a search are in
- * search_run.c, which uses sgm__env_begin_search to keep other runs out.
+ * sgm_env_run: begin_run checks and reserves everything, run_all trains, end_run lets go. A single trainer
+ * runs on the calling thread, several run on a thread each. Each trainer's run itself is
+ * sgm__trainer_run_reserved (src/loop/trainer_run.c); trainers added meanwhile are in env_branch.c; the
+ * trials of a search are in search_run.c, which uses sgm__env_begin_search to keep other runs out.
  *
- * Invariant: env->runners is set and cleared under sgm__env_lock, and is constant in between. So sgm_stop,
- * from any thread, may go through it with that lock. When a trainer fails, the others are stopped; the
- * first failure becomes the environment's. */
+ * Invariant: env->runners is set and cleared under sgm__env_lock, and is constant in between. So
+ * sgm_env_stop, from any thread, may go through it with that lock. When a trainer fails, the others are
+ * stopped; the first failure becomes the environment's. */
 #include "base/turn_lock.h"
 #include "environment/environment.h"
 #include "loop/trainer_run.h"
@@ -132,7 +132,7 @@ static sgm_status claim(sgm_env *env)
     if (running)
         return sgm_fail(SGM_ERROR_STATE, "%s: is running already", env->name);
     if (unwaited)
-        return sgm_fail(SGM_ERROR_STATE, "%s: ran in the background; call sgm_wait first", env->name);
+        return sgm_fail(SGM_ERROR_STATE, "%s: ran in the background; call sgm_env_wait first", env->name);
     return SGM_OK;
 }
 
@@ -181,7 +181,7 @@ static sgm_status make_runners(sgm_env *env, const sgm_run_options *options, sgm
 }
 
 /* Reserves all trainers or none: one may be running by itself (sgm_trainer_run) on another thread. From
- * here on commands reach the trainers, which sgm_run_background promises at its return. */
+ * here on commands reach the trainers, which sgm_env_run_background promises at its return. */
 static sgm_status reserve(const sgm__runner *runners, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -207,7 +207,7 @@ static void free_runners(sgm__runner *runners, size_t count)
 static sgm_status plan_run(sgm_env *env, const sgm_run_options *given, sgm__runner **runners, size_t *count)
 {
     sgm_run_options options;
-    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_run"));
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_env_run"));
     SGM_TRY(sgm__env_start_monitors(env));
     *count = count_runners(env);
     if (*count == 0)
@@ -276,7 +276,7 @@ static void end_run(sgm_env *env)
     free_runners(runners, count);
 }
 
-sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options)
+sgm_status sgm_env_run_with(sgm_env *env, const sgm_run_options *options)
 {
     SGM_TRY(begin_run(env, options));
     sgm_status status = run_all(env);
@@ -286,7 +286,7 @@ sgm_status sgm_run_env(sgm_env *env, const sgm_run_options *options)
 
 /* --- in the background --- */
 
-/* The thread of sgm_run_background. The message is copied because sgm_last_error is this thread's own. */
+/* The thread of sgm_env_run_background. The message is copied because sgm_last_error is this thread's own. */
 static void *run_in_background(void *argument)
 {
     sgm_env *env = argument;
@@ -306,7 +306,7 @@ static void set_in_background(sgm_env *env, bool is)
 }
 
 /* in_background is set before the thread starts, so that the run cannot end before it counts as begun. */
-sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options)
+sgm_status sgm_env_run_background_with(sgm_env *env, const sgm_run_options *options)
 {
     SGM_TRY(begin_run(env, options));
     set_in_background(env, true);
@@ -322,21 +322,22 @@ sgm_status sgm_run_background_env(sgm_env *env, const sgm_run_options *options)
 
 /* Refuses to wait on a thread that runs a hook or an observer, or that holds a trainer's lock
  * (sgm__is_busy): the run would be waiting for that thread. `awaited` lets one thread only join. */
-sgm_status sgm_wait(sgm_env *env)
+sgm_status sgm_env_wait(sgm_env *env)
 {
     if (env == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_wait: expected an environment, got NULL");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_wait: expected an environment, got NULL");
     if (sgm__is_busy())
-        return sgm_fail(SGM_ERROR_STATE,
-                        "sgm_wait: a hook or an observer would wait for the run that waits for it; ask for a "
-                        "stop instead (sgm_hook_request_stop, sgm_stop)");
+        return sgm_fail(
+            SGM_ERROR_STATE,
+            "sgm_env_wait: a hook or an observer would wait for the run that waits for it; ask for a "
+            "stop instead (sgm_hook_request_stop, sgm_env_stop)");
     sgm__env_lock();
     bool waits = env->in_background && !env->awaited;
     env->awaited |= waits;
     sgm__env_unlock();
     if (!waits)
         return sgm_fail(SGM_ERROR_STATE,
-                        "%s: nothing was begun with sgm_run_background, or somebody waits already",
+                        "%s: nothing was begun with sgm_env_run_background, or somebody waits already",
                         env->name);
     pthread_join(env->background, NULL);
     set_in_background(env, false);
@@ -346,10 +347,10 @@ sgm_status sgm_wait(sgm_env *env)
 
 /* The lock is held throughout, so that runners and the search cannot end and be freed in between.
  * sgm_trainer_stop only leaves a request; errors of trainers that refuse are cleared. */
-sgm_status sgm_stop(sgm_env *env, const char *reason)
+sgm_status sgm_env_stop(sgm_env *env, const char *reason)
 {
     if (env == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_stop: expected an environment, got NULL");
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_env_stop: expected an environment, got NULL");
     sgm__env_lock();
     size_t stopped = stop_all(env, NULL, reason);
     if (env->search != NULL)
@@ -367,6 +368,6 @@ void sgm__env_end(sgm_env *env)
 {
     if (!env->in_background)
         return;
-    sgm_stop(env, "its environment, which was freed");
-    sgm_wait(env);
+    sgm_env_stop(env, "its environment, which was freed");
+    sgm_env_wait(env);
 }

@@ -13,7 +13,7 @@
 
 #include "base/base.h"
 #include <pthread.h>
-#include <sigma/search.h>
+#include <sigma/environment.h>
 
 /* An object that goes with the environment, and the function that frees it. */
 typedef struct sgm__owned_object {
@@ -76,12 +76,12 @@ struct sgm_env {
      * which is written once, together with the status. */
     sgm_status status;
     char message[800];
-    /* In sgm_run, in a run in the background or in a search: the program can add neither trainers nor
+    /* In sgm_env_run, in a run in the background or in a search: the program can add neither trainers nor
      * monitors. */
     bool running;
-    /* sgm_run_background has succeeded and sgm_wait has not returned yet. */
+    /* sgm_env_run_background has succeeded and sgm_env_wait has not returned yet. */
     bool in_background;
-    bool awaited;         /* a thread is in sgm_wait */
+    bool awaited;         /* a thread is in sgm_env_wait */
     sgm_search *search;   /* the search that runs; NULL: none */
     sgm__runner *runners; /* of the current run; constant while `running` */
     size_t runner_count;
@@ -124,7 +124,7 @@ void sgm__env_end(sgm_env *env);
  * failure the object is freed at once. */
 sgm_status sgm__env_own(sgm_env *env, void *object, void (*release)(void *object));
 /* Makes a trainer and adds it to the environment, also while the environment is running a search.
- * `unscheduled`: sgm_run does not run the trainer. To be called by one thread at a time. */
+ * `unscheduled`: sgm_env_run does not run the trainer. To be called by one thread at a time. */
 sgm_status sgm__env_add_trainer(sgm_env *env, const char *name, bool unscheduled, sgm_trainer **added);
 /* The two halves of sgm__env_add_trainer. After the first the trainer is the caller's and nobody else
  * knows of it. The second hands it to the environment, which frees it on failure, and shows it to
@@ -144,7 +144,7 @@ sgm_status sgm__env_branch(void *env, sgm_trainer *from, const struct sgm__branc
 void sgm__env_open_branches(sgm_env *env);
 void sgm__env_end_branches(sgm_env *env);
 void sgm__env_free_branches(sgm_env *env);
-/* Marks the environment as running `search`, so that nothing else runs and sgm_stop ends the search. */
+/* Marks the environment as running `search`, so that nothing else runs and sgm_env_stop ends the search. */
 sgm_status sgm__env_begin_search(sgm_env *env, sgm_search *search);
 void sgm__env_end_search(sgm_env *env);
 /* Starts no more trials and stops the running ones; any thread (search_run.c). */

@@ -1,4 +1,4 @@
-/* Models: a network, a trainer and data from tensors, in three calls (include/sigma/model.h).
+/* Models: a network, a trainer and data from tensors, in three calls (include/sigma/environment.h).
  *
  * A convenience over the other public functions, for programs that have all of their data in memory. The
  * first training creates the trainer, because the input's shape is known only then, and adds an input
@@ -7,7 +7,7 @@
 #include "environment/environment.h"
 #include "network/network_internal.h"
 #include "trainer/trainer.h"
-#include <sigma/model.h>
+#include <sigma/environment.h>
 
 #include <math.h>
 
@@ -27,9 +27,9 @@ static void release_model(void *model)
 }
 
 /* Takes the layers, also on failure. */
-sgm_model *sgm_sequential_of(sgm_env *env, sgm_layer *const *layers, size_t count)
+sgm_model *sgm_sequential_with(sgm_env *env, sgm_layer *const *layers, size_t count)
 {
-    sgm_layer *chain = sgm_chain_of(layers, count);
+    sgm_layer *chain = sgm_chain_with(layers, count);
     if (env == NULL || sgm__env_check(env) != SGM_OK) {
         sgm_layer_free(chain);
         if (env == NULL)
@@ -62,7 +62,7 @@ static bool has_type(const sgm_layer *layer, const char *name, uint32_t flags)
 }
 
 /* Puts an input of the features' shape without the batch axis in front, and a mean squared error behind,
- * where there is no layer for that. Takes `layers`. A failed part is NULL, which sgm_chain_of reports. */
+ * where there is no layer for that. Takes `layers`. A failed part is NULL, which sgm_chain_with reports. */
 static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
 {
     sgm_layer *parts[3];
@@ -76,7 +76,7 @@ static sgm_network *complete(sgm_layer *layers, const sgm_shape *features)
     parts[count++] = layers;
     if (!has_cost)
         parts[count++] = sgm_mean_squared();
-    sgm_layer *chain = sgm_chain_of(parts, count);
+    sgm_layer *chain = sgm_chain_with(parts, count);
     return chain != NULL ? sgm_network_create(chain) : NULL;
 }
 
@@ -107,7 +107,7 @@ static sgm_dataset *dataset_of(sgm_tensor *features, sgm_tensor *labels)
     static const char *const fields[] = {"inputs", "targets"};
     sgm_tensor *tensors[2] = {as_examples(features, "features"), NULL};
     tensors[1] = tensors[0] != NULL ? as_examples(labels, "labels") : NULL;
-    sgm_dataset *dataset = tensors[1] != NULL ? sgm_dataset_from("model", fields, tensors, 2) : NULL;
+    sgm_dataset *dataset = tensors[1] != NULL ? sgm_dataset_create_from("model", fields, tensors, 2) : NULL;
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -136,10 +136,10 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
     sgm__membership_of(model->trainer)->held = true;
     sgm_layer *layers = model->layers;
     model->layers = NULL;
-    sgm_trainer_network_of(model->trainer, complete(layers, sgm_tensor_shape(examples)));
+    sgm_trainer_adopt_network(model->trainer, complete(layers, sgm_tensor_shape(examples)));
     sgm_tensor_free(examples);
-    return sgm_trainer_optimiser(model->trainer,
-                                 optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
+    return sgm_trainer_set_optimiser(model->trainer,
+                                     optimiser != NULL ? optimiser : sgm_adam(.learning_rate = 0));
 }
 
 /* Takes the optimiser. Epochs count on from those of earlier trainings, since a run ends at an absolute
@@ -159,7 +159,7 @@ static sgm_status train(sgm_model *model, sgm_tensor *features, sgm_tensor *labe
     sgm_iterator *iterator = sgm_minibatches(dataset, .size = options->batch > 0 ? options->batch : 32,
                                              .seed = sgm__env_seed(model->env));
     sgm_dataset_free(dataset);
-    SGM_TRY(sgm_trainer_data(model->trainer, iterator));
+    SGM_TRY(sgm_trainer_set_data(model->trainer, iterator));
     int64_t epochs = options->epochs > 0 ? options->epochs : 10;
     SGM_TRY(sgm_trainer_run(model->trainer, .epochs = model->epochs + epochs));
     model->epochs += epochs;
@@ -175,8 +175,8 @@ static sgm_status check_model(const sgm_model *model)
 
 /* Takes the optimiser in every case. One that comes too late is no failure of the environment, because
  * nothing was changed. */
-sgm_status sgm_model_train_options(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
-                                   const sgm_model_options *given)
+sgm_status sgm_model_train_with(sgm_model *model, sgm_tensor *features, sgm_tensor *labels,
+                                const sgm_model_options *given)
 {
     sgm_model_options options;
     SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_model_train"));

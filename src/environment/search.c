@@ -212,7 +212,7 @@ static sgm_status fill(sgm_search *search, const sgm_search_options *given)
     return sgm__search_plan(search);
 }
 
-sgm_search *sgm_search_create_options(sgm_env *env, const sgm_search_options *given)
+sgm_search *sgm_search_create_with(sgm_env *env, const sgm_search_options *given)
 {
     sgm_search_options options;
     size_t value_count = 0;
@@ -275,7 +275,7 @@ size_t sgm_search_count(const sgm_search *search)
     return search != NULL ? search->trial_count : 0;
 }
 
-const sgm_trial *sgm_search_trial(const sgm_search *search, size_t index)
+const sgm_trial *sgm_search_trial_at(const sgm_search *search, size_t index)
 {
     return search != NULL && index < search->trial_count ? &search->trials[index].shown : NULL;
 }

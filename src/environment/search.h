@@ -11,7 +11,7 @@
 #define SGM_ENVIRONMENT_SEARCH_H
 
 #include "environment/environment.h"
-#include <sigma/search.h>
+#include <sigma/environment.h>
 #include <stdatomic.h>
 
 /* More than a search can have: a factor of 2 and the largest number of trials make 14. */

@@ -42,7 +42,7 @@ static sgm_status read_objective(const piece *p, double *value)
 {
     const char *identifier = p->search->options.objective;
     sgm_content content;
-    SGM_TRY(sgm_resolve_one(sgm_trainer_registry(p->trainer), identifier, &content));
+    SGM_TRY(sgm_registry_resolve_one(sgm_trainer_registry(p->trainer), identifier, &content));
     sgm_kind kind = content.kind;
     *value = kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
     if (kind == SGM_KIND_INTEGER || kind == SGM_KIND_NUMBER) {
@@ -125,11 +125,11 @@ static sgm_status set_values(const piece *p)
             continue;
         sgm_content content, there;
         sgm_registry *registry = sgm_trainer_registry(p->trainer);
-        SGM_TRY(sgm_resolve_one(registry, value->name, &there));
+        SGM_TRY(sgm_registry_resolve_one(registry, value->name, &there));
         sgm_kind kind = there.kind;
         sgm_content_clear(&there);
         SGM_TRY(sgm_content_parse(value->text, kind, &content));
-        sgm_status status = sgm_resolve_set(registry, value->name, content, NULL, NULL);
+        sgm_status status = sgm_registry_resolve_set(registry, value->name, content, NULL, NULL);
         sgm_content_clear(&content);
         if (status != SGM_OK)
             return sgm__fail_within("value '%s'", value->name);

@@ -8,7 +8,7 @@
  * all others, so gradients can be differentiated again; handlers know nothing of them. Operations without a
  * rule that are composed of others are differentiated by way of their parts. */
 #include "graph/graph_internal.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 #include <stdio.h>
 
@@ -53,7 +53,7 @@ static sgm_status fail_memory(sgm_graph *graph)
 static void accumulate(autodiff *work, sgm_value value, sgm_value gradient)
 {
     sgm_value *sum = &work->gradients[value.index];
-    *sum = sgm_value_is(*sum) ? sgm_add(work->graph, *sum, gradient) : gradient;
+    *sum = sgm_value_exists(*sum) ? sgm_add(work->graph, *sum, gradient) : gradient;
 }
 
 static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_value *gradients);
@@ -84,7 +84,7 @@ static sgm_status differentiate_parts(autodiff *work, const sgm_gradient_call *c
 {
     int32_t first = sgm_graph_count(work->graph);
     sgm_value output = op->compose(work->graph, call->inputs, call->input_count, call->attributes);
-    if (!sgm_value_is(output))
+    if (!sgm_value_exists(output))
         return sgm_graph_status(work->graph);
     sgm_value *list = sgm__alloc((size_t)call->input_count * (2 * sizeof(sgm_value) + sizeof(int32_t)));
     if (list == NULL)
@@ -138,7 +138,7 @@ static sgm_status call_rule(autodiff *work, const sgm_op *op, const sgm_gradient
 {
     sgm_status status = apply_rule(work, op, call, gradients);
     for (int32_t k = 0; k < call->input_count && status == SGM_OK; k++) {
-        if (!call->wanted[k] || !sgm_value_is(gradients[k]))
+        if (!call->wanted[k] || !sgm_value_exists(gradients[k]))
             continue;
         status = check_gradient(work, op->name, call->inputs[k], gradients[k]);
         if (status == SGM_OK)
@@ -199,7 +199,7 @@ static void collect(autodiff *work, const request *wanted, sgm_value *gradients)
 {
     for (int32_t i = 0; i < wanted->count; i++) {
         sgm_value value = wanted->with_respect_to[i];
-        bool reached = value.index < work->count && sgm_value_is(work->gradients[value.index]);
+        bool reached = value.index < work->count && sgm_value_exists(work->gradients[value.index]);
         gradients[i] = reached ? work->gradients[value.index] : sgm_filled_like(work->graph, value, 0);
     }
 }
@@ -220,7 +220,7 @@ static sgm_status backpropagate(sgm_graph *graph, const request *wanted, sgm_val
         mark_needed(&work, wanted);
         work.gradients[wanted->root.index] = wanted->seed;
         for (int32_t i = wanted->root.index; i >= wanted->first && status == SGM_OK; i--)
-            if (work.needed[i] && sgm_value_is(work.gradients[i]))
+            if (work.needed[i] && sgm_value_exists(work.gradients[i]))
                 status = differentiate(&work, i);
         if (status == SGM_OK)
             collect(&work, wanted, gradients);
@@ -243,7 +243,7 @@ static sgm_status check_request(sgm_graph *graph, sgm_value cost, const sgm_valu
         return sgm_graph_status(graph);
     }
     for (int32_t i = 0; i < count; i++)
-        if (!sgm_value_is(with_respect_to[i]) || (size_t)with_respect_to[i].index >= graph->count ||
+        if (!sgm_value_exists(with_respect_to[i]) || (size_t)with_respect_to[i].index >= graph->count ||
             !sgm_dtype_is_float(sgm_value_type(graph, with_respect_to[i]).dtype)) {
             sgm_graph_fail(graph, SGM_ERROR_TYPE,
                            "gradient %d is with respect to nothing, or to a value that is no float", i);
@@ -263,5 +263,5 @@ sgm_status sgm_gradients(sgm_graph *graph, sgm_value cost, const sgm_value *with
                       .seed = sgm_filled_like(graph, cost, 1),
                       .with_respect_to = with_respect_to,
                       .count = count};
-    return sgm_value_is(wanted.seed) ? backpropagate(graph, &wanted, gradients) : sgm_graph_status(graph);
+    return sgm_value_exists(wanted.seed) ? backpropagate(graph, &wanted, gradients) : sgm_graph_status(graph);
 }

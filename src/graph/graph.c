@@ -306,12 +306,12 @@ int32_t sgm__graph_add_constant(sgm_graph *graph, sgm_tensor *constant)
 
 /* Names of outputs are unique; the slot of the name has the newest output, which may be stale as in
  * sgm__graph_source. */
-void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
+void sgm_graph_add_output(sgm_graph *graph, const char *name, sgm_value value)
 {
     if (graph == NULL || graph->status != SGM_OK)
         return;
     bool named = name != NULL && *name != '\0';
-    if (!named || !sgm_value_is(value) || (size_t)value.index >= graph->count) {
+    if (!named || !sgm_value_exists(value) || (size_t)value.index >= graph->count) {
         sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "output '%s' has no name or no value of this graph",
                        named ? name : "");
         return;
@@ -340,7 +340,7 @@ void sgm_output(sgm_graph *graph, const char *name, sgm_value value)
 /* A state is assigned at most once, a value of exactly its type. */
 static bool fits_state(sgm_graph *graph, sgm_value state, sgm_value value)
 {
-    if (!sgm_value_is(state) || !sgm_value_is(value) || (size_t)state.index >= graph->count ||
+    if (!sgm_value_exists(state) || !sgm_value_exists(value) || (size_t)state.index >= graph->count ||
         (size_t)value.index >= graph->count || graph->instructions[state.index].op != &sgm__op_state) {
         sgm_graph_fail(graph, SGM_ERROR_ARGUMENT,
                        "only a state of this graph can be assigned, and only a value of it");
@@ -382,7 +382,7 @@ void sgm_assign(sgm_graph *graph, sgm_value state, sgm_value value)
 
 /* --- looking --- */
 
-bool sgm_value_is(sgm_value value)
+bool sgm_value_exists(sgm_value value)
 {
     return value.index >= 0;
 }

@@ -12,7 +12,6 @@
 
 #include "base/base.h"
 #include <sigma/graph.h>
-#include <sigma/op.h>
 
 typedef struct sgm__instruction {
     const sgm_op *op;

@@ -126,7 +126,7 @@ static int compare_positions(const void *left, const void *right)
 
 static void add_to(summing *s, sgm_value *sum, sgm_value value)
 {
-    *sum = sgm_value_is(*sum) ? sgm_add(s->work->graph, *sum, value) : value;
+    *sum = sgm_value_exists(*sum) ? sgm_add(s->work->graph, *sum, value) : value;
 }
 
 /* --- parts of one value --- */

@@ -112,7 +112,7 @@ static bool rebuild_one(searching *s, int32_t value)
 {
     const sgm__instruction *instruction = at(s, value);
     if (s->longer[value] >= 0) {
-        if (!sgm_value_is(s->work->map[s->longer[value]]))
+        if (!sgm_value_exists(s->work->map[s->longer[value]]))
             return false;
         s->work->map[value] = slice_of(s, value);
         return true;

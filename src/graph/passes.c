@@ -8,7 +8,7 @@
 
 #include "graph/rebuild.h"
 
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 #define DEEPEST_COMPOSITION 64 /* rounds of expanding */
 
@@ -40,7 +40,7 @@ static sgm_value expand(sgm__rebuild *work, const sgm__instruction *instruction)
     sgm_value value = instruction->op->compose(work->graph, work->inputs, instruction->input_count,
                                                instruction->attributes);
     sgm_type type = sgm_value_type(work->graph, value);
-    if (sgm_value_is(value) &&
+    if (sgm_value_exists(value) &&
         (type.dtype != instruction->type.dtype || !sgm_shape_equal(&type.shape, &instruction->type.shape)))
         return sgm_graph_fail(work->graph, SGM_ERROR_SHAPE,
                               "%s: what it is composed of has another type than its rule says",
@@ -309,7 +309,7 @@ static sgm_value simplify(sgm__rebuild *work, const sgm__instruction *instructio
                                                             .label = instruction->label,
                                                             .constant = -1});
     sgm_value before = narrowed_again(work, instruction);
-    if (sgm_value_is(before))
+    if (sgm_value_exists(before))
         return before;
     int32_t equal = equals_operand(work, instruction);
     return equal >= 0 ? work->inputs[equal] : find_or_transcribe(work, instruction);

@@ -8,7 +8,7 @@
 #include "graph/passes.h"
 #include "graph/rebuild.h"
 
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 #include <math.h>
 

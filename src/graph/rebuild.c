@@ -62,8 +62,8 @@ static void transcribe_ends(sgm__rebuild *work)
         sgm_assign(work->graph, work->map[old->assignments[i].state.index],
                    work->map[old->assignments[i].value.index]);
     for (size_t i = 0; i < old->output_count; i++)
-        sgm_output(work->graph, sgm__graph_string(old, old->outputs[i].name),
-                   work->map[old->outputs[i].value.index]);
+        sgm_graph_add_output(work->graph, sgm__graph_string(old, old->outputs[i].name),
+                             work->map[old->outputs[i].value.index]);
 }
 
 /* Verifying every pass's result costs time, so only builds with assertions do it. */

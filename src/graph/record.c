@@ -1,13 +1,13 @@
 /* Turns a call such as sgm_add into an instruction, with broadcasting, types of numbers, and checks on the
  * way.
  *
- * All functions of sigma/operations.h end in sgm_record. It makes the operands of an elementwise operation
+ * All functions of sigma/graph.h end in sgm_record. It makes the operands of an elementwise operation
  * equal in shape (by recording broadcasts) and gives plain numbers the type of the operands that they meet,
  * asks the operation's `infer` for the type of the result, and appends the instruction; an operation without
  * `infer` is only composed, and records its parts. Handlers and passes therefore never see operands of
  * different shapes in an elementwise operation. */
 #include "graph/graph_internal.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 #include <math.h>
 #include <stdio.h>
@@ -77,7 +77,7 @@ static int32_t find_leader(const sgm_graph *graph, const sgm_value *inputs, int3
 static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t count)
 {
     int32_t leader = find_leader(graph, inputs, count);
-    sgm_shape shape = sgm_shape_scalar();
+    sgm_shape shape = sgm_scalar_shape();
     for (int32_t i = 0; i < count; i++) {
         sgm_type type = sgm_value_type(graph, inputs[i]);
         sgm_shape wider;
@@ -91,9 +91,9 @@ static sgm_status adapt_operands(sgm_graph *graph, sgm_value *inputs, int32_t co
             inputs[i] = adapt_number(graph, inputs[i], dtype);
         }
         sgm_type type = sgm_value_type(graph, inputs[i]);
-        if (sgm_value_is(inputs[i]) && !sgm_shape_equal(&type.shape, &shape))
+        if (sgm_value_exists(inputs[i]) && !sgm_shape_equal(&type.shape, &shape))
             inputs[i] = sgm_broadcast(graph, inputs[i], &shape);
-        if (!sgm_value_is(inputs[i]))
+        if (!sgm_value_exists(inputs[i]))
             return graph->status;
     }
     return SGM_OK;
@@ -145,7 +145,7 @@ sgm_value sgm_record(sgm_graph *graph, const sgm_op *op, const sgm_value *inputs
     if (graph == NULL || graph->status != SGM_OK)
         return (sgm_value){-1};
     for (int32_t i = 0; i < count; i++)
-        if (!sgm_value_is(inputs[i]))
+        if (!sgm_value_exists(inputs[i]))
             return sgm_graph_fail(graph, SGM_ERROR_ARGUMENT, "%s: input %d is nothing", op->name, i);
     attributes = sgm__graph_attributes(graph, attributes);
     if (attributes == NULL)

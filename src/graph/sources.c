@@ -6,7 +6,7 @@
  * They have functions of their own instead of sgm_record, because a name, a type or a tensor is more than
  * attributes can express. */
 #include "graph/graph_internal.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 /* Only there to fail if somebody passes a source to sgm_record. */
 static sgm_status infer_source(const sgm_type *inputs, int32_t count, const sgm_attributes *attributes,
@@ -125,7 +125,7 @@ bool sgm__number_is_live(const sgm__instruction *instruction)
 /* A number with a broadcast: it takes no memory of the size of `like`. */
 sgm_value sgm_filled_like(sgm_graph *graph, sgm_value like, double number)
 {
-    if (graph == NULL || graph->status != SGM_OK || !sgm_value_is(like))
+    if (graph == NULL || graph->status != SGM_OK || !sgm_value_exists(like))
         return (sgm_value){-1};
     sgm_type type = sgm_value_type(graph, like);
     return sgm_broadcast(graph, record_number(graph, number, type.dtype, false), &type.shape);

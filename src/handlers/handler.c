@@ -1,4 +1,4 @@
-/* Opens handlers by name: sgm_handler_create_options, the functions of sgm_handler, and checks of names.
+/* Opens handlers by name: sgm_handler_create_with, the functions of sgm_handler, and checks of names.
  *
  * A name is a type ("cpu"), optionally with options in brackets ("cpu(dense=onednn)", parsed in
  * handler_text.c), optionally behind "debug:". The types themselves are tables in the folders below
@@ -174,7 +174,7 @@ sgm_status sgm__handler_check(const char *name)
     return SGM_OK;
 }
 
-sgm_handler *sgm_handler_create_options(const char *name, const sgm_handler_options *options)
+sgm_handler *sgm_handler_create_with(const char *name, const sgm_handler_options *options)
 {
     sgm_handler_options checked;
     if (check_name(name) != SGM_OK || read_options(options, &checked) != SGM_OK)

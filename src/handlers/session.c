@@ -9,7 +9,7 @@
 
 #include "graph/passes.h"
 #include "tensor/tensor_internal.h"
-#include <sigma/units.h>
+#include <sigma/base.h>
 
 typedef sgm__session_state state;
 

@@ -334,7 +334,7 @@ sgm_type sgm_program_output_type(const sgm_program *program, const char *output)
 }
 
 /* `fused` counts the nodes that are computed within the step of another node. */
-sgm_program_memory sgm_program_memory_of(const sgm_program *program)
+sgm_program_memory sgm_program_get_memory(const sgm_program *program)
 {
     sgm_program_memory memory = {0};
     if (program == NULL)

@@ -9,7 +9,7 @@
 #define SGM_HOOKS_COMMANDS_H
 
 #include "base/base.h"
-#include <sigma/hook.h>
+#include <sigma/hooks.h>
 #include <stdatomic.h>
 
 typedef enum sgm__command_kind {

@@ -105,7 +105,7 @@ static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
     size_t given = 0, asked = 0;
     while (reads && reads[given])
         given++;
-    while (hook->criteria && sgm_criteria_identifier(hook->criteria, asked))
+    while (hook->criteria && sgm_criteria_identifier_at(hook->criteria, asked))
         asked++;
     hook->reads = sgm__calloc(given + asked, sizeof *hook->reads);
     if (!hook->reads)
@@ -113,25 +113,25 @@ static sgm_status copy_reads(sgm_hook *hook, const char *const *reads)
     for (size_t i = 0; i < given; i++)
         SGM_TRY(add_read(hook, reads[i]));
     for (size_t i = 0; i < asked; i++)
-        SGM_TRY(add_read(hook, sgm_criteria_identifier(hook->criteria, i)));
+        SGM_TRY(add_read(hook, sgm_criteria_identifier_at(hook->criteria, i)));
     return SGM_OK;
 }
 
 sgm_status sgm__hook_add_condition(sgm_hook *hook, sgm_criteria *condition)
 {
-    sgm_criteria *both = hook->criteria ? sgm_criteria_and(condition, hook->criteria) : condition;
+    sgm_criteria *both = hook->criteria ? sgm_and_criteria(condition, hook->criteria) : condition;
     hook->criteria = both; /* a failed `and` has freed its parts */
     if (!both)
         return sgm__last_failure();
     size_t asked = 0;
-    while (sgm_criteria_identifier(both, asked))
+    while (sgm_criteria_identifier_at(both, asked))
         asked++;
     char **reads = sgm__realloc(hook->reads, (hook->read_count + asked + 1) * sizeof *reads);
     if (!reads)
         return SGM_ERROR_MEMORY;
     hook->reads = reads;
     for (size_t i = 0; i < asked; i++)
-        SGM_TRY(add_read(hook, sgm_criteria_identifier(both, i)));
+        SGM_TRY(add_read(hook, sgm_criteria_identifier_at(both, i)));
     return SGM_OK;
 }
 
@@ -181,7 +181,7 @@ static sgm_status fill_in(sgm_hook *hook, const sgm_hook_options *options)
     return copy_reads(hook, options->reads);
 }
 
-sgm_hook *sgm_hook_create_options(const sgm_hook_type *type, void *self, const sgm_hook_options *given)
+sgm_hook *sgm_hook_create_with(const sgm_hook_type *type, void *self, const sgm_hook_options *given)
 {
     sgm_hook_options options;
     sgm_status status = sgm__options_read(&options, sizeof options, given, "sgm_hook_create");

@@ -12,7 +12,7 @@ static sgm_status copy_tags(const sgm_registry *source, sgm_registry *target)
         sgm__tree_unlock(tree);
         if (!is_there)
             return SGM_OK;
-        sgm_status status = tag ? sgm_registry_tag(target, tag) : SGM_ERROR_MEMORY;
+        sgm_status status = tag ? sgm_registry_add_tag(target, tag) : SGM_ERROR_MEMORY;
         sgm__free(tag);
         SGM_TRY(status);
     }
@@ -104,7 +104,7 @@ static sgm_status copy_to_path(sgm_registry *source, sgm_registry *target, char 
 sgm_status sgm__copy_matches(sgm_registry *source, const char *identifier, sgm_registry *target)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(source, identifier, &matches));
+    SGM_TRY(sgm_registry_resolve(source, identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         status = copy_to_path(source, target, matches.items[i].identifier, &matches.items[i].content);

@@ -410,7 +410,7 @@ static sgm_status find_shared(sgm__hooks *hooks)
     if (!sgm_registry_has(hooks->registry, "shared")) {
         if (!(hooks->shared = sgm_registry_create()))
             return sgm_last_status();
-        SGM_TRY(sgm_registry_tag(hooks->shared, "shared"));
+        SGM_TRY(sgm_registry_add_tag(hooks->shared, "shared"));
         return sgm_registry_put(hooks->registry, "shared", hooks->shared);
     }
     SGM_TRY(sgm_registry_get(hooks->registry, "shared", &content));

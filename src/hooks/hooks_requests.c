@@ -16,7 +16,7 @@ static sgm_status check_call(const sgm_hook_call *call, const char *text, const 
 sgm_status sgm_hook_get(sgm_hook_call *call, const char *identifier, sgm_content *content)
 {
     SGM_TRY(check_call(call, identifier, "an identifier to get"));
-    sgm_status status = sgm_resolve_one(call->registry, identifier, content);
+    sgm_status status = sgm_registry_resolve_one(call->registry, identifier, content);
     if (status == SGM_ERROR_NOT_FOUND && call->background)
         return sgm_fail(status,
                         "'%s' is not among what the background hook reads, or had no value: name it "

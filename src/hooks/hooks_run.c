@@ -134,13 +134,14 @@ static void warn_of_missing(const sgm_hook *hook, const sgm_hook_call *call, con
 {
     sgm_matches matches;
     sgm_content content;
-    if (sgm_resolve(call->registry, identifier, &matches) != SGM_OK)
+    if (sgm_registry_resolve(call->registry, identifier, &matches) != SGM_OK)
         return; /* it is there, but has no value just now */
     size_t count = matches.count;
     sgm_matches_free(&matches);
     if (count > 0)
         return;
-    if (sgm_resolve_one(call->registry, identifier, &content) == SGM_ERROR_NOT_FOUND) /* says what is near */
+    if (sgm_registry_resolve_one(call->registry, identifier, &content) ==
+        SGM_ERROR_NOT_FOUND) /* says what is near */
         sgm__log(SGM_LOG_WARNING, "hooks", "trainer '%s': hook '%s' reads what is not there so far: %s",
                  call->trainer, hook->type->name, sgm_last_error());
     else
@@ -342,7 +343,7 @@ void sgm__hooks_ask(sgm__hooks *hooks, sgm_registry *registry)
     pthread_mutex_unlock(&hooks->lock);
     for (size_t at = 0; !all.failed && at < all.length; at += strlen(all.data + at) + 1) {
         sgm_matches matches = {0};
-        if (sgm_resolve(registry, all.data + at, &matches) == SGM_OK)
+        if (sgm_registry_resolve(registry, all.data + at, &matches) == SGM_OK)
             sgm_matches_free(&matches);
     }
     sgm__text_free(&all);

@@ -10,7 +10,7 @@
 #include "train/measure.h"
 #include "trainer/trainer_lock.h"
 
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 
 /* The act. The averages are swapped back also when saving failed; what went wrong is then in the log,
  * since the run goes on without the file. */
@@ -30,7 +30,7 @@ static sgm_status ask(void *name, sgm_hook_call *call)
     const sgm_trainer *trainer = sgm_hook_trainer(call);
     if (!trainer || !sgm__trainer_look(trainer).folder)
         return sgm_fail(SGM_ERROR_STATE, "the run has no folder to save averages in: give it one");
-    char *filled = sgm_resolve_text(call->registry, name);
+    char *filled = sgm_registry_resolve_text(call->registry, name);
     return filled ? sgm__hook_request_act(call, save, filled, sgm__free) : sgm_last_status();
 }
 

@@ -15,7 +15,7 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <unistd.h>
 
 #define CHECKPOINTS_PRIORITY 9000 /* as saving: after what measures, before what stops */
@@ -391,15 +391,14 @@ static sgm_hook *create(int64_t count, const char *identifier, sgm_extremum extr
                            .only_if = options.only_if, .priority = CHECKPOINTS_PRIORITY);
 }
 
-sgm_hook *sgm_last_checkpoints_create(int64_t count, sgm_time_step when,
-                                      const sgm_checkpoints_options *options)
+sgm_hook *sgm_last_checkpoints_with(int64_t count, sgm_time_step when, const sgm_checkpoints_options *options)
 {
     return create(count, NULL, SGM_MINIMUM, when, options);
 }
 
 /* Without an identifier create() would take it for the other hook, so that is refused here. */
-sgm_hook *sgm_best_checkpoints_create(int64_t count, const char *identifier, sgm_extremum extremum,
-                                      sgm_time_step when, const sgm_checkpoints_options *options)
+sgm_hook *sgm_best_checkpoints_with(int64_t count, const char *identifier, sgm_extremum extremum,
+                                    sgm_time_step when, const sgm_checkpoints_options *options)
 {
     if (identifier && identifier[0])
         return create(count, identifier, extremum, when, options);

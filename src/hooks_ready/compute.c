@@ -135,7 +135,7 @@ static char *result_name(const char *identifier, bool mean)
 }
 
 /* Refuses before it allocates; from sgm_hook_create on the hook owns self, also when that fails. */
-sgm_hook *sgm_accumulator_create(const char *identifier, const sgm_accumulator_options *given)
+sgm_hook *sgm_accumulator_with(const char *identifier, const sgm_accumulator_options *given)
 {
     sgm_accumulator_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_accumulator") != SGM_OK)
@@ -286,7 +286,7 @@ static const sgm_hook_type stopwatch_type = {.api = SGM_HOOK_API,
                                              .copy = copy_stopwatch};
 
 /* Priority -1000, before accumulators and reporters, which may read the times. */
-sgm_hook *sgm_running_time_create(sgm_time_scale scale, const sgm_running_time_options *given)
+sgm_hook *sgm_running_time_with(sgm_time_scale scale, const sgm_running_time_options *given)
 {
     static const char *const reads[] = {"running_time", NULL};
     sgm_running_time_options options;

@@ -125,7 +125,7 @@ static sgm_status check_data(const char *data, const char *what)
 }
 
 /* The same priority as metrics have: a required hook runs before the one that requires it anyway. */
-sgm_hook *sgm_predictions_create(const char *data, const sgm_metric_options *given)
+sgm_hook *sgm_predictions_hook_with(const char *data, const sgm_metric_options *given)
 {
     sgm_metric_options options;
     if (read_options(given, &options, "sgm_predictions") != SGM_OK ||
@@ -281,7 +281,7 @@ sgm_hook *sgm_metric_create(const char *name, const char *data, const sgm_metric
     metric *self = allocate(index, data, &options);
     if (self == NULL)
         return NULL;
-    sgm_hook *passes = sgm_predictions_create(data, &options);
+    sgm_hook *passes = sgm_predictions_hook_with(data, &options);
     if (passes == NULL) {
         free_metric(self);
         return NULL;
@@ -294,12 +294,12 @@ sgm_hook *sgm_metric_create(const char *name, const char *data, const sgm_metric
 
 /* For hooks of programs. "loss" and "accuracy" are refused: the trainer reports these of each validation,
  * and a score of the same name would replace them in the line of metrics.jsonl. */
-sgm_status sgm_hook_score(sgm_hook_call *call, const char *data, const char *name, double value,
-                          bool headline)
+sgm_status sgm_hook_add_score(sgm_hook_call *call, const char *data, const char *name, double value,
+                              bool headline)
 {
     sgm_trainer *trainer;
     SGM_TRY(find_trainer(call, &trainer));
-    SGM_TRY(check_data(data, "sgm_hook_score"));
+    SGM_TRY(check_data(data, "sgm_hook_add_score"));
     if (name == NULL || strcmp(name, "loss") == 0 || strcmp(name, "accuracy") == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "a score needs a name of its own, not '%s'",
                         name != NULL ? name : "");

@@ -7,7 +7,7 @@
  * it reads. */
 #include "base/base.h"
 #include <math.h>
-#include <sigma/metrics.h>
+#include <sigma/hooks.h>
 
 #define PROCESS_PRIORITY (-1000) /* before accumulators and reporters, which may read the result */
 
@@ -32,7 +32,7 @@ static sgm_status process_content(const processor *self, const sgm_content *cont
 static sgm_status process_below(const processor *self, sgm_registry *registry, mean *results)
 {
     sgm_matches below;
-    SGM_TRY(sgm_resolve(registry, "*", &below));
+    SGM_TRY(sgm_registry_resolve(registry, "*", &below));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < below.count && status == SGM_OK; i++)
         status = process_content(self, &below.items[i].content, results);
@@ -64,7 +64,7 @@ static sgm_status process(void *state, sgm_hook_call *call)
     for (size_t i = 0; i < self->count; i++) {
         sgm_matches matches;
         sgm_status status = SGM_OK;
-        SGM_TRY(sgm_resolve(call->registry, self->list[i], &matches));
+        SGM_TRY(sgm_registry_resolve(call->registry, self->list[i], &matches));
         for (size_t j = 0; j < matches.count && status == SGM_OK; j++)
             status = process_content(self, &matches.items[j].content, &results);
         sgm_matches_free(&matches);
@@ -119,8 +119,8 @@ static sgm_status fill_in(processor *self, const char *identifiers, const char *
 }
 
 /* `user` is released on every way out: here, or with the hook. */
-sgm_hook *sgm_metric_processor_create(const char *identifiers, sgm_metric_function function, const char *name,
-                                      const sgm_metric_processor_options *given)
+sgm_hook *sgm_metric_processor_with(const char *identifiers, sgm_metric_function function, const char *name,
+                                    const sgm_metric_processor_options *given)
 {
     sgm_metric_processor_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_metric_processor") != SGM_OK)

@@ -229,20 +229,20 @@ static sgm_hook *create(const sgm_hook_type *type, const char *metric, const cha
 }
 
 /* The three constructors differ in the type and in the metric that it requires. */
-sgm_hook *sgm_accuracy_reporter_create(const char *data, sgm_time_step when,
-                                       const sgm_score_report_options *options)
+sgm_hook *sgm_accuracy_reporter_with(const char *data, sgm_time_step when,
+                                     const sgm_score_report_options *options)
 {
     return create(&tops_type, "top_k", data, when, options);
 }
 
-sgm_hook *sgm_binary_accuracy_reporter_create(const char *data, sgm_time_step when,
-                                              const sgm_score_report_options *options)
+sgm_hook *sgm_binary_accuracy_reporter_with(const char *data, sgm_time_step when,
+                                            const sgm_score_report_options *options)
 {
     return create(&binary_accuracy_type, "binary_accuracy", data, when, options);
 }
 
-sgm_hook *sgm_confusion_reporter_create(const char *data, sgm_time_step when,
-                                        const sgm_score_report_options *options)
+sgm_hook *sgm_confusion_reporter_with(const char *data, sgm_time_step when,
+                                      const sgm_score_report_options *options)
 {
     return create(&confusion_type, "confusion", data, when, options);
 }

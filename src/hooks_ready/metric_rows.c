@@ -133,7 +133,7 @@ static sgm_hook *parse_accuracy_reporter(const sgm__hook_text *call)
 {
     sgm_score_report_options options = {.struct_size = sizeof options};
     return read_tops(call, options.tops)
-               ? sgm_accuracy_reporter_create(sgm__hook_text_of(call, "data"), call->when, &options)
+               ? sgm_accuracy_reporter_with(sgm__hook_text_of(call, "data"), call->when, &options)
                : NULL;
 }
 

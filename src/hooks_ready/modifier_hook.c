@@ -10,7 +10,7 @@
 #include "optim/modifier.h"
 #include "trainer/view.h"
 
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 
 #define MODIFIER_PRIORITY 8000 /* as rules that set */
 
@@ -26,7 +26,7 @@ static sgm_status run_graph(const modifier_hook *self, sgm_session *session, sgm
                             const sgm_tensor *value, sgm_tensor **result)
 {
     sgm_value input = sgm_input_value(graph, "value", sgm_tensor_dtype(value), sgm_tensor_shape(value));
-    sgm_output(graph, "result", sgm__modifiers_record(&self->rule, 1, graph, "value", input));
+    sgm_graph_add_output(graph, "result", sgm__modifiers_record(&self->rule, 1, graph, "value", input));
     SGM_TRY(sgm_graph_status(graph));
     sgm_program *program = sgm_session_prepare(session, graph);
     if (!program)
@@ -72,9 +72,9 @@ static sgm_status modify_tensor(const modifier_hook *self, sgm_hook_call *call, 
 /* A number goes the same way as a scalar of float64. */
 static sgm_status modify_number(const modifier_hook *self, sgm_hook_call *call, const sgm_match *match)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     double number = match->content.as.number;
-    sgm_tensor *value = sgm_tensor_from(SGM_FLOAT64, &scalar, &number), *result = NULL;
+    sgm_tensor *value = sgm_tensor_create_from(SGM_FLOAT64, &scalar, &number), *result = NULL;
     sgm_status status = value
                             ? modify(self, sgm__trainer_look(sgm_hook_trainer(call)).handler, value, &result)
                             : SGM_ERROR_MEMORY;
@@ -107,7 +107,7 @@ static sgm_status apply(void *state, sgm_hook_call *call)
     sgm_matches matches;
     if (!sgm_hook_trainer(call))
         return sgm_fail(SGM_ERROR_STATE, "values are modified in the foreground of a trainer");
-    SGM_TRY(sgm_resolve(call->registry, self->identifier, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, self->identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         status = modify_match(self, call, &matches.items[i]);

@@ -1,5 +1,5 @@
 /* A forward pass now and then beside the training, in the background: the network's outputs for a fixed
- * block of examples (sgm_network_pass).
+ * block of examples (sgm_network_pass_hook).
  *
  * The trainer does not wait. The engine copies the parameters that the hook reads when it is due
  * (src/hooks/hook_snapshot.c), and the pass runs on the thread of the background hook, with a network, a
@@ -8,7 +8,7 @@
  * of the program, on that same background thread. */
 #include "infer/inference_copy.h"
 
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 
 /* The self. It is used on the thread of the hook's background group alone, one call at a time. */
 typedef struct pass {
@@ -67,7 +67,7 @@ static sgm_status begin(pass *self, sgm_hook_call *call)
     if (self->frozen.recording.output_count == 0)
         return sgm_fail(SGM_ERROR_STATE, "the network has no output to pass on");
     const sgm_named_value *output = &self->frozen.recording.outputs[0];
-    sgm_output(self->frozen.graph, output->name, output->value);
+    sgm_graph_add_output(self->frozen.graph, output->name, output->value);
     SGM_TRY(sgm__inference_copy_fill(&self->frozen, parameter_of, call));
     self->program = sgm__inference_copy_prepare(&self->frozen);
     return self->program ? SGM_OK : sgm_last_status();
@@ -141,14 +141,14 @@ static sgm_block *copy_block(const sgm_block *block)
 
 /* Parameters are two to four names below network.layers, by how deep sections and layers nest; wildcards
  * do not cross dots. */
-sgm_hook *sgm_network_pass(const char *network, const sgm_block *block, sgm_pass_function receive, void *user,
-                           sgm_time_step when)
+sgm_hook *sgm_network_pass_hook(const char *network, const sgm_block *block, sgm_pass_function receive,
+                                void *user, sgm_time_step when)
 {
     static const char *const reads[] = {"network.layers.*.*", "network.layers.*.*.*",
                                         "network.layers.*.*.*.*", NULL};
     if (!network || !block || !receive) {
         sgm_fail(SGM_ERROR_ARGUMENT,
-                 "sgm_network_pass: expected a network, a block and a function, got NULL");
+                 "sgm_network_pass_hook: expected a network, a block and a function, got NULL");
         return NULL;
     }
     pass *self = sgm__calloc(1, sizeof *self);

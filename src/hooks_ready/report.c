@@ -59,7 +59,7 @@ static void describe(sgm__text *line, const sgm_match *match)
 static sgm_status describe_matches(sgm__text *line, sgm_hook_call *call, const char *identifier)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(call->registry, identifier, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, identifier, &matches));
     for (size_t i = 0; i < matches.count; i++)
         describe(line, &matches.items[i]);
     sgm_matches_free(&matches);
@@ -124,8 +124,8 @@ static sgm_status split(reporter *self, const char *identifiers)
 
 /* `user` is released and the criteria are freed on every way out; sgm_hook_create takes both over, also
  * when it fails. */
-sgm_hook *sgm_value_reporter_create(const char *identifiers, sgm_time_step when,
-                                    const sgm_value_reporter_options *given)
+sgm_hook *sgm_value_reporter_with(const char *identifiers, sgm_time_step when,
+                                  const sgm_value_reporter_options *given)
 {
     sgm_value_reporter_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_value_reporter") != SGM_OK)

@@ -11,7 +11,7 @@
 #include "hooks_ready/reporting.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 /* Sum and number of a value since the last report: the self of the hook that adds up. The hook that
@@ -243,14 +243,14 @@ static void give_up(reporter *self)
 }
 
 /* Priority -10000, before all others: lines of other reporters stand behind the time that they belong to. */
-sgm_hook *sgm_progress_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options)
+sgm_hook *sgm_progress_reporter_with(sgm_time_step when, const sgm_value_reporter_options *options)
 {
     reporter *self = make(options, "sgm_progress_reporter");
     return self ? make_hook(&progress_type, self, when, -10000, NULL) : NULL;
 }
 
 /* Only iterations and epochs: other events (start, pause) do not follow each other in a rhythm. */
-sgm_hook *sgm_running_time_reporter_create(sgm_time_step when, const sgm_value_reporter_options *options)
+sgm_hook *sgm_running_time_reporter_with(sgm_time_step when, const sgm_value_reporter_options *options)
 {
     reporter *self = make(options, "sgm_running_time_reporter");
     if (!self)
@@ -283,8 +283,8 @@ static sgm_hook *make_tally(reporter *self, const char *identifier)
 }
 
 /* The required hook is due at every iteration, and so covers each time step of the reporter. */
-sgm_hook *sgm_mean_reporter_create(const char *identifier, sgm_time_step when,
-                                   const sgm_value_reporter_options *options)
+sgm_hook *sgm_mean_reporter_with(const char *identifier, sgm_time_step when,
+                                 const sgm_value_reporter_options *options)
 {
     reporter *self = make(options, "sgm_mean_reporter");
     sgm_hook *sums = self ? make_tally(self, identifier) : NULL;

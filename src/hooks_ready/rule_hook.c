@@ -63,11 +63,11 @@ static sgm_status new_content(const sgm_action *action, const sgm_match *match, 
 static sgm_status set_all(const sgm_action *action, sgm_hook_call *call)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(call->registry, action->text, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, action->text, &matches));
     sgm_status status = SGM_OK;
     if (matches.count == 0) { /* says what is near */
         sgm_content content = {0};
-        status = sgm_resolve_one(call->registry, action->text, &content);
+        status = sgm_registry_resolve_one(call->registry, action->text, &content);
         sgm_content_clear(&content);
     }
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++) {
@@ -132,7 +132,7 @@ static const sgm_option *row_of(sgm_registry *root, const char *identifier)
         return sgm_registry_option(root, identifier);
     char *parent = sgm__strndup(identifier, (size_t)(dot - identifier));
     sgm_content content;
-    if (!parent || sgm_resolve_one(root, parent, &content) != SGM_OK) {
+    if (!parent || sgm_registry_resolve_one(root, parent, &content) != SGM_OK) {
         sgm__free(parent);
         return NULL;
     }
@@ -161,11 +161,11 @@ static sgm_status check_match(const sgm_action *action, sgm_registry *root, cons
 static sgm_status check_set(const sgm_action *action, sgm_hook_call *call)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(call->registry, action->text, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, action->text, &matches));
     sgm_status status = SGM_OK;
     if (matches.count == 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), action->text)) {
         sgm_content content = {0};
-        status = sgm_resolve_one(call->registry, action->text, &content); /* says what is near */
+        status = sgm_registry_resolve_one(call->registry, action->text, &content); /* says what is near */
         sgm_content_clear(&content);
     }
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)

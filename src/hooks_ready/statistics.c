@@ -10,7 +10,7 @@
 
 #include <jansson.h>
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 #define DEFAULT_BINS 20
@@ -175,7 +175,7 @@ static sgm_status share_all(const statistics *self, sgm_hook_call *call, const c
     if (!isnan(result->ratio))
         SGM_TRY(share(call, prefix, "ratio", sgm_number_content(result->ratio)));
     sgm_shape shape = sgm_shape_of(self->options.bins);
-    sgm_tensor *histogram = sgm_tensor_from(SGM_FLOAT64, &shape, result->counts);
+    sgm_tensor *histogram = sgm_tensor_create_from(SGM_FLOAT64, &shape, result->counts);
     sgm_status status =
         histogram ? share(call, prefix, "histogram", sgm_tensor_content(histogram)) : SGM_ERROR_MEMORY;
     sgm_tensor_free(histogram);
@@ -265,7 +265,7 @@ static sgm_status summarise(const statistics *self, sgm_hook_call *call, const s
 static sgm_status summarise_matches(const statistics *self, sgm_hook_call *call, const char *identifier)
 {
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(call->registry, identifier, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         if (matches.items[i].content.kind == SGM_KIND_TENSOR)
@@ -296,7 +296,7 @@ static bool is_equal(const void *a, const void *b)
            left->no_file == right->no_file;
 }
 
-/* NULL is fine: sgm_statistics_create calls it on each failure. */
+/* NULL is fine: sgm_statistics_with calls it on each failure. */
 static void free_statistics(void *state)
 {
     statistics *self = state;
@@ -337,8 +337,8 @@ static bool check(const sgm_statistics_options *options)
 }
 
 /* Priority -500, before reporters and rules, which may read the results. */
-sgm_hook *sgm_statistics_create(const char *identifiers, sgm_time_step when,
-                                const sgm_statistics_options *given)
+sgm_hook *sgm_statistics_with(const char *identifiers, sgm_time_step when,
+                              const sgm_statistics_options *given)
 {
     sgm_statistics_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_statistics") != SGM_OK)

@@ -29,7 +29,7 @@ static sgm_status stop(void *reason, sgm_hook_call *call)
  * carried out. */
 static sgm_status save(void *name, sgm_hook_call *call)
 {
-    char *filled = sgm_resolve_text(call->registry, name);
+    char *filled = sgm_registry_resolve_text(call->registry, name);
     if (!filled)
         return sgm__fail_within("the name '%s'", (const char *)name);
     sgm_status status = sgm_hook_request_save(call, filled);
@@ -38,8 +38,8 @@ static sgm_status save(void *name, sgm_hook_call *call)
 }
 
 /* check() before the run: an identifier in the braces of a name that would have to exist already, and does
- * not. "{{" is a brace itself. A brace without its other one is left to sgm_resolve_text, at the first
- * save. */
+ * not. "{{" is a brace itself. A brace without its other one is left to sgm_registry_resolve_text, at the
+ * first save. */
 static sgm_status check_name(void *name, sgm_hook_call *call)
 {
     sgm_status status = SGM_OK;
@@ -54,7 +54,7 @@ static sgm_status check_name(void *name, sgm_hook_call *call)
         if (!identifier)
             return SGM_ERROR_MEMORY;
         if (length > 0 && sgm__hooks_is_known_early(sgm_hook_trainer(call), identifier))
-            status = sgm_resolve_one(call->registry, identifier, &content);
+            status = sgm_registry_resolve_one(call->registry, identifier, &content);
         sgm_content_clear(&content);
         sgm__free(identifier);
         at += length;
@@ -97,7 +97,7 @@ static sgm_hook *create(const sgm_hook_type *type, char *text, sgm_time_step whe
 }
 
 /* Without a reason the time step is the reason: "after 10 epochs". */
-sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given)
+sgm_hook *sgm_stop_hook_with(sgm_time_step when, const sgm_stop_options *given)
 {
     sgm_stop_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_stop_hook") != SGM_OK)
@@ -112,7 +112,7 @@ sgm_hook *sgm_stop_hook_create(sgm_time_step when, const sgm_stop_options *given
 sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extremum extremum,
                             sgm_time_step when)
 {
-    sgm_criteria *stalls = sgm_criteria_stalls(identifier, extremum, patience);
+    sgm_criteria *stalls = sgm_stalling_criteria(identifier, extremum, patience);
     if (!stalls)
         return NULL;
     char *reason = sgm__format("%s has had no new %s for %lld check%s", identifier,
@@ -122,7 +122,7 @@ sgm_hook *sgm_early_stopper(const char *identifier, int64_t patience, sgm_extrem
 }
 
 /* The name is checked before values are filled in; the saving itself checks the name that came out. */
-sgm_hook *sgm_save_hook_create(sgm_time_step when, const char *name, const sgm_save_options *given)
+sgm_hook *sgm_save_hook_with(sgm_time_step when, const char *name, const sgm_save_options *given)
 {
     sgm_save_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_save_hook") != SGM_OK)

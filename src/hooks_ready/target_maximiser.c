@@ -13,7 +13,7 @@
 #include "trainer/view.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 #define MAXIMUM_STEPS 1000000
@@ -64,7 +64,7 @@ static sgm_status record(descent *d, sgm_trainer *trainer)
     sgm_string_free(text);
     SGM_TRY(status);
     const sgm_recording *recording = &d->frozen.recording;
-    if (recording->input_count != 1 || recording->target_count != 1 || !sgm_value_is(recording->total))
+    if (recording->input_count != 1 || recording->target_count != 1 || !sgm_value_exists(recording->total))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "the network has %zu inputs and %zu targets, expected one of each",
                         recording->input_count, recording->target_count);
@@ -72,8 +72,8 @@ static sgm_status record(descent *d, sgm_trainer *trainer)
     d->wanted = recording->targets[0].name;
     sgm_value gradient;
     SGM_TRY(sgm_gradients(d->frozen.graph, recording->total, &recording->inputs[0].value, 1, &gradient));
-    sgm_output(d->frozen.graph, "target.gradient", gradient);
-    sgm_output(d->frozen.graph, "target.cost", recording->total);
+    sgm_graph_add_output(d->frozen.graph, "target.gradient", gradient);
+    sgm_graph_add_output(d->frozen.graph, "target.cost", recording->total);
     SGM_TRY(sgm_graph_status(d->frozen.graph));
     SGM_TRY(sgm__inference_copy_fill(&d->frozen, parameter_of, trainer));
     d->program = sgm__inference_copy_prepare(&d->frozen);
@@ -192,7 +192,7 @@ static sgm_status share(const target *self, sgm_hook_call *call, const char *wha
 static sgm_status take_result(const descent *d, sgm__target_found *found)
 {
     const sgm_shape *full = sgm_tensor_shape(d->values);
-    sgm_shape shape = sgm_shape_make(full->rank - 1, full->dims + 1);
+    sgm_shape shape = sgm_shape_create(full->rank - 1, full->dims + 1);
     *found = (sgm__target_found){sgm_tensor_create(SGM_FLOAT32, &shape), d->best_cost, d->found};
     return found->input ? sgm_tensor_write(found->input, d->best, d->count) : SGM_ERROR_MEMORY;
 }
@@ -314,7 +314,7 @@ static bool check(int64_t wanted, sgm_target_options *options)
 }
 
 /* Priority -200: before reporters, one of which may draw the result (text_art.c). */
-sgm_hook *sgm_target_maximiser_create(int64_t wanted, sgm_time_step when, const sgm_target_options *given)
+sgm_hook *sgm_target_maximiser_with(int64_t wanted, sgm_time_step when, const sgm_target_options *given)
 {
     sgm_target_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_target_maximiser") != SGM_OK ||

@@ -3,7 +3,7 @@
 #ifndef SGM_HOOKS_READY_TARGET_MAXIMISER_H
 #define SGM_HOOKS_READY_TARGET_MAXIMISER_H
 
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdatomic.h>
 
 /* What a search found, whether or not it reached the desired cost. */

@@ -7,7 +7,7 @@
 #include "hooks/hook_text.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 
 #define MAXIMUM_CHANNELS 4 /* red, green, blue and opacity: more is no picture */
 
@@ -106,7 +106,7 @@ static sgm_status report(void *state, sgm_hook_call *call)
 {
     const art_reporter *self = state;
     sgm_matches matches;
-    SGM_TRY(sgm_resolve(call->registry, self->identifier, &matches));
+    SGM_TRY(sgm_registry_resolve(call->registry, self->identifier, &matches));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < matches.count && status == SGM_OK; i++)
         status = say(self, call, &matches.items[i]);
@@ -141,8 +141,8 @@ static const sgm_hook_type art_type = {.api = SGM_HOOK_API,
                                        .free = free_reporter};
 
 /* `user` is released and the criteria are freed on every way out; sgm_hook_create takes both over. */
-sgm_hook *sgm_art_reporter_create(const char *identifier, sgm_time_step when,
-                                  const sgm_value_reporter_options *given)
+sgm_hook *sgm_art_reporter_with(const char *identifier, sgm_time_step when,
+                                const sgm_value_reporter_options *given)
 {
     sgm_value_reporter_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_art_reporter") != SGM_OK)

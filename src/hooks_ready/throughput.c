@@ -8,7 +8,7 @@
 #include "hooks/hook_text.h"
 #include "trainer/view.h"
 
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 #define DEFAULT_SPAN 100
@@ -117,7 +117,7 @@ static const sgm_hook_type throughput_type = {.api = SGM_HOOK_API,
                                               .copy = copy_throughput};
 
 /* Priority -1000: before reporters. The step is every iteration; `every` is counted in measure(). */
-sgm_hook *sgm_throughput_create(const sgm_throughput_options *given)
+sgm_hook *sgm_throughput_with(const sgm_throughput_options *given)
 {
     sgm_throughput_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_throughput") != SGM_OK)

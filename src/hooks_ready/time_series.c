@@ -10,7 +10,7 @@
 #include "journal/run_lines.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -198,7 +198,7 @@ static sgm_status note_all(void *state, sgm_hook_call *call)
     sgm_status status = SGM_OK;
     for (size_t i = 0; self->list[i] && status == SGM_OK; i++) {
         sgm_matches matches;
-        SGM_TRY(sgm_resolve(call->registry, self->list[i], &matches));
+        SGM_TRY(sgm_registry_resolve(call->registry, self->list[i], &matches));
         for (size_t j = 0; j < matches.count && status == SGM_OK; j++)
             status = note(self, call, &matches.items[j]);
         sgm_matches_free(&matches);
@@ -215,7 +215,7 @@ static sgm_status check_numbers(void *state, sgm_hook_call *call)
     double value;
     for (size_t i = 0; self->list[i] && status == SGM_OK; i++) {
         sgm_matches matches;
-        SGM_TRY(sgm_resolve(call->registry, self->list[i], &matches));
+        SGM_TRY(sgm_registry_resolve(call->registry, self->list[i], &matches));
         for (size_t j = 0; j < matches.count && status == SGM_OK; j++) {
             sgm_kind kind = matches.items[j].content.kind;
             if (kind != SGM_KIND_NOTHING && kind != SGM_KIND_NUMBER && kind != SGM_KIND_INTEGER)
@@ -363,8 +363,8 @@ static bool check(const sgm_time_series_options *options)
 }
 
 /* Priority -100: behind what computes (-500), before what acts. */
-sgm_hook *sgm_time_series_create(const char *identifiers, sgm_time_step when,
-                                 const sgm_time_series_options *given)
+sgm_hook *sgm_time_series_with(const char *identifiers, sgm_time_step when,
+                               const sgm_time_series_options *given)
 {
     sgm_time_series_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_time_series") != SGM_OK)

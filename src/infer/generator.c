@@ -2,8 +2,8 @@
  * layers keep what they need of the steps before. */
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
-#include <sigma/generate.h>
 #include <sigma/text.h>
+#include <sigma/training.h>
 
 struct sgm_generator {
     sgm_network *network;
@@ -54,7 +54,7 @@ static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
                         (long long)in.shape.dims[2], (long long)g->vocabulary);
     g->input = g->recording.inputs[0].name;
     g->output = "shares";
-    sgm_output(g->graph, g->output, g->recording.outputs[0].value);
+    sgm_graph_add_output(g->graph, g->output, g->recording.outputs[0].value);
     g->fed = sgm_tensor_create(SGM_FLOAT32, &in.shape);
     return g->fed != NULL ? sgm_graph_status(g->graph) : sgm__last_failure();
 }
@@ -90,7 +90,7 @@ static sgm_status fill_state(sgm_generator *g, sgm_session *from, size_t index, 
 
 static sgm_status set_number(sgm_session *session, const char *state, double number)
 {
-    const sgm_shape scalar = sgm_shape_scalar();
+    const sgm_shape scalar = sgm_scalar_shape();
     sgm_tensor *value = sgm_tensor_create(SGM_INT64, &scalar);
     if (value == NULL)
         return SGM_ERROR_MEMORY;
@@ -255,12 +255,12 @@ sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **sh
 
 /* --- going on --- */
 
-sgm_status sgm_generate(sgm_generator *g, const int64_t *begin_tokens, size_t begin_count, int64_t *tokens,
-                        size_t count, const sgm_generation_options *given)
+sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens, size_t begin_count,
+                                  int64_t *tokens, size_t count, const sgm_generation_options *given)
 {
     sgm_generation_options o;
     const double *shares = NULL;
-    SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generate"));
+    SGM_TRY(sgm__options_read(&o, sizeof o, given, "sgm_generator_generate"));
     if (begin_tokens == NULL || begin_count == 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "at least 1 token is wanted to begin with; there is none");
     for (size_t i = 0; i < begin_count; i++)

@@ -11,7 +11,7 @@ static void look_at_layers(const sgm_network *network, sgm__signature *signature
         sgm_content content;
         if (!input && strcmp(type, "ctc") != 0)
             continue;
-        if (sgm_network_argument(network, i, input ? "lengths" : "blank", &content) != SGM_OK)
+        if (sgm_network_get_argument(network, i, input ? "lengths" : "blank", &content) != SGM_OK)
             continue;
         if (!input)
             signature->blank = content.as.integer;
@@ -24,7 +24,7 @@ static void look_at_layers(const sgm_network *network, sgm__signature *signature
 static sgm_shape example_of(const sgm_graph *graph, sgm_value value)
 {
     sgm_shape batch = sgm_value_type(graph, value).shape;
-    return batch.rank > 0 ? sgm_shape_make(batch.rank - 1, batch.dims + 1) : batch;
+    return batch.rank > 0 ? sgm_shape_create(batch.rank - 1, batch.dims + 1) : batch;
 }
 
 sgm_status sgm__signature_find(const sgm_network *network, const sgm_graph *graph,

@@ -276,7 +276,7 @@ static sgm_status write_down(const sgm_trainer *trainer, sgm__noted_change *chan
 static bool is_setting_up(sgm_trainer *trainer, const char *who)
 {
     return !sgm__is_person(who) && sgm__journal_of(trainer)->folder == NULL &&
-           sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
+           sgm_trainer_get_state(trainer) == SGM_TRAINER_IDLE;
 }
 
 /* Whether what is set now is a change. A value that a person or the program sets is no longer repeated by a
@@ -376,9 +376,10 @@ void sgm__change_note_position(sgm_trainer *trainer, const char *who, const char
 static bool holds(const sgm_trainer *trainer, const sgm__noted_change *change)
 {
     sgm_content now = {0};
-    bool same = change->new.kind !=
-                SGM_KIND_NOTHING &&sgm_resolve_one(sgm__registry_of(trainer), change->identifier, &now) ==
-                SGM_OK &&sgm_content_equal(&now, &change->new);
+    bool same =
+        change->new.kind !=
+        SGM_KIND_NOTHING &&sgm_registry_resolve_one(sgm__registry_of(trainer), change->identifier, &now) ==
+        SGM_OK &&sgm_content_equal(&now, &change->new);
     sgm_content_clear(&now);
     return same;
 }
@@ -498,7 +499,7 @@ static sgm_status check_value(const sgm_trainer *trainer, const sgm__noted_chang
     sgm_content now = {0};
     if (change->new.kind == SGM_KIND_NOTHING)
         return SGM_OK;
-    SGM_TRY(sgm_resolve_one(sgm__registry_of(trainer), change->identifier, &now));
+    SGM_TRY(sgm_registry_resolve_one(sgm__registry_of(trainer), change->identifier, &now));
     sgm_status status = SGM_OK;
     if (!sgm_content_equal(&now, &change->new)) {
         char *is = sgm_content_describe(&now), *was = sgm_content_describe(&change->new);
@@ -534,7 +535,7 @@ static sgm_status take_back(sgm_trainer *trainer, const sgm__noted_change *chang
     const char *before = journal->changed_by;
     journal->changed_by = who;
     record->undoing = number;
-    sgm_status status = sgm_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
+    sgm_status status = sgm_registry_resolve_set(sgm__registry_of(trainer), identifier, old, NULL, NULL);
     record->undoing = 0;
     journal->changed_by = before;
     if (status == SGM_OK && average != NULL) /* setting the parameter began it anew */

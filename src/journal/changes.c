@@ -302,7 +302,7 @@ static sgm_status add(sgm_trainer *trainer, const json_t *line, const json_t *va
 static bool is_value(const sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content = {0};
-    bool plain = sgm_resolve_one(sgm__registry_of(trainer), identifier, &content) == SGM_OK &&
+    bool plain = sgm_registry_resolve_one(sgm__registry_of(trainer), identifier, &content) == SGM_OK &&
                  content.kind >= SGM_KIND_BOOLEAN && content.kind <= SGM_KIND_TEXT;
     sgm_content_clear(&content);
     return plain;

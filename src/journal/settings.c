@@ -114,7 +114,7 @@ sgm_status sgm__settings_copy(const sgm_trainer *from, sgm_trainer *to)
 static sgm_status read_as_entry(sgm_trainer *trainer, const char *identifier, const char *text,
                                 sgm_content *current, sgm_content *read)
 {
-    SGM_TRY(sgm_resolve_one(sgm__registry_of(trainer), identifier, current));
+    SGM_TRY(sgm_registry_resolve_one(sgm__registry_of(trainer), identifier, current));
     return sgm_content_parse(text, current->kind, read);
 }
 
@@ -123,7 +123,7 @@ sgm_status sgm__settings_set(sgm_trainer *trainer, const char *identifier, const
     sgm_content current = {0}, wanted = {0};
     sgm_status status = read_as_entry(trainer, identifier, text, &current, &wanted);
     if (status == SGM_OK)
-        status = sgm_resolve_set(sgm__registry_of(trainer), identifier, wanted, NULL, NULL);
+        status = sgm_registry_resolve_set(sgm__registry_of(trainer), identifier, wanted, NULL, NULL);
     sgm_content_clear(&current);
     sgm_content_clear(&wanted);
     return status;

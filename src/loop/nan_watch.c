@@ -7,7 +7,7 @@
 #include "trainer/trainer_struct.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 #define DEFAULT_EVERY 100
@@ -130,7 +130,7 @@ static sgm_status find_place(sgm_trainer *trainer, const sgm_block *block, char 
 {
     const char *name = sgm_handler_name(trainer->settings.handler);
     char *watching = strncmp(name, "debug:", 6) == 0 ? sgm__strdup(name) : sgm__format("debug:%s", name);
-    sgm_handler *handler = watching != NULL ? sgm_handler_create_options(watching, NULL) : NULL;
+    sgm_handler *handler = watching != NULL ? sgm_handler_create_with(watching, NULL) : NULL;
     sgm_session *session = handler != NULL ? sgm_session_create(handler) : NULL;
     sgm__free(watching);
     if (session == NULL) {
@@ -330,7 +330,7 @@ static const sgm_hook_type watch_type = {.api = SGM_HOOK_API,
                                          .free = free_watch,
                                          .only_global = "it watches the trainer, with all workers"};
 
-sgm_hook *sgm_nan_watch_create(const sgm_nan_watch_options *given)
+sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *given)
 {
     sgm_nan_watch_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_nan_watch") != SGM_OK)

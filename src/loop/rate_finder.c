@@ -6,7 +6,7 @@
 #include "trainer/trainer_struct.h"
 
 #include <math.h>
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 #include <stdio.h>
 
 #define MAXIMUM_ITERATIONS 100000
@@ -26,7 +26,7 @@ void sgm_rate_curve_free(sgm_rate_curve *curve)
 
 static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_finder_options *options)
 {
-    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_learning_rate_finder"));
+    SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_trainer_find_learning_rate"));
     if (options->minimum == 0)
         options->minimum = 1e-7;
     if (options->maximum == 0)
@@ -174,9 +174,9 @@ static void propose(sgm_rate_curve *curve)
 static sgm_status check_parts(const sgm_trainer *trainer)
 {
     if (trainer->data.training == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
+        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_set_data");
     if (trainer->learner.optimiser == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
     if (trainer->learner.averages_in)
         return sgm_fail(SGM_ERROR_STATE, "the averages are in place of the parameters: put them back first");
     if (trainer->sharing.strategy != NULL)
@@ -202,7 +202,8 @@ static sgm_status explore(sgm_trainer *trainer, const sgm_rate_finder_options *o
     return status != SGM_OK ? sgm_fail(status, "%s", message) : restored;
 }
 
-sgm_rate_curve *sgm_learning_rate_finder_run(sgm_trainer *trainer, const sgm_rate_finder_options *given)
+sgm_rate_curve *sgm_trainer_find_learning_rate_with(sgm_trainer *trainer,
+                                                    const sgm_rate_finder_options *given)
 {
     sgm_rate_finder_options options;
     if (sgm_trainer_status(trainer) != SGM_OK || read_options(given, &options) != SGM_OK ||

@@ -345,7 +345,7 @@ static void tell_task(sgm__training_run *run)
     int64_t total = run->options->iterations, of_epoch = run->trainer->progress.batches;
     if (total == 0 && of_epoch > 0 && run->options->epochs <= INT64_MAX / of_epoch)
         total = run->options->epochs * of_epoch;
-    if (!sgm_task_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
+    if (!sgm_task_set_progress(run->task, (uint64_t)position->iteration, (uint64_t)total))
         run->stopped = true;
 }
 
@@ -438,9 +438,9 @@ static sgm_status start(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
     if (trainer->data.training == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_data");
+        return sgm_fail(SGM_ERROR_STATE, "has no data yet: call sgm_trainer_set_data");
     if (trainer->learner.optimiser == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
     trainer->progress.epochs = run->options->epochs;
     trainer->progress.maximum = run->options->iterations;
     if (run->options->folder != NULL) {
@@ -557,7 +557,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     current.ran_before = trainer->progress.running_time;
     sgm__trainer_note_whereabouts(trainer, "beginning");
     current.task = sgm_task_begin(SGM_TASK_TRAIN, trainer->name, "iterations");
-    sgm_task_can_cancel(current.task);
+    sgm_task_allow_cancel(current.task);
     sgm_status status = run_to_the_end(&current);
     if (trainer->sharing.strategy != NULL)
         trainer->sharing.strategy->end(trainer, status != SGM_OK && status != SGM_ERROR_INTERRUPTED);
@@ -574,7 +574,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     trainer->journal.folder = NULL;
     sgm__trainer_unlock(trainer);
     sgm__signals_release(options->catch_interrupt);
-    sgm_log_end(current.log);
+    sgm_log_remove_sink(current.log);
     sgm__run_folder_close(current.lock);
     return status;
 }
@@ -596,7 +596,7 @@ sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options
 
 /* The trainer is reserved first, so that commands reach it from here on; `paused` has to be known for that
  * before the options are checked. */
-sgm_status sgm_trainer_run_options(sgm_trainer *trainer, const sgm_run_options *options)
+sgm_status sgm_trainer_run_with(sgm_trainer *trainer, const sgm_run_options *options)
 {
     sgm_run_options first;
     SGM_TRY(sgm_trainer_status(trainer));

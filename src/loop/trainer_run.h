@@ -4,7 +4,7 @@
 
 #include "control/control_socket.h"
 #include "trainer/view.h"
-#include <sigma/task.h>
+#include <sigma/base.h>
 
 /* Runs a trainer that sgm__trainer_reserve has reserved; afterwards it is idle. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);

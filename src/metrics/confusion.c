@@ -77,7 +77,7 @@ static sgm_status compute(const sgm__predictions *predictions, const sgm_metric_
         memcpy(&numbers[4 * i], row, sizeof row);
     }
     sgm_shape shape = sgm_shape_of((int64_t)count, 4);
-    return sgm__leave_tensor(results, "worst_mistakes", sgm_tensor_from(SGM_FLOAT64, &shape, numbers));
+    return sgm__leave_tensor(results, "worst_mistakes", sgm_tensor_create_from(SGM_FLOAT64, &shape, numbers));
 }
 
 const sgm__metric_record sgm__metric_confusion = {

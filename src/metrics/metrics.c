@@ -160,5 +160,5 @@ sgm_status sgm__leave_numbers(const sgm__results *results, const char *name, con
                               int64_t count)
 {
     sgm_shape shape = sgm_shape_of(count);
-    return sgm__leave_tensor(results, name, sgm_tensor_from(SGM_FLOAT64, &shape, numbers));
+    return sgm__leave_tensor(results, name, sgm_tensor_create_from(SGM_FLOAT64, &shape, numbers));
 }

@@ -15,7 +15,7 @@
 #define SGM_METRICS_METRICS_H
 
 #include "base/base.h"
-#include <sigma/metrics.h>
+#include <sigma/hooks.h>
 
 /* Outputs and targets as (rows, columns), row after row: the last dimension is columns (classes, or values
  * of a regression), all dimensions before it together are rows. A row is one prediction. */

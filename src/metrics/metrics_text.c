@@ -1,6 +1,6 @@
 /* Metrics as text, computed without hooks: "confusion f1 top_k(1, 3) binary_accuracy(0.3, 0.7)".
  *
- * For sgm_metrics_compute (two tensors of a program) and sgm_trainer_score (a pass of
+ * For sgm_metrics_compute (two tensors of a program) and sgm_trainer_evaluate_metrics (a pass of
  * src/train/trainer_pass.c). Names are separated by spaces or commas; numbers in parentheses are what the
  * metric takes (SGM__TAKES_...): the k of top_k, the bounds of binary_accuracy. Texts of hooks have other
  * arguments and another reader, hooks/hook_text.c. */

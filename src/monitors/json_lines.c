@@ -377,7 +377,7 @@ static sgm_status open_file(json_lines *self, const char *path)
     return self->queue != NULL ? SGM_OK : sgm__last_failure();
 }
 
-sgm_monitor *sgm_json_lines_monitor_create(const sgm_json_lines_monitor_options *given)
+sgm_monitor *sgm_json_lines_monitor_with(const sgm_json_lines_monitor_options *given)
 {
     sgm_json_lines_monitor_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_json_lines_monitor") != SGM_OK)

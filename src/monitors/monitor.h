@@ -3,12 +3,13 @@
  * src/environment/ (env.c, env_life.c, env_run.c) is the only caller of these functions. terminal.c,
  * json_lines.c, tensorboard.c and web/web.c each fill in one table. A monitor sees a trainer through its
  * progress calls and its registry; it has no access to training itself, and a training runs the same with
- * or without monitors. The public functions that make monitors are in include/sigma/monitor.h. Internal. */
+ * or without monitors. The public functions that make monitors are in include/sigma/environment.h. Internal.
+ */
 #ifndef SGM_MONITORS_MONITOR_H
 #define SGM_MONITORS_MONITOR_H
 
 #include "base/base.h"
-#include <sigma/monitor.h>
+#include <sigma/environment.h>
 
 /* Asks for a branch: a new trainer that goes on from a checkpoint of an existing one, with some registry
  * values set differently. All texts are borrowed for the duration of the call. */

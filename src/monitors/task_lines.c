@@ -8,8 +8,7 @@
 
 #include "parallel/collective/launcher.h"
 
-#include <sigma/task.h>
-#include <sigma/units.h>
+#include <sigma/base.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* Shows long tasks (downloads, compilation, reading) as a line on stderr.
  *
- * A task is what include/sigma/task.h describes. task_lines.c watches all tasks of the process between the
+ * A task is what include/sigma/base.h describes. task_lines.c watches all tasks of the process between the
  * first sgm__task_lines_begin and the last sgm__task_lines_end. The terminal monitor and the command
  * (cli/main.c) call both. Internal to the monitors and the command. */
 #ifndef SGM_MONITORS_TASK_LINES_H

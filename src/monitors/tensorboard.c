@@ -115,7 +115,7 @@ static void add_scalar(sgm__text *summary, const char *what, const char *of, dou
 static void add_iteration(sgm__text *summary, const writer *own, const sgm_training_progress *progress)
 {
     sgm_content cost = {0};
-    if (sgm_resolve_one(sgm_trainer_registry(own->trainer), "optimiser.loss", &cost) == SGM_OK &&
+    if (sgm_registry_resolve_one(sgm_trainer_registry(own->trainer), "optimiser.loss", &cost) == SGM_OK &&
         cost.kind == SGM_KIND_NUMBER)
         add_scalar(summary, "loss", "minibatch", cost.as.number);
     else
@@ -172,7 +172,7 @@ static void add_histograms(sgm__text *summary, writer *own)
     sgm_matches matches = {0};
     if (!own->monitor->histograms || begun < own->next_weights)
         return;
-    if (sgm_resolve(sgm_trainer_registry(own->trainer), "network.layers.*.*", &matches) == SGM_OK)
+    if (sgm_registry_resolve(sgm_trainer_registry(own->trainer), "network.layers.*.*", &matches) == SGM_OK)
         for (size_t i = 0; i < matches.count; i++)
             add_histogram(summary, &matches.items[i]);
     sgm_matches_free(&matches);
@@ -277,7 +277,7 @@ static sgm_status take_folder(tensorboard *self, const char *folder)
     return self->folder != NULL ? sgm__make_folders(folder) : SGM_ERROR_MEMORY;
 }
 
-sgm_monitor *sgm_tensorboard_monitor_create(const sgm_tensorboard_monitor_options *given)
+sgm_monitor *sgm_tensorboard_monitor_with(const sgm_tensorboard_monitor_options *given)
 {
     sgm_tensorboard_monitor_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_tensorboard_monitor") != SGM_OK)

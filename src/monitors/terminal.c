@@ -313,7 +313,7 @@ static sgm_status add_keys(terminal_monitor *self)
 }
 
 /* Colour follows the convention of no-color.org: a NO_COLOR that is not empty switches it off. */
-sgm_monitor *sgm_terminal_monitor_create(const sgm_terminal_monitor_options *given)
+sgm_monitor *sgm_terminal_monitor_with(const sgm_terminal_monitor_options *given)
 {
     sgm_terminal_monitor_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_terminal_monitor") != SGM_OK)

@@ -46,7 +46,7 @@ struct sgm__terminal_keys {
 
 static bool runs(sgm_trainer *trainer)
 {
-    return sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
+    return sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE;
 }
 
 /* A trainer that runs and has no pause pending. One that is counting the iterations of a step counts as

@@ -61,8 +61,8 @@ static sgm_status give_numbers(const sgm__argument_value *value, sgm_content *co
     return list != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-sgm_status sgm_network_argument(const sgm_network *network, size_t index, const char *name,
-                                sgm_content *content)
+sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, const char *name,
+                                    sgm_content *content)
 {
     int32_t argument = -1;
     *content = (sgm_content){0};

@@ -178,7 +178,7 @@ static sgm_layer *above(sgm_layer *node, sgm_layer *const *children, size_t coun
 }
 
 /* A chain of one layer is that layer, except for a definition, which check_child has to refuse. */
-sgm_layer *sgm_chain_of(sgm_layer *const *layers, size_t count)
+sgm_layer *sgm_chain_with(sgm_layer *const *layers, size_t count)
 {
     if (count == 1 && layers != NULL && layers[0] != NULL && !layers[0]->owned &&
         layers[0]->kind != SGM__NODE_DEFINITION)
@@ -219,7 +219,7 @@ static sgm_layer *join(const char *name, size_t count)
     return sgm__layer_new(SGM__NODE_BRANCHES, type);
 }
 
-sgm_layer *sgm_branches_of(const char *name, sgm_layer *const *branches, size_t count)
+sgm_layer *sgm_join_branches(const char *name, sgm_layer *const *branches, size_t count)
 {
     return above(join(name, count), branches, count);
 }
@@ -256,7 +256,7 @@ sgm_layer *sgm_reference(const char *name)
     return named(SGM__NODE_REFERENCE, name);
 }
 
-sgm_layer *sgm_statements_of(sgm_layer *const *statements, size_t count)
+sgm_layer *sgm_statements_with(sgm_layer *const *statements, size_t count)
 {
     return above(sgm__layer_new(SGM__NODE_STATEMENTS, NULL), statements, count);
 }
@@ -411,7 +411,7 @@ sgm_layer *sgm_layer_create(const char *name, const sgm_layer_options *options)
         return NULL;
     }
     if ((type->flags & SGM_LAYER_JOIN) != 0) {
-        sgm_fail(SGM_ERROR_ARGUMENT, "%s joins branches: make it with sgm_branches_of", name);
+        sgm_fail(SGM_ERROR_ARGUMENT, "%s joins branches: make it with sgm_join_branches", name);
         return NULL;
     }
     sgm_layer_options all;

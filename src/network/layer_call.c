@@ -137,7 +137,7 @@ sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
 {
     const sgm_argument *table;
     const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_SHAPE, &table);
-    return value != NULL ? value->shape : sgm_shape_scalar();
+    return value != NULL ? value->shape : sgm_scalar_shape();
 }
 
 const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count)
@@ -251,7 +251,7 @@ sgm_value sgm_layer_parameter(sgm_layer_call *call, sgm_graph *graph, const char
                               SGM__MAX_NAME);
     snprintf(full, sizeof full, "%s.%s", call->entry->name, name);
     sgm_value value = parameter_state(call, graph, full, shape, trainable);
-    if (!sgm_value_is(value))
+    if (!sgm_value_exists(value))
         return value;
     const sgm_parameter parameter = {.name = full,
                                      .type = sgm_value_type(graph, value),
@@ -330,10 +330,10 @@ sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *fi
                               "field '%s' with %lld examples has more elements than memory can address",
                               field, (long long)call->options->batch);
     sgm_value known = known_field(call->network, field);
-    sgm_value value = sgm_value_is(known)
+    sgm_value value = sgm_value_exists(known)
                           ? reuse_field(graph, field, known, &shape)
                           : sgm_input_value(graph, field, sgm__master_dtype(call->options), &shape);
-    if (!sgm_value_is(known) && sgm_value_is(value) && add_field(call, field, value) != SGM_OK)
+    if (!sgm_value_exists(known) && sgm_value_exists(value) && add_field(call, field, value) != SGM_OK)
         return sgm__record_fail(graph);
     return sgm__mixed_cast(graph, value, sgm_layer_dtype(call));
 }
@@ -343,7 +343,7 @@ sgm_value sgm_layer_field(sgm_layer_call *call, sgm_graph *graph, const char *fi
  * handler. */
 sgm_value sgm_layer_random(sgm_layer_call *call, sgm_graph *graph, const sgm_shape *shape)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value seed = sgm_state(graph, "random.seed", SGM_INT64, &scalar);
     sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
     sgm_value value = sgm_random_uniform(graph, seed, step, call->network->streams++,

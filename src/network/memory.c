@@ -17,7 +17,7 @@ bool sgm_layer_is_step(const sgm_layer_call *call)
 
 sgm_value sgm__layer_place(sgm_layer_call *call, sgm_graph *graph)
 {
-    const sgm_shape scalar = sgm_shape_scalar();
+    const sgm_shape scalar = sgm_scalar_shape();
     call->network->places = call->network->steps;
     return sgm_state(graph, PLACE, SGM_INT64, &scalar);
 }
@@ -33,7 +33,7 @@ bool sgm__layer_refuses_step(const sgm_layer_call *call, sgm_graph *graph, const
 
 void sgm__network_next_place(sgm_graph *graph)
 {
-    const sgm_shape scalar = sgm_shape_scalar();
+    const sgm_shape scalar = sgm_scalar_shape();
     sgm_value place = sgm_state(graph, PLACE, SGM_INT64, &scalar);
     sgm_assign(graph, place, sgm_add(graph, place, sgm_number(graph, 1)));
 }

@@ -25,21 +25,21 @@ static sgm_value before_rounding(const sgm_graph *graph, sgm_value value)
 
 sgm_value sgm__mixed_cast(sgm_graph *graph, sgm_value value, sgm_dtype dtype)
 {
-    if (!sgm_value_is(value))
+    if (!sgm_value_exists(value))
         return value;
     sgm_dtype now = sgm_value_type(graph, value).dtype;
     bool widens = now == SGM_BFLOAT16 && dtype == SGM_FLOAT32;
     if (!widens && !(now == SGM_FLOAT32 && dtype == SGM_BFLOAT16))
         return value;
     sgm_value origin = widens ? before_rounding(graph, value) : (sgm_value){-1};
-    return sgm_value_is(origin) ? origin : sgm_cast(graph, value, dtype);
+    return sgm_value_exists(origin) ? origin : sgm_cast(graph, value, dtype);
 }
 
 /* Elementwise activations run in bfloat16. Others, such as softmax, sum over a row: they run in float32, and
  * their result is rounded once. */
 sgm_value sgm__mixed_activation(sgm_graph *graph, const sgm_op *op, sgm_value x)
 {
-    bool mixed = sgm_value_is(x) && sgm_value_type(graph, x).dtype == SGM_BFLOAT16;
+    bool mixed = sgm_value_exists(x) && sgm_value_type(graph, x).dtype == SGM_BFLOAT16;
     if (!mixed || (op->flags & SGM_OP_ELEMENTWISE) != 0)
         return sgm_record(graph, op, &x, 1, NULL);
     x = sgm__mixed_cast(graph, x, SGM_FLOAT32);

@@ -64,7 +64,7 @@ static sgm_status parse_branches(sgm__parser *p, sgm_layer *node, list *branches
     return sgm__parser_close(p, &open);
 }
 
-/* Applies the rule of sgm_branches_of, but with the place of the word in the message. */
+/* Applies the rule of sgm_join_branches, but with the place of the word in the message. */
 static sgm_status check_branch_count(const sgm__parser *p, const sgm__token *word, const sgm_layer_type *type,
                                      size_t count)
 {
@@ -277,9 +277,9 @@ static sgm_status parse_items(sgm__parser *p, list *items)
     return SGM_OK;
 }
 
-/* Puts a list together with `make` (sgm_chain_of or sgm_statements_of), which owns the layers from then on,
- * and notes the place of `token` unless the result is a single layer that has its own. Does nothing but free
- * the list if `status` is a failure. */
+/* Puts a list together with `make` (sgm_chain_with or sgm_statements_with), which owns the layers from then
+ * on, and notes the place of `token` unless the result is a single layer that has its own. Does nothing but
+ * free the list if `status` is a failure. */
 static sgm_layer *gather(const sgm__parser *p, const sgm__token *token, list *items, sgm_status status,
                          sgm_layer *(*make)(sgm_layer *const *, size_t))
 {
@@ -301,7 +301,7 @@ static sgm_layer *parse_chain(sgm__parser *p)
     sgm__token first = p->token;
     list items = {0};
     sgm_status status = parse_items(p, &items);
-    return gather(p, &first, &items, status, sgm_chain_of);
+    return gather(p, &first, &items, status, sgm_chain_with);
 }
 
 /* --- statements --- */
@@ -392,5 +392,5 @@ sgm_layer *sgm_layer_parse(const char *text)
     sgm_status status = parse_statements(&p, &statements);
     sgm__free(p.names);
     bool single = statements.count == 1 && statements.items[0]->kind != SGM__NODE_DEFINITION;
-    return gather(&p, &first, &statements, status, single ? sgm_chain_of : sgm_statements_of);
+    return gather(&p, &first, &statements, status, single ? sgm_chain_with : sgm_statements_with);
 }

@@ -9,13 +9,13 @@
 #include "network/network_internal.h"
 #include "network/rerecord.h"
 #include "ops/ops.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 /* The least divisor of a share. If nothing counts in any part, all counts are 0, and the shares become 0
  * instead of 0 / 0. */
 #define MINIMUM_COUNT 1e-30 /* of all parts: nothing counts in them, and nothing is divided by 0 */
 
-void sgm_layer_count(sgm_layer_call *call, sgm_value count)
+void sgm_layer_set_count(sgm_layer_call *call, sgm_value count)
 {
     call->count = count;
 }
@@ -29,7 +29,7 @@ bool sgm_layer_is_part(const sgm_layer_call *call)
  * whatever the type of the layer that asks for it. */
 static sgm_value share_of_examples(const sgm_layer_call *call)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     return sgm_input_value(call->graph, SGM__SHARE, sgm__master_dtype(call->options), &scalar);
 }
 
@@ -56,13 +56,13 @@ sgm_value sgm__part_share_of(sgm_graph *graph, sgm_value count, sgm_dtype dtype)
     return sgm_divide(graph, own, all);
 }
 
-/* `cost` is one number, the mean or sum over this part. A layer that called sgm_layer_count has its own
+/* `cost` is one number, the mean or sum over this part. A layer that called sgm_layer_set_count has its own
  * count; for any other the share of examples is right, because the recorder takes the mean over the batch. */
 sgm_value sgm__part_of_cost(sgm_layer_call *call, sgm_value cost)
 {
     if ((call->entry->layer->type->flags & SGM_LAYER_SUM) != 0)
         return cost;
-    sgm_value share = sgm_value_is(call->count)
+    sgm_value share = sgm_value_exists(call->count)
                           ? sgm__part_share_of(call->graph, call->count, sgm__master_dtype(call->options))
                           : share_of_examples(call);
     return sgm_multiply(call->graph, cost, share);

@@ -24,7 +24,7 @@ static double importance_of(const sgm__entry *entry)
 static sgm_value reduce_cost(sgm_graph *graph, sgm_value cost, int64_t batch)
 {
     sgm_shape shape = sgm_value_type(graph, cost).shape;
-    if (!sgm_value_is(cost) || shape.rank == 0)
+    if (!sgm_value_exists(cost) || shape.rank == 0)
         return cost;
     if (shape.dims[0] != batch) {
         char text[128];
@@ -66,7 +66,7 @@ static sgm_value run_forward(sgm_layer_call *call)
     sgm_value value = call->entry->layer->type->forward(call, call->graph, inputs, call->entry->input_count);
     if (inputs != few)
         sgm__free(inputs);
-    if (!sgm_value_is(value))
+    if (!sgm_value_exists(value))
         return sgm_graph_fail(call->graph, SGM_ERROR_STATE, "its forward function of type '%s' gave no value",
                               call->entry->layer->type->name);
     return value;
@@ -76,7 +76,7 @@ static sgm_value run_forward(sgm_layer_call *call)
 static sgm_value lengths_of_inputs(const sgm_network *network, const sgm__entry *entry)
 {
     sgm_value lengths = {-1};
-    for (int32_t i = 0; i < entry->input_count && !sgm_value_is(lengths); i++)
+    for (int32_t i = 0; i < entry->input_count && !sgm_value_exists(lengths); i++)
         lengths = network->lengths[network->slots[entry->first_input + i]];
     return lengths;
 }
@@ -87,7 +87,7 @@ static sgm_value lengths_of_inputs(const sgm_network *network, const sgm__entry 
 static sgm_value lengths_after(const sgm_layer_call *call, sgm_value value)
 {
     const sgm__entry *entry = call->entry;
-    if (call->other_lengths || !sgm_value_is(call->lengths) || entry->input_count == 0)
+    if (call->other_lengths || !sgm_value_exists(call->lengths) || entry->input_count == 0)
         return call->lengths;
     sgm_value input = call->network->values[call->network->slots[entry->first_input]];
     sgm_shape before = sgm_value_type(call->graph, input).shape,

@@ -70,7 +70,7 @@ static const char *shape_words(const sgm_shape *shape, char *buffer)
 static bool gives(const sgm_network *network, const sgm_graph *graph, int32_t layer, const sgm_shape *example)
 {
     sgm_shape whole = sgm_value_type(graph, network->values[layer]).shape;
-    sgm_shape own = sgm_shape_make(whole.rank > 0 ? whole.rank - 1 : 0, whole.dims + 1);
+    sgm_shape own = sgm_shape_create(whole.rank > 0 ? whole.rank - 1 : 0, whole.dims + 1);
     return whole.rank > 0 && sgm_shape_equal(&own, example);
 }
 

@@ -21,7 +21,7 @@ static sgm_status fail(void)
         fail();                                                                                              \
         return failed;                                                                                       \
     }
-ABSENT(sgm_onnx *, sgm_onnx_load_options, NULL, const char *path, const sgm_onnx_options *options)
+ABSENT(sgm_onnx *, sgm_onnx_load_with, NULL, const char *path, const sgm_onnx_options *options)
 ABSENT(sgm_onnx *, sgm_onnx_parse, NULL, const void *bytes, size_t length, const sgm_onnx_options *options)
 ABSENT(const char *, sgm_onnx_input_at, NULL, const sgm_onnx *model, size_t index, sgm_type *type)
 ABSENT(const char *, sgm_onnx_output_at, NULL, const sgm_onnx *model, size_t index)
@@ -31,7 +31,7 @@ ABSENT(sgm_status, sgm_onnx_run, sgm_last_status(), sgm_onnx *model)
 ABSENT(sgm_tensor *, sgm_onnx_get, NULL, sgm_onnx *model, const char *output)
 ABSENT(sgm_status, sgm_onnx_import, sgm_last_status(), sgm_onnx *model, sgm_graph *graph, int64_t batch)
 ABSENT(sgm_tensor *, sgm_onnx_parse_tensor, NULL, const void *bytes, size_t length)
-ABSENT(sgm_status, sgm_onnx_export_file, sgm_last_status(), const char *path, const sgm_graph *graph,
+ABSENT(sgm_status, sgm_onnx_export_with, sgm_last_status(), const char *path, const sgm_graph *graph,
        sgm_session *session, const sgm_onnx_export_options *options)
 
 /* No model can exist, so there is nothing to free; NULL is allowed, as in the real function. */

@@ -122,7 +122,7 @@ static sgm_value give_collected(sgm__onnx_node *n, collection *c, size_t carried
 
 static sgm_value whole_number(sgm_graph *g, int64_t value)
 {
-    return sgm__onnx_constant(g, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &value));
+    return sgm__onnx_constant(g, sgm_tensor_create_from(SGM_INT64, &(sgm_shape){0}, &value));
 }
 
 /* Runs the rounds of a Loop. `values` is what the body gets: the round's number, the condition, then the
@@ -134,15 +134,15 @@ static sgm_status run_rounds(sgm__onnx_node *n, const Onnx__GraphProto *body, in
 {
     sgm_value outputs[MAXIMUM_VALUES];
     for (int64_t round = 0; round < maximum; round++) {
-        int goes_on = sgm_value_is(values[1]) ? known_condition(n, values[1]) : 1;
+        int goes_on = sgm_value_exists(values[1]) ? known_condition(n, values[1]) : 1;
         if (goes_on != 1)
             return sgm_graph_status(n->graph);
         if (round == MAXIMUM_ROUNDS)
             return sgm_fail(SGM_ERROR_UNSUPPORTED, "more than %d rounds", MAXIMUM_ROUNDS);
         values[0] = whole_number(n->graph, round);
-        if (!sgm_value_is(values[1]))
-            values[1] =
-                sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_BOOL, &(sgm_shape){0}, &(bool){true}));
+        if (!sgm_value_exists(values[1]))
+            values[1] = sgm__onnx_constant(n->graph,
+                                           sgm_tensor_create_from(SGM_BOOL, &(sgm_shape){0}, &(bool){true}));
         SGM_TRY(sgm__onnx_record_subgraph(n->import, body, n->scope, values, carried + 2, outputs));
         memcpy(values + 1, outputs, (carried + 1) * sizeof *outputs);
         SGM_TRY(collect(c, n->graph, outputs + carried + 1));
@@ -160,7 +160,7 @@ sgm_value sgm__onnx_loop(sgm__onnx_node *n)
         body->n_output - 1 != (size_t)n->output_count)
         return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its subgraph does not fit its inputs and outputs");
     int64_t maximum = INT64_MAX;
-    if (sgm_value_is(sgm__onnx_in(n, 0)) && sgm__onnx_known_integers(n, 0, &maximum, 1) != 1)
+    if (sgm_value_exists(sgm__onnx_in(n, 0)) && sgm__onnx_known_integers(n, 0, &maximum, 1) != 1)
         return (sgm_value){-1};
     for (size_t i = 0; i < carried; i++)
         values[i + 2] = n->inputs[i + 2];

@@ -1,7 +1,7 @@
 /* Writes a graph as an ONNX model: its instructions, in their order, become nodes; states and constants
  * become initialisers.
  *
- * sgm_onnx_export_file is the entry, called by users and, for networks, by src/infer/export/export_onnx.c
+ * sgm_onnx_export_with is the entry, called by users and, for networks, by src/infer/export/export_onnx.c
  * with the graph of a prediction. The graph is first expanded, so that operations without an operator in
  * ONNX become those that have one (operators.c), and simplified. write.c writes each instruction, parts.c
  * has the pieces of the message. Broadcasts are explicit instructions here but implicit in most operators
@@ -401,7 +401,7 @@ static sgm_status export_to(sgm__onnx_export *e, const char *path, const sgm_gra
 }
 
 /* Everything is freed here, whether the export succeeded or not. */
-sgm_status sgm_onnx_export_file(const char *path, const sgm_graph *graph, sgm_session *session,
+sgm_status sgm_onnx_export_with(const char *path, const sgm_graph *graph, sgm_session *session,
                                 const sgm_onnx_export_options *given)
 {
     sgm_onnx_export_options options;

@@ -28,7 +28,7 @@ static sgm_status take_inputs(sgm__onnx_node *n)
         if (*name == '\0')
             continue;
         n->inputs[i] = sgm__onnx_find(n->scope, name);
-        if (!sgm_value_is(n->inputs[i]))
+        if (!sgm_value_exists(n->inputs[i]))
             return sgm_fail(SGM_ERROR_FORMAT, "its input '%.100s' is made by nothing before it", name);
     }
     return SGM_OK;
@@ -42,7 +42,7 @@ static sgm_status give_outputs(const sgm__onnx_node *n, sgm__onnx_scope *scope)
         const char *name = sgm__onnx_text(n->proto->output[i]);
         if (*name == '\0')
             continue;
-        if (!sgm_value_is(n->outputs[i]))
+        if (!sgm_value_exists(n->outputs[i]))
             return sgm_fail(SGM_ERROR_UNSUPPORTED, "its output %d, '%.100s', is not supported here", i, name);
         SGM_TRY(sgm__onnx_define(scope, name, n->outputs[i]));
     }
@@ -102,7 +102,7 @@ static sgm_status check_size(const sgm__onnx_node *n, sgm_value made)
     sgm_shape shape = sgm__onnx_type(n, made).shape;
     int64_t elements = sgm_shape_elements(&shape), given = 0;
     for (int32_t i = 0; i < n->input_count && elements > MAXIMUM_MADE; i++)
-        if (sgm_value_is(n->inputs[i])) {
+        if (sgm_value_exists(n->inputs[i])) {
             shape = sgm__onnx_type(n, n->inputs[i]).shape;
             given += sgm_shape_elements(&shape);
         }
@@ -120,18 +120,18 @@ static sgm_status build(sgm__onnx_node *n)
 {
     SGM_TRY(take_inputs(n));
     for (int32_t i = 0; i < n->row->needed; i++)
-        if (!sgm_value_is(sgm__onnx_in(n, i)))
+        if (!sgm_value_exists(sgm__onnx_in(n, i)))
             return sgm_fail(SGM_ERROR_FORMAT, "its input %d is missing", i);
     for (int32_t i = 0; i < n->output_count; i++)
         n->outputs[i] = (sgm_value){-1};
     sgm_value first = n->row->build(n);
     SGM_TRY(sgm_graph_status(n->graph));
     SGM_TRY(check_attributes(n));
-    if (!sgm_value_is(first))
+    if (!sgm_value_exists(first))
         return sgm_fail(SGM_ERROR_FORMAT, "it could not be recorded");
     n->outputs[0] = first;
     for (int32_t i = 0; i < n->output_count; i++)
-        if (sgm_value_is(n->outputs[i]))
+        if (sgm_value_exists(n->outputs[i]))
             SGM_TRY(check_size(n, n->outputs[i]));
     return SGM_OK;
 }
@@ -224,7 +224,7 @@ static sgm_status find_outputs(const Onnx__GraphProto *graph, const sgm__onnx_sc
 {
     for (size_t i = 0; i < graph->n_output; i++) {
         outputs[i] = sgm__onnx_find(scope, sgm__onnx_text(graph->output[i]->name));
-        if (!sgm_value_is(outputs[i]))
+        if (!sgm_value_exists(outputs[i]))
             return sgm_fail(SGM_ERROR_FORMAT, "output '%.100s' is made by no node",
                             sgm__onnx_text(graph->output[i]->name));
     }
@@ -287,8 +287,8 @@ static sgm_status record_outputs(sgm__onnx_import *import, const Onnx__GraphProt
         return SGM_ERROR_MEMORY;
     sgm_status status = find_outputs(proto, scope, outputs);
     for (size_t i = 0; i < proto->n_output && status == SGM_OK; i++)
-        sgm_output(import->graph, sgm__onnx_text(proto->output[i]->name),
-                   sgm_copy(import->graph, outputs[i]));
+        sgm_graph_add_output(import->graph, sgm__onnx_text(proto->output[i]->name),
+                             sgm_copy(import->graph, outputs[i]));
     sgm__free(outputs);
     return status == SGM_OK ? sgm_graph_status(import->graph) : status;
 }

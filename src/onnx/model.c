@@ -122,7 +122,7 @@ sgm_onnx *sgm_onnx_parse(const void *bytes, size_t length, const sgm_onnx_option
 }
 
 /* Errors begin with the path; those of parsing a model in memory have none. */
-sgm_onnx *sgm_onnx_load_options(const char *path, const sgm_onnx_options *options)
+sgm_onnx *sgm_onnx_load_with(const char *path, const sgm_onnx_options *options)
 {
     char *bytes;
     size_t length;

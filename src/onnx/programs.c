@@ -81,7 +81,7 @@ static sgm_status make(sgm_onnx *model, sgm__onnx_program *p)
     p->program = sgm_session_prepare(p->session, model->graph);
     if (p->program == NULL)
         return sgm__last_failure();
-    sgm_program_memory memory = sgm_program_memory_of(p->program);
+    sgm_program_memory memory = sgm_program_get_memory(p->program);
     p->bytes = (size_t)(memory.constants + memory.state + memory.inputs + memory.arena);
     return SGM_OK;
 }

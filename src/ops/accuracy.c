@@ -18,7 +18,7 @@ static sgm_status infer(const sgm_type *inputs, int32_t count, const sgm_attribu
     if (shape->rank == 0 || sgm_shape_elements(shape) == 0)
         return sgm_fail(SGM_ERROR_SHAPE, "wants rows with classes in the last axis (..., classes), got %s",
                         sgm__type_text(&inputs[0], x));
-    sgm_shape rows = sgm_shape_make(shape->rank - 1, shape->dims);
+    sgm_shape rows = sgm_shape_create(shape->rank - 1, shape->dims);
     if (!sgm_shape_equal(shape, &inputs[1].shape) && !sgm_shape_equal(&rows, &inputs[1].shape))
         return sgm_fail(SGM_ERROR_SHAPE,
                         "targets have the shape of the outputs, or that of their rows: got %s for %s",

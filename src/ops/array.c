@@ -4,7 +4,7 @@
  * types; handlers have kernels of their own for speed. int64 beyond 2^53 must go by sgm__array_index
  * instead (rules.c). */
 #include "tensor/tensor_internal.h"
-#include <sigma/op.h>
+#include <sigma/graph.h>
 
 double sgm_array_load(const sgm_array *array, int64_t offset)
 {

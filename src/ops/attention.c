@@ -37,7 +37,7 @@ static sgm_value weigh(sgm_graph *graph, sgm_value queries, sgm_value keys, bool
     if (!causal)
         return sgm_softmax(graph, scores);
     sgm_shape wide = sgm_value_type(graph, scores).shape;
-    sgm_shape square = sgm_shape_make(2, wide.dims + (wide.rank > 2 ? wide.rank - 2 : 0));
+    sgm_shape square = sgm_shape_create(2, wide.dims + (wide.rank > 2 ? wide.rank - 2 : 0));
     sgm_value places = sgm_iota(graph, SGM_INT32, &square, 0);
     if (first > 0)
         places = sgm_add(graph, places, sgm_number(graph, (double)first));

@@ -35,7 +35,7 @@ const sgm_op sgm__op_cast = {SGM__OP("cast", 1, "the same numbers in another typ
 /* A cast to the type that is there already records nothing. */
 sgm_value sgm_cast(sgm_graph *graph, sgm_value x, sgm_dtype dtype)
 {
-    if (sgm_value_is(x) && sgm_value_type(graph, x).dtype == dtype)
+    if (sgm_value_exists(x) && sgm_value_type(graph, x).dtype == dtype)
         return x;
     return sgm__record_one(graph, &sgm__op_cast, x, &SGM__INTEGERS((int64_t)dtype));
 }

@@ -1,7 +1,7 @@
 /* Elementwise operations of one input that are built from others: most activations.
  *
  * A composition needs no gradient and no kernel: it is expanded where it is recorded, and handlers fuse
- * its parts into one loop. So a new activation is one function here and a line in sigma/operations.h. Only
+ * its parts into one loop. So a new activation is one function here and a line in sigma/graph.h. Only
  * where the parts' gradient would be wrong or less exact does an operation stay one instruction, with a
  * gradient of its own (softplus). Formulas that could overflow are bounded first. */
 #include "ops/rules.h"

@@ -277,7 +277,7 @@ sgm_value sgm_convolution(sgm_graph *graph, sgm_value x, sgm_value weights, sgm_
     for (int i = 0; i < 2; i++)
         attributes.integers[SGM__WINDOW_SIZE + i] = 0;
     return sgm_record(graph, &sgm__op_convolution, (sgm_value[]){x, weights, biases},
-                      sgm_value_is(biases) ? 3 : 2, &attributes);
+                      sgm_value_exists(biases) ? 3 : 2, &attributes);
 }
 
 /* The gradient of a convolution by its input, recorded as an operation on data: x is what would be that
@@ -318,7 +318,7 @@ sgm_value sgm_transposed_convolution(sgm_graph *graph, sgm_value x, sgm_value we
     }
     sgm_value y =
         sgm_record(graph, &sgm__op_convolution_input_gradient, (sgm_value[]){x, weights}, 2, &attributes);
-    if (!sgm_value_is(biases) || !sgm_value_is(y))
+    if (!sgm_value_exists(biases) || !sgm_value_exists(y))
         return y;
     sgm_shape column = rank == 4 ? sgm_shape_of(-1, 1, 1) : sgm_shape_of(-1, 1);
     return sgm_add(graph, y, sgm_reshape(graph, biases, &column));

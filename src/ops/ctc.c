@@ -323,7 +323,7 @@ static sgm_value compose(sgm_graph *graph, const sgm_value *inputs, int32_t coun
     static const int32_t last[] = {-1};
     sgm_type type = sgm_value_type(graph, inputs[0]);
     sgm_value alphas = sgm_record(graph, &sgm__op_ctc_alphas, inputs, count, attributes);
-    if (!sgm_value_is(alphas))
+    if (!sgm_value_exists(alphas))
         return alphas;
     sgm_shape states = sgm_value_type(graph, alphas).shape,
               rows = sgm_shape_of(states.dims[0], states.dims[2]);

@@ -235,7 +235,7 @@ static sgm_value flat_positions(sgm_graph *graph, const sgm_shape *x, sgm_value 
     for (int32_t i = x->rank; i-- > 0; stride *= x->dims[i]) {
         sgm_value number = i == axis ? indices : sgm_iota(graph, SGM_INT64, &shape, i);
         sgm_value part = sgm_multiply(graph, number, sgm_number(graph, (double)stride));
-        flat = sgm_value_is(flat) ? sgm_add(graph, flat, part) : part;
+        flat = sgm_value_exists(flat) ? sgm_add(graph, flat, part) : part;
     }
     sgm_value known = sgm_logical_and(graph, sgm_greater_equal(graph, indices, sgm_number(graph, 0)),
                                       sgm_less(graph, indices, sgm_number(graph, (double)x->dims[axis])));

@@ -189,7 +189,7 @@ static sgm_status infer_determinant(const sgm_type *inputs, int32_t count, const
 {
     (void)count, (void)attributes;
     SGM_TRY(want_square(&inputs[0], MAX_ON_STACK));
-    *result = (sgm_type){inputs[0].dtype, sgm_shape_make(inputs[0].shape.rank - 2, inputs[0].shape.dims)};
+    *result = (sgm_type){inputs[0].dtype, sgm_shape_create(inputs[0].shape.rank - 2, inputs[0].shape.dims)};
     return SGM_OK;
 }
 

@@ -135,8 +135,8 @@ sgm_value sgm_matmul(sgm_graph *graph, sgm_value a, sgm_value b)
         return (sgm_value){-1};
     sgm_shape left = sgm_value_type(graph, a).shape, right = sgm_value_type(graph, b).shape, batch;
     if (left.rank >= 2 && right.rank >= 2) {
-        sgm_shape left_batch = sgm_shape_make(left.rank - 2, left.dims);
-        sgm_shape right_batch = sgm_shape_make(right.rank - 2, right.dims);
+        sgm_shape left_batch = sgm_shape_create(left.rank - 2, left.dims);
+        sgm_shape right_batch = sgm_shape_create(right.rank - 2, right.dims);
         if (sgm_shape_broadcast(&left_batch, &right_batch, &batch) == SGM_OK) {
             a = widen(graph, a, &batch);
             b = widen(graph, b, &batch);

@@ -30,7 +30,7 @@
 
 #include "base/base.h"
 #include "graph/graph_internal.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 /* Stands in int64 for a field's number that is a fraction, where a class or a label was expected; one_hot
  * and ctc fail when they meet it. */

@@ -1,7 +1,7 @@
 /* Operations by name: those that come with the library, and those that programs have registered.
  *
  * Networks find activations by name, and inspection lists all operations; recording goes by the tables
- * themselves and needs no search. Built-in operations come from the lists in sigma/operations.h and ops.h,
+ * themselves and needs no search. Built-in operations come from the lists in sigma/graph.h and ops.h,
  * so an operation that is added there is found here. The lock guards the list of registered operations,
  * which any thread may extend. Tables are static and never removed, so a pointer stays valid. all_reduce
  * (all_reduce.c) is not listed: networks cannot name it. */

@@ -94,8 +94,8 @@ sgm_value sgm_flatten(sgm_graph *graph, sgm_value x, int32_t axis)
     if (!sgm__resolve_axis(graph, "flatten", x, &axis))
         return (sgm_value){-1};
     sgm_shape old = sgm_value_type(graph, x).shape;
-    sgm_shape first = sgm_shape_make(axis + 1, old.dims);
-    sgm_shape rest = sgm_shape_make(old.rank - axis - 1, old.dims + axis + 1);
+    sgm_shape first = sgm_shape_create(axis + 1, old.dims);
+    sgm_shape rest = sgm_shape_create(old.rank - axis - 1, old.dims + axis + 1);
     sgm_shape flat = sgm_shape_of(sgm_shape_elements(&first), sgm_shape_elements(&rest));
     return sgm_reshape(graph, x, &flat);
 }

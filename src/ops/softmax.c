@@ -98,7 +98,7 @@ static sgm_status infer_cross_entropy(const sgm_type *inputs, int32_t count, con
 {
     SGM_TRY(infer(inputs, count, attributes, result));
     SGM_TRY(sgm__want_equal(&inputs[0], &inputs[1]));
-    result->shape = sgm_shape_make(inputs[0].shape.rank - 1, inputs[0].shape.dims);
+    result->shape = sgm_shape_create(inputs[0].shape.rank - 1, inputs[0].shape.dims);
     return SGM_OK;
 }
 

@@ -5,8 +5,8 @@
 #include <sigma/training.h>
 
 #include <math.h>
-#include <sigma/op.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
+#include <sigma/graph.h>
 
 #define TOLD (1 << 22) /* elements: drawing more of them is a task, which is told after each so many */
 
@@ -75,13 +75,13 @@ static const initialiser_type types[] = {
     {"gaussian", draw_gaussian, {.standard_deviation = 0.05}, 0, 2},
     {"uniform", draw_uniform, {.minimum = -0.05, .maximum = 0.05}, 2, 2},
     {"truncated", draw_truncated, {.standard_deviation = 1}, 0, 2},
-    {"constant", draw_constant, {0}, 4, 1},
+    {"constant", draw_constant, {.value = 0}, 4, 1},
     {"glorot", draw_glorot, {.gain = 1}, 5, 1},
     {"xavier", draw_glorot, {.gain = 1}, 5, 1},
     {"glorot_normal", draw_glorot_normal, {.gain = 1}, 5, 1},
     {"he", draw_he, {.gain = 1}, 5, 1},
     {"orthogonal", NULL, {.gain = 1}, 5, 1},
-    {"custom", draw_custom, {0}, 0, 0},
+    {"custom", draw_custom, {.function = NULL}, 0, 0},
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -255,13 +255,13 @@ static sgm_status fill_elements(const sgm_initialiser *initialiser, sgm_tensor *
     bool goes_on = true;
     call.indices = indices;
     call.shape = shape;
-    sgm_task_can_cancel(task);
+    sgm_task_allow_cancel(task);
     for (int64_t i = 0; i < elements && goes_on; i++) {
         sgm_array_store(&array, i, initialiser->type->draw(&call));
         for (int32_t axis = shape->rank; axis-- > 0 && ++indices[axis] == shape->dims[axis];)
             indices[axis] = 0;
         if (task != 0 && i % TOLD == 0)
-            goes_on = sgm_task_progress(task, (uint64_t)i, (uint64_t)elements);
+            goes_on = sgm_task_set_progress(task, (uint64_t)i, (uint64_t)elements);
     }
     sgm_status status =
         goes_on ? SGM_OK

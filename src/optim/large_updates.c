@@ -78,7 +78,7 @@ static sgm_value follow(const sgm_update_call *call, const char *slot, sgm_value
 {
     sgm_graph *graph = call->graph;
     sgm_shape shape = sgm_value_type(graph, value).shape;
-    sgm_value state = sgm_optimiser_slot_of(call, slot, &shape);
+    sgm_value state = sgm_optimiser_slot_shaped(call, slot, &shape);
     sgm_value part = sgm_power(graph, call->step, sgm__update_number(call, -call->options->decay_rate));
     sgm_value now = plus(call, state, sgm__update_times(call, sgm_subtract(graph, value, state), part));
     sgm_assign(graph, state, now);

@@ -2,7 +2,7 @@
 #include "optim/modifier.h"
 #include "registry/pattern.h"
 #include "text/call_text.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 struct sgm_modifier {
     sgm_modifier_function function;

@@ -122,7 +122,7 @@ static sgm_value named_state(sgm_graph *graph, const char *prefix, const char *s
     return named_state_of(graph, prefix, slot, name, &type);
 }
 
-sgm_value sgm_optimiser_slot_of(const sgm_update_call *call, const char *slot, const sgm_shape *shape)
+sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const char *slot, const sgm_shape *shape)
 {
     sgm_type type = {.dtype = sgm_value_type(call->graph, call->parameter).dtype, .shape = *shape};
     sgm_shape own = sgm_value_type(call->graph, call->parameter).shape;
@@ -144,7 +144,7 @@ sgm_value sgm_optimiser_slot_of(const sgm_update_call *call, const char *slot, c
 sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot)
 {
     sgm_shape shape = sgm_value_type(call->graph, call->parameter).shape;
-    return sgm_optimiser_slot_of(call, slot, &shape);
+    return sgm_optimiser_slot_shaped(call, slot, &shape);
 }
 
 static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
@@ -197,7 +197,7 @@ static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_val
 
 sgm_value sgm__update_fed(sgm_graph *graph, sgm_value parameter, sgm__fed_number number)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     return sgm_input_value(graph, sgm__fed_names[number], sgm_value_type(graph, parameter).dtype, &scalar);
 }
 

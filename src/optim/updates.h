@@ -3,7 +3,7 @@
 #define SGM_OPTIM_UPDATES_H
 
 #include "optim/optimiser.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 sgm_value sgm__update_number(const sgm_update_call *call, double value);
 sgm_value sgm__update_times(const sgm_update_call *call, sgm_value a, sgm_value b);

@@ -124,17 +124,17 @@ static sgm_operator *create(const sgm_operator_options *given, bool gradients, b
     return NULL;
 }
 
-sgm_operator *sgm_gradient_operator_create(const sgm_operator_options *options)
+sgm_operator *sgm_gradient_operator_with(const sgm_operator_options *options)
 {
     return create(options, true, false);
 }
 
-sgm_operator *sgm_parameter_operator_create(const sgm_operator_options *options)
+sgm_operator *sgm_parameter_operator_with(const sgm_operator_options *options)
 {
     return create(options, false, false);
 }
 
-sgm_operator *sgm_mpi_operator_create(const sgm_operator_options *options)
+sgm_operator *sgm_mpi_operator_with(const sgm_operator_options *options)
 {
     return create(options, options == NULL || options->every == 0, true);
 }

@@ -11,7 +11,7 @@
 
 #include "parallel/workers/workers.h"
 #include <sigma/data.h>
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 
 /* --- reducer.c --- */
 sgm_reducer *sgm__reducer_copy(const sgm_reducer *reducer); /* NULL: out of memory */

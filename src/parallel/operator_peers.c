@@ -10,7 +10,7 @@
 #include "handlers/session.h"
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 #include <stdio.h>
 

@@ -7,7 +7,7 @@
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
 #include "train/train.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 void sgm__operator_forget_names(sgm_operator *parallel)
 {
@@ -51,7 +51,7 @@ static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_va
     char *name = sgm__format(SGM__PART_PREFIX "%s", learner->trained[index].name);
     if (name == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_output(learner->graph, name, gradient);
+    sgm_graph_add_output(learner->graph, name, gradient);
     sgm__free(name);
     return SGM_OK;
 }

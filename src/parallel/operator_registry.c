@@ -176,7 +176,7 @@ static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
-    SGM_TRY(sgm_registry_tag(registry, "operator"));
+    SGM_TRY(sgm_registry_add_tag(registry, "operator"));
     SGM_TRY(sgm_registry_define(registry, &workers_row));
     SGM_TRY(sgm_registry_define(registry, &merge_row));
     SGM_TRY(sgm_registry_set_own(registry, workers_row.name, sgm_integer_content(parallel->count)));

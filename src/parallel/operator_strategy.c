@@ -83,7 +83,7 @@ static const json_t *workers_in(const sgm_operator *parallel, const json_t *stat
 static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-        const char *name = sgm_bundle_name(bundle, i), *state;
+        const char *name = sgm_bundle_name_at(bundle, i), *state;
         long worker = sgm__worker_of_state(name, &state);
         if (worker < 0 || worker >= sgm__sharing_of(trainer)->parallel->count ||
             is_kept(state)) /* older files have some */
@@ -112,7 +112,7 @@ static sgm_status check(sgm_trainer *trainer, const sgm_bundle *bundle, const js
 static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundle *bundle)
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle) && !parallel->merges_gradients; i++) {
-        const char *name = sgm_bundle_name(bundle, i), *state;
+        const char *name = sgm_bundle_name_at(bundle, i), *state;
         long worker = sgm__worker_of_state(name, &state);
         if (worker >= 0 && worker < parallel->count && !is_kept(state))
             SGM_TRY(sgm_session_set(sgm__learner_of(parallel->workers[worker].replica)->session, state,
@@ -276,7 +276,7 @@ static void free_operator(sgm_trainer *trainer)
 
 static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
 {
-    return sgm_trainer_operator(to, sgm__operator_copy(sgm__sharing_of(from)->parallel));
+    return sgm_trainer_set_operator(to, sgm__operator_copy(sgm__sharing_of(from)->parallel));
 }
 
 /* --- a run --- */
@@ -450,7 +450,7 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
         return sgm_fail(SGM_ERROR_STATE, "the operator has a trainer already: each wants one of its own");
     if (sgm__sharing_of(trainer)->strategy != NULL)
         return sgm_fail(SGM_ERROR_STATE, "has an operator already");
-    if (sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+    if (sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
         return sgm_fail(SGM_ERROR_STATE, "is running: give it an operator before");
     if (sgm__ranks_sharded(parallel->ranks) &&
         sgm_session_state_at(sgm__learner_of(trainer)->session, 0) != NULL)
@@ -469,7 +469,7 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
     return sgm__operator_publish(trainer);
 }
 
-sgm_status sgm_trainer_operator(sgm_trainer *trainer, sgm_operator *parallel)
+sgm_status sgm_trainer_set_operator(sgm_trainer *trainer, sgm_operator *parallel)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)

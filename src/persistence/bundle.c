@@ -158,7 +158,7 @@ static const char *find_text(const sgm_bundle *bundle, const char *key)
 }
 
 /* Borrowed, until the text is replaced or the bundle freed. */
-const char *sgm_bundle_text(const sgm_bundle *bundle, const char *key)
+const char *sgm_bundle_get_text(const sgm_bundle *bundle, const char *key)
 {
     const char *text = find_text(bundle, key);
     if (text == NULL)
@@ -181,7 +181,7 @@ size_t sgm_bundle_count(const sgm_bundle *bundle)
     return bundle != NULL ? bundle->count : 0;
 }
 
-const char *sgm_bundle_name(const sgm_bundle *bundle, size_t index)
+const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index)
 {
     return bundle != NULL && index < bundle->count ? bundle->tensors[index].name : NULL;
 }

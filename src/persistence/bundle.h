@@ -7,7 +7,7 @@
 #define SGM_PERSISTENCE_BUNDLE_H
 
 #include "base/name_index.h"
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 
 typedef struct sgm__bundle_tensor {
     char *name;

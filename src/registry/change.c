@@ -5,7 +5,7 @@
  * observers (tell). Made, prepared and assigned is with the tree's lock, for all changes of a call before the
  * next step, so that other threads see all of them or none. Bound entries are set in between and without the
  * lock, since their functions belong to the program; if a later step fails, they are set back. Callers:
- * sgm_registry_set and sgm_registry_put here, sgm_resolve_set in resolver.c. */
+ * sgm_registry_set and sgm_registry_put here, sgm_registry_resolve_set in resolver.c. */
 #include "registry/registry_internal.h"
 
 #include <stdio.h>

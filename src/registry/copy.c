@@ -135,7 +135,7 @@ static sgm_status append_value(sgm_registry *root, sgm__text *text, const char *
 {
     sgm_content content = {0};
     char *copy = sgm__strndup(identifier, length);
-    sgm_status status = copy != NULL ? sgm_resolve_one(root, copy, &content) : SGM_ERROR_MEMORY;
+    sgm_status status = copy != NULL ? sgm_registry_resolve_one(root, copy, &content) : SGM_ERROR_MEMORY;
     sgm__free(copy);
     SGM_TRY(status);
     char *value =
@@ -171,7 +171,7 @@ static sgm_status fill_in(sgm_registry *root, sgm__text *text, const char *forma
     return SGM_OK;
 }
 
-char *sgm_resolve_text(sgm_registry *root, const char *format)
+char *sgm_registry_resolve_text(sgm_registry *root, const char *format)
 {
     sgm__text text = {0};
     if (root == NULL || format == NULL) {

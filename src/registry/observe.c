@@ -1,11 +1,11 @@
 /* Keeps observers, functions of the program that are called when an entry was set.
  *
- * An observer belongs to the registry that sgm_observe was called with, and sees changes there and below. A
- * set collects the observers of the entry's registry and of all registries above it with the tree's lock
- * (sgm__calls_collect, called by change.c), and calls them afterwards without any lock (sgm__calls_run), on
- * the setter's thread. So an observer may itself use the registry. Two counts make that safe: references keep
- * the struct alive while a call is pending, `running` lets sgm_unobserve wait until no call uses the
- * program's `user` any more. `calls` guards the second; it is never held while the function runs. */
+ * An observer belongs to the registry that sgm_registry_observe was called with, and sees changes there and
+ * below. A set collects the observers of the entry's registry and of all registries above it with the tree's
+ * lock (sgm__calls_collect, called by change.c), and calls them afterwards without any lock (sgm__calls_run),
+ * on the setter's thread. So an observer may itself use the registry. Two counts make that safe: references
+ * keep the struct alive while a call is pending, `running` lets sgm_registry_unobserve wait until no call
+ * uses the program's `user` any more. `calls` guards the second; it is never held while the function runs. */
 #include "registry/registry_internal.h"
 
 /* Sets out of observers are told to observers, too. Beyond this depth they are not: two observers that set
@@ -190,8 +190,8 @@ static bool is_only_read(const sgm__core *core, const sgm__identifier *identifie
 
 /* *id is written before other threads can see the observer: its first call may come at once, and may use the
  * id. */
-sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_function function, void *user,
-                       int64_t *id)
+sgm_status sgm_registry_observe(sgm_registry *root, const char *identifier, sgm_observer_function function,
+                                void *user, int64_t *id)
 {
     if (root == NULL || function == NULL)
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to observe and a function, got NULL");
@@ -231,7 +231,7 @@ sgm_status sgm_observe(sgm_registry *root, const char *identifier, sgm_observer_
 }
 
 /* Takes the observer out of the list with the lock, and waits for running calls without it. */
-void sgm_unobserve(sgm_registry *root, int64_t id)
+void sgm_registry_unobserve(sgm_registry *root, int64_t id)
 {
     if (root == NULL)
         return;

@@ -86,7 +86,7 @@ void sgm_registry_free(sgm_registry *registry)
 }
 
 /* The other handle of the same core, with a reference of its own; sgm_registry_free drops it. */
-sgm_registry *sgm_registry_read_only(sgm_registry *registry)
+sgm_registry *sgm_registry_create_read_only(sgm_registry *registry)
 {
     if (registry == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "expected a registry to view, got NULL");
@@ -192,7 +192,7 @@ sgm_status sgm__no_entry(const sgm__core *core, const char *name)
 /* --- tags --- */
 
 /* The copy is made before the lock is taken, and freed after it is released if the tag was known. */
-sgm_status sgm_registry_tag(sgm_registry *registry, const char *tag)
+sgm_status sgm_registry_add_tag(sgm_registry *registry, const char *tag)
 {
     sgm__core *core = NULL;
     SGM_TRY(sgm__writable(registry, &core));

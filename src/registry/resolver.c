@@ -286,7 +286,7 @@ static sgm_status get_matches(sgm_resolver *resolver, bool must_match, sgm_match
 }
 
 /* No match is no error here: *matches is empty then. */
-sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
+sgm_status sgm_registry_resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
 {
     sgm_resolver resolver;
     if (matches == NULL)
@@ -300,7 +300,7 @@ sgm_status sgm_resolve(sgm_registry *root, const char *identifier, sgm_matches *
 }
 
 /* Stops at the first match, and takes its content out of the list. */
-sgm_status sgm_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content)
+sgm_status sgm_registry_resolve_one(sgm_registry *root, const char *identifier, sgm_content *content)
 {
     sgm_resolver resolver;
     sgm_matches matches = {0};
@@ -421,14 +421,14 @@ static sgm_status set_found(sgm__core *root, walking *walk, const sgm_content *c
 }
 
 /* The resolver is used for its identifier and its walk; nothing is remembered. */
-sgm_status sgm_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
-                           const sgm_resolve_set_options *given, size_t *count)
+sgm_status sgm_registry_resolve_set(sgm_registry *root, const char *identifier, sgm_content content,
+                                    const sgm_resolve_set_options *given, size_t *count)
 {
     sgm_resolver resolver;
     sgm_resolve_set_options options;
     if (count != NULL)
         *count = 0;
-    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_resolve_set"));
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_registry_resolve_set"));
     sgm_status status = open_resolver(&resolver, root, identifier, SIZE_MAX);
     if (status == SGM_OK)
         status = check_set(root, &options, resolver.identifier, &content);

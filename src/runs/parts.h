@@ -5,7 +5,7 @@
 
 #include "trainer/trainer.h"
 #include <jansson.h>
-#include <sigma/checkpoint.h>
+#include <sigma/training.h>
 
 /* --- trainer_checkpoint.c: the parts that are wanted --- */
 typedef struct sgm__parts {

@@ -42,12 +42,12 @@ sgm_status sgm__fit_open(sgm__fit *fit, const sgm_trainer *trainer, const sgm_bu
                          const sgm__parts *wanted, const char *source)
 {
     *fit = (sgm__fit){.trainer = trainer, .bundle = bundle, .wanted = wanted, .source = source};
-    const char *saved = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
+    const char *saved = sgm_bundle_get_text(bundle, SGM__NETWORK_KEY);
     if (sgm__learner_of(trainer)->network == NULL &&
         ((wanted->parts & SGM_PART_NETWORK) == 0 || saved == NULL))
         return sgm_fail(SGM_ERROR_STATE,
                         "the trainer has no network yet, and '%s' has none to take: call "
-                        "sgm_trainer_network first",
+                        "sgm_trainer_set_network first",
                         source);
     fit->notation = sgm__learner_of(trainer)->network != NULL
                         ? sgm_network_text(sgm__learner_of(trainer)->network)
@@ -80,7 +80,7 @@ void sgm__fit_differs(sgm__fit *fit, const char *format, ...)
 
 void sgm__fit_compare_network(sgm__fit *fit)
 {
-    const char *saved = sgm_bundle_text(fit->bundle, SGM__NETWORK_KEY);
+    const char *saved = sgm_bundle_get_text(fit->bundle, SGM__NETWORK_KEY);
     if ((fit->wanted->parts & SGM_PART_NETWORK) != 0 && saved != NULL && strcmp(saved, fit->notation) != 0)
         sgm__fit_differs(fit, "it is of the network \"%.250s\", the trainer has \"%.250s\"", saved,
                          fit->notation);
@@ -116,7 +116,7 @@ static bool expected_type(const sgm__fit *fit, const char *name, sgm_type *type)
     if (found != NULL)
         *type = *found;
     else if (sgm__part_of_state(name) == SGM_PART_RANDOM)
-        *type = (sgm_type){.dtype = SGM_INT64, .shape = sgm_shape_scalar()};
+        *type = (sgm_type){.dtype = SGM_INT64, .shape = sgm_scalar_shape()};
     else
         return false;
     return true;
@@ -204,7 +204,7 @@ sgm_status sgm__fit_compare_states(sgm__fit *fit)
 {
     size_t asked = 0;
     for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
-        const char *name = sgm_bundle_name(fit->bundle, i);
+        const char *name = sgm_bundle_name_at(fit->bundle, i);
         if (!sgm__parts_have(fit->wanted, name))
             continue;
         asked += sgm__part_of_state(name) != SGM_PART_RANDOM;
@@ -215,7 +215,7 @@ sgm_status sgm__fit_compare_states(sgm__fit *fit)
         return sgm_fail(SGM_ERROR_NOT_FOUND,
                         "'%s' has no state that matches '%s'%s; its states are such as '%s'", fit->source,
                         fit->wanted->patterns[0], fit->wanted->pattern_count > 1 ? " or the others" : "",
-                        sgm_bundle_count(fit->bundle) > 0 ? sgm_bundle_name(fit->bundle, 0) : "none");
+                        sgm_bundle_count(fit->bundle) > 0 ? sgm_bundle_name_at(fit->bundle, 0) : "none");
     if (!sgm_network_is_dynamic(fit->network))
         compare_missing(fit);
     return fit->differences.failed ? sgm__fail_memory(fit->differences.capacity) : SGM_OK;
@@ -281,7 +281,7 @@ sgm_status sgm__fit_convert(sgm__fit *fit)
 {
     bool all_alike = true;
     for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++) {
-        const char *name = sgm_bundle_name(fit->bundle, i);
+        const char *name = sgm_bundle_name_at(fit->bundle, i);
         all_alike &= wanted_dtype(fit, name) == sgm_tensor_dtype(sgm_bundle_get(fit->bundle, name));
     }
     if (all_alike)
@@ -290,7 +290,7 @@ sgm_status sgm__fit_convert(sgm__fit *fit)
     if (fit->converted == NULL)
         return sgm_last_status();
     for (size_t i = 0; i < sgm_bundle_count(fit->bundle); i++)
-        SGM_TRY(add_converted(fit, sgm_bundle_name(fit->bundle, i)));
+        SGM_TRY(add_converted(fit, sgm_bundle_name_at(fit->bundle, i)));
     fit->bundle = fit->converted;
     return SGM_OK;
 }

@@ -84,7 +84,7 @@ static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
 {
     sgm_matches matches;
     json_t *shared = json_object();
-    SGM_TRY(sgm_resolve(sgm__registry_of(trainer), "shared.*", &matches));
+    SGM_TRY(sgm_registry_resolve(sgm__registry_of(trainer), "shared.*", &matches));
     for (size_t i = 0; i < matches.count; i++) {
         const char *name = matches.items[i].identifier + strlen("shared.");
         json_t *value = strncmp(name, TIME_PREFIX, strlen(TIME_PREFIX)) != 0
@@ -103,8 +103,8 @@ static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data,
 {
     sgm_matches matches;
     char *part = sgm__identifier_part(data), *pattern = part != NULL ? sgm__format("%s.*", part) : NULL;
-    sgm_status status =
-        pattern != NULL ? sgm_resolve(sgm__registry_of(trainer), pattern, &matches) : SGM_ERROR_MEMORY;
+    sgm_status status = pattern != NULL ? sgm_registry_resolve(sgm__registry_of(trainer), pattern, &matches)
+                                        : SGM_ERROR_MEMORY;
     if (status == SGM_OK) {
         json_t *own = json_object();
         for (size_t i = 0; i < matches.count; i++) {
@@ -335,9 +335,9 @@ static sgm_status read_parts(sgm__saved_state *state, const char *source)
 
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source)
 {
-    const char *text = sgm_bundle_text(bundle, SGM__STATE_KEY);
+    const char *text = sgm_bundle_get_text(bundle, SGM__STATE_KEY);
     *state = (sgm__saved_state){.json = text != NULL ? json_loads(text, 0, NULL) : NULL};
-    bool has_network = sgm_bundle_text(bundle, SGM__NETWORK_KEY) != NULL;
+    bool has_network = sgm_bundle_get_text(bundle, SGM__NETWORK_KEY) != NULL;
     if (text == NULL) { /* of another program, or of one's own */
         state->parts = SGM_PART_PARAMETERS | (has_network ? SGM_PART_NETWORK : 0);
         return SGM_OK;

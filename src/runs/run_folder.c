@@ -14,7 +14,7 @@
 #include <fcntl.h>
 #include <jansson.h>
 #include <math.h>
-#include <sigma/checkpoint.h>
+#include <sigma/training.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -264,7 +264,7 @@ sgm_status sgm__run_folder_open(sgm_trainer *trainer, const char *folder, bool r
 sgm_log_sink *sgm__run_folder_log(const sgm_trainer *trainer, const char *folder)
 {
     char *path = path_of(folder, SGM__LOG_FILE);
-    sgm_log_sink *sink = path != NULL ? sgm_log_to_file(path, .level = SGM_LOG_INFO) : NULL;
+    sgm_log_sink *sink = path != NULL ? sgm_log_add_file(path, .level = SGM_LOG_INFO) : NULL;
     if (sink == NULL)
         sgm__log(SGM_LOG_WARNING, sgm_trainer_name(trainer), "the run goes on without a log: %s",
                  sgm_last_error());

@@ -260,7 +260,7 @@ static bool any_is_named(const modules *m)
     for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
         const char *module = module_of(m, i);
         for (size_t k = 0; k < sgm_bundle_count(m->file); k++) {
-            const char *name = sgm_bundle_name(m->file, k);
+            const char *name = sgm_bundle_name_at(m->file, k);
             if (strncmp(name, module, strlen(module)) == 0 && name[strlen(module)] == '.')
                 return true;
         }
@@ -274,7 +274,7 @@ static sgm_status pair_in_order(modules *m)
     if (m->count > 0 || any_is_named(m))
         return SGM_OK;
     for (size_t i = 0; i < count; i++)
-        m->sorted[i] = sgm_bundle_name(m->file, i);
+        m->sorted[i] = sgm_bundle_name_at(m->file, i);
     if (count > 0)
         qsort(m->sorted, count, sizeof *m->sorted, compare_naturally);
     for (size_t i = 0; i < sgm_network_layers(m->network) && next < count; i++) {
@@ -307,7 +307,7 @@ static double forget_bias(const modules *m, size_t layer)
 {
     sgm_content content = {0};
     if (strcmp(type_of(m, layer), "lstm") != 0 ||
-        sgm_network_argument(m->network, layer, "forget_bias", &content) != SGM_OK)
+        sgm_network_get_argument(m->network, layer, "forget_bias", &content) != SGM_OK)
         return 0;
     double value = content.kind == SGM_KIND_NUMBER ? content.as.number : 0;
     sgm_content_clear(&content);
@@ -340,7 +340,7 @@ static sgm_tensor *take(modules *m, size_t layer, const char *theirs)
     char *name = sgm__format("%s.%s", module_of(m, layer), theirs);
     sgm_tensor *found = NULL;
     for (size_t i = 0; name != NULL && i < sgm_bundle_count(m->file) && found == NULL; i++)
-        if (strcmp(sgm_bundle_name(m->file, i), name) == 0) {
+        if (strcmp(sgm_bundle_name_at(m->file, i), name) == 0) {
             m->used[i] = true;
             found = sgm_bundle_get(m->file, name);
         }
@@ -403,7 +403,7 @@ static bool is_of_layer(const modules *m, const char *name)
 static sgm_status import_others(modules *m, sgm_bundle *own)
 {
     for (size_t i = 0; i < sgm_bundle_count(m->file); i++) {
-        const char *name = sgm_bundle_name(m->file, i);
+        const char *name = sgm_bundle_name_at(m->file, i);
         if (m->used[i] || is_counter(name) || !is_of_layer(m, name) || sgm_bundle_has(own, name))
             continue;
         m->used[i] = true;
@@ -417,8 +417,8 @@ static sgm_status check_used(const modules *m)
     sgm__text left = {0};
     size_t count = 0;
     for (size_t i = 0; i < sgm_bundle_count(m->file); i++)
-        if (!m->used[i] && !is_counter(sgm_bundle_name(m->file, i)) && count++ < 3)
-            sgm__text_append(&left, "%s'%s'", count > 1 ? ", " : "", sgm_bundle_name(m->file, i));
+        if (!m->used[i] && !is_counter(sgm_bundle_name_at(m->file, i)) && count++ < 3)
+            sgm__text_append(&left, "%s'%s'", count > 1 ? ", " : "", sgm_bundle_name_at(m->file, i));
     sgm_status status =
         count == 0
             ? SGM_OK
@@ -521,7 +521,7 @@ static bool has_module(const modules *m, const sgm_bundle *own, const char *name
 static sgm_status export_others(const modules *m, const sgm_bundle *own, sgm_bundle *theirs, sgm__text *kept)
 {
     for (size_t i = 0; i < sgm_bundle_count(own); i++) {
-        const char *name = sgm_bundle_name(own, i);
+        const char *name = sgm_bundle_name_at(own, i);
         if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0 || has_module(m, own, name))
             continue;
         SGM_TRY(sgm_bundle_add(theirs, name, sgm_bundle_get(own, name)));

@@ -5,7 +5,7 @@
 #include "base/base.h"
 
 #include <sigma/network.h>
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 
 /* `names` is "torch", or "torch(LAYER=MODULE, ...)". */
 sgm_status sgm__torch_names_check(const char *names);

@@ -23,7 +23,7 @@ sgm_status sgm__trainer_attach(sgm_trainer *trainer, sgm_hook *hook, sgm__hook_c
 {
     bool attached = false;
     char *made = NULL;
-    bool runs = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE;
+    bool runs = sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE;
     sgm__attachment how = runs ? SGM__ATTACHED_STORED : SGM__ATTACHED_AS_SETUP;
     sgm_status status = sgm__trainer_attach_as(trainer, hook, how, &attached, &made);
     if (status == SGM_OK && made == NULL)
@@ -68,7 +68,7 @@ sgm_status sgm__trainer_detach(sgm_trainer *trainer, const char *name, sgm__hook
     return status;
 }
 
-sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
+sgm_status sgm_trainer_attach_hook(sgm_trainer *trainer, sgm_hook *hook, char **name)
 {
     sgm_status status = SGM_OK;
     if (name != NULL)
@@ -83,7 +83,7 @@ sgm_status sgm_trainer_attach(sgm_trainer *trainer, sgm_hook *hook, char **name)
     return status;
 }
 
-sgm_status sgm_trainer_detach(sgm_trainer *trainer, const char *name)
+sgm_status sgm_trainer_detach_hook(sgm_trainer *trainer, const char *name)
 {
     if (trainer == NULL)
         return sgm__fail_null("the trainer is NULL");

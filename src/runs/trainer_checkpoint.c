@@ -282,7 +282,8 @@ static sgm_bundle *make_bundle(sgm_trainer *trainer, const sgm__parts *wanted)
     return NULL;
 }
 
-sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
+sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char *path,
+                                       const sgm_part_options *options)
 {
     sgm__parts wanted;
     char **left;
@@ -306,7 +307,7 @@ sgm_status sgm_trainer_save_with(sgm_trainer *trainer, const char *path, const s
 
 sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path)
 {
-    return sgm_trainer_save_with(trainer, path, NULL);
+    return sgm_trainer_save_parts_with(trainer, path, NULL);
 }
 
 /* --- loading: everything is read and checked before anything changes --- */
@@ -397,7 +398,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
 {
     for (int averages = 0; averages <= 1; averages++)
         for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-            const char *name = sgm_bundle_name(bundle, i);
+            const char *name = sgm_bundle_name_at(bundle, i);
             bool average = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
             if (taken[i] && average == (averages == 1) && sgm__trainer_has_state(trainer, name))
                 SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
@@ -415,7 +416,7 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
     if (taken == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        taken[i] = sgm__fit_takes(fit, sgm_bundle_name(fit->bundle, i));
+        taken[i] = sgm__fit_takes(fit, sgm_bundle_name_at(fit->bundle, i));
     sgm_status status = prepare(trainer, fit, &is_new);
     if (status == SGM_OK)
         status = sgm__state_set_learnt(trainer, state, fit->wanted->parts);
@@ -542,7 +543,8 @@ static sgm_status name_again(sgm_trainer *trainer, const sgm__parts *wanted, con
     return status == SGM_OK ? SGM_OK : sgm__fail_within("'%s'", source);
 }
 
-sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const sgm_part_options *options)
+sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
+                                       const sgm_part_options *options)
 {
     sgm__parts wanted;
     char **left;
@@ -567,13 +569,13 @@ sgm_status sgm_trainer_load_with(sgm_trainer *trainer, const char *path, const s
 
 sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path)
 {
-    return sgm_trainer_load_with(trainer, path, NULL);
+    return sgm_trainer_load_parts_with(trainer, path, NULL);
 }
 
 /* --- from trainer to trainer --- */
 
 /* Copies through a bundle in memory: the same checks as for a file, and no two locks at once. */
-sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options)
+sgm_status sgm_trainer_copy_parts_with(sgm_trainer *to, sgm_trainer *from, const sgm_part_options *options)
 {
     sgm__parts wanted;
     char **left;
@@ -594,7 +596,7 @@ sgm_status sgm_trainer_copy_with(sgm_trainer *to, sgm_trainer *from, const sgm_p
     return status;
 }
 
-sgm_status sgm_trainer_copy_parameters(sgm_trainer *from, sgm_trainer *to)
+sgm_status sgm_trainer_copy_parameters(sgm_trainer *to, sgm_trainer *from)
 {
     SGM_TRY(sgm_trainer_status(to));
     bool needs_network = sgm__learner_of(to)->network == NULL;
@@ -610,7 +612,7 @@ char *sgm_checkpoint_network(const char *path)
     sgm_bundle *bundle = sgm__bundle_load_texts(path);
     if (bundle == NULL)
         return NULL;
-    const char *notation = sgm_bundle_text(bundle, SGM__NETWORK_KEY);
+    const char *notation = sgm_bundle_get_text(bundle, SGM__NETWORK_KEY);
     char *copy = NULL;
     sgm__saved_state state;
     if (notation == NULL)

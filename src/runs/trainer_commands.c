@@ -25,7 +25,8 @@ static sgm_status set(sgm_trainer *trainer, const sgm__command *command, sgm__co
     (void)outcome;
     sgm_trainer *asker = command->asker != NULL ? command->asker : trainer;
     journal->changed_by = command->who;
-    sgm_status status = sgm_resolve_set(sgm__registry_of(asker), command->text, command->content, NULL, NULL);
+    sgm_status status =
+        sgm_registry_resolve_set(sgm__registry_of(asker), command->text, command->content, NULL, NULL);
     journal->changed_by = "program";
     return status;
 }
@@ -288,7 +289,7 @@ static bool do_idle(sgm_trainer *trainer, const sgm__command *command, sgm_statu
     }
     if (!busy && (*status = sgm__trainer_enter(trainer)) != SGM_OK)
         return true;
-    bool idle = sgm_trainer_state_of(trainer) == SGM_TRAINER_IDLE;
+    bool idle = sgm_trainer_get_state(trainer) == SGM_TRAINER_IDLE;
     if (idle) {
         sgm__command_outcome outcome = {0};
         *status = sgm__trainer_do(trainer, command, &outcome);

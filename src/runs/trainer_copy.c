@@ -144,7 +144,7 @@ static sgm_status copy_network(sgm_trainer *to, const sgm_trainer *from)
     char *notation = sgm_network_text(learner->network);
     if (notation == NULL)
         return sgm__last_failure();
-    sgm_status status = sgm_trainer_network(to, notation);
+    sgm_status status = sgm_trainer_set_network(to, notation);
     sgm_string_free(notation);
     return status;
 }
@@ -154,7 +154,7 @@ static sgm_status copy_data(sgm_trainer *to, const sgm_trainer *from)
     const sgm__trainer_data *data = sgm__data_of(from);
     if (data->training == NULL)
         return sgm_fail(SGM_ERROR_STATE, "trainer '%s' has no data yet", sgm_trainer_name(from));
-    SGM_TRY(sgm_trainer_data(to, sgm__iterator_copy(data->training)));
+    SGM_TRY(sgm_trainer_set_data(to, sgm__iterator_copy(data->training)));
     for (size_t i = 0; i < data->validation_count; i++)
         SGM_TRY(sgm_trainer_add_data(to, data->validation[i].name,
                                      sgm__iterator_copy(data->validation[i].iterator)));
@@ -171,18 +171,18 @@ static sgm_status copy_optimiser(sgm_trainer *to, const sgm_trainer *from)
         return SGM_ERROR_MEMORY;
     *copy = *learner->optimiser;
     sgm__progress_of(to)->next_accumulate = sgm__progress_of(from)->next_accumulate;
-    return sgm_trainer_optimiser(to, copy);
+    return sgm_trainer_set_optimiser(to, copy);
 }
 
 static sgm_status copy_rules(sgm_trainer *to, const sgm_trainer *from)
 {
     const sgm__trainer_patterns *patterns = sgm__patterns_of(from);
     for (size_t i = 0; i < patterns->rule_count; i++)
-        SGM_TRY(sgm_trainer_initialiser(to, patterns->rules[i].pattern,
-                                        sgm__initialiser_copy(patterns->rules[i].initialiser)));
+        SGM_TRY(sgm_trainer_add_initialiser(to, patterns->rules[i].pattern,
+                                            sgm__initialiser_copy(patterns->rules[i].initialiser)));
     for (size_t i = 0; i < patterns->modifier_count; i++)
-        SGM_TRY(sgm_trainer_modifier(to, patterns->modifiers[i].pattern,
-                                     sgm__modifier_copy(patterns->modifiers[i].modifier)));
+        SGM_TRY(sgm_trainer_add_modifier(to, patterns->modifiers[i].pattern,
+                                         sgm__modifier_copy(patterns->modifiers[i].modifier)));
     for (size_t i = 0; i < patterns->frozen_count; i++)
         SGM_TRY(sgm_trainer_freeze(to, patterns->frozen[i]));
     return SGM_OK;

@@ -55,7 +55,7 @@ static sgm_status get_argument(const sgm__bound *bound, sgm_content *content)
 {
     const char *name;
     size_t layer = layer_of(bound, &name);
-    return sgm_network_argument(sgm__learner_of(bound->trainer)->network, layer, name, content);
+    return sgm_network_get_argument(sgm__learner_of(bound->trainer)->network, layer, name, content);
 }
 
 /* It is part of the programs, which are re-recorded. */
@@ -157,7 +157,7 @@ static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *
     char *output = sgm__format("%s%s", prefix, layer);
     if (output == NULL)
         return SGM_ERROR_MEMORY;
-    sgm_output(graph, output, value);
+    sgm_graph_add_output(graph, output, value);
     sgm__free(output);
     return SGM_OK;
 }
@@ -239,8 +239,8 @@ static sgm_status publish_layer(sgm_trainer *trainer, sgm_registry *layers, size
     char prefix[256];
     snprintf(prefix, sizeof prefix, LAYERS "%s.", name);
     SGM_TRY(sgm__publish_child(layers, name, type->name, &layer));
-    SGM_TRY(sgm_registry_tag(layer, "layer"));
-    SGM_TRY(sgm_registry_tag(layer, place_of(type)));
+    SGM_TRY(sgm_registry_add_tag(layer, "layer"));
+    SGM_TRY(sgm_registry_add_tag(layer, place_of(type)));
     SGM_TRY(publish_arguments(trainer, layer, prefix, type));
     return (type->flags & SGM_LAYER_COST) != 0 ? publish_cost(trainer, name, type, prefix) : SGM_OK;
 }

@@ -124,7 +124,7 @@ sgm_status sgm__publish_child(sgm_registry *registry, const char *name, const ch
     sgm_registry *made = sgm_registry_create();
     sgm_status status = made != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     if (status == SGM_OK && tag != NULL)
-        status = sgm_registry_tag(made, tag);
+        status = sgm_registry_add_tag(made, tag);
     if (status == SGM_OK)
         status = sgm_registry_put(registry, name, made);
     *child = made;

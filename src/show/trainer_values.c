@@ -274,7 +274,7 @@ static sgm_status publish_values(sgm_trainer *trainer)
 sgm_status sgm__trainer_publish(sgm_trainer *trainer)
 {
     sgm_registry *child, *root = sgm__registry_of(trainer);
-    SGM_TRY(sgm_registry_tag(root, "trainer"));
+    SGM_TRY(sgm_registry_add_tag(root, "trainer"));
     SGM_TRY(publish_values(trainer));
     SGM_TRY(sgm__publish_settings(trainer));
     return sgm__publish_child(root, "shared", "shared", &child);

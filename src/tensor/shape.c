@@ -72,7 +72,7 @@ sgm_status sgm_dtype_parse(const char *name, sgm_dtype *dtype)
 
 /* Keeps a wrong rank (dims are then cut off at 8), so that the function that is given the shape can report
  * it: this one returns a value and cannot fail. Missing dims with a positive rank become rank -1. */
-sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims)
+sgm_shape sgm_shape_create(int32_t rank, const int64_t *dims)
 {
     sgm_shape shape = {.rank = rank};
     if (rank > 0 && !dims)
@@ -82,7 +82,7 @@ sgm_shape sgm_shape_make(int32_t rank, const int64_t *dims)
     return shape;
 }
 
-sgm_shape sgm_shape_scalar(void)
+sgm_shape sgm_scalar_shape(void)
 {
     return (sgm_shape){0};
 }

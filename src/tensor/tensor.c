@@ -59,7 +59,7 @@ static sgm_tensor *tensor_make(sgm_dtype dtype, const sgm_shape *shape, const in
     }
     atomic_init(&tensor->references, 1);
     tensor->dtype = dtype;
-    tensor->shape = sgm_shape_make(shape->rank, shape->dims);
+    tensor->shape = sgm_shape_create(shape->rank, shape->dims);
     if (strides)
         memcpy(tensor->strides, strides, sizeof tensor->strides);
     else
@@ -119,7 +119,7 @@ sgm_tensor *sgm_tensor_create(sgm_dtype dtype, const sgm_shape *shape)
 }
 
 /* `values` may be NULL only if there are no elements. */
-sgm_tensor *sgm_tensor_from(sgm_dtype dtype, const sgm_shape *shape, const void *values)
+sgm_tensor *sgm_tensor_create_from(sgm_dtype dtype, const sgm_shape *shape, const void *values)
 {
     size_t bytes;
     sgm_tensor *tensor = tensor_allocate(dtype, shape, &bytes);
@@ -145,7 +145,7 @@ static sgm_status check_wrapped(sgm_dtype dtype, const sgm_shape *shape, const v
     if ((uintptr_t)values % sgm_dtype_size(dtype) != 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected values of type %s aligned to %zu bytes, got address %p: copy them with "
-                        "sgm_tensor_from",
+                        "sgm_tensor_create_from",
                         sgm_dtype_name(dtype), sgm_dtype_size(dtype), values);
     return SGM_OK;
 }
@@ -356,7 +356,7 @@ static sgm_status resolve_shape(const sgm_shape *from, const sgm_shape *wanted, 
         return sgm_fail(SGM_ERROR_ARGUMENT, "expected a shape, got NULL");
     int64_t elements = sgm_shape_elements(from);
     int32_t open = -1;
-    *shape = sgm_shape_make(wanted->rank, wanted->dims);
+    *shape = sgm_shape_create(wanted->rank, wanted->dims);
     for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++) {
         if (shape->dims[i] != -1)
             continue;

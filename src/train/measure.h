@@ -6,7 +6,7 @@
 
 #include "metrics/metrics.h"
 #include "trainer/view.h"
-#include <sigma/hook.h>
+#include <sigma/hooks.h>
 
 /* --- trainer_setup.c --- */
 /* Has function(user, progress) called for each event of the trainer's runs. */

@@ -47,7 +47,7 @@ sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
 sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snapshot)
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
-        const char *name = sgm_bundle_name(snapshot->states, i);
+        const char *name = sgm_bundle_name_at(snapshot->states, i);
         SGM_TRY(sgm_session_set(trainer->learner.session, name, sgm_bundle_get(snapshot->states, name)));
     }
     sgm__trainer_restart_workers(trainer);
@@ -89,7 +89,7 @@ static bool is_finite(const sgm_tensor *tensor)
 const char *sgm__snapshot_bad_state(const sgm__snapshot *snapshot)
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
-        const char *name = sgm_bundle_name(snapshot->states, i);
+        const char *name = sgm_bundle_name_at(snapshot->states, i);
         if (!is_finite(sgm_bundle_get(snapshot->states, name)))
             return name;
     }

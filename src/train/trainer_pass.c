@@ -304,7 +304,7 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
 {
     sgm_shape shape = *sgm_tensor_shape(values);
     if (c->lengths != NULL) {
-        shape = sgm_shape_make(shape.rank - 1, shape.dims + 1);
+        shape = sgm_shape_create(shape.rank - 1, shape.dims + 1);
         shape.dims[0] = c->rows;
     }
     sgm_tensor *room = add_room(all, name, sgm_tensor_dtype(values), &shape);
@@ -464,12 +464,12 @@ static sgm_status compute(const char *metrics, gathering *from, const sgm_metric
 
 /* The metrics' text is read before the pass, so that a typing error costs no time. Without a text, a
  * network whose loss classifies gets the metrics of classes, another one those of regression. */
-sgm_status sgm_trainer_score(sgm_trainer *trainer, sgm_iterator *iterator, const char *metrics,
-                             sgm_registry *results)
+sgm_status sgm_trainer_evaluate_metrics(sgm_trainer *trainer, sgm_iterator *iterator, const char *metrics,
+                                        sgm_registry *results)
 {
     SGM_TRY(sgm_trainer_status(trainer));
     if (iterator == NULL || results == NULL)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_score: expected %s, got NULL",
+        return sgm_fail(SGM_ERROR_ARGUMENT, "sgm_trainer_evaluate_metrics: expected %s, got NULL",
                         iterator == NULL ? "an iterator" : "a registry for results");
     if (metrics != NULL && sgm__metrics_compute(metrics, NULL, NULL) != SGM_OK)
         return sgm__fail_within("metrics '%s'", metrics);

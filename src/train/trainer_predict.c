@@ -9,7 +9,7 @@
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include "trainer/trainer_struct.h"
-#include <sigma/diagnostics.h>
+#include <sigma/hooks.h>
 
 static bool begins(const char *name, const char *prefix)
 {
@@ -296,7 +296,7 @@ sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_m
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_program *program = step_program(trainer, batch);
     if (program != NULL)
-        *memory = sgm_program_memory_of(program);
+        *memory = sgm_program_get_memory(program);
     sgm__trainer_unlock(trainer);
     return program != NULL ? SGM_OK : sgm_last_status();
 }
@@ -346,7 +346,7 @@ sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer)
     return status;
 }
 
-bool sgm_trainer_averages_are_in(const sgm_trainer *trainer)
+bool sgm_trainer_has_swapped_averages(const sgm_trainer *trainer)
 {
     return trainer && trainer->learner.averages_in;
 }

@@ -18,8 +18,8 @@
 #include "registry/pattern.h"
 #include "show/show.h"
 #include "train/train.h"
-#include <sigma/operations.h>
-#include <sigma/units.h>
+#include <sigma/base.h>
+#include <sigma/graph.h>
 #include <stdio.h>
 
 /* --- states --- */
@@ -205,7 +205,7 @@ sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const s
  * a resume draws the same. */
 void sgm__trainer_record_random_step(sgm_graph *graph)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value step = sgm_state(graph, "random.step", SGM_INT64, &scalar);
     sgm_assign(graph, step, sgm_add(graph, step, sgm_number(graph, 1)));
 }
@@ -261,21 +261,22 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
     if (trainer->learner.recording.target_count > 0)
         snprintf(trainer->learner.first_targets, sizeof trainer->learner.first_targets, "%s",
                  trainer->learner.recording.targets[0].name);
-    if (purpose != SGM__PREDICT && !sgm_value_is(trainer->learner.recording.total))
+    if (purpose != SGM__PREDICT && !sgm_value_exists(trainer->learner.recording.total))
         return sgm_fail(SGM_ERROR_STATE,
                         "its network has no cost: add one at its end, such as softmax_cross_entropy");
     if (purpose != SGM__PREDICT) {
-        sgm_output(trainer->learner.graph, SGM__LOSS, trainer->learner.recording.total);
+        sgm_graph_add_output(trainer->learner.graph, SGM__LOSS, trainer->learner.recording.total);
         sgm__trainer_record_correct(trainer, part);
     }
     if (part)
-        sgm_output(trainer->learner.graph, SGM__LOSS_PART, trainer->learner.recording.part);
+        sgm_graph_add_output(trainer->learner.graph, SGM__LOSS_PART, trainer->learner.recording.part);
     for (size_t i = 0; i < trainer->learner.recording.output_count && !training; i++)
-        sgm_output(trainer->learner.graph, trainer->learner.recording.outputs[i].name,
-                   trainer->learner.recording.outputs[i].value);
-    if (purpose == SGM__VALIDATE && sgm_value_is(trainer->learner.recording.lengths))
-        sgm_output(trainer->learner.graph, SGM__LENGTHS,
-                   sgm_cast(trainer->learner.graph, trainer->learner.recording.lengths, SGM_FLOAT64));
+        sgm_graph_add_output(trainer->learner.graph, trainer->learner.recording.outputs[i].name,
+                             trainer->learner.recording.outputs[i].value);
+    if (purpose == SGM__VALIDATE && sgm_value_exists(trainer->learner.recording.lengths))
+        sgm_graph_add_output(
+            trainer->learner.graph, SGM__LENGTHS,
+            sgm_cast(trainer->learner.graph, trainer->learner.recording.lengths, SGM_FLOAT64));
     SGM_TRY(sgm__trainer_check_patterns(trainer));
     if (training)
         SGM_TRY(sgm__trainer_record_costs(trainer, part));
@@ -309,9 +310,9 @@ static sgm_status record_for(sgm_trainer *trainer, sgm__step_purpose purpose, in
 static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purpose)
 {
     if (trainer->learner.network == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_set_network");
     if (trainer->learner.optimiser == NULL && purpose != SGM__VALIDATE && purpose != SGM__PREDICT)
-        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_optimiser");
+        return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
     return SGM_OK;
 }
 
@@ -319,7 +320,7 @@ static sgm_status check_parts(const sgm_trainer *trainer, sgm__step_purpose purp
  * of a user whose cores are idle. */
 static void log_threads(const sgm_trainer *trainer, int64_t batch, const sgm_program *program)
 {
-    sgm_program_memory memory = sgm_program_memory_of(program);
+    sgm_program_memory memory = sgm_program_get_memory(program);
     char one[64], all[64];
     sgm_duration_text(memory.seconds_of_one, one, sizeof one);
     sgm_duration_text(memory.seconds_of_threads, all, sizeof all);

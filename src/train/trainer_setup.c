@@ -122,7 +122,7 @@ static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
     return sgm__trainer_publish_network(trainer);
 }
 
-sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
+sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *network)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
@@ -131,7 +131,7 @@ sgm_status sgm_trainer_network_of(sgm_trainer *trainer, sgm_network *network)
     return status;
 }
 
-sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
+sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation)
 {
     SGM_TRY(sgm_trainer_status(trainer));
     sgm_network *network = sgm_network_parse(notation);
@@ -139,7 +139,7 @@ sgm_status sgm_trainer_network(sgm_trainer *trainer, const char *notation)
         sgm__fail_within("network");
         return sgm__trainer_keep(trainer, sgm_last_status());
     }
-    return sgm_trainer_network_of(trainer, network);
+    return sgm_trainer_adopt_network(trainer, network);
 }
 
 static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
@@ -151,7 +151,7 @@ static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
     return sgm__trainer_publish_training(trainer);
 }
 
-sgm_status sgm_trainer_data(sgm_trainer *trainer, sgm_iterator *iterator)
+sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
@@ -214,7 +214,7 @@ static sgm_status set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
     return SGM_OK;
 }
 
-sgm_status sgm_trainer_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
+sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
@@ -240,7 +240,8 @@ static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initia
     return SGM_OK;
 }
 
-sgm_status sgm_trainer_initialiser(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
+sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char *pattern,
+                                       sgm_initialiser *initialiser)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
@@ -265,7 +266,7 @@ static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_mo
     return SGM_OK;
 }
 
-sgm_status sgm_trainer_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
+sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
 {
     sgm_status status = sgm__trainer_open(trainer);
     if (status == SGM_OK)
@@ -340,7 +341,7 @@ sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function f
                               add_observer(trainer, (sgm__observer){.function = function, .user = user}));
 }
 
-sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
+sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook)
 {
     sgm_status status = sgm_trainer_status(trainer);
     bool attached;
@@ -349,7 +350,7 @@ sgm_status sgm_trainer_hook(sgm_trainer *trainer, sgm_hook *hook)
     if (status == SGM_OK)
         status = sgm__trainer_keep(
             trainer, sgm__trainer_attach_as(trainer, hook, SGM__ATTACHED_AS_SETUP, &attached, NULL));
-    if (status == SGM_OK && sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE)
+    if (status == SGM_OK && sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE)
         sgm__hooks_ask(trainer->hooks, trainer->registry);
     sgm_hook_free(hook);
     return status;

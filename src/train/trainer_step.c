@@ -43,8 +43,8 @@ sgm_status sgm__trainer_shape_mismatch(const sgm_trainer *trainer, const sgm_pro
     const sgm_shape *fed = sgm_tensor_shape(values), *shape = &program->plan->inputs[input].type.shape;
     if (fed->rank == 0 || shape->rank == 0)
         return sgm_last_status();
-    sgm_shape there = sgm_shape_make(fed->rank - 1, fed->dims + 1),
-              wanted = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    sgm_shape there = sgm_shape_create(fed->rank - 1, fed->dims + 1),
+              wanted = sgm_shape_create(shape->rank - 1, shape->dims + 1);
     if (sgm_shape_elements(&there) == sgm_shape_elements(&wanted))
         return sgm_last_status();
     return sgm__network_shape_mismatch(trainer->learner.network, program->graph,

@@ -52,11 +52,11 @@ static sgm_status check_criteria(const sgm__hooks *hooks, sgm_trainer *trainer, 
     const char *identifier;
     sgm_status status = SGM_OK;
     for (size_t i = 0; hook->criteria != NULL && status == SGM_OK &&
-                       (identifier = sgm_criteria_identifier(hook->criteria, i)) != NULL;
+                       (identifier = sgm_criteria_identifier_at(hook->criteria, i)) != NULL;
          i++) {
         sgm_content content = {0};
         if (sgm__hooks_is_known_early(trainer, identifier))
-            status = sgm_resolve_one(hooks->registry, identifier, &content);
+            status = sgm_registry_resolve_one(hooks->registry, identifier, &content);
         sgm_content_clear(&content);
     }
     return status;

@@ -13,7 +13,7 @@
 
 #include "hooks/hooks.h"
 #include <sigma/data.h>
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 
 #define SGM__MAXIMUM_WORKERS 64 /* replicas of one trainer */
 

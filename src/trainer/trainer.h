@@ -10,8 +10,8 @@
 #include "optim/optimiser.h"
 #include "trainer/strategy.h"
 #include "trainer/view.h"
-#include <sigma/persistence.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
+#include <sigma/tensor.h>
 #include <stdatomic.h>
 
 typedef struct sgm__trainer_settings {
@@ -214,7 +214,7 @@ typedef struct sgm__sharing {
 
 /* How a trainer belongs to its environment. */
 typedef struct sgm__membership {
-    bool unscheduled; /* sgm_run of the environment does not run it */
+    bool unscheduled; /* sgm_env_run of the environment does not run it */
     bool branched;    /* it was branched off a running trainer; its failure is not the environment's */
     bool held;        /* a model uses it: it cannot be dropped before the environment */
 } sgm__membership;

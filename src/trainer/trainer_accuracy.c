@@ -3,7 +3,7 @@
 #include "network/rerecord.h"
 #include "ops/ops.h"
 #include "trainer/trainer_struct.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 /* The largest probability is where the largest sum is, which a step of training has anyway. */
 static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
@@ -35,10 +35,10 @@ static void output_of_steps(sgm_graph *graph, sgm_value share, const sgm_shape *
     sgm_value steps = sgm_number(graph, (double)(places->dims[0] * places->dims[1]));
     share =
         sgm_divide(graph, sgm_multiply(graph, share, steps), sgm_maximum(graph, all, sgm_number(graph, 1)));
-    sgm_output(graph, SGM__CORRECT, share);
+    sgm_graph_add_output(graph, SGM__CORRECT, share);
     if (part)
-        sgm_output(graph, SGM__CORRECT_PART,
-                   sgm_multiply(graph, share, sgm__part_share_of(graph, all, SGM_FLOAT64)));
+        sgm_graph_add_output(graph, SGM__CORRECT_PART,
+                             sgm_multiply(graph, share, sgm__part_share_of(graph, all, SGM_FLOAT64)));
 }
 
 /* Classes; what does not count has a target that no prediction is. `counts` nothing: all do. */
@@ -46,7 +46,7 @@ static sgm_value right_classes(sgm_graph *graph, sgm_value output, sgm_value tar
 {
     sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
     output = before_softmax(graph, output);
-    if (!sgm_value_is(counts))
+    if (!sgm_value_exists(counts))
         return sgm_accuracy(graph, output, target);
     if (a.shape.rank == b.shape.rank)
         target = sgm_cast(graph, sgm_arg_max(graph, target, -1), b.dtype);
@@ -59,7 +59,7 @@ static sgm_value right_sides(sgm_graph *graph, sgm_value output, sgm_value targe
     sgm_value equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
                                 sgm_greater(graph, target, sgm_number(graph, 0.5)));
     sgm_value right = sgm_cast(graph, equal, SGM_FLOAT64);
-    if (!sgm_value_is(counts))
+    if (!sgm_value_exists(counts))
         return sgm_mean(graph, right);
     sgm_shape places = sgm_value_type(graph, right).shape;
     places.rank--;
@@ -75,11 +75,11 @@ void sgm__trainer_record_correct(sgm_trainer *trainer, bool part)
         return;
     sgm_value output = recording->outputs[0].value, target = recording->targets[0].value;
     sgm_shape a = sgm_value_type(graph, output).shape, b = sgm_value_type(graph, target).shape;
-    sgm_shape places = sgm_shape_make(a.rank > 0 ? a.rank - 1 : 0, a.dims);
+    sgm_shape places = sgm_shape_create(a.rank > 0 ? a.rank - 1 : 0, a.dims);
     bool numbers = sgm_shape_equal(&places, &b); /* of classes */
     if ((!numbers && !sgm_shape_equal(&a, &b)) || a.rank < 2)
         return;
-    bool of_steps = a.rank > 2 && sgm_value_is(recording->lengths);
+    bool of_steps = a.rank > 2 && sgm_value_exists(recording->lengths);
     sgm_value counts = {-1};
     if (of_steps)
         counts = steps_that_count(graph, &places, recording->lengths);
@@ -88,5 +88,5 @@ void sgm__trainer_record_correct(sgm_trainer *trainer, bool part)
     if (of_steps)
         output_of_steps(graph, share, &places, recording->lengths, part);
     else
-        sgm_output(graph, SGM__CORRECT, share);
+        sgm_graph_add_output(graph, SGM__CORRECT, share);
 }

@@ -48,7 +48,7 @@ bool sgm__trainer_is_frozen(const sgm_trainer *trainer, const char *parameter)
 }
 
 /* Any thread; the state may be another one as soon as the lock is free. */
-sgm_trainer_state sgm_trainer_state_of(sgm_trainer *trainer)
+sgm_trainer_state sgm_trainer_get_state(sgm_trainer *trainer)
 {
     pthread_mutex_lock(&trainer->control.lock);
     sgm_trainer_state state = trainer->control.state;

@@ -55,10 +55,10 @@ sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
 static sgm_shape input_of(const sgm_trainer *trainer)
 {
     if (trainer->learner.graph == NULL || trainer->learner.recording.input_count == 0)
-        return sgm_shape_scalar();
+        return sgm_scalar_shape();
     sgm_shape batch =
         sgm_value_type(trainer->learner.graph, trainer->learner.recording.inputs[0].value).shape;
-    return batch.rank > 1 ? sgm_shape_make(batch.rank - 1, batch.dims + 1) : sgm_shape_scalar();
+    return batch.rank > 1 ? sgm_shape_create(batch.rank - 1, batch.dims + 1) : sgm_scalar_shape();
 }
 
 /* Time and data of a replica are its owner's. */

@@ -27,7 +27,7 @@ typedef struct sgm__trainer_view {
 } sgm__trainer_view;
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer);
 
-/* Whether sgm_run of its environment leaves it out. */
+/* Whether sgm_env_run of its environment leaves it out. */
 bool sgm__trainer_is_unscheduled(const sgm_trainer *trainer);
 /* The name of validation data, in the order in which they were added; NULL: there are no more. */
 const char *sgm__trainer_data_name(const sgm_trainer *trainer, size_t index);

@@ -2,7 +2,7 @@
 #ifndef SIGMA_TEST_ALLOCATOR_H
 #define SIGMA_TEST_ALLOCATOR_H
 
-#include <sigma/status.h>
+#include <sigma/base.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdlib.h>

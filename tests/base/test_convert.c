@@ -62,7 +62,7 @@ TEST(integers_stay_exact)
 {
     const int64_t values[] = {9007199254740993, -9007199254740993, INT64_MAX, INT64_MIN, 300, -1, 0};
     sgm_shape shape = sgm_shape_of(7);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_INT64, &shape, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_INT64, &shape, values);
     sgm_tensor *back = sgm_tensor_slice(tensor, 0, 6, -1, -1), *copy = sgm_tensor_copy(back);
     const int64_t *copied = sgm_tensor_const_data(copy);
     for (int i = 0; i < 7; i++)
@@ -163,7 +163,7 @@ TEST(types_have_names)
 TEST(shapes)
 {
     char text[128];
-    sgm_shape shape = sgm_shape_of(100, 784), scalar = sgm_shape_scalar(), empty = sgm_shape_of(3, 0);
+    sgm_shape shape = sgm_shape_of(100, 784), scalar = sgm_scalar_shape(), empty = sgm_shape_of(3, 0);
     CHECK_STR(sgm_shape_text(&shape, text, sizeof text), "(100, 784)");
     CHECK_STR(sgm_shape_text(&scalar, text, sizeof text), "()");
     CHECK_STR(sgm_shape_text(&shape, text, 5), "(100");
@@ -178,7 +178,7 @@ TEST(shapes_broadcast)
 {
     char text[128];
     sgm_shape a = sgm_shape_of(5, 1, 4), b = sgm_shape_of(3, 1), c = sgm_shape_of(2, 4), result;
-    sgm_shape zero = sgm_shape_of(0, 1, 1), scalar = sgm_shape_scalar(),
+    sgm_shape zero = sgm_shape_of(0, 1, 1), scalar = sgm_scalar_shape(),
               many = sgm_shape_of((int64_t)1 << 40, 1);
     sgm_shape across = sgm_shape_of((int64_t)1 << 40);
     CHECK_OK(sgm_shape_broadcast(&a, &b, &result));
@@ -216,7 +216,7 @@ TEST(texts_line_up_at_the_point)
                "[ 1.0000e+10  1.2345e+00 -1.0000e-05]");
     check_text(SGM_FLOAT64, sgm_shape_of(1), (const double[]){1e10}, 99, "[1.e+10]");
     check_text(SGM_BFLOAT16, sgm_shape_of(2), (const double[]){3.14159, 1}, 99, "[3.14 1.  ]");
-    check_text(SGM_FLOAT32, sgm_shape_scalar(), (const double[]){0.1}, 99, "0.1");
+    check_text(SGM_FLOAT32, sgm_scalar_shape(), (const double[]){0.1}, 99, "0.1");
 }
 
 TEST(texts_of_integers_and_bools)
@@ -226,7 +226,7 @@ TEST(texts_of_integers_and_bools)
     check_text(SGM_BOOL, sgm_shape_of(2), (const double[]){1, 0}, 99, "[ True False]");
     check_text(SGM_FLOAT32, sgm_shape_of(0, 3), NULL, 99, "[]");
     const int64_t large = 9007199254740993;
-    sgm_tensor *scalar = sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &large);
+    sgm_tensor *scalar = sgm_tensor_create_from(SGM_INT64, &(sgm_shape){0}, &large);
     char *text = sgm_tensor_text(scalar, 1);
     CHECK_STR(text, "9007199254740993");
     sgm_string_free(text);

@@ -67,7 +67,7 @@ static void remember(void *user, sgm_log_level level, const char *source, const 
     self->level = level;
     snprintf(self->source, sizeof self->source, "%s", source);
     snprintf(self->message, sizeof self->message, "%s", message);
-    sgm_log_end(self->ends);
+    sgm_log_remove_sink(self->ends);
     self->ends = NULL;
 }
 
@@ -78,7 +78,7 @@ TEST(every_sink_has_its_level)
     seen all[5] = {0};
     sgm_log_sink *sinks[5];
     for (int i = 0; i < 5; i++)
-        CHECK_OK(sinks[i] = sgm_log_to(remember, &all[i], levels[i]));
+        CHECK_OK(sinks[i] = sgm_log_add_sink(remember, &all[i], levels[i]));
     for (int i = 0; i < 4; i++)
         sgm_log_message(levels[i], "test", "message %d", i);
     sgm_log_message(SGM_LOG_NONE, "test", "none");
@@ -90,7 +90,7 @@ TEST(every_sink_has_its_level)
     CHECK_STR(all[4].message, "late");
     CHECK_STR(all[0].message, "message 3");
     for (int i = 0; i < 5; i++)
-        sgm_log_end(sinks[i]);
+        sgm_log_remove_sink(sinks[i]);
     sgm_log_message(SGM_LOG_ERROR, "test", "later");
     CHECK_STR(all[4].message, "late");
 }
@@ -98,11 +98,11 @@ TEST(every_sink_has_its_level)
 TEST(a_sink_may_end_in_its_own_call)
 {
     seen self = {0};
-    CHECK_OK(self.ends = sgm_log_to(remember, &self, SGM_LOG_DEBUG));
+    CHECK_OK(self.ends = sgm_log_add_sink(remember, &self, SGM_LOG_DEBUG));
     sgm_log_message(SGM_LOG_INFO, "test", "first");
     sgm_log_message(SGM_LOG_INFO, "test", "second");
     CHECK_INT(self.calls, 1);
-    sgm_log_end(NULL);
+    sgm_log_remove_sink(NULL);
 }
 
 TEST(levels_have_names)
@@ -120,7 +120,7 @@ TEST(levels_have_names)
 TEST(a_message_nobody_wants_takes_no_memory)
 {
     seen self = {0};
-    sgm_log_sink *sink = sgm_log_to(remember, &self, SGM_LOG_WARNING);
+    sgm_log_sink *sink = sgm_log_add_sink(remember, &self, SGM_LOG_WARNING);
     allocator_start(1);
     for (int i = 0; i < 1000; i++)
         sgm_log_message(SGM_LOG_DEBUG, "test", "message %d", i);
@@ -129,19 +129,19 @@ TEST(a_message_nobody_wants_takes_no_memory)
     allocator_stop();
     CHECK_INT(calls, 0);
     CHECK_INT(self.calls, 1);
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
 }
 
 TEST(sinks_fail_without_memory)
 {
     seen self = {0};
     allocator_start(1);
-    sgm_log_sink *sink = sgm_log_to(remember, &self, SGM_LOG_WARNING);
+    sgm_log_sink *sink = sgm_log_add_sink(remember, &self, SGM_LOG_WARNING);
     CHECK(sink == NULL);
-    CHECK(sgm_log_to_file(in_folder("a.log")) == NULL);
+    CHECK(sgm_log_add_file(in_folder("a.log")) == NULL);
     CHECK_INT(sgm_last_status(), SGM_ERROR_MEMORY);
     allocator_stop();
-    CHECK_ERROR(sgm_log_to(NULL, NULL, SGM_LOG_INFO), "expected a function");
+    CHECK_ERROR(sgm_log_add_sink(NULL, NULL, SGM_LOG_INFO), "expected a function");
     remove_folder();
 }
 
@@ -149,12 +149,12 @@ TEST(lines_of_a_file_have_time_process_level_and_source)
 {
     char expected[64];
     const char *path = in_folder("a.log");
-    sgm_log_sink *sink = sgm_log_to_file(path, .level = SGM_LOG_INFO);
+    sgm_log_sink *sink = sgm_log_add_file(path, .level = SGM_LOG_INFO);
     CHECK_OK(sink);
     sgm_log_message(SGM_LOG_DEBUG, "data", "unwanted");
     sgm_log_message(SGM_LOG_WARNING, "data", "four rows\nare \033[2Jempty\r\n");
     sgm_log_message(SGM_LOG_INFO, "", "%3000s", "");
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
     const char *text = text_of(path);
     snprintf(expected, sizeof expected, " [%d] warning data: four rows\n    are ?[2Jempty?\n    \n",
              (int)getpid());
@@ -170,19 +170,19 @@ TEST(messages_all_of_line_breaks_fit)
     char message[3000];
     memset(message, '\n', sizeof message);
     message[sizeof message - 1] = '\0';
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"));
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"));
     sgm_log_message(SGM_LOG_INFO, message, "%s", message);
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
     CHECK(strlen(text_of(in_folder("a.log"))) > 1000);
     remove_folder();
 }
 
 TEST(a_large_file_is_rotated_and_the_oldest_goes)
 {
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"), .bytes = 1000, .files = 2);
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"), .bytes = 1000, .files = 2);
     for (int i = 0; i < 100; i++)
         sgm_log_message(SGM_LOG_INFO, "test", "message %03d", i);
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
     CHECK(!sgm__file_exists(in_folder("a.log.3")));
     char all[8000];
     all[0] = '\0';
@@ -209,12 +209,12 @@ TEST(a_large_file_is_rotated_and_the_oldest_goes)
 
 TEST(old_files_may_be_unwanted_and_rotation_too)
 {
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"), .bytes = 200, .files = -1);
-    sgm_log_sink *other = sgm_log_to_file(in_folder("b.log"), .bytes = -1);
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"), .bytes = 200, .files = -1);
+    sgm_log_sink *other = sgm_log_add_file(in_folder("b.log"), .bytes = -1);
     for (int i = 0; i < 20; i++)
         sgm_log_message(SGM_LOG_INFO, "test", "message %03d", i);
-    sgm_log_end(sink);
-    sgm_log_end(other);
+    sgm_log_remove_sink(sink);
+    sgm_log_remove_sink(other);
     CHECK(strlen(text_of(in_folder("a.log"))) <= 200);
     CHECK(strstr(text_of(in_folder("a.log")), "message 019\n") != NULL);
     CHECK(!sgm__file_exists(in_folder("a.log.1")));
@@ -226,12 +226,12 @@ TEST(failure_to_rotate_is_told_once_and_logging_goes_on)
 {
     seen self = {0};
     CHECK_INT(mkdir(in_folder("a.log.1"), 0777), 0); /* no file can take its place */
-    sgm_log_sink *watcher = sgm_log_to(remember, &self, SGM_LOG_WARNING);
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"), .bytes = 300, .files = 1);
+    sgm_log_sink *watcher = sgm_log_add_sink(remember, &self, SGM_LOG_WARNING);
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"), .bytes = 300, .files = 1);
     for (int i = 0; i < 50; i++)
         sgm_log_message(SGM_LOG_INFO, "test", "message %03d", i);
-    sgm_log_end(sink);
-    sgm_log_end(watcher);
+    sgm_log_remove_sink(sink);
+    sgm_log_remove_sink(watcher);
     CHECK_INT(self.calls, 1);
     CHECK(strstr(self.message, "a.log' cannot be rotated and grows on: ") != NULL);
     const char *text = text_of(in_folder("a.log"));
@@ -242,11 +242,11 @@ TEST(failure_to_rotate_is_told_once_and_logging_goes_on)
 
 TEST(a_file_that_is_taken_away_comes_again)
 {
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"));
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"));
     sgm_log_message(SGM_LOG_INFO, "test", "first");
     CHECK_INT(rename(in_folder("a.log"), in_folder("away.log")), 0);
     sgm_log_message(SGM_LOG_INFO, "test", "second");
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
     CHECK(strstr(text_of(in_folder("away.log")), "first") != NULL);
     CHECK(strstr(text_of(in_folder("a.log")), "second") != NULL);
     remove_folder();
@@ -257,19 +257,19 @@ TEST(a_file_that_cannot_be_written_is_told_once)
     seen self = {0};
     if (access("/dev/full", W_OK) != 0)
         SKIP("there is no /dev/full");
-    sgm_log_sink *watcher = sgm_log_to(remember, &self, SGM_LOG_WARNING);
-    sgm_log_sink *sink = sgm_log_to_file("/dev/full");
+    sgm_log_sink *watcher = sgm_log_add_sink(remember, &self, SGM_LOG_WARNING);
+    sgm_log_sink *sink = sgm_log_add_file("/dev/full");
     for (int i = 0; i < 10; i++)
         sgm_log_message(SGM_LOG_INFO, "test", "message %d", i);
-    sgm_log_end(sink);
-    sgm_log_end(watcher);
+    sgm_log_remove_sink(sink);
+    sgm_log_remove_sink(watcher);
     CHECK_INT(self.calls, 1);
     CHECK(strstr(self.message, "the file '/dev/full' cannot be written: No space left on device") != NULL);
-    CHECK_ERROR(sgm_log_to_file("/nowhere/at/all.log"),
+    CHECK_ERROR(sgm_log_add_file("/nowhere/at/all.log"),
                 "'/nowhere/at/all.log' cannot be opened: No such file");
-    CHECK_ERROR(sgm_log_to_file("a.log", .bytes = -2), "expected at least -1 bytes");
-    CHECK_ERROR(sgm_log_to_file("a.log", .files = 1000), "-1 to 999 old files");
-    CHECK_ERROR(sgm_log_to_file(""), "expected a path");
+    CHECK_ERROR(sgm_log_add_file("a.log", .bytes = -2), "expected at least -1 bytes");
+    CHECK_ERROR(sgm_log_add_file("a.log", .files = 1000), "-1 to 999 old files");
+    CHECK_ERROR(sgm_log_add_file(""), "expected a path");
 }
 
 /* --- several threads, several processes --- */
@@ -321,21 +321,21 @@ TEST(threads_lose_and_mix_no_lines)
     pthread_t threads[WRITERS];
     int numbers[WRITERS];
     seen self = {0};
-    sgm_log_sink *sink = sgm_log_to_file(in_folder("a.log"), .bytes = 20000, .files = 50);
-    sgm_log_sink *other = sgm_log_to(remember, &self, SGM_LOG_INFO);
+    sgm_log_sink *sink = sgm_log_add_file(in_folder("a.log"), .bytes = 20000, .files = 50);
+    sgm_log_sink *other = sgm_log_add_sink(remember, &self, SGM_LOG_INFO);
     for (int i = 0; i < WRITERS; i++) {
         numbers[i] = i;
         CHECK_INT(pthread_create(&threads[i], NULL, write_in_thread, &numbers[i]), 0);
     }
     for (int i = 0; i < 100; i++) { /* sinks come and go meanwhile */
-        sgm_log_sink *passing = sgm_log_to_file(in_folder("b.log"), .bytes = 5000);
+        sgm_log_sink *passing = sgm_log_add_file(in_folder("b.log"), .bytes = 5000);
         sgm_log_set_level(passing, SGM_LOG_ERROR);
-        sgm_log_end(passing);
+        sgm_log_remove_sink(passing);
     }
     for (int i = 0; i < WRITERS; i++)
         pthread_join(threads[i], NULL);
-    sgm_log_end(other);
-    sgm_log_end(sink);
+    sgm_log_remove_sink(other);
+    sgm_log_remove_sink(sink);
     CHECK_INT(self.calls, WRITERS * MESSAGES);
     check_all_messages(50);
     remove_folder();
@@ -346,14 +346,14 @@ TEST(processes_lose_and_mix_no_lines)
 {
     pid_t children[WRITERS];
     const char *path = in_folder("a.log");
-    sgm_log_sink *sink = sgm_log_to_file(path, .bytes = 15000, .files = 60);
+    sgm_log_sink *sink = sgm_log_add_file(path, .bytes = 15000, .files = 60);
     CHECK_OK(sink);
     for (int i = 0; i < WRITERS; i++) {
         children[i] = fork();
         if (children[i] == 0) {
             if (i % 2 == 1) {
-                sgm_log_end(sink);
-                sink = sgm_log_to_file(path, .bytes = 15000, .files = 60);
+                sgm_log_remove_sink(sink);
+                sink = sgm_log_add_file(path, .bytes = 15000, .files = 60);
             }
             write_many(i);
             _exit(sink != NULL ? 0 : 1);
@@ -364,7 +364,7 @@ TEST(processes_lose_and_mix_no_lines)
         CHECK_INT(waitpid(children[i], &status, 0), children[i]);
         CHECK_INT(status, 0);
     }
-    sgm_log_end(sink);
+    sgm_log_remove_sink(sink);
     check_all_messages(60);
     CHECK(sgm__file_exists(in_folder("a.log.3")));
     remove_folder();

@@ -1,7 +1,7 @@
 /* The user's folders, by the variables that name them. */
 #include "test.h"
 
-#include <sigma/paths.h>
+#include <sigma/base.h>
 #include <sigma/tensor.h>
 
 static const char *path_of(sgm_folder folder)

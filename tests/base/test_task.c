@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
 #include <time.h>
 
 typedef struct seen {
@@ -35,10 +35,10 @@ TEST(tasks_are_listed_while_they_run)
     sgm_task first = sgm_task_begin(SGM_TASK_DOWNLOAD, "mnist\033[2J.gz", "bytes");
     sgm_task second = sgm_task_begin(SGM_TASK_TRAIN, "digits", "iterations");
     CHECK(first > 0 && second > first);
-    CHECK(sgm_task_progress(second, 10, 0));
+    CHECK(sgm_task_set_progress(second, 10, 0));
     pause_for(0.02);
-    CHECK(sgm_task_progress(first, 250, 1000));
-    CHECK(sgm_task_progress(second, 30, 40));
+    CHECK(sgm_task_set_progress(first, 250, 1000));
+    CHECK(sgm_task_set_progress(second, 30, 40));
     CHECK_INT(sgm_tasks(infos, 1), 2);
     CHECK_INT(sgm_tasks(infos, 4), 2);
     CHECK_INT(infos[0].task, first);
@@ -67,10 +67,10 @@ TEST(progress_is_a_share_or_unknown)
     CHECK_INT(sgm_tasks(&info, 1), 1);
     CHECK(info.progress < 0 && info.rate == 0);
     CHECK_STR(info.description, "");
-    CHECK(sgm_task_progress(task, 5, 0));
+    CHECK(sgm_task_set_progress(task, 5, 0));
     sgm_tasks(&info, 1);
     CHECK(info.progress < 0);
-    CHECK(sgm_task_progress(task, 7, 5)); /* more than there should be */
+    CHECK(sgm_task_set_progress(task, 7, 5)); /* more than there should be */
     sgm_tasks(&info, 1);
     CHECK_NEAR(info.progress, 1, 0);
     sgm_task_end(task, SGM_OK);
@@ -90,10 +90,10 @@ TEST(watchers_are_told_of_begin_progress_and_end)
         sgm_task task = sgm_task_begin(SGM_TASK_SAVE, "a.safetensors", "bytes");
         CHECK_INT(self.calls, 1);
         for (uint64_t k = 1; k <= 1000; k++)
-            sgm_task_progress(task, k, 1000);
+            sgm_task_set_progress(task, k, 1000);
         CHECK(self.calls <= 3); /* at most ten times a second */
         pause_for(0.11);
-        sgm_task_progress(task, 600, 1000);
+        sgm_task_set_progress(task, 600, 1000);
         CHECK(self.calls >= 2);
         CHECK_NEAR(self.newest.progress, 0.6, 0);
         sgm_task_end(task, cases[i].status);
@@ -112,10 +112,10 @@ TEST(a_task_is_cancelled_by_its_number)
     sgm_task task = sgm_task_begin(SGM_TASK_PREPARE, "digits", NULL);
     CHECK_ERROR(sgm_task_cancel(task), "preparing 'digits' cannot be cancelled");
     CHECK_INT(sgm_last_status(), SGM_ERROR_UNSUPPORTED);
-    sgm_task_can_cancel(task);
-    CHECK(sgm_task_progress(task, 1, 0));
+    sgm_task_allow_cancel(task);
+    CHECK(sgm_task_set_progress(task, 1, 0));
     CHECK_OK(sgm_task_cancel(task));
-    CHECK(!sgm_task_progress(task, 2, 0));
+    CHECK(!sgm_task_set_progress(task, 2, 0));
     sgm_task_end(task, SGM_ERROR_INTERRUPTED);
     CHECK_ERROR(sgm_task_cancel(task), "is not running");
     CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
@@ -130,7 +130,7 @@ TEST(a_full_table_and_no_task_are_no_failure)
     for (int i = 0; i < 70; i++) {
         tasks[i] = sgm_task_begin(SGM_TASK_LOAD, "one of many", "files");
         CHECK((tasks[i] != 0) == (i < 64));
-        CHECK(sgm_task_progress(tasks[i], 1, 2));
+        CHECK(sgm_task_set_progress(tasks[i], 1, 2));
     }
     CHECK_INT(sgm_tasks(NULL, 0), 64);
     for (int i = 0; i < 70; i++)
@@ -144,9 +144,9 @@ static void *work(void *user)
 {
     for (int i = 0; i < 300; i++) {
         sgm_task task = sgm_task_begin(SGM_TASK_LOAD, user, "files");
-        sgm_task_can_cancel(task);
+        sgm_task_allow_cancel(task);
         for (uint64_t k = 0; k < 20; k++)
-            sgm_task_progress(task, k, 20);
+            sgm_task_set_progress(task, k, 20);
         sgm_task_end(task, SGM_OK);
     }
     return NULL;

@@ -53,20 +53,20 @@ TEST(values_are_copied_in)
 {
     int64_t values[] = {1, -9007199254740993, INT64_MAX, INT64_MIN};
     sgm_shape shape = sgm_shape_of(4);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_INT64, &shape, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_INT64, &shape, values);
     values[0] = 5;
     const int64_t *data = sgm_tensor_const_data(tensor);
     CHECK_INT(data[0], 1);
     CHECK(data[1] == -9007199254740993 && data[2] == INT64_MAX && data[3] == INT64_MIN);
     sgm_tensor_free(tensor);
-    CHECK_ERROR(sgm_tensor_from(SGM_INT64, &shape, NULL), "32 bytes of values");
+    CHECK_ERROR(sgm_tensor_create_from(SGM_INT64, &shape, NULL), "32 bytes of values");
 }
 
 TEST(impossible_tensors_are_refused)
 {
-    sgm_shape negative = sgm_shape_of(2, -3), rank = sgm_shape_make(9, (int64_t[9]){0});
+    sgm_shape negative = sgm_shape_of(2, -3), rank = sgm_shape_create(9, (int64_t[9]){0});
     sgm_shape overflow = sgm_shape_of(INT64_MAX, 2), bytes = sgm_shape_of(INT64_MAX / 2);
-    sgm_shape hidden = sgm_shape_of(0, INT64_MAX, INT64_MAX), none = sgm_shape_make(2, NULL),
+    sgm_shape hidden = sgm_shape_of(0, INT64_MAX, INT64_MAX), none = sgm_shape_create(2, NULL),
               good = sgm_shape_of(2);
     CHECK_ERROR(sgm_tensor_create(SGM_FLOAT32, &negative), "-3 as dimension 1 of (2, -3)");
     CHECK_ERROR(sgm_tensor_create(SGM_FLOAT32, &rank), "0 to 8 dimensions, got 9");
@@ -280,7 +280,7 @@ TEST(broadcasts_repeat_without_memory)
 {
     sgm_shape wide = sgm_shape_of(2, 3, 2), huge = sgm_shape_of(1000000000, 3, 1000),
               bad = sgm_shape_of(2, 2);
-    sgm_shape lower = sgm_shape_of(3), empty = sgm_shape_of(0, 3, 5), scalar = sgm_shape_scalar();
+    sgm_shape lower = sgm_shape_of(3), empty = sgm_shape_of(0, 3, 5), scalar = sgm_scalar_shape();
     sgm_tensor *tensor = count_up(SGM_FLOAT32, sgm_shape_of(3, 1));
     sgm_tensor *spread = sgm_tensor_broadcast(tensor, &wide);
     CHECK_VALUES(spread, 0, 0, 1, 1, 2, 2, 0, 0, 1, 1, 2, 2);
@@ -376,7 +376,7 @@ TEST(reshapes_are_checked)
     CHECK_ERROR(sgm_tensor_reshape(none, &zero), "cannot reshape (0, 4)");
     sgm_tensor *still_none = sgm_tensor_reshape(none, &four);
     check_shape(still_none, "(0, 4)");
-    sgm_tensor *scalar = count_up(SGM_FLOAT32, sgm_shape_scalar()),
+    sgm_tensor *scalar = count_up(SGM_FLOAT32, sgm_scalar_shape()),
                *lifted = sgm_tensor_reshape(scalar, &one);
     check_shape(lifted, "(1, 1)");
     sgm_tensor *all[] = {tensor, none, still_none, scalar, lifted};

@@ -1,7 +1,7 @@
 /* Quantities as people read them. */
 #include "test.h"
 
-#include <sigma/units.h>
+#include <sigma/base.h>
 
 TEST(durations)
 {

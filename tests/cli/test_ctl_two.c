@@ -14,9 +14,10 @@ static void add(sgm_env *env, const char *name)
     sgm_dataset *iris = sgm_dataset_open("iris");
     sgm_trainer *trainer = sgm_trainer_create(env, name);
     CHECK_OK(iris);
-    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(8, tanh) + dense(3) + softmax_cross_entropy"));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(iris, .size = 10)));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01)));
+    CHECK_OK(
+        sgm_trainer_set_network(trainer, "input(4) + dense(8, tanh) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(iris, .size = 10)));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01)));
     sgm_dataset_free(iris);
 }
 
@@ -47,7 +48,7 @@ static void must(const char *words, const char *expected)
 static double number_of(const sgm_env *env, const char *identifier)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_env_registry((sgm_env *)(uintptr_t)env), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry((sgm_env *)(uintptr_t)env), identifier, &content));
     return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
 }
 
@@ -57,7 +58,7 @@ static double bias_of(const sgm_env *env, const char *trainer, int64_t index)
     char identifier[100];
     sgm_content content;
     snprintf(identifier, sizeof identifier, "%s.network.layers.2-dense.biases", trainer);
-    CHECK_OK(sgm_resolve_one(sgm_env_registry((sgm_env *)(uintptr_t)env), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry((sgm_env *)(uintptr_t)env), identifier, &content));
     double value = sgm_tensor_get(content.as.tensor, &index);
     sgm_content_clear(&content);
     return value;
@@ -90,7 +91,7 @@ TEST(one_is_paused_and_changed_while_the_other_goes_on)
     sgm_env *env = sgm_env_create("two", .seed = 3, .threads = 2);
     add(env, "still");
     add(env, "going");
-    CHECK_OK(sgm_run_background(env, .epochs = 100000000, .folder = folder, .checkpoint_every = -1));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 100000000, .folder = folder, .checkpoint_every = -1));
     wait_until(env, "still.iteration", 20);
     wait_until(env, "going.iteration", 20);
     must("still pause", "");
@@ -135,7 +136,7 @@ TEST(one_is_paused_and_changed_while_the_other_goes_on)
 
     must("still stop enough", "");
     must("going stop enough", "");
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     sgm_env_free(env);
     snprintf(text, sizeof text, "rm -r '%s'", folder);
     CHECK_INT(system(text), 0);

@@ -120,12 +120,12 @@ TEST(the_registry_has_the_rows_of_the_tables)
     sgm_env *env = sgm_env_create("rows", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "rows");
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "optimiser", &content));
     const sgm_setting *settings = sgm_optimiser_settings(&count);
     for (size_t i = 0; i < count; i++)
         CHECK(sgm_registry_option(content.as.registry, settings[i].option.name) == &settings[i].option);
     sgm_content_clear(&content);
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser.schedule", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "optimiser.schedule", &content));
     settings = sgm_schedule_settings(&count);
     for (size_t i = 0; i < count; i++)
         CHECK(sgm_registry_option(content.as.registry, settings[i].option.name) == &settings[i].option);
@@ -200,13 +200,13 @@ TEST(a_zero_that_is_given_is_a_zero)
                           strlen(NETWORK "optimiser: {type: adamw, weight_decay: 0, beta1: 0}\n"), NULL, 0));
     sgm_env *env = sgm_env_create("rows", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "rows");
-    CHECK_OK(sgm_trainer_optimiser(trainer, config_optimiser(&c.optimiser)));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, config_optimiser(&c.optimiser)));
     static const struct {
         const char *identifier;
         double value;
     } expected[] = {{"optimiser.weight_decay", 0}, {"optimiser.beta1", 0}, {"optimiser.beta2", 0.999}};
     for (size_t i = 0; i < 3; i++) {
-        CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), expected[i].identifier, &content));
+        CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), expected[i].identifier, &content));
         CHECK_NEAR(content.as.number, expected[i].value, 0);
     }
     sgm_env_free(env);

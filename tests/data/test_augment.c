@@ -79,8 +79,8 @@ static sgm_dataset *dots(void)
         sgm_tensor_set(inputs, (const int64_t[]){i, 2, 3}, (double)(1 + i));
         sgm_tensor_set(targets, (const int64_t[]){i, i % CLASSES}, 1);
     }
-    sgm_dataset *dataset = sgm_dataset_from("dots", (const char *const[]){"inputs", "targets"},
-                                            (sgm_tensor *const[]){inputs, targets}, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("dots", (const char *const[]){"inputs", "targets"},
+                                                   (sgm_tensor *const[]){inputs, targets}, 2);
     sgm_tensor_free(inputs);
     sgm_tensor_free(targets);
     return dataset;
@@ -98,8 +98,8 @@ static sgm_dataset *patterns(void)
                            (double)((i * 7 + p / SIDE * 3 + p % SIDE * 5) % 11));
         sgm_tensor_set(targets, (const int64_t[]){i, i % CLASSES}, 1);
     }
-    sgm_dataset *dataset = sgm_dataset_from("patterns", (const char *const[]){"inputs", "targets"},
-                                            (sgm_tensor *const[]){inputs, targets}, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("patterns", (const char *const[]){"inputs", "targets"},
+                                                   (sgm_tensor *const[]){inputs, targets}, 2);
     sgm_tensor_free(inputs);
     sgm_tensor_free(targets);
     return dataset;

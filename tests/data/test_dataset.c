@@ -8,7 +8,7 @@
 static const sgm_block *fetch(sgm_dataset *dataset, int64_t index)
 {
     const sgm_block *block;
-    CHECK_OK(sgm_dataset_fetch(dataset, index, &block));
+    CHECK_OK(sgm_dataset_fetch_block(dataset, index, &block));
     return block;
 }
 
@@ -28,7 +28,7 @@ TEST(blocks_by_index)
         const sgm_block *block = fetch(numbers, order[i]);
         CHECK_INT(block->count, order[i] == 2 ? 5 : 10);
         CHECK_NEAR(pipeline_at(block, "inputs", 4, 1), (double)order[i] * 10 + 4.5, 0);
-        sgm_dataset_release(numbers, block);
+        sgm_dataset_release_block(numbers, block);
     }
     CHECK(fetch(numbers, 3) == NULL);
     CHECK(fetch(numbers, 1000) == NULL);
@@ -42,7 +42,7 @@ TEST(blocks_by_index)
     CHECK_ERROR(sgm_dataset_field_shape(numbers, "outputs", &shape),
                 "dataset \"numbers\": there is no field");
     const sgm_block *block;
-    CHECK_ERROR(sgm_dataset_fetch(numbers, -1, &block), "block -1");
+    CHECK_ERROR(sgm_dataset_fetch_block(numbers, -1, &block), "block -1");
     sgm_dataset_free(numbers);
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
@@ -61,7 +61,7 @@ static void visit(sgm_dataset *dataset, int64_t index)
         CHECK_NEAR(pipeline_at(block, "inputs", i, 1), (double)(index * 100 + i) + 0.5, 0);
         CHECK_NEAR(pipeline_at(block, "targets", i, 0), (double)(index * 100 + i), 0);
     }
-    sgm_dataset_release(dataset, block);
+    sgm_dataset_release_block(dataset, block);
 }
 
 TEST(more_than_the_memory_limit)
@@ -98,9 +98,10 @@ TEST(a_source_that_became_shorter_is_told)
         visit(dataset, i);
     counting_newest->total = 300; /* three blocks of a hundred */
     visit(dataset, 0);
-    CHECK_ERROR(sgm_dataset_fetch(dataset, 3, &block),
+    CHECK_ERROR(sgm_dataset_fetch_block(dataset, 3, &block),
                 "block 3 had 100 examples when it was read before, and the source ends before it now");
-    CHECK_ERROR(sgm_dataset_fetch(dataset, 7, &block), "block 7 had 100 examples when it was read before");
+    CHECK_ERROR(sgm_dataset_fetch_block(dataset, 7, &block),
+                "block 7 had 100 examples when it was read before");
     visit(dataset, 1);
     sgm_dataset_free(dataset);
     CHECK_INT(atomic_load(&allocator_live), 0);
@@ -113,7 +114,7 @@ TEST(one_block_larger_than_the_limit_stays)
     for (int i = 0; i < 3; i++) {
         const sgm_block *block = fetch(whole, 0);
         CHECK_INT(block->count, 1000);
-        sgm_dataset_release(whole, block);
+        sgm_dataset_release_block(whole, block);
     }
     CHECK(fetch(whole, 1) == NULL);
     CHECK_INT(counting_newest->reads, 1000);
@@ -128,16 +129,16 @@ TEST(a_cache_that_cannot_be_written)
 TEST(from_memory)
 {
     sgm_shape shape = sgm_shape_of(3, 2), other = sgm_shape_of(2);
-    sgm_tensor *bytes = sgm_tensor_from(SGM_UINT8, &shape, (const uint8_t[]){1, 2, 3, 4, 5, 6});
-    sgm_tensor *labels = sgm_tensor_from(SGM_INT64, &other, (const int64_t[]){7, 8});
-    sgm_dataset *made = sgm_dataset_from("made", (const char *const[]){"inputs"}, &bytes, 1);
+    sgm_tensor *bytes = sgm_tensor_create_from(SGM_UINT8, &shape, (const uint8_t[]){1, 2, 3, 4, 5, 6});
+    sgm_tensor *labels = sgm_tensor_create_from(SGM_INT64, &other, (const int64_t[]){7, 8});
+    sgm_dataset *made = sgm_dataset_create_from("made", (const char *const[]){"inputs"}, &bytes, 1);
     const sgm_block *block = fetch(made, 0);
     CHECK_NEAR(pipeline_at(block, "inputs", 2, 1), 6, 0);
-    sgm_dataset_release(made, block);
+    sgm_dataset_release_block(made, block);
     CHECK(fetch(made, 1) == NULL);
     sgm_dataset_free(made);
-    CHECK_ERROR(sgm_dataset_from("made", (const char *const[]){"inputs", "targets"},
-                                 (sgm_tensor *[]){bytes, labels}, 2),
+    CHECK_ERROR(sgm_dataset_create_from("made", (const char *const[]){"inputs", "targets"},
+                                        (sgm_tensor *[]){bytes, labels}, 2),
                 "field \"targets\" has shape (2,) in a block of 3 examples; its first dimension has to be 3");
     sgm_tensor_free(bytes);
     sgm_tensor_free(labels);
@@ -157,7 +158,7 @@ static int64_t mark(sgm_dataset *view, int *seen)
             seen[example]++;
         }
         sum += block->count;
-        sgm_dataset_release(view, block);
+        sgm_dataset_release_block(view, block);
     }
     CHECK_INT(examples_of(view), sum);
     return sum;
@@ -229,11 +230,11 @@ TEST(state_of_adaptive_preprocessors)
     const sgm_block *block = fetch(second, 0);
     CHECK_NEAR(pipeline_at(block, "inputs", 2, 0), 0.2, 1e-7);
     CHECK_NEAR(pipeline_at(block, "targets", 3, 0), 0.3, 1e-7);
-    sgm_dataset_release(second, block);
-    sgm_dataset_release(second, held);
+    sgm_dataset_release_block(second, block);
+    sgm_dataset_release_block(second, held);
     block = fetch(second, 5);
     CHECK_NEAR(pipeline_at(block, "targets", 0, 0), 2, 1e-7); /* beyond what was learnt */
-    sgm_dataset_release(second, block);
+    sgm_dataset_release_block(second, block);
 
     CHECK_ERROR(sgm_dataset_set_state(second, numbers, 9), "do not fit");
     CHECK_ERROR(sgm_dataset_set_state(second, expected + 1, 9), "do not fit");
@@ -247,7 +248,7 @@ TEST(state_of_adaptive_preprocessors)
     CHECK_OK(sgm_dataset_set_state(first, numbers, 10));
     block = fetch(first, 0);
     CHECK_NEAR(pipeline_at(block, "inputs", 2, 0), 0.02, 1e-8);
-    sgm_dataset_release(first, block);
+    sgm_dataset_release_block(first, block);
     sgm_dataset_free(first);
     sgm_dataset_free(second);
     CHECK_INT(atomic_load(&allocator_live), 0);
@@ -278,7 +279,7 @@ static void check_ready(const char *name, int64_t examples, const char *inputs, 
     const sgm_block *block = fetch(dataset, 0);
     CHECK_STR(pipeline_shape(block, "inputs"), inputs);
     check_one_hot(block, classes, counts);
-    sgm_dataset_release(dataset, block);
+    sgm_dataset_release_block(dataset, block);
     sgm_dataset_free(dataset);
     CHECK_INT(atomic_load(&allocator_live), 0);
 }
@@ -299,7 +300,7 @@ TEST(iris)
     }
     CHECK(minimum == 0 && maximum == 1);
     CHECK_NEAR(sum / 150, (5.843333 - 4.3) / 3.6, 1e-5); /* the well-known mean of the sepal lengths */
-    sgm_dataset_release(flowers, block);
+    sgm_dataset_release_block(flowers, block);
     sgm_dataset_free(flowers);
 }
 
@@ -348,7 +349,7 @@ TEST(mnist)
     CHECK(minimum == 0 && maximum == 1);
     CHECK_NEAR(sum / 7840000, 0.1325, 1e-4);               /* the well-known mean of the test images */
     CHECK_NEAR(pipeline_at(block, "targets", 0, 7), 1, 0); /* the first one is a seven */
-    sgm_dataset_release(test, block);
+    sgm_dataset_release_block(test, block);
     sgm_dataset_free(test);
 }
 
@@ -369,7 +370,7 @@ TEST(text_windows)
     CHECK_NEAR(pipeline_at(block, "inputs", 1, 0 * 256 + 'a' + 64 % 26), 1, 0);
     CHECK_NEAR(pipeline_at(block, "targets", 1, 0 * 256 + 'a' + 65 % 26), 1, 0);
     CHECK_NEAR(pipeline_at(block, "targets", 2, 63 * 256 + 'a' + 192 % 26), 1, 0);
-    sgm_dataset_release(text, block);
+    sgm_dataset_release_block(text, block);
     sgm_dataset_free(text);
 }
 

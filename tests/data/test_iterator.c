@@ -589,7 +589,7 @@ TEST(failures_about_no_example_stay_as_they_are)
 TEST(options_of_size_zero_are_refused)
 {
     sgm_dataset *dataset = numbers(50);
-    CHECK_ERROR(sgm_minibatches_create(dataset, &(sgm_iterator_options){.size = 16}),
+    CHECK_ERROR(sgm_minibatches_with(dataset, &(sgm_iterator_options){.size = 16}),
                 "options have names, as .name = value");
     sgm_dataset_free(dataset);
 }

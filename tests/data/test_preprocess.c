@@ -133,7 +133,7 @@ TEST(shuffle_keeps_fields_together)
 TEST(per_index_ranges)
 {
     const double ranges[] = {1, 10, 40};
-    sgm_extractor *scaled = sgm_per_index_normalise_create(table(ROWS), "inputs", ranges, 1, -1, 2);
+    sgm_extractor *scaled = sgm_per_index_normalise(table(ROWS), "inputs", ranges, 1, -1, 2);
     sgm_block *block = extract(scaled, 10);
     CHECK_NEAR(pipeline_at(block, "inputs", 0, 0), 1, 0); /* not chosen */
     CHECK_NEAR(pipeline_at(block, "inputs", 0, 1), -1, 0);
@@ -142,10 +142,10 @@ TEST(per_index_ranges)
     sgm_block_free(block);
     sgm_extractor_free(scaled);
     const double wrong[] = {2, 0, 1}, empty[] = {0, 1, 1};
-    scaled = sgm_per_index_normalise_create(table(ROWS), "inputs", wrong, 1, 0, 1);
+    scaled = sgm_per_index_normalise(table(ROWS), "inputs", wrong, 1, 0, 1);
     CHECK_ERROR(sgm_extractor_extract(scaled, 1, &block), "2 elements an example, no index 2");
     sgm_extractor_free(scaled);
-    CHECK_ERROR(sgm_per_index_normalise_create(table(ROWS), "inputs", empty, 1, 0, 1), "larger maximum");
+    CHECK_ERROR(sgm_per_index_normalise(table(ROWS), "inputs", empty, 1, 0, 1), "larger maximum");
 }
 
 TEST(adaptive_learns_from_all_blocks)

@@ -124,7 +124,7 @@ TEST(image_errors)
     CHECK_ERROR(sgm_reader_read(reader, 1, &r), "wrong/a/text.png: a PNG or JPEG image was expected");
     sgm_reader_free(reader);
     CHECK_ERROR(sgm_image_reader(folder, .width = 5), "give both");
-    reader = sgm_image_reader_create("/nowhere/at/all", NULL);
+    reader = sgm_image_reader_with("/nowhere/at/all", NULL);
     CHECK_ERROR(sgm_reader_prepare(reader), "/nowhere/at/all");
     sgm_reader_free(reader);
     sgm_shape shape;

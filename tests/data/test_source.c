@@ -4,7 +4,7 @@
 #include <archive_entry.h>
 #include <arpa/inet.h>
 #include <pthread.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
 #include <sys/socket.h>
 #include <zlib.h>
 
@@ -78,7 +78,7 @@ TEST(failed_parts_are_passed_on)
     CHECK_ERROR(
         sgm_compressed_source(sgm_first_source(sgm_memory_source("b", "B", 1), sgm_file_source(NULL)), NULL),
         "needs a path");
-    CHECK_ERROR(sgm_csv_reader_create(sgm_file_source(""), NULL), "needs a path");
+    CHECK_ERROR(sgm_csv_reader_with(sgm_file_source(""), NULL), "needs a path");
 }
 
 /* --- packed files --- */
@@ -419,8 +419,8 @@ TEST(download_follows_redirects_to_the_web_only)
     CHECK_ERROR(sgm_source_open(source), "/to-file");
     CHECK(access(data_path("to-file.txt"), F_OK) != 0);
     sgm_source_free(source);
-    CHECK_ERROR(sgm_url_source_create("ftp://example.org/x", NULL), "http://");
-    CHECK_ERROR(sgm_url_source_create("file:///etc/passwd", NULL), "http://");
+    CHECK_ERROR(sgm_url_source_with("ftp://example.org/x", NULL), "http://");
+    CHECK_ERROR(sgm_url_source_with("file:///etc/passwd", NULL), "http://");
 }
 
 TEST(download_not_found_is_not_tried_again)

@@ -44,7 +44,7 @@ TEST(any_bytes_come_back)
         state = state * 1664525U + 1013904223U;
         all[i] = (unsigned char)(i < 256 ? i : state >> (i % 3 == 0 ? 24 : 29)); /* some repeat */
     }
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes(), *learnt = sgm_tokenizer_learn(all, sizeof all, 400);
+    sgm_tokenizer *bytes = sgm_byte_tokenizer(), *learnt = sgm_tokenizer_learn(all, sizeof all, 400);
     CHECK_OK(learnt);
     CHECK_INT(sgm_tokenizer_vocabulary(bytes), 256);
     CHECK(sgm_tokenizer_vocabulary(learnt) > 300);
@@ -216,37 +216,37 @@ TEST(wrong_files_are_told)
 
 TEST(wrong_arguments_are_told)
 {
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
     CHECK_ERROR(sgm_tokenizer_learn(song, 0, 300), "there is no text to train a tokenizer on");
     CHECK_ERROR(sgm_tokenizer_learn(song, 5, 255), "a tokenizer has 256 to 1048576 tokens, not 255");
     CHECK_ERROR(sgm_tokenizer_decode(bytes, (const int64_t[]){65, 256}, 2, NULL),
                 "256 is no token: there are 256, numbered from 0");
     CHECK_ERROR(sgm_tokenizer_encode(NULL, song, 1), "wants a tokenizer and a text, got NULL");
-    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, NULL),
+    CHECK_ERROR(sgm_token_dataset("song", bytes, song, 64, NULL),
                 "the text has 64 tokens; 1 window of 64 and what follows need 65");
-    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = -1)),
+    CHECK_ERROR(sgm_token_dataset("song", bytes, song, 64, SGM_TOKENS(.window = -1)),
                 "window, step and streams are 1 to 16777216, not -1");
     sgm_tokenizer_free(bytes);
 }
 
 TEST(windows_of_a_text_and_what_follows)
 {
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
     sgm_dataset *data =
-        sgm_dataset_tokens("alphabet", bytes, "abcdefgh", 8, SGM_TOKENS(.window = 3, .step = 2));
+        sgm_token_dataset("alphabet", bytes, "abcdefgh", 8, SGM_TOKENS(.window = 3, .step = 2));
     CHECK_OK(data);
     int64_t examples;
     CHECK_OK(sgm_dataset_examples(data, &examples));
     CHECK_INT(examples, 3); /* abc-d, cde-f, efg-h */
     const sgm_block *block;
-    CHECK_OK(sgm_dataset_fetch(data, 0, &block));
+    CHECK_OK(sgm_dataset_fetch_block(data, 0, &block));
     const sgm_tensor *inputs = sgm_block_field(block, "inputs"), *targets = sgm_block_field(block, "targets");
     for (int64_t i = 0; i < 3; i++)
         for (int64_t k = 0; k < 3; k++) {
             CHECK_NEAR(sgm_tensor_get(inputs, (const int64_t[]){i, k}), 'a' + 2 * i + k, 0);
             CHECK_NEAR(sgm_tensor_get(targets, (const int64_t[]){i, k}), 'b' + 2 * i + k, 0);
         }
-    sgm_dataset_release(data, block);
+    sgm_dataset_release_block(data, block);
     sgm_dataset_free(data);
     sgm_tokenizer_free(bytes);
 }
@@ -255,18 +255,18 @@ TEST(windows_of_a_text_and_what_follows)
 TEST(streams_of_a_text_go_on)
 {
     static const float begins[] = {0, 6, 2, 8, 4, 10};
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
-    sgm_dataset *data = sgm_dataset_tokens("numbers", bytes, "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15,
-                                           SGM_TOKENS(.window = 2, .streams = 2));
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
+    sgm_dataset *data = sgm_token_dataset("numbers", bytes, "\0\1\2\3\4\5\6\7\10\11\12\13\14\15\16", 15,
+                                          SGM_TOKENS(.window = 2, .streams = 2));
     CHECK_OK(data);
     const sgm_block *block;
-    CHECK_OK(sgm_dataset_fetch(data, 0, &block));
+    CHECK_OK(sgm_dataset_fetch_block(data, 0, &block));
     CHECK_INT(block->count, 6); /* the seventh has no partner */
     for (int64_t i = 0; i < 6; i++)
         CHECK_NEAR(sgm_tensor_get(sgm_block_field(block, "inputs"), (const int64_t[]){i, 0}), begins[i], 0);
-    sgm_dataset_release(data, block);
+    sgm_dataset_release_block(data, block);
     sgm_dataset_free(data);
-    CHECK_ERROR(sgm_dataset_tokens("song", bytes, song, 64, SGM_TOKENS(.window = 8, .streams = 9)),
+    CHECK_ERROR(sgm_token_dataset("song", bytes, song, 64, SGM_TOKENS(.window = 8, .streams = 9)),
                 "the text has 64 tokens; 9 windows of 8 and what follows need 73");
     sgm_tokenizer_free(bytes);
 }

@@ -73,27 +73,28 @@ static void report_in_background(void *user, const char *line)
 
 static void attach_ten(sgm_trainer *trainer, measured *m)
 {
-    CHECK_OK(sgm_trainer_hook(trainer,
-                              sgm_value_reporter("training.* optimiser.*rate", sgm_every(10, SGM_ITERATION),
-                                                 .report = report, .user = m, .with_time = true)));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_value_reporter("training.* optimiser.*rate",
+                                                              sgm_every(10, SGM_ITERATION), .report = report,
+                                                              .user = m, .with_time = true)));
+    CHECK_OK(sgm_trainer_add_hook(
         trainer, sgm_value_reporter("shared.* network.layers.*.weights", sgm_every(5, SGM_ITERATION),
                                     .report = report_in_background, .user = m, .background = true)));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_accumulator("optimiser.loss", .mean = true, .each_epoch = true)));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_accumulator("training.accuracy", .reset_every = 100)));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_running_time(SGM_ITERATION)));
-    /* so often that the record of changes, which is bounded, is full before memory is measured */
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 8 iterations if training.loss > 0 then "
-                                                     "set optimiser.learning_rate *= 0.99999")));
     CHECK_OK(
-        sgm_trainer_hook(trainer, sgm_rule_hook("if optimiser.loss becomes < 0.01 and not external "
+        sgm_trainer_add_hook(trainer, sgm_accumulator("optimiser.loss", .mean = true, .each_epoch = true)));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_accumulator("training.accuracy", .reset_every = 100)));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_running_time(SGM_ITERATION)));
+    /* so often that the record of changes, which is bounded, is full before memory is measured */
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_rule_hook("every 8 iterations if training.loss > 0 then "
+                                                         "set optimiser.learning_rate *= 0.99999")));
+    CHECK_OK(sgm_trainer_add_hook(trainer,
+                                  sgm_rule_hook("if optimiser.loss becomes < 0.01 and not external "
                                                 "\"button\" then set optimiser.learning_rate *= 1.0001")));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         trainer, sgm_early_stopper("validation.loss", 1000000, SGM_MINIMUM, sgm_every(1, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         trainer, sgm_save_hook(sgm_every(2000, SGM_ITERATION), "at-{iteration}",
-                               .only_if = sgm_criteria_threshold("iteration", SGM_AT_MOST, 14000, false))));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_save_hook(sgm_every(1000, SGM_ITERATION), "newest")));
+                               .only_if = sgm_threshold_criteria("iteration", SGM_AT_MOST, 14000, false))));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_save_hook(sgm_every(1000, SGM_ITERATION), "newest")));
     CHECK_INT(sgm__hooks_count(trainer->hooks), 10);
 }
 

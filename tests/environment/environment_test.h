@@ -16,9 +16,9 @@ __attribute__((unused)) static sgm_dataset *line_dataset(void)
         y[i] = 2 * x[i] + 1;
     }
     sgm_shape shape = sgm_shape_of(40, 1);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
-                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("line", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -35,9 +35,9 @@ __attribute__((unused)) static sgm_dataset *sine_dataset(int64_t examples)
         x[i] = (float)sin(1.3 * (double)i + 0.2);
     for (int64_t i = 0; i < examples; i++)
         y[i] = x[3 * i] * x[3 * i + 1] - x[3 * i + 2];
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
-                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("sines", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &inputs, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &targets, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("sines", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -46,9 +46,9 @@ __attribute__((unused)) static sgm_dataset *sine_dataset(int64_t examples)
 __attribute__((unused)) static sgm_trainer *give_parts(sgm_trainer *trainer)
 {
     sgm_dataset *dataset = line_dataset();
-    sgm_trainer_network(trainer, "input(1) + dense(1) + mean_squared");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_trainer_set_network(trainer, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
 }

@@ -50,15 +50,16 @@ typedef struct tree {
 
 static void set_up(sgm_trainer *trainer, sgm_dataset *data)
 {
-    CHECK_OK(
-        sgm_trainer_network(trainer, "input(3) + dense(6, tanh) + dropout(0.2) + dense(1) + mean_squared"));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 8, .seed = 3)));
+    CHECK_OK(sgm_trainer_set_network(trainer,
+                                     "input(3) + dense(6, tanh) + dropout(0.2) + dense(1) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 8, .seed = 3)));
     CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .clip_norm = 1)));
-    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_gaussian(.standard_deviation = 0.3)));
-    CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .clip_norm = 1)));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_gaussian(.standard_deviation = 0.3)));
+    CHECK_OK(sgm_trainer_add_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
     CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.biases"));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("every 3 epochs set optimiser.learning_rate *= 0.9")));
+    CHECK_OK(
+        sgm_trainer_add_hook(trainer, sgm_rule_hook("every 3 epochs set optimiser.learning_rate *= 0.9")));
 }
 
 static void plant(tree *t)
@@ -68,7 +69,7 @@ static void plant(tree *t)
     self->base = (sgm_monitor){.join = keep_host, .attach = attach_wanted, .free = free_asking};
     self->host = &t->host;
     t->data = sine_dataset(64);
-    CHECK_OK(sgm_env_monitor(t->env, &self->base));
+    CHECK_OK(sgm_env_add_monitor(t->env, &self->base));
     t->first = sgm_trainer_create(t->env, "first");
     CHECK_OK(t->first);
     set_up(t->first, t->data);
@@ -97,9 +98,9 @@ static void step_to(sgm_trainer *trainer, int64_t iterations)
     CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &now));
     CHECK_OK(sgm_trainer_step(trainer, iterations - now));
     wait_for_iteration(trainer, iterations);
-    for (int i = 0; i < 10000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
+    for (int i = 0; i < 10000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
-    CHECK_INT(sgm_trainer_state_of(trainer), SGM_TRAINER_PAUSED);
+    CHECK_INT(sgm_trainer_get_state(trainer), SGM_TRAINER_PAUSED);
 }
 
 static sgm_status branch(tree *t, const char *name, const char *identifier, const char *value)
@@ -116,15 +117,15 @@ static sgm_status branch(tree *t, const char *name, const char *identifier, cons
 static double value_of(tree *t, const char *identifier)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(t->env), identifier, &content));
     return content.kind == SGM_KIND_NUMBER ? content.as.number : (double)content.as.integer;
 }
 
 static void check_equal_values(tree *t, const char *a, const char *b, bool equal)
 {
     sgm_content one, other;
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), a, &one));
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(t->env), b, &other));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(t->env), a, &one));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(t->env), b, &other));
     CHECK_INT(sgm_content_equal(&one, &other), equal);
     sgm_content_clear(&one);
     sgm_content_clear(&other);
@@ -138,13 +139,13 @@ TEST(a_branch_goes_on_as_the_first_does)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 9, .paused = true));
     step_to(t.first, 21);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_OK(branch(&t, "third", "optimiser.learning_rate", "0.5"));
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.iteration"), 72, 0);
     CHECK_NEAR(value_of(&t, "second.iteration"), 72, 0);
     CHECK_NEAR(value_of(&t, "third.iteration"), 72, 0);
@@ -171,21 +172,22 @@ TEST(values_are_those_of_the_checkpoint)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_run_background(t.env, .epochs = 3, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 3, .paused = true));
     step_to(t.first, 3);
     sgm_registry *registry = sgm_trainer_registry(t.first);
-    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.8), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(registry, "network.layers.2-dropout.rate", sgm_number_content(0.4), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.8), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "network.layers.2-dropout.rate", sgm_number_content(0.4),
+                                      NULL, NULL));
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
-    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.7), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(registry, "optimiser.beta2", sgm_number_content(0.9), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.7), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.beta2", sgm_number_content(0.9), NULL, NULL));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_NEAR(value_of(&t, "second.optimiser.beta1"), 0.8, 0);
     CHECK_NEAR(value_of(&t, "second.optimiser.beta2"), 0.999, 0);
     CHECK_NEAR(value_of(&t, "second.network.layers.2-dropout.rate"), 0.4, 0);
     CHECK_NEAR(value_of(&t, "first.optimiser.beta1"), 0.7, 0);
-    CHECK_OK(sgm_stop(t.env, "seen enough"));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_stop(t.env, "seen enough"));
+    CHECK_OK(sgm_env_wait(t.env));
     close_folder();
     fell(&t);
 }
@@ -249,22 +251,22 @@ TEST(hooks_that_came_after_the_checkpoint_are_not_the_branch_s)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 9, .paused = true));
     step_to(t.first, 5);
-    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse("every 5 epochs set optimiser.learning_rate *= 0.7"),
-                                NULL));
+    CHECK_OK(sgm_trainer_attach_hook(
+        t.first, sgm_hook_parse("every 5 epochs set optimiser.learning_rate *= 0.7"), NULL));
     step_to(t.first, 21);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     for (size_t i = 0; i < sizeof late / sizeof *late; i++)
-        CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(late[i]), NULL));
-    CHECK_OK(sgm_trainer_attach(t.first, lowering_hook(), NULL));
+        CHECK_OK(sgm_trainer_attach_hook(t.first, sgm_hook_parse(late[i]), NULL));
+    CHECK_OK(sgm_trainer_attach_hook(t.first, lowering_hook(), NULL));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_STR(hooks_of(&t, "second"), early);
-    CHECK_OK(sgm_trainer_detach(t.first, "rule#3"));
-    CHECK_OK(sgm_trainer_detach(t.first, "rule#4"));
-    CHECK_OK(sgm_trainer_detach(t.first, "lowering"));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "rule#3"));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "rule#4"));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "lowering"));
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.7, 1e-12);
     CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.7, 1e-12);
     check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
@@ -280,16 +282,17 @@ TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse("at epoch 4 set optimiser.learning_rate *= 0.5")));
-    CHECK_OK(sgm_trainer_hook(t.first, lowering_hook()));
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse("every 4 epochs set optimiser.learning_rate *= 0.8")));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(t.first, sgm_hook_parse("at epoch 4 set optimiser.learning_rate *= 0.5")));
+    CHECK_OK(sgm_trainer_add_hook(t.first, lowering_hook()));
+    CHECK_OK(
+        sgm_trainer_add_hook(t.first, sgm_hook_parse("every 4 epochs set optimiser.learning_rate *= 0.8")));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 9, .paused = true));
     step_to(t.first, 2);
-    CHECK_OK(sgm_trainer_detach(t.first, "rule#3"));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "rule#3"));
     step_to(t.first, 21);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     step_to(t.first, 35);
-    CHECK_OK(sgm_trainer_detach(t.first, "rule#1"));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "rule#1"));
     CHECK_STR(hooks_of(&t, "first"), "lowering#1");
     held = true;
     CHECK_OK(branch(&t, "second", NULL, NULL));
@@ -297,7 +300,7 @@ TEST(hooks_that_went_after_the_checkpoint_are_the_branch_s)
                                       "at epoch 4 set optimiser.learning_rate *= 0.5");
     held = false;
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.01 * 0.9 * 0.5 * pow(0.99, 7), 1e-12);
     CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.9 * 0.9 * 0.5 * pow(0.99, 5),
                1e-12);
@@ -311,15 +314,15 @@ TEST(hooks_that_have_lived_and_came_again_are_the_branch_s)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(once)));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(t.first, sgm_hook_parse(once)));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 4, .paused = true));
     step_to(t.first, 5);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     step_to(t.first, 19);
-    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(once), NULL));
+    CHECK_OK(sgm_trainer_attach_hook(t.first, sgm_hook_parse(once), NULL));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.01 * 0.9 * 0.5, 1e-12);
     close_folder();
     fell(&t);
@@ -333,16 +336,16 @@ TEST(a_branch_runs_its_hooks_in_the_order_of_the_first)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(set)));
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(add)));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(t.first, sgm_hook_parse(set)));
+    CHECK_OK(sgm_trainer_add_hook(t.first, sgm_hook_parse(add)));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 4, .paused = true));
     step_to(t.first, 3);
-    CHECK_OK(sgm_trainer_detach(t.first, "rule#2"));
-    CHECK_OK(sgm_trainer_attach(t.first, sgm_hook_parse(set), NULL));
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "rule#2"));
+    CHECK_OK(sgm_trainer_attach_hook(t.first, sgm_hook_parse(set), NULL));
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.optimiser.learning_rate"), 0.02, 0);
     CHECK_NEAR(value_of(&t, "second.optimiser.learning_rate"), 0.02, 0);
     check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
@@ -358,9 +361,9 @@ TEST(hooks_that_failed_after_the_checkpoint_are_the_branch_s)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_hook(t.first, lowering_hook()));
-    CHECK_OK(sgm_trainer_hook(t.first, sgm_hook_parse(failing)));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 9, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(t.first, lowering_hook()));
+    CHECK_OK(sgm_trainer_add_hook(t.first, sgm_hook_parse(failing)));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 9, .paused = true));
     step_to(t.first, 3);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     step_to(t.first, 26);
@@ -373,7 +376,7 @@ TEST(hooks_that_failed_after_the_checkpoint_are_the_branch_s)
     CHECK_OK(branch(&t, "third", NULL, NULL));
     CHECK(strstr(hooks_of(&t, "third"), failing) == NULL);
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     close_folder();
     fell(&t);
 }
@@ -384,7 +387,7 @@ TEST(what_cannot_be_leaves_no_trainer)
     plant(&t);
     open_folder();
     CHECK_ERROR(branch(&t, "second", NULL, NULL), "tree does not run now, so nothing would train a branch");
-    CHECK_OK(sgm_run_background(t.env, .epochs = 3, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 3, .paused = true));
     step_to(t.first, 3);
     CHECK_ERROR(branch(&t, "second", NULL, NULL), "here.safetensors");
     CHECK_OK(sgm__file_write_atomic(in_folder("here.safetensors"), "{}", 2));
@@ -401,8 +404,8 @@ TEST(what_cannot_be_leaves_no_trainer)
     CHECK_INT(t.env->trainer_count, 1);
     CHECK(!sgm_registry_has(sgm_env_registry(t.env), "second"));
     CHECK_OK(branch(&t, "second", NULL, NULL)); /* the name is free */
-    CHECK_OK(sgm_stop(t.env, "seen enough"));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_stop(t.env, "seen enough"));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_ERROR(branch(&t, "third", NULL, NULL), "does not run now");
     close_folder();
     fell(&t);
@@ -413,7 +416,7 @@ TEST(a_branch_fails_alone)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_run_background(t.env, .epochs = 20, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 20, .paused = true));
     step_to(t.first, 2);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "wild", "network.layers.3-dense.biases", "[1e38]"));
@@ -423,12 +426,12 @@ TEST(a_branch_fails_alone)
             break;
     }
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK_NEAR(value_of(&t, "first.iteration"), 160, 0);
     CHECK_NEAR(value_of(&t, "wild.iteration"), 3, 0);
     CHECK_OK(sgm_env_status(t.env));
     CHECK_STR(sgm_env_error(t.env), "");
-    CHECK_OK(sgm_run(t.env, .epochs = 21)); /* without it */
+    CHECK_OK(sgm_env_run(t.env, .epochs = 21)); /* without it */
     CHECK_NEAR(value_of(&t, "first.iteration"), 168, 0);
     fell(&t);
     close_folder();
@@ -449,7 +452,7 @@ TEST(a_branch_has_a_folder_beside)
     plant(&t);
     open_folder();
     snprintf(run, sizeof run, "%s", in_folder("run"));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 4, .paused = true, .folder = run));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 4, .paused = true, .folder = run));
     step_to(t.first, 12);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(sgm__file_write_atomic(in_folder("run/config.yaml"), "name: first\n", 12));
@@ -459,7 +462,7 @@ TEST(a_branch_has_a_folder_beside)
     CHECK_STR(description, "name: first\n");
     sgm__free(description);
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK(sgm__file_exists(in_folder("run-fast/checkpoint.safetensors")));
     char *changes = text_of("run-fast/changes.jsonl"), *metrics = text_of("run-fast/metrics.jsonl");
     CHECK(strstr(changes,
@@ -480,18 +483,18 @@ TEST(workers_branch_too)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_operator(
+    CHECK_OK(sgm_trainer_set_operator(
         t.first,
         sgm_parameter_operator(.workers = 2, .every = 2, .reducer = sgm_reducer_parse("weighted(1, 3)"))));
-    CHECK_OK(
-        sgm_trainer_hook(t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(t.first,
+                                  sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 6, .paused = true));
     step_to(t.first, 9);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_NEAR(value_of(&t, "second.operator.every"), 2, 0);
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     check_equal_values(&t, "first.network.layers.3-dense.weights", "second.network.layers.3-dense.weights",
                        true);
     close_folder();
@@ -504,20 +507,20 @@ TEST(local_hooks_are_those_of_the_checkpoint)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_trainer_operator(t.first, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(
-        sgm_trainer_hook(t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 6, .paused = true));
+    CHECK_OK(sgm_trainer_set_operator(t.first, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_add_hook(t.first,
+                                  sgm_hook_parse("local every iteration accumulator(optimiser.loss, sum)")));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 6, .paused = true));
     step_to(t.first, 9);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
-    CHECK_OK(sgm_trainer_detach(t.first, "local accumulator"));
-    CHECK_OK(sgm_trainer_attach(
+    CHECK_OK(sgm_trainer_detach_hook(t.first, "local accumulator"));
+    CHECK_OK(sgm_trainer_attach_hook(
         t.first, sgm_hook_parse("local every iteration accumulator(optimiser.loss, late)"), NULL));
     CHECK_OK(branch(&t, "second", NULL, NULL));
     CHECK_STR(hooks_of(&t, "second"), "every 3 epochs set optimiser.learning_rate *= 0.9; "
                                       "local every iteration accumulator(optimiser.loss, sum)");
     CHECK_OK(sgm_trainer_resume(t.first));
-    CHECK_OK(sgm_wait(t.env));
+    CHECK_OK(sgm_env_wait(t.env));
     CHECK(value_of(&t, "second.operator.local.1.shared.sum") >
           value_of(&t, "first.operator.local.1.shared.sum"));
     close_folder();
@@ -530,7 +533,7 @@ TEST(branches_end_with_the_environment)
     tree t;
     plant(&t);
     open_folder();
-    CHECK_OK(sgm_run_background(t.env, .epochs = 100000000, .paused = true));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 100000000, .paused = true));
     step_to(t.first, 2);
     CHECK_OK(sgm_trainer_save(t.first, in_folder("here.safetensors")));
     CHECK_OK(branch(&t, "second", NULL, NULL));

@@ -37,10 +37,10 @@ static void wait_for_calls(const pair *both, long minimum)
 
 static void run_for_calls(pair *both, long calls)
 {
-    CHECK_OK(sgm_run_background(both->env, .epochs = FOR_LONG));
+    CHECK_OK(sgm_env_run_background(both->env, .epochs = FOR_LONG));
     wait_for_calls(both, calls);
-    CHECK_OK(sgm_stop(both->env, "enough"));
-    CHECK_OK(sgm_wait(both->env));
+    CHECK_OK(sgm_env_stop(both->env, "enough"));
+    CHECK_OK(sgm_env_wait(both->env));
 }
 
 /* --- reading, setting and copying --- */
@@ -52,14 +52,15 @@ static sgm_status visit(void *self, sgm_hook_call *call)
     sgm_matches matches = {0};
     sgm_content rate = sgm_number_content(0.01 + 0.001 * (double)(call->iteration % 7));
     sgm_registry *other = sgm_trainer_registry(both->trainers[!own->number]);
-    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
+    CHECK_OK(sgm_registry_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
     CHECK_INT(matches.count, 2);
     sgm_matches_free(&matches);
-    CHECK_OK(sgm_resolve_set(other, "optimiser.learning_rate", rate, NULL, NULL));
-    CHECK_OK(sgm_resolve(other, "network.layers.*.weights", &matches)); /* none before it has begun */
+    CHECK_OK(sgm_registry_resolve_set(other, "optimiser.learning_rate", rate, NULL, NULL));
+    CHECK_OK(
+        sgm_registry_resolve(other, "network.layers.*.weights", &matches)); /* none before it has begun */
     sgm_matches_free(&matches);
     if (call->iteration % 5 == 0)
-        CHECK_OK(sgm_trainer_copy_parameters(both->trainers[own->number], both->trainers[!own->number]));
+        CHECK_OK(sgm_trainer_copy_parameters(both->trainers[!own->number], both->trainers[own->number]));
     atomic_fetch_add(&both->calls[own->number], 1);
     return SGM_OK;
 }
@@ -70,8 +71,8 @@ static void attach_visitors(pair *both, side *sides)
 {
     for (int i = 0; i < 2; i++) {
         sides[i] = (side){both, i};
-        CHECK_OK(sgm_trainer_hook(both->trainers[i],
-                                  sgm_hook_create(&visitor, &sides[i], .failure = SGM_HOOK_STOP)));
+        CHECK_OK(sgm_trainer_add_hook(both->trainers[i],
+                                      sgm_hook_create(&visitor, &sides[i], .failure = SGM_HOOK_STOP)));
     }
 }
 
@@ -88,7 +89,7 @@ static sgm_status visit_both(void *self, sgm_hook_call *call)
 {
     pair *both = self;
     sgm_matches matches = {0};
-    CHECK_OK(sgm_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
+    CHECK_OK(sgm_registry_resolve(sgm_env_registry(both->env), "*.optimiser.loss", &matches));
     sgm_matches_free(&matches);
     atomic_fetch_add(&both->calls[call->trainer[0] == 'b'], 1);
     return SGM_OK;
@@ -100,7 +101,7 @@ TEST(two_trainers_share_a_hook_that_reads_both)
     pair both = make_pair();
     sgm_hook *shared = sgm_hook_create(&type, &both, .failure = SGM_HOOK_STOP);
     for (int i = 0; i < 2; i++)
-        CHECK_OK(sgm_trainer_hook(both.trainers[i], sgm_hook_retain(shared)));
+        CHECK_OK(sgm_trainer_add_hook(both.trainers[i], sgm_hook_retain(shared)));
     sgm_hook_free(shared);
     run_for_calls(&both, 300);
     sgm_env_free(both.env);
@@ -132,13 +133,13 @@ TEST(both_can_be_saved_meanwhile)
     pair both = make_pair();
     attach_visitors(&both, sides);
     CHECK_INT(pthread_create(&thread, NULL, save_again_and_again, &both), 0);
-    CHECK_OK(sgm_run_background(both.env, .epochs = FOR_LONG));
+    CHECK_OK(sgm_env_run_background(both.env, .epochs = FOR_LONG));
     for (int i = 0; i < 20000 && atomic_load(&both.saves) < 20; i++)
         usleep(1000);
     wait_for_calls(&both, 20);
     CHECK(atomic_load(&both.saves) >= 20);
-    CHECK_OK(sgm_stop(both.env, "enough"));
-    CHECK_OK(sgm_wait(both.env));
+    CHECK_OK(sgm_env_stop(both.env, "enough"));
+    CHECK_OK(sgm_env_wait(both.env));
     atomic_store(&ends, true);
     pthread_join(thread, NULL);
     sgm_env_free(both.env);
@@ -153,12 +154,14 @@ static sgm_status wait_for_own_trainer(void *self, sgm_hook_call *call)
     sgm_registry *registry = sgm_trainer_registry(own);
     sgm_content content;
     CHECK(call->background);
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(other), "iteration", &content));
-    CHECK_ERROR(sgm_resolve_one(registry, "iteration", &content),
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(other), "iteration", &content));
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "iteration", &content),
                 "a background hook of trainer 'a' cannot wait for it: name what it reads in .reads");
-    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.learning_rate", sgm_number_content(0.1), NULL, NULL),
+    CHECK_ERROR(
+        sgm_registry_resolve_set(registry, "optimiser.learning_rate", sgm_number_content(0.1), NULL, NULL),
+        "cannot wait for it");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "network.layers.1-dense.weights", &content),
                 "cannot wait for it");
-    CHECK_ERROR(sgm_resolve_one(registry, "network.layers.1-dense.weights", &content), "cannot wait for it");
     CHECK_ERROR(sgm_trainer_save(own, "/tmp/sigma-test-never"), "cannot wait for it");
     atomic_fetch_add(&both->calls[0], 1);
     atomic_fetch_add(&both->calls[1], 1);
@@ -172,7 +175,7 @@ TEST(a_background_hook_that_would_wait_for_its_trainer_is_told_so)
     pthread_t thread;
     pair both = make_pair();
     atomic_store(&ends, false);
-    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_hook_create(&type, &both, .background = true)));
+    CHECK_OK(sgm_trainer_add_hook(both.trainers[0], sgm_hook_create(&type, &both, .background = true)));
     CHECK_INT(pthread_create(&thread, NULL, save_again_and_again, &both), 0);
     run_for_calls(&both, 50);
     atomic_store(&ends, true);
@@ -191,7 +194,7 @@ static sgm_status refuse(void *self, sgm_hook_call *call)
 
 static sgm_status wait_for_own_run(void *self, sgm_hook_call *call)
 {
-    CHECK_ERROR(sgm_wait(self), "ask for a stop instead");
+    CHECK_ERROR(sgm_env_wait(self), "ask for a stop instead");
     return sgm_hook_request_stop(call, "tried");
 }
 
@@ -200,10 +203,10 @@ TEST(a_hook_cannot_wait_for_its_own_run)
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "waiter", .invoke = wait_for_own_run};
     pair both = make_pair();
     for (int i = 0; i < 2; i++)
-        CHECK_OK(
-            sgm_trainer_hook(both.trainers[i], sgm_hook_create(&type, both.env, .failure = SGM_HOOK_STOP)));
-    CHECK_OK(sgm_run_background(both.env, .epochs = FOR_LONG));
-    CHECK_OK(sgm_wait(both.env));
+        CHECK_OK(sgm_trainer_add_hook(both.trainers[i],
+                                      sgm_hook_create(&type, both.env, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_env_run_background(both.env, .epochs = FOR_LONG));
+    CHECK_OK(sgm_env_wait(both.env));
     sgm_env_free(both.env);
 }
 
@@ -212,11 +215,12 @@ TEST(a_run_that_fails_when_it_pauses_keeps_its_running_time)
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "refuses", .invoke = refuse};
     pair both = make_pair();
     sgm_content content;
-    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_hook_create(&type, NULL, .when = sgm_every(1, SGM_PAUSE),
-                                                                .failure = SGM_HOOK_STOP)));
-    CHECK_OK(sgm_trainer_hook(both.trainers[0], sgm_rule_hook("after 3 iterations pause")));
+    CHECK_OK(
+        sgm_trainer_add_hook(both.trainers[0], sgm_hook_create(&type, NULL, .when = sgm_every(1, SGM_PAUSE),
+                                                               .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_add_hook(both.trainers[0], sgm_rule_hook("after 3 iterations pause")));
     CHECK_ERROR(sgm_trainer_run(both.trainers[0], .epochs = 10), "no pause here");
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(both.trainers[0]), "running_time", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(both.trainers[0]), "running_time", &content));
     CHECK(content.as.number > 0 && content.as.number < 20); /* it was the age of the machine */
     sgm_env_free(both.env);
 }

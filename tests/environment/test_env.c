@@ -8,9 +8,9 @@ static sgm_dataset *line(void)
     static const char *const fields[] = {"inputs", "targets"};
     static const float x[] = {0, 1, 2, 3}, y[] = {1, 3, 5, 7};
     sgm_shape shape = sgm_shape_of(4, 1);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
-                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("line", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -21,9 +21,9 @@ static sgm_trainer *good_trainer(sgm_env *env, const char *name)
 {
     sgm_dataset *dataset = line();
     sgm_trainer *trainer = sgm_trainer_create(env, name);
-    sgm_trainer_network(trainer, "input(1) + dense(1) + mean_squared");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 4));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_trainer_set_network(trainer, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 4));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
 }
@@ -71,16 +71,16 @@ TEST(the_first_failure_stays)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
-    sgm_trainer_network(trainer, "input(1) + desne(1) + mean_squared");
-    sgm_trainer_optimiser(trainer, SGM_OPTIMISER("admm", .momentum = 0));
+    sgm_trainer_set_network(trainer, "input(1) + desne(1) + mean_squared");
+    sgm_trainer_set_optimiser(trainer, SGM_OPTIMISER("admm", .momentum = 0));
     CHECK_STR(sgm_env_error(env),
               "e: trainer 'a': network: column 12: unknown layer 'desne' (did you mean 'dense'?)");
     CHECK(sgm_env_status(env) == SGM_ERROR_NOT_FOUND || sgm_env_status(env) == SGM_ERROR_FORMAT ||
           sgm_env_status(env) == SGM_ERROR_ARGUMENT);
-    CHECK_ERROR(sgm_run(env, .epochs = 1), "e: trainer 'a': network: column 12");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 1), "e: trainer 'a': network: column 12");
     CHECK_STR(sgm_env_error(env),
               "e: trainer 'a': network: column 12: unknown layer 'desne' (did you mean 'dense'?)");
-    CHECK_ERROR(sgm_run(env, .epochs = 1), "column 12");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 1), "column 12");
     CHECK(sgm_trainer_create(env, "b") == NULL);
     sgm_env_free(env);
 }
@@ -106,9 +106,9 @@ TEST(names_of_trainers_differ)
 TEST(nothing_to_run)
 {
     sgm_env *env = sgm_env_create("e");
-    CHECK_ERROR(sgm_run(env, .epochs = 1), "e: there is no trainer");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 1), "e: there is no trainer");
     sgm_env_free(env);
-    CHECK_ERROR(sgm_run(NULL, .epochs = 1), "an environment");
+    CHECK_ERROR(sgm_env_run(NULL, .epochs = 1), "an environment");
 }
 
 /* A program that looks at the end only sees why there was no environment. */
@@ -119,10 +119,10 @@ TEST(what_went_wrong_first_is_told_by_what_lacks_it)
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_dataset * xor = sgm_dataset_open("xor");
     CHECK(xor != NULL);
-    sgm_trainer_network(trainer, "input(2) + dense(2) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(xor, .size = 4));
-    sgm_env_monitor(env, sgm_terminal_monitor());
-    CHECK(sgm_run(env, .epochs = 1) != SGM_OK);
+    sgm_trainer_set_network(trainer, "input(2) + dense(2) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(xor, .size = 4));
+    sgm_env_add_monitor(env, sgm_terminal_monitor());
+    CHECK(sgm_env_run(env, .epochs = 1) != SGM_OK);
     CHECK(strstr(sgm_last_error(), "there is no handler 'cpuu'") != NULL);
     sgm_dataset_free(xor);
     sgm_clear_error();
@@ -131,7 +131,7 @@ TEST(what_went_wrong_first_is_told_by_what_lacks_it)
 TEST(a_missing_monitor_is_a_failure)
 {
     sgm_env *env = sgm_env_create("e");
-    CHECK_ERROR(sgm_env_monitor(env, NULL), "monitor");
+    CHECK_ERROR(sgm_env_add_monitor(env, NULL), "monitor");
     CHECK(sgm_env_status(env) != SGM_OK);
     sgm_env_free(env);
 }
@@ -142,7 +142,7 @@ TEST(all_trainers_run)
     sgm_trainer *first = good_trainer(env, "first"), *second = good_trainer(env, "second");
     CHECK_OK(first);
     CHECK_OK(second);
-    CHECK_OK(sgm_run(env, .epochs = 300));
+    CHECK_OK(sgm_env_run(env, .epochs = 300));
     sgm_trainer *trainers[] = {first, second};
     for (int i = 0; i < 2; i++) {
         sgm_tensor *weights = sgm_trainer_get(trainers[i], "1-dense.weights");
@@ -172,7 +172,7 @@ TEST(an_interruption_is_no_failure)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = good_trainer(env, "t");
     CHECK_OK(sgm_trainer_on_progress(trainer, stop_at_third, NULL));
-    CHECK_INT(sgm_run(env, .epochs = 10), SGM_ERROR_INTERRUPTED);
+    CHECK_INT(sgm_env_run(env, .epochs = 10), SGM_ERROR_INTERRUPTED);
     CHECK_OK(sgm_env_status(env));
     CHECK_STR(sgm_env_error(env), "");
     sgm_env_free(env);
@@ -183,12 +183,12 @@ TEST(trainers_are_in_the_registry)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     good_trainer(env, "first.try");
     sgm_content content;
-    CHECK_OK(sgm_resolve_set(sgm_env_registry(env), "*<trainer>.optimiser.learning_rate",
-                             sgm_number_content(0.25), NULL, NULL));
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), "first_try.optimiser.learning_rate", &content));
+    CHECK_OK(sgm_registry_resolve_set(sgm_env_registry(env), "*<trainer>.optimiser.learning_rate",
+                                      sgm_number_content(0.25), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(env), "first_try.optimiser.learning_rate", &content));
     CHECK_NEAR(content.as.number, 0.25, 0);
-    CHECK_OK(sgm_run(env, .epochs = 1));
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), "first_try.epoch", &content));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(env), "first_try.epoch", &content));
     CHECK_INT(content.as.integer, 1);
     sgm_env_free(env);
 }

@@ -89,8 +89,8 @@ TEST(preparing_initialises_trainers_and_begins_monitors_once)
     size_t count;
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a"),
-                *unscheduled = give_parts(sgm_unscheduled_trainer_create(env, "unscheduled"));
-    CHECK_OK(sgm_env_monitor(env, counting(&started)));
+                *unscheduled = give_parts(sgm_trainer_create_unscheduled(env, "unscheduled"));
+    CHECK_OK(sgm_env_add_monitor(env, counting(&started)));
     sgm_trainer_parameters(trainer, &count);
     CHECK_INT(count, 0);
     CHECK_OK(sgm_env_prepare(env));
@@ -100,14 +100,14 @@ TEST(preparing_initialises_trainers_and_begins_monitors_once)
     CHECK_INT(count, 2);
     CHECK_INT(started, 1);
     CHECK_OK(sgm_env_prepare(env));
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_INT(started, 1);
-    CHECK_OK(sgm_env_monitor(env, counting(&started)));
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_add_monitor(env, counting(&started)));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     CHECK_INT(started, 2);
-    CHECK_OK(sgm_env_monitor(env, counting(&started)));
+    CHECK_OK(sgm_env_add_monitor(env, counting(&started)));
     CHECK_ERROR(sgm_env_prepare(env), "e: the port is taken");
-    CHECK_ERROR(sgm_run(env, .epochs = 3), "the port is taken");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 3), "the port is taken");
     sgm_env_free(env);
     CHECK_ERROR(sgm_env_prepare(NULL), "expected an environment");
 }
@@ -126,7 +126,7 @@ TEST(a_trainer_that_is_removed_is_gone)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *a = line_trainer(env, "a"), *b = line_trainer(env, "b.c");
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_OK(sgm_env_remove_trainer(env, b));
     CHECK_ERROR(sgm_trainer_create(env, "a"), "there is a trainer 'a' already");
     sgm_env_free(env);
@@ -135,18 +135,18 @@ TEST(a_trainer_that_is_removed_is_gone)
     b = line_trainer(env, "b.c");
     CHECK_OK(sgm_env_remove_trainer(env, a));
     CHECK_OK(a = line_trainer(env, "a")); /* the name is free again */
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     sgm_matches found = {0};
-    CHECK_OK(sgm_resolve(sgm_env_registry(env), "*.epoch", &found));
+    CHECK_OK(sgm_registry_resolve(sgm_env_registry(env), "*.epoch", &found));
     CHECK_INT(found.count, 2);
     sgm_matches_free(&found);
     CHECK_OK(sgm_env_remove_trainer(env, a));
-    CHECK_OK(sgm_resolve(sgm_env_registry(env), "*.epoch", &found));
+    CHECK_OK(sgm_registry_resolve(sgm_env_registry(env), "*.epoch", &found));
     CHECK_INT(found.count, 1);
     CHECK_STR(found.items[0].identifier, "b_c.epoch");
     sgm_matches_free(&found);
     CHECK_OK(sgm_env_remove_trainer(env, b));
-    CHECK_ERROR(sgm_run(env, .epochs = 2), "there is no trainer to run");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 2), "there is no trainer to run");
     sgm_env_free(env);
 }
 
@@ -165,7 +165,7 @@ TEST(a_trainer_that_runs_stays)
     sgm_env *other = sgm_env_create("other", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     CHECK_OK(sgm_trainer_on_progress(trainer, try_to_remove, trainer));
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 2)); /* by itself */
     CHECK_ERROR(sgm_env_remove_trainer(other, trainer), "belongs to another environment");
     CHECK_ERROR(sgm_env_remove_trainer(env, NULL), "expected a trainer");
@@ -181,7 +181,7 @@ TEST(a_models_trainer_stays)
     sgm_model *model = sgm_sequential(env, sgm_dense(.size = 1));
     float values[] = {0, 1, 2, 3};
     sgm_shape shape = sgm_shape_of(4, 1);
-    sgm_tensor *numbers = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *numbers = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
     CHECK_OK(sgm_model_train(model, numbers, numbers, .epochs = 1));
     CHECK_ERROR(sgm_env_remove_trainer(env, sgm_model_trainer(model)), "is a model's");
     sgm_tensor_free(numbers);
@@ -214,7 +214,7 @@ TEST(functions_of_the_end_are_called_newest_first)
     CHECK_OK(sgm_env_on_shutdown(env, note_end, &a));
     CHECK_OK(line_trainer(env, "t"));
     CHECK_OK(sgm_env_on_shutdown(env, note_end, &b));
-    CHECK_OK(sgm_run_background(env, .epochs = 1000000));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 1000000));
     sgm_env_free(env);
     CHECK_STR(order, "ba");
     CHECK_ERROR(sgm_env_on_shutdown(NULL, note_end, &a), "expected an environment");
@@ -225,7 +225,7 @@ TEST(functions_of_the_end_are_called_newest_first)
 static bool wait_for_state(sgm_trainer *trainer, sgm_trainer_state state)
 {
     for (int i = 0; i < 2000; i++) {
-        if (sgm_trainer_state_of(trainer) == state)
+        if (sgm_trainer_get_state(trainer) == state)
             return true;
         pause_for(0.001);
     }
@@ -235,7 +235,7 @@ static bool wait_for_state(sgm_trainer *trainer, sgm_trainer_state state)
 static int64_t integer(sgm_env *env, const char *identifier)
 {
     sgm_content content = {0};
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(env), identifier, &content));
     return content.as.integer;
 }
 
@@ -243,7 +243,7 @@ TEST(a_run_begins_paused_and_waits_for_commands)
 {
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
-    CHECK_OK(sgm_run_background(env, .epochs = 5, .paused = true));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 5, .paused = true));
     CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
     pause_for(0.02);
     CHECK_INT(integer(env, "a.iteration"), 0);
@@ -253,7 +253,7 @@ TEST(a_run_begins_paused_and_waits_for_commands)
     CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
     CHECK_INT(integer(env, "a.iteration"), 3);
     CHECK_OK(sgm_trainer_resume(trainer));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     CHECK_INT(integer(env, "a.iteration"), 20);
     sgm_env_free(env);
 }
@@ -263,14 +263,14 @@ TEST(play_at_once_is_not_lost_and_a_paused_run_can_be_stopped)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     for (int i = 1; i <= 20; i++) {
-        CHECK_OK(sgm_run_background(env, .epochs = i, .paused = true));
+        CHECK_OK(sgm_env_run_background(env, .epochs = i, .paused = true));
         CHECK_OK(sgm_trainer_resume(trainer));
-        CHECK_OK(sgm_wait(env));
+        CHECK_OK(sgm_env_wait(env));
         CHECK_INT(integer(env, "a.epoch"), i);
     }
-    CHECK_OK(sgm_run_background(env, .epochs = 100, .paused = true));
-    CHECK_OK(sgm_stop(env, "enough"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 100, .paused = true));
+    CHECK_OK(sgm_env_stop(env, "enough"));
+    CHECK_OK(sgm_env_wait(env));
     CHECK_INT(integer(env, "a.epoch"), 20);
     sgm_env_free(env);
 }
@@ -278,7 +278,7 @@ TEST(play_at_once_is_not_lost_and_a_paused_run_can_be_stopped)
 static double running_time(sgm_env *env)
 {
     sgm_content content = {0};
-    CHECK_OK(sgm_resolve_one(sgm_env_registry(env), "a.running_time", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_env_registry(env), "a.running_time", &content));
     return content.as.number;
 }
 
@@ -295,7 +295,7 @@ TEST(running_time_counts_only_while_running)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     CHECK_OK(sgm_trainer_on_progress(trainer, keep_seconds, &seconds));
-    CHECK_OK(sgm_run_background(env, .iterations = 100000000));
+    CHECK_OK(sgm_env_run_background(env, .iterations = 100000000));
     for (int i = 0; i < 2000 && integer(env, "a.iteration") == 0; i++)
         pause_for(0.001);
     pause_for(0.05);
@@ -307,14 +307,14 @@ TEST(running_time_counts_only_while_running)
     CHECK_NEAR(running_time(env), before, 0);
     CHECK_OK(sgm_trainer_resume(trainer));
     CHECK(wait_for_state(trainer, SGM_TRAINER_RUNNING));
-    CHECK_OK(sgm_stop(env, "enough"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_stop(env, "enough"));
+    CHECK_OK(sgm_env_wait(env));
     double after = running_time(env);
     CHECK(after >= before && after < before + 0.19);
     CHECK_NEAR(seconds, after, 0.05); /* what observers are told of the run */
     pause_for(0.02);
     CHECK_NEAR(running_time(env), after, 0);
-    CHECK_OK(sgm_run(env, .iterations = 1)); /* nothing is left to do: hardly any time */
+    CHECK_OK(sgm_env_run(env, .iterations = 1)); /* nothing is left to do: hardly any time */
     CHECK(running_time(env) >= after && running_time(env) < after + 0.1);
     sgm_env_free(env);
 }
@@ -352,11 +352,11 @@ TEST(every_scale_counts_its_events)
     for (int i = 0; i < 7; i++) {
         counts[i].scale = scales[i];
         atomic_init(&counts[i].count, 0);
-        CHECK_OK(
-            sgm_trainer_hook(trainer, sgm_hook_create(&type, &counts[i], .when = sgm_every(1, scales[i]))));
+        CHECK_OK(sgm_trainer_add_hook(trainer,
+                                      sgm_hook_create(&type, &counts[i], .when = sgm_every(1, scales[i]))));
     }
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_hook_create(&type, &second, .when = sgm_after(2, SGM_PAUSE))));
-    CHECK_OK(sgm_run_background(env, .epochs = 5, .paused = true));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_hook_create(&type, &second, .when = sgm_after(2, SGM_PAUSE))));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 5, .paused = true));
     CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
     CHECK_INT(atomic_load(&second.count), 0);
     CHECK_OK(sgm_trainer_step(trainer, 7));
@@ -365,7 +365,7 @@ TEST(every_scale_counts_its_events)
     CHECK(wait_for_state(trainer, SGM_TRAINER_PAUSED));
     CHECK_INT(atomic_load(&counts[5].count), 7);
     CHECK_OK(sgm_trainer_resume(trainer));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     for (int i = 0; i < 7; i++)
         if (atomic_load(&counts[i].count) != expected[i])
             TEST_FAIL("%s: %d events, expected %d", sgm_time_scale_name(scales[i]),

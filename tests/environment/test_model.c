@@ -11,7 +11,7 @@ static sgm_tensor *features(void)
     static const float values[EXAMPLES * 2] = {0, 1,    1,    0,    0.5f, 0.25f, 0.25f, 0.75f,
                                                1, 0.5f, 0.1f, 0.9f, 0.8f, 0.3f,  0.2f,  0.6f};
     sgm_shape shape = sgm_shape_of(EXAMPLES, 2);
-    return sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    return sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
 }
 
 static sgm_tensor *labels(bool classes)

@@ -67,10 +67,10 @@ TEST(monitors_are_told_of_trainers_that_come_and_go)
     sgm__text notes = {0};
     sgm_env *env = sgm_env_create("home", .seed = 7, .handler = "reference", .threads = 1);
     line_trainer(env, "first");
-    CHECK_OK(sgm_env_monitor(env, noting(&notes)));
+    CHECK_OK(sgm_env_add_monitor(env, noting(&notes)));
     sgm_trainer *second = line_trainer(env, "second");
-    give_parts(sgm_unscheduled_trainer_create(env, "unscheduled"));
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    give_parts(sgm_trainer_create_unscheduled(env, "unscheduled"));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_OK(sgm_env_remove_trainer(env, second));
     sgm_env_free(env);
     CHECK_STR(notes.data,
@@ -90,7 +90,7 @@ TEST(monitors_are_told_of_the_trials_of_a_search)
     sgm__text notes = {0};
     open_folder();
     sgm_env *env = sgm_env_create("home", .handler = "reference");
-    CHECK_OK(sgm_env_monitor(env, noting(&notes)));
+    CHECK_OK(sgm_env_add_monitor(env, noting(&notes)));
     sgm_search *search = sgm_search_create(
         env, .method = SGM_SEARCH_GRID, .set_up = give_line, .folder = folder, .objective = "training.loss",
         .epochs = 1, .checkpoint_every = -1, .values = {{"optimiser.learning_rate", rates}});
@@ -128,11 +128,11 @@ TEST(an_observer_says_from_which_iteration_on_it_wants_to_be_told)
     seen third = {.stride = 3}, never = {.stride = INT64_MAX - 1000}, all = {0};
     CHECK_OK(sgm_trainer_on_progress(trainer, note_progress, &third));
     CHECK_OK(sgm_trainer_on_progress(trainer, note_progress, &never));
-    CHECK_OK(sgm_run(env, .iterations = 10));
+    CHECK_OK(sgm_env_run(env, .iterations = 10));
     CHECK_STR(third.notes.data, "start0 1 4 epoch4 5 8 epoch8 9 stop10 ");
     CHECK_STR(never.notes.data, "start0 1 epoch4 5 epoch8 9 stop10 ");
     CHECK_OK(sgm_trainer_on_progress(trainer, note_progress, &all));
-    CHECK_OK(sgm_run(env, .iterations = 12));
+    CHECK_OK(sgm_env_run(env, .iterations = 12));
     CHECK_STR(all.notes.data, "start10 11 12 stop12 ");
     CHECK_STR(strstr(third.notes.data, "start10"), "start10 11 stop12 ");
     sgm_env_free(env);
@@ -156,16 +156,16 @@ TEST(observers_are_told_of_pauses_and_of_moves)
     seen s = {.trainer = line_trainer(env, "a")};
     CHECK_OK(sgm_trainer_on_progress(s.trainer, note_progress, &s));
     CHECK_OK(sgm_trainer_on_progress(s.trainer, steer, &s));
-    CHECK_OK(sgm_run_background(env, .iterations = 7, .paused = true));
-    while (sgm_trainer_state_of(s.trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_env_run_background(env, .iterations = 7, .paused = true));
+    while (sgm_trainer_get_state(s.trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_step(s.trainer, 1));
     for (int64_t iteration = 0; iteration < 1; usleep(1000)) /* until then it is paused as before */
         CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(s.trainer), "iteration", &iteration));
-    while (sgm_trainer_state_of(s.trainer) != SGM_TRAINER_PAUSED)
+    while (sgm_trainer_get_state(s.trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_resume(s.trainer));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     CHECK_STR(s.notes.data,
               "start0 pause0 resume0 1 pause1 resume1 2 3 4 epoch4 5 6 move0 1 2 3 4 epoch4 5 6 7 stop7 ");
     sgm_env_free(env);

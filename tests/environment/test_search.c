@@ -16,7 +16,7 @@ static double (*score)(int64_t trial, int64_t epoch);
 static void publish_score(sgm_trainer *trainer, double value)
 {
     sgm_content shared;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "shared", &shared));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "shared", &shared));
     CHECK_OK(sgm_registry_set(shared.as.registry, "score", sgm_number_content(value)));
     sgm_content_clear(&shared);
 }
@@ -32,12 +32,12 @@ static bool make_score_up(void *user, const sgm_training_progress *progress)
 static sgm_status fill(sgm_trainer *trainer)
 {
     sgm_dataset *dataset = sine_dataset(24);
-    sgm_trainer_network(trainer, "input(3) + dense(5, tanh) + dropout(0.2) + dense(1) + mean_squared");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 8));
+    sgm_trainer_set_network(trainer, "input(3) + dense(5, tanh) + dropout(0.2) + dense(1) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 8));
     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
     sgm_dataset_free(dataset);
-    return sgm_trainer_optimiser(trainer,
-                                 sgm_momentum(.learning_rate = 0.05, .schedule = {.kind = SGM_COSINE}));
+    return sgm_trainer_set_optimiser(trainer,
+                                     sgm_momentum(.learning_rate = 0.05, .schedule = {.kind = SGM_COSINE}));
 }
 
 static sgm_status set_up(void *user, const sgm_trial *trial, sgm_trainer *trainer)
@@ -76,7 +76,7 @@ static sgm_search_options default_value(sgm_search_method method)
 static sgm_status run(const sgm_search_options *options, char **table)
 {
     sgm_env *env = make_env();
-    sgm_search *search = sgm_search_create_options(env, options);
+    sgm_search *search = sgm_search_create_with(env, options);
     CHECK_OK(search);
     sgm_status status = sgm_search_run(search);
     if (table != NULL)
@@ -145,9 +145,9 @@ TEST(halving_goes_on_with_the_best)
     sgm_env *env = make_env();
     sgm_trainer *trainer = sgm_trainer_create(env, "alone");
     CHECK_OK(fill(trainer));
-    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                             sgm_number_content(0.07), NULL, NULL));
-    CHECK_OK(sgm_run(env, .epochs = 9));
+    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                      sgm_number_content(0.07), NULL, NULL));
+    CHECK_OK(sgm_env_run(env, .epochs = 9));
     sgm_tensor *alone = sgm_trainer_get(trainer, "1-dense.weights");
     snprintf(path, sizeof path, "%s/trial-007/checkpoint.safetensors", folder);
     sgm_tensor *found = weights_of(path);
@@ -200,15 +200,15 @@ TEST(a_trial_that_fails_does_not_stop_the_others)
     options.values[0].choices = SGM_CHOICES("1", "2", "3", "4", "5", "6", "100000", "0.08", "0.09");
     options.epochs = 4;
     sgm_env *env = make_env();
-    sgm_search *search = sgm_search_create_options(env, &options);
+    sgm_search *search = sgm_search_create_with(env, &options);
     CHECK_OK(sgm_search_run(search));
-    const sgm_trial *wild = sgm_search_trial(search, 6), *ninth = sgm_search_trial(search, 8);
+    const sgm_trial *wild = sgm_search_trial_at(search, 6), *ninth = sgm_search_trial_at(search, 8);
     CHECK_INT(wild->state, SGM_TRIAL_FAILED);
     CHECK(strncmp(wild->error, "the loss is ", 12) == 0);
     CHECK_INT(ninth->state, SGM_TRIAL_FAILED);
     CHECK_STR(ninth->error, "shared.score is not a finite number after epoch 3");
     CHECK_INT(ninth->epochs, 3);
-    CHECK_INT(sgm_search_trial(search, 7)->state, SGM_TRIAL_DONE);
+    CHECK_INT(sgm_search_trial_at(search, 7)->state, SGM_TRIAL_DONE);
     CHECK_STR(sgm_search_best(search)->name, "trial-008");
     char *text = sgm_search_text(search);
     CHECK(strstr(text, "failed: shared.score is not a finite number after epoch 3\n") != NULL);
@@ -385,7 +385,7 @@ TEST(a_line_that_does_not_fit_leaves_no_half)
     options.resume = true;
     sgm_env *env = make_env();
     for (int i = 0; i < 2; i++) { /* the second time from the file of the first */
-        sgm_search *search = sgm_search_create_options(env, &options);
+        sgm_search *search = sgm_search_create_with(env, &options);
         CHECK_OK(search);
         CHECK_OK(sgm__search_log_open(search));
         CHECK_NEAR(search->trials[0].shown.seconds, i, 0);
@@ -426,11 +426,11 @@ static bool try_to_disturb(void *user, const sgm_search_progress *progress)
 {
     sgm_env *env = user;
     if (progress->event == SGM_SEARCH_TRIAL_BEGINS && progress->trial->number == 1) {
-        CHECK_ERROR(sgm_run(env, .epochs = 1), "is running already");
+        CHECK_ERROR(sgm_env_run(env, .epochs = 1), "is running already");
         CHECK_ERROR(sgm_trainer_create(env, "other"), "takes no new trainer");
     }
     if (progress->event == SGM_SEARCH_TRIAL_ENDS && progress->trial->number == 4)
-        CHECK_OK(sgm_stop(env, "seen enough"));
+        CHECK_OK(sgm_env_stop(env, "seen enough"));
     return true;
 }
 
@@ -443,10 +443,10 @@ TEST(a_search_has_its_environment_for_itself_and_can_be_stopped)
     options.epochs = 2;
     options.user = env;
     options.progress = try_to_disturb;
-    sgm_search *search = sgm_search_create_options(env, &options);
+    sgm_search *search = sgm_search_create_with(env, &options);
     CHECK_INT(sgm_search_run(search), SGM_ERROR_INTERRUPTED);
-    CHECK_INT(sgm_search_trial(search, 3)->state, SGM_TRIAL_DONE);
-    CHECK_INT(sgm_search_trial(search, 4)->state, SGM_TRIAL_WAITING);
+    CHECK_INT(sgm_search_trial_at(search, 3)->state, SGM_TRIAL_DONE);
+    CHECK_INT(sgm_search_trial_at(search, 4)->state, SGM_TRIAL_WAITING);
     sgm_search_free(search);
     CHECK_OK(sgm_env_status(env));
     CHECK_OK(sgm_trainer_create(env, "trial-001")); /* the trials' trainers are gone */

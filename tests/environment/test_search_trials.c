@@ -20,12 +20,12 @@ static sgm_env *make_env(void)
 
 static const char *value(const sgm_search *search, size_t trial, const char *name)
 {
-    return sgm_trial_text(sgm_search_trial(search, trial), name);
+    return sgm_trial_text(sgm_search_trial_at(search, trial), name);
 }
 
 static double number(const sgm_search *search, size_t trial, const char *name)
 {
-    return sgm_trial_number(sgm_search_trial(search, trial), name);
+    return sgm_trial_number(sgm_search_trial_at(search, trial), name);
 }
 
 /* --- which trials there are --- */
@@ -44,11 +44,11 @@ TEST(a_grid_has_every_combination_in_order)
         snprintf(text, sizeof text, "%s %s", value(search, i, "letter"), value(search, i, "digit"));
         snprintf(name, sizeof name, "trial-%03zu", i + 1);
         CHECK_STR(text, wanted[i]);
-        CHECK_STR(sgm_search_trial(search, i)->name, name);
-        CHECK_INT(sgm_search_trial(search, i)->number, i + 1);
+        CHECK_STR(sgm_search_trial_at(search, i)->name, name);
+        CHECK_INT(sgm_search_trial_at(search, i)->number, i + 1);
     }
-    CHECK(sgm_search_trial(search, 6) == NULL);
-    CHECK_ERROR(sgm_trial_text(sgm_search_trial(search, 0), "colour"), "no values of 'colour'");
+    CHECK(sgm_search_trial_at(search, 6) == NULL);
+    CHECK_ERROR(sgm_trial_text(sgm_search_trial_at(search, 0), "colour"), "no values of 'colour'");
     sgm_search_free(search);
     sgm_env_free(env);
 }

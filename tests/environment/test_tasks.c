@@ -18,9 +18,9 @@ static sgm_trainer *good_trainer(sgm_env *env, const char *name)
 {
     sgm_dataset *dataset = iris();
     sgm_trainer *trainer = sgm_trainer_create(env, name);
-    sgm_trainer_network(trainer, "input(1) + dense(1) + mean_squared");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     sgm_dataset_free(dataset);
     return sgm_trainer_status(trainer) == SGM_OK ? trainer : NULL;
 }
@@ -51,7 +51,7 @@ TEST(a_run_has_tasks)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     CHECK_OK(sgm_task_watch(count, &self));
     CHECK_OK(good_trainer(env, "numbers"));
-    CHECK_OK(sgm_run(env, .epochs = 3, .folder = run));
+    CHECK_OK(sgm_env_run(env, .epochs = 3, .folder = run));
     CHECK_INT(self.ended[SGM_TASK_PREPARE], 1);
     CHECK(self.ended[SGM_TASK_EXTRACT] > 0);
     CHECK_INT(self.ended[SGM_TASK_SAVE], 3);
@@ -63,7 +63,7 @@ TEST(a_run_has_tasks)
     CHECK_INT(self.train.done, 36);
     CHECK_INT(self.train.total, 36);
     CHECK(self.train.can_cancel && self.train.rate > 0);
-    CHECK_OK(sgm_run(env, .epochs = 4, .folder = run, .resume = true));
+    CHECK_OK(sgm_env_run(env, .epochs = 4, .folder = run, .resume = true));
     CHECK_INT(self.ended[SGM_TASK_LOAD], 1);
     CHECK_INT(self.train.done, 48);
     sgm_task_unwatch(count, &self);
@@ -90,7 +90,7 @@ TEST(a_training_ends_when_its_task_is_cancelled)
     sgm_trainer *trainer = good_trainer(env, "numbers");
     CHECK_OK(sgm_trainer_on_progress(trainer, cancel_own_task, &cancelled));
     CHECK_OK(sgm_task_watch(count, &self));
-    CHECK_ERROR(sgm_run(env, .epochs = 100), "training was stopped after iteration 5");
+    CHECK_ERROR(sgm_env_run(env, .epochs = 100), "training was stopped after iteration 5");
     CHECK_INT(sgm_last_status(), SGM_ERROR_INTERRUPTED);
     sgm_task_unwatch(count, &self);
     CHECK_INT(cancelled, SGM_OK);

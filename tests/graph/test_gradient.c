@@ -25,7 +25,7 @@ static void evaluate(machine *m, sgm_value value, const double *x, double *resul
     char name[32];
     snprintf(name, sizeof name, "y%d", value.index);
     sgm_program *program;
-    sgm_output(m->graph, name, value);
+    sgm_graph_add_output(m->graph, name, value);
     CHECK_OK(sgm_graph_verify(m->graph));
     CHECK_OK(program = sgm_session_prepare(m->session, m->graph));
     if (sgm_program_has_input(program, "x"))
@@ -168,7 +168,7 @@ TEST(cross_entropy_twice)
     double result[6], expected[6];
     evaluate(&m, second, x, result);
     sgm_program *program;
-    sgm_output(m.graph, "cost", cost);
+    sgm_graph_add_output(m.graph, "cost", cost);
     CHECK_OK(program = sgm_session_prepare(m.session, m.graph));
     for (int i = 0; i < 6; i++) {
         double costs[2];
@@ -277,7 +277,7 @@ TEST(impossible_requests)
     sgm_value result[1] = {{0}}, whole = sgm_input_value(m.graph, "n", SGM_INT64, SCALAR);
     CHECK_ERROR(sgm_gradients(m.graph, m.x, &m.x, 1, result),
                 "a gradient is of one number of a float type; the cost is float64 (2,): reduce it");
-    CHECK(!sgm_value_is(result[0]));
+    CHECK(!sgm_value_exists(result[0]));
     sgm_graph_clear(m.graph);
     m.x = sgm_input_value(m.graph, "x", SGM_FLOAT64, SCALAR);
     whole = sgm_input_value(m.graph, "n", SGM_INT64, SCALAR);
@@ -397,7 +397,7 @@ TEST(an_operation_without_a_gradient)
     CHECK_ERROR(sgm_gradients(m.graph, cost, &m.x, 1, &result),
                 "layer 3-cube: cube has no gradient; give its table one, or stop the gradient before it");
     CHECK_INT(sgm_graph_status(m.graph), SGM_ERROR_UNSUPPORTED);
-    CHECK(!sgm_value_is(result));
+    CHECK(!sgm_value_exists(result));
     tear_down(&m);
 }
 

@@ -20,18 +20,18 @@ TEST(errors_name_layer_operation_and_both_shapes)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_graph_push_label(graph, "2-dense");
-    CHECK(
-        !sgm_value_is(sgm_matmul(graph, input(graph, "x", DIMS(100, 784)), input(graph, "w", DIMS(10, 32)))));
+    CHECK(!sgm_value_exists(
+        sgm_matmul(graph, input(graph, "x", DIMS(100, 784)), input(graph, "w", DIMS(10, 32)))));
     CHECK_ERROR(sgm_graph_status(graph), "layer 2-dense: matmul: ");
     CHECK_ERROR(sgm_graph_status(graph), "(100, 784)");
     CHECK_ERROR(sgm_graph_status(graph), "(10, 32)");
     CHECK_INT(sgm_graph_status(graph), SGM_ERROR_SHAPE);
     sgm_graph_clear(graph);
-    CHECK(!sgm_value_is(sgm_add(graph, input(graph, "x", DIMS(2, 3)), input(graph, "w", DIMS(4)))));
+    CHECK(!sgm_value_exists(sgm_add(graph, input(graph, "x", DIMS(2, 3)), input(graph, "w", DIMS(4)))));
     CHECK_ERROR(sgm_graph_status(graph), "add: the shapes (2, 3) and (4,)");
     sgm_graph_clear(graph);
     sgm_value counts = sgm_input_value(graph, "counts", SGM_INT64, DIMS(3));
-    CHECK(!sgm_value_is(sgm_multiply(graph, input(graph, "x", DIMS(3)), counts)));
+    CHECK(!sgm_value_exists(sgm_multiply(graph, input(graph, "x", DIMS(3)), counts)));
     CHECK_ERROR(sgm_graph_status(graph), "multiply: wants equal types, got float32 (3,) and int64 (3,)");
     CHECK_INT(sgm_graph_status(graph), SGM_ERROR_TYPE);
     sgm_graph_free(graph);
@@ -44,12 +44,12 @@ TEST(the_first_failure_stays)
     sgm_value bad = sgm_reshape(graph, x, DIMS(3));
     int32_t count = sgm_graph_count(graph);
     sgm_value next = sgm_add(graph, bad, x);
-    sgm_output(graph, "", next);
+    sgm_graph_add_output(graph, "", next);
     sgm_assign(graph, x, x);
-    CHECK(!sgm_value_is(sgm_tanh(graph, x)));
-    CHECK(!sgm_value_is(sgm_number(graph, 1)));
-    CHECK(!sgm_value_is(sgm_constant(graph, NULL)));
-    CHECK(!sgm_value_is(sgm_state(graph, "s", SGM_FLOAT32, DIMS(2))));
+    CHECK(!sgm_value_exists(sgm_tanh(graph, x)));
+    CHECK(!sgm_value_exists(sgm_number(graph, 1)));
+    CHECK(!sgm_value_exists(sgm_constant(graph, NULL)));
+    CHECK(!sgm_value_exists(sgm_state(graph, "s", SGM_FLOAT32, DIMS(2))));
     sgm_value gradient;
     CHECK_ERROR(sgm_gradients(graph, next, &x, 1, &gradient), "reshape: ");
     CHECK_INT(sgm_graph_count(graph), count);
@@ -59,7 +59,7 @@ TEST(the_first_failure_stays)
     sgm_graph_clear(graph);
     CHECK_OK(sgm_graph_status(graph));
     CHECK_INT(sgm_graph_count(graph), 0);
-    sgm_output(graph, "y", sgm_tanh(graph, input(graph, "x", DIMS(5))));
+    sgm_graph_add_output(graph, "y", sgm_tanh(graph, input(graph, "x", DIMS(5))));
     CHECK_OK(sgm_graph_verify(graph));
     sgm_graph_free(graph);
 }
@@ -70,11 +70,11 @@ TEST(without_a_graph_nothing_happens)
     sgm_graph_pop_label(NULL);
     sgm_graph_clear(NULL);
     sgm_graph_free(NULL);
-    sgm_output(NULL, "y", (sgm_value){0});
+    sgm_graph_add_output(NULL, "y", (sgm_value){0});
     sgm_assign(NULL, (sgm_value){0}, (sgm_value){0});
-    CHECK(!sgm_value_is(input(NULL, "x", DIMS(2))));
-    CHECK(!sgm_value_is(sgm_add(NULL, (sgm_value){0}, (sgm_value){0})));
-    CHECK(!sgm_value_is(sgm_number(NULL, 1)));
+    CHECK(!sgm_value_exists(input(NULL, "x", DIMS(2))));
+    CHECK(!sgm_value_exists(sgm_add(NULL, (sgm_value){0}, (sgm_value){0})));
+    CHECK(!sgm_value_exists(sgm_number(NULL, 1)));
     CHECK_INT(sgm_graph_count(NULL), 0);
     CHECK_ERROR(sgm_graph_status(NULL), "the graph is NULL");
     sgm_type type = sgm_value_type(NULL, (sgm_value){0});
@@ -85,13 +85,13 @@ TEST(values_of_another_graph_are_refused)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, "x", DIMS(2)), far = {7};
-    CHECK(!sgm_value_is(sgm_add(graph, x, far)));
+    CHECK(!sgm_value_exists(sgm_add(graph, x, far)));
     CHECK_ERROR(sgm_graph_status(graph), "add: input 1 is not a value of this graph");
     sgm_graph_clear(graph);
     sgm_tanh(graph, (sgm_value){-1});
     CHECK_ERROR(sgm_graph_status(graph), "tanh: input 0 is nothing");
     sgm_graph_clear(graph);
-    sgm_output(graph, "y", far);
+    sgm_graph_add_output(graph, "y", far);
     CHECK_ERROR(sgm_graph_status(graph), "output 'y' has no name or no value of this graph");
     sgm_graph_clear(graph);
     sgm_assign(graph, far, far);
@@ -123,7 +123,7 @@ TEST(results_too_large_for_any_memory)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, "x", DIMS(1, INT64_C(1) << 31));
     sgm_value column = input(graph, "column", DIMS(INT64_C(1) << 31, 1));
-    CHECK(!sgm_value_is(sgm_add(graph, x, column)));
+    CHECK(!sgm_value_exists(sgm_add(graph, x, column)));
     CHECK_ERROR(sgm_graph_status(graph), "add: ");
     CHECK_INT(sgm_graph_status(graph), SGM_ERROR_SHAPE);
     sgm_graph_clear(graph);
@@ -264,11 +264,11 @@ TEST(outputs_and_assignments_are_checked)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, "x", DIMS(2));
-    sgm_output(graph, "y", x);
-    sgm_output(graph, "y", sgm_tanh(graph, x));
+    sgm_graph_add_output(graph, "y", x);
+    sgm_graph_add_output(graph, "y", sgm_tanh(graph, x));
     CHECK_ERROR(sgm_graph_status(graph), "there are two outputs 'y'");
     sgm_graph_clear(graph);
-    sgm_output(graph, NULL, input(graph, "x", DIMS(2)));
+    sgm_graph_add_output(graph, NULL, input(graph, "x", DIMS(2)));
     CHECK_ERROR(sgm_graph_status(graph), "output '' has no name");
     sgm_graph_clear(graph);
     x = input(graph, "x", DIMS(2));
@@ -299,7 +299,7 @@ static void record_layer(sgm_graph *graph, double rate, const char *label)
     sgm_value y = sgm_relu(graph, sgm_matmul(graph, x, w));
     sgm_graph_pop_label(graph);
     sgm_assign(graph, w, sgm_multiply(graph, w, sgm_number(graph, rate)));
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
 }
 
 TEST(text)
@@ -345,25 +345,26 @@ TEST(structure)
     check_same(a, b, false);
     sgm_graph_clear(a);
     sgm_graph_clear(b);
-    sgm_output(a, "y", sgm_reduce_sum(a, input(a, "x", DIMS(2, 3)), (const int32_t[]){0}, 1, false));
-    sgm_output(b, "y", sgm_reduce_sum(b, input(b, "x", DIMS(2, 3)), (const int32_t[]){0}, 1, true));
+    sgm_graph_add_output(a, "y",
+                         sgm_reduce_sum(a, input(a, "x", DIMS(2, 3)), (const int32_t[]){0}, 1, false));
+    sgm_graph_add_output(b, "y", sgm_reduce_sum(b, input(b, "x", DIMS(2, 3)), (const int32_t[]){0}, 1, true));
     check_same(a, b, false);
     sgm_graph_clear(a);
     sgm_graph_clear(b);
-    sgm_output(a, "y", sgm_tanh(a, input(a, "x", DIMS(2))));
-    sgm_output(b, "y", sgm_tanh(b, input(b, "z", DIMS(2)))); /* names do */
+    sgm_graph_add_output(a, "y", sgm_tanh(a, input(a, "x", DIMS(2))));
+    sgm_graph_add_output(b, "y", sgm_tanh(b, input(b, "z", DIMS(2)))); /* names do */
     check_same(a, b, false);
     sgm_graph_clear(b);
-    sgm_output(b, "z", sgm_tanh(b, input(b, "x", DIMS(2))));
+    sgm_graph_add_output(b, "z", sgm_tanh(b, input(b, "x", DIMS(2))));
     check_same(a, b, false);
     sgm_graph_clear(b);
-    sgm_output(b, "y", sgm_tanh(b, input(b, "x", DIMS(3))));
+    sgm_graph_add_output(b, "y", sgm_tanh(b, input(b, "x", DIMS(3))));
     check_same(a, b, false);
     sgm_graph_clear(b);
-    sgm_output(b, "y", sgm_sin(b, input(b, "x", DIMS(2))));
+    sgm_graph_add_output(b, "y", sgm_sin(b, input(b, "x", DIMS(2))));
     check_same(a, b, false);
     sgm_graph_clear(b);
-    sgm_output(b, "y", input(b, "x", DIMS(2)));
+    sgm_graph_add_output(b, "y", input(b, "x", DIMS(2)));
     sgm_tanh(b, (sgm_value){0});
     check_same(a, b, false);
     sgm_graph_free(a);
@@ -375,12 +376,12 @@ TEST(constants_are_copied_and_compared)
 {
     sgm_graph *a = sgm_graph_create(), *b = sgm_graph_create();
     sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(2), NUMBERS(1, 2));
-    sgm_output(a, "y", sgm_constant(a, tensor));
-    sgm_output(b, "y", sgm_constant(b, tensor));
+    sgm_graph_add_output(a, "y", sgm_constant(a, tensor));
+    sgm_graph_add_output(b, "y", sgm_constant(b, tensor));
     CHECK(sgm__graph_structure_equal(a, b));
     sgm_tensor_set(tensor, (const int64_t[]){1}, 7);
     sgm_graph_clear(b);
-    sgm_output(b, "y", sgm_constant(b, tensor));
+    sgm_graph_add_output(b, "y", sgm_constant(b, tensor));
     CHECK(!sgm__graph_structure_equal(a, b));
     CHECK_NEAR(sgm_tensor_get(a->constants[0], (const int64_t[]){1}), 2, 0);
     sgm_tensor_free(tensor);
@@ -410,8 +411,9 @@ static sgm_status use_everything(double *cost)
         sgm_assign(graph, w, sgm_subtract(graph, w, gradient));
         sgm_value parts[] = {error, sgm_sum(graph, sgm_sort(graph, y, 1, true))};
         sgm_value column = sgm_reshape(graph, parts[0], DIMS(1));
-        sgm_output(graph, "list", sgm_concatenate(graph, (const sgm_value[]){column, column}, 2, 0));
-        sgm_output(graph, "error", sgm_add(graph, parts[0], sgm_number(graph, 0)));
+        sgm_graph_add_output(graph, "list",
+                             sgm_concatenate(graph, (const sgm_value[]){column, column}, 2, 0));
+        sgm_graph_add_output(graph, "error", sgm_add(graph, parts[0], sgm_number(graph, 0)));
         status = sgm_graph_status(graph);
     }
     sgm_tensor *weights = sgm_tensor_create(SGM_FLOAT32, DIMS(3, 4));

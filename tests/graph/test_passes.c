@@ -47,7 +47,7 @@ TEST(what_nothing_needs_goes)
     sgm_sum(graph, sum);
     sgm_graph_push_label(graph, "layer");
     sgm_assign(graph, w, sgm_sin(graph, sum));
-    sgm_output(graph, "y", sgm_cos(graph, x));
+    sgm_graph_add_output(graph, "y", sgm_cos(graph, x));
     check_simplified(graph, "%0 = input 'x' : float32 (2,)\n"
                             "%1 = state 'w' : float32 (2,)\n"
                             "%2 = add %0 %1 : float32 (2,)\n"
@@ -76,15 +76,16 @@ TEST(duplicates_are_one)
     const int32_t rows[] = {0}, columns[] = {1};
     sgm_value a = sgm_exp(graph, sgm_add(graph, x, sgm_number(graph, 2)));
     sgm_value b = sgm_exp(graph, sgm_add(graph, x, sgm_number(graph, 2)));
-    sgm_output(graph, "product", sgm_multiply(graph, a, b));
-    sgm_output(graph, "a", a);
-    sgm_output(graph, "b", b);
-    sgm_output(graph, "rows", sgm_reduce_sum(graph, x, rows, 1, false)); /* alike, but not the same: */
-    sgm_output(graph, "columns", sgm_reduce_sum(graph, x, columns, 1, false));
-    sgm_output(graph, "kept", sgm_reduce_sum(graph, x, columns, 1, true));
-    sgm_output(graph, "difference", sgm_subtract(graph, x, sgm_number(graph, 2)));
-    sgm_output(graph, "zero", sgm_multiply(graph, x, sgm_number(graph, 0)));
-    sgm_output(graph, "minus", sgm_multiply(graph, x, sgm_number(graph, -0.0)));
+    sgm_graph_add_output(graph, "product", sgm_multiply(graph, a, b));
+    sgm_graph_add_output(graph, "a", a);
+    sgm_graph_add_output(graph, "b", b);
+    sgm_graph_add_output(graph, "rows",
+                         sgm_reduce_sum(graph, x, rows, 1, false)); /* alike, but not the same: */
+    sgm_graph_add_output(graph, "columns", sgm_reduce_sum(graph, x, columns, 1, false));
+    sgm_graph_add_output(graph, "kept", sgm_reduce_sum(graph, x, columns, 1, true));
+    sgm_graph_add_output(graph, "difference", sgm_subtract(graph, x, sgm_number(graph, 2)));
+    sgm_graph_add_output(graph, "zero", sgm_multiply(graph, x, sgm_number(graph, 0)));
+    sgm_graph_add_output(graph, "minus", sgm_multiply(graph, x, sgm_number(graph, -0.0)));
     sgm_graph *simple = simplify(graph);
     CHECK_INT(count_ops(simple, "exp"), 1);
     CHECK_INT(count_ops(simple, "add"), 1);
@@ -101,7 +102,7 @@ TEST(arithmetic_of_numbers_is_done_before)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(2)),
               third = sgm_divide(graph, sgm_number(graph, 0.1), sgm_number(graph, 3));
-    sgm_output(graph, "y", sgm_multiply(graph, x, sgm_add(graph, third, sgm_number(graph, 1))));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, x, sgm_add(graph, third, sgm_number(graph, 1))));
     sgm_graph *simple = simplify(graph);
     CHECK_INT(count_ops(simple, "number"), 1);
     CHECK_INT(count_ops(simple, "divide"), 0);
@@ -118,10 +119,10 @@ TEST(live_numbers_are_neither_merged_nor_left_out)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(2)), one = sgm_live_number(graph, 1), other = sgm_live_number(graph, 1);
     sgm_value half = sgm_divide(graph, one, sgm_number(graph, 2));
-    sgm_output(graph, "a", sgm_multiply(graph, x, one));
-    sgm_output(graph, "b", sgm_multiply(graph, x, other));
-    sgm_output(graph, "c", sgm_multiply(graph, x, half));
-    sgm_output(graph, "d", sgm_multiply(graph, x, sgm_multiply(graph, half, sgm_number(graph, 2))));
+    sgm_graph_add_output(graph, "a", sgm_multiply(graph, x, one));
+    sgm_graph_add_output(graph, "b", sgm_multiply(graph, x, other));
+    sgm_graph_add_output(graph, "c", sgm_multiply(graph, x, half));
+    sgm_graph_add_output(graph, "d", sgm_multiply(graph, x, sgm_multiply(graph, half, sgm_number(graph, 2))));
     sgm_graph *simple = simplify(graph);
     CHECK_INT(count_ops(simple, "multiply"), 4);
     CHECK_INT(count_ops(simple, "divide"), 0);
@@ -137,8 +138,8 @@ TEST(chains_of_reshapes_are_one)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(4, 6)), flat = sgm_reshape(graph, x, DIMS(24));
     sgm_value y = sgm_reshape(graph, sgm_reshape(graph, flat, DIMS(2, 12)), DIMS(8, 3));
-    sgm_output(graph, "y", sgm_exp(graph, y));
-    sgm_output(graph, "same", sgm_reshape(graph, sgm_reshape(graph, flat, DIMS(3, 8)), DIMS(4, 6)));
+    sgm_graph_add_output(graph, "y", sgm_exp(graph, y));
+    sgm_graph_add_output(graph, "same", sgm_reshape(graph, sgm_reshape(graph, flat, DIMS(3, 8)), DIMS(4, 6)));
     check_simplified(graph, "%0 = input 'x' : float32 (4, 6)\n"
                             "%1 = reshape %0 [8, 3] : float32 (8, 3)\n"
                             "%2 = exp %1 : float32 (8, 3)\n"
@@ -159,7 +160,7 @@ TEST(what_does_nothing_goes)
                    &(const sgm_attributes){.integer_count = 1, .integers = {SGM_FLOAT32}});
     y = sgm_record(graph, &sgm__op_broadcast, &y, 1,
                    &(const sgm_attributes){.integer_count = 2, .integers = {2, 3}});
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
     sgm_assign(graph, w, y);
     check_simplified(graph, "%0 = input 'x' : float32 (2, 3)\n"
                             "%1 = state 'w' : float32 (2, 3)\n"
@@ -171,11 +172,11 @@ TEST(what_does_something_stays)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(3, 3));
-    sgm_output(graph, "transposed", sgm_transpose(graph, x)); /* the same shape */
-    sgm_output(graph, "double", sgm_multiply(graph, x, sgm_number(graph, 2)));
-    sgm_output(graph, "inverse", sgm_divide(graph, sgm_number(graph, 1), x));
-    sgm_output(graph, "sum", sgm_add(graph, x, sgm_number(graph, 1)));
-    sgm_output(graph, "rounded", sgm_cast(graph, sgm_cast(graph, x, SGM_BFLOAT16), SGM_FLOAT32));
+    sgm_graph_add_output(graph, "transposed", sgm_transpose(graph, x)); /* the same shape */
+    sgm_graph_add_output(graph, "double", sgm_multiply(graph, x, sgm_number(graph, 2)));
+    sgm_graph_add_output(graph, "inverse", sgm_divide(graph, sgm_number(graph, 1), x));
+    sgm_graph_add_output(graph, "sum", sgm_add(graph, x, sgm_number(graph, 1)));
+    sgm_graph_add_output(graph, "rounded", sgm_cast(graph, sgm_cast(graph, x, SGM_BFLOAT16), SGM_FLOAT32));
     int32_t count = sgm_graph_count(graph);
     sgm_graph *simple = simplify(graph);
     CHECK_INT(sgm_graph_count(simple), count - 2); /* 1 is there once, broadcast once */
@@ -186,7 +187,7 @@ TEST(what_was_only_widened_is_itself_again)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_cast(graph, input(graph, DIMS(2, 3)), SGM_BFLOAT16);
-    sgm_output(graph, "y", sgm_cast(graph, sgm_cast(graph, x, SGM_FLOAT32), SGM_BFLOAT16));
+    sgm_graph_add_output(graph, "y", sgm_cast(graph, sgm_cast(graph, x, SGM_FLOAT32), SGM_BFLOAT16));
     check_simplified(graph, "%0 = input 'x' : float32 (2, 3)\n"
                             "%1 = cast %0 [6] : bfloat16 (2, 3)\n"
                             "output 'y' = %1\n");
@@ -197,7 +198,7 @@ static void check_widened(sgm_dtype wide, sgm_dtype narrow, const char *expected
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_BFLOAT16, DIMS(2));
-    sgm_output(graph, "y", sgm_cast(graph, sgm_cast(graph, x, wide), narrow));
+    sgm_graph_add_output(graph, "y", sgm_cast(graph, sgm_cast(graph, x, wide), narrow));
     check_simplified(graph, expected);
 }
 
@@ -221,8 +222,8 @@ TEST(equal_numbers_of_two_types_stay_two)
         sgm_graph *graph = sgm_graph_create();
         sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(1));
         sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT64, DIMS(1));
-        sgm_output(graph, "x", sgm_multiply(graph, x, sgm_number(graph, 2 + i)));
-        sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2 + i)));
+        sgm_graph_add_output(graph, "x", sgm_multiply(graph, x, sgm_number(graph, 2 + i)));
+        sgm_graph_add_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2 + i)));
         sgm_graph *simple = simplify(graph);
         CHECK_INT(count_ops(simple, "number"), 2);
         sgm_graph_free(simple);
@@ -240,8 +241,8 @@ TEST(operations_are_done_in_float32_between_casts)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(2, 3));
     sgm_value narrow = sgm_negate(graph, sgm_cast(graph, x, SGM_BFLOAT16));
-    sgm_output(graph, "wide", sgm_sum(graph, x));
-    sgm_output(graph, "narrow", sgm_sum(graph, narrow));
+    sgm_graph_add_output(graph, "wide", sgm_sum(graph, x));
+    sgm_graph_add_output(graph, "narrow", sgm_sum(graph, narrow));
     sgm_graph *wide = sgm__pass_widen(graph, is_sum, NULL);
     CHECK_OK(wide);
     char *before = sgm_graph_text(graph), *after = sgm_graph_text(wide);
@@ -295,7 +296,7 @@ TEST(parts_of_parts_are_expanded)
     sgm_graph_push_label(graph, "layer");
     sgm_value y = sgm_record(graph, &nested, &x, 1, NULL);
     sgm_graph_pop_label(graph);
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
     sgm_assign(graph, w, y);
     static char none[] = "", sigmoid[] = "sigmoid", whole[] = "nested";
     sgm_graph *all = sgm__pass_expand(graph, keep_named, none);
@@ -388,7 +389,7 @@ TEST(wrong_compositions_are_errors)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         sgm_graph *graph = sgm_graph_create();
         sgm_value x = input(graph, DIMS(2));
-        sgm_output(graph, "y", sgm_record(graph, cases[i].op, &x, 1, NULL));
+        sgm_graph_add_output(graph, "y", sgm_record(graph, cases[i].op, &x, 1, NULL));
         CHECK_OK(sgm_graph_status(graph));
         CHECK_ERROR(sgm__pass_expand(graph, keep_named, none), cases[i].message);
         sgm_graph_free(graph);
@@ -401,7 +402,7 @@ TEST(a_copy_is_equal)
     sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(2), NUMBERS(1, 2));
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
     sgm_assign(graph, w, sgm_add(graph, w, sgm_constant(graph, tensor)));
-    sgm_output(graph, "y", sgm_softmax(graph, w));
+    sgm_graph_add_output(graph, "y", sgm_softmax(graph, w));
     sgm_tanh(graph, w); /* also what is dead */
     sgm_graph *copy = sgm__graph_copy(graph);
     CHECK(sgm__graph_structure_equal(graph, copy));
@@ -427,7 +428,7 @@ static sgm_graph *better(sgm_graph *graph, sgm_graph *(*pass)(const sgm_graph *)
 static sgm_value add_padded(sgm_graph *graph, sgm_value sum, sgm_value part, int64_t before, int64_t after)
 {
     sgm_value padded = sgm_pad(graph, part, 0, before, after, 0);
-    return sgm_value_is(sum) ? sgm_add(graph, sum, padded) : padded;
+    return sgm_value_exists(sum) ? sgm_add(graph, sum, padded) : padded;
 }
 
 TEST(padded_parts_that_do_not_overlap_are_put_together)
@@ -437,7 +438,7 @@ TEST(padded_parts_that_do_not_overlap_are_put_together)
     sum = add_padded(graph, sum, sgm_exp(graph, x), 5, 0);
     sum = add_padded(graph, sum, sgm_sin(graph, x), 0, 5);
     sum = add_padded(graph, sum, sgm_cos(graph, x), 2, 3);
-    sgm_output(graph, "y", sum);
+    sgm_graph_add_output(graph, "y", sum);
     graph = better(graph, sgm__pass_sums);
     CHECK_INT(count_ops(graph, "pad"), 0);
     CHECK_INT(count_ops(graph, "add"), 0);
@@ -454,10 +455,10 @@ TEST(padded_parts_that_overlap_or_are_used_stay_apart)
     sgm_value x = input(graph, DIMS(2, 3)), y = {-1};
     y = add_padded(graph, y, sgm_exp(graph, x), 0, 4);
     y = add_padded(graph, y, sgm_sin(graph, x), 1, 3);
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
     sgm_value used = sgm_pad(graph, sgm_tan(graph, x), 0, 0, 4, 0);
-    sgm_output(graph, "used", used);
-    sgm_output(graph, "z", sgm_add(graph, used, sgm_pad(graph, sgm_cos(graph, x), 0, 2, 2, 0)));
+    sgm_graph_add_output(graph, "used", used);
+    sgm_graph_add_output(graph, "z", sgm_add(graph, used, sgm_pad(graph, sgm_cos(graph, x), 0, 2, 2, 0)));
     graph = better(graph, sgm__pass_sums);
     CHECK_INT(count_ops(graph, "pad"), 4);
     CHECK_INT(count_ops(graph, "add"), 2);
@@ -474,12 +475,12 @@ static sgm_graph *sum_of_products(int32_t count, int64_t depth, bool other)
         steps[i] = sgm_multiply(graph, x, sgm_number(graph, i + 2));
         sgm_value term =
             sgm_matmul(graph, sgm_transpose(graph, steps[i]), sgm_add(graph, x, sgm_number(graph, i)));
-        sum = sgm_value_is(sum) ? sgm_add(graph, sum, term) : term;
+        sum = sgm_value_exists(sum) ? sgm_add(graph, sum, term) : term;
         if (other && i == 1)
             sum = sgm_add(graph, sum, sgm_state(graph, "w", SGM_FLOAT32, DIMS(8, 8)));
     }
-    sgm_output(graph, "y", sum);
-    sgm_output(graph, "steps", sgm_concatenate(graph, steps, count, 0));
+    sgm_graph_add_output(graph, "y", sum);
+    sgm_graph_add_output(graph, "steps", sgm_concatenate(graph, steps, count, 0));
     return graph;
 }
 
@@ -501,11 +502,12 @@ TEST(concatenations_within_others_are_slices)
     sgm_value x = input(graph, DIMS(2, 3)), parts[4];
     for (int32_t i = 0; i < 4; i++)
         parts[i] = sgm_add(graph, x, sgm_number(graph, i + 1));
-    sgm_output(graph, "before", sgm_exp(graph, sgm_concatenate(graph, parts + 1, 2, 0)));
-    sgm_output(graph, "other axis", sgm_concatenate(graph, parts + 1, 2, 1));
-    sgm_output(graph, "other order", sgm_concatenate(graph, (sgm_value[]){parts[2], parts[1]}, 2, 0));
-    sgm_output(graph, "all", sgm_sin(graph, sgm_concatenate(graph, parts, 4, 0)));
-    sgm_output(graph, "after", sgm_concatenate(graph, parts, 3, 0));
+    sgm_graph_add_output(graph, "before", sgm_exp(graph, sgm_concatenate(graph, parts + 1, 2, 0)));
+    sgm_graph_add_output(graph, "other axis", sgm_concatenate(graph, parts + 1, 2, 1));
+    sgm_graph_add_output(graph, "other order",
+                         sgm_concatenate(graph, (sgm_value[]){parts[2], parts[1]}, 2, 0));
+    sgm_graph_add_output(graph, "all", sgm_sin(graph, sgm_concatenate(graph, parts, 4, 0)));
+    sgm_graph_add_output(graph, "after", sgm_concatenate(graph, parts, 3, 0));
     graph = better(graph, sgm__pass_runs);
     CHECK_INT(count_ops(graph, "concatenate"), 3);
     CHECK_INT(count_ops(graph, "slice"), 2);
@@ -519,7 +521,7 @@ TEST(a_whole_that_is_made_of_its_part_is_not_waited_for)
     sgm_value x = input(graph, DIMS(2, 3)), parts[3] = {sgm_exp(graph, x), sgm_sin(graph, x)};
     sgm_value first = sgm_concatenate(graph, parts, 2, 0);
     parts[2] = sgm_cos(graph, first);
-    sgm_output(graph, "y", sgm_concatenate(graph, parts, 3, 0));
+    sgm_graph_add_output(graph, "y", sgm_concatenate(graph, parts, 3, 0));
     graph = better(graph, sgm__pass_runs);
     CHECK_INT(count_ops(graph, "concatenate"), 2);
     CHECK_INT(count_ops(graph, "slice"), 0);
@@ -535,8 +537,8 @@ TEST(concatenations_do_not_wait_in_a_circle)
     sgm_value a = sgm_concatenate(graph, p, 2, 0), b = sgm_concatenate(graph, q, 2, 0);
     p[2] = sgm_negate(graph, b);
     q[2] = sgm_negate(graph, a);
-    sgm_output(graph, "p", sgm_concatenate(graph, p, 3, 0));
-    sgm_output(graph, "q", sgm_concatenate(graph, q, 3, 0));
+    sgm_graph_add_output(graph, "p", sgm_concatenate(graph, p, 3, 0));
+    sgm_graph_add_output(graph, "q", sgm_concatenate(graph, q, 3, 0));
     graph = better(graph, sgm__pass_runs);
     CHECK_INT(graph->output_count, 2);
     CHECK_INT(count_ops(graph, "concatenate"), 4);
@@ -561,7 +563,7 @@ static sgm_value as_live_number(sgm_graph *graph, double exponent)
 static sgm_value as_constant(sgm_graph *graph, double exponent)
 {
     sgm_shape shape = sgm_shape_of(1);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT64, &shape, &exponent);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT64, &shape, &exponent);
     sgm_value value = sgm_cast(graph, sgm_constant(graph, tensor), SGM_FLOAT32);
     sgm_tensor_free(tensor);
     return value;
@@ -572,7 +574,7 @@ static void check_power(exponent_function given, double exponent, int powers, in
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = input(graph, DIMS(2, 3));
-    sgm_output(graph, "y", sgm_power(graph, x, given(graph, exponent)));
+    sgm_graph_add_output(graph, "y", sgm_power(graph, x, given(graph, exponent)));
     sgm_graph *made = sgm__pass_powers(graph);
     CHECK_OK(made);
     CHECK_OK(sgm_graph_verify(made));
@@ -610,7 +612,7 @@ TEST(powers_have_the_same_values)
             sgm_session *session = sgm_session_create(handler);
             sgm_graph *graph = sgm_graph_create();
             sgm_value value = input(graph, DIMS(COUNT));
-            sgm_output(graph, "y", sgm_power(graph, value, sgm_number(graph, exponent)));
+            sgm_graph_add_output(graph, "y", sgm_power(graph, value, sgm_number(graph, exponent)));
             sgm_program *program = sgm_session_prepare(session, graph);
             CHECK_OK(program);
             if (exponent != 0) /* then it is 1 */

@@ -15,8 +15,8 @@ static sgm_graph *whole_graph(void)
     sgm_value sum = sgm_add(graph, product, sgm_number(graph, 1));
     sgm_value all = sgm_add(graph, sum, constant);
     sgm_assign(graph, w, all);
-    sgm_output(graph, "sum", sum);
-    sgm_output(graph, "all", all);
+    sgm_graph_add_output(graph, "sum", sum);
+    sgm_graph_add_output(graph, "all", all);
     sgm_tensor_free(tensor);
     CHECK_OK(sgm_graph_verify(graph));
     CHECK_INT(sgm_graph_count(graph), 9);

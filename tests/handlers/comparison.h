@@ -35,7 +35,7 @@ __attribute__((unused)) static int run_on(const char *name, int threads, const c
 {
     static const char *const names[] = {"0", "1", "2", "3"};
     sgm_handler_options options = {.struct_size = sizeof options, .threads = threads, .dense = dense};
-    sgm_handler *handler = sgm_handler_create_options(name, &options);
+    sgm_handler *handler = sgm_handler_create_with(name, &options);
     CHECK_OK(handler);
     if (strcmp(name, "cpu") == 0)
         ((sgm__cpu *)handler->self)->shares_all = true; /* small ones, too */

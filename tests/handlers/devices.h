@@ -2,8 +2,8 @@
 #ifndef SIGMA_TESTS_DEVICES_H
 #define SIGMA_TESTS_DEVICES_H
 
+#include <sigma/base.h>
 #include <sigma/handler.h>
-#include <sigma/paths.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -49,7 +49,7 @@ __attribute__((unused)) static bool is_device_name(const char *name)
 /* Whether this machine can run it; else sgm_last_error() says why not. */
 __attribute__((unused)) static bool is_here(const char *name)
 {
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     sgm_handler_free(handler);
     return handler != NULL;
 }

@@ -14,7 +14,7 @@ __attribute__((unused)) static void with_devices(void (*check)(sgm_handler *hand
     char reasons[1024] = "";
     int found = 0;
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-        sgm_handler *handler = sgm_handler_create_options(names[i], NULL);
+        sgm_handler *handler = sgm_handler_create_with(names[i], NULL);
         size_t length = strlen(reasons);
         if (handler != NULL)
             check(handler);
@@ -38,7 +38,7 @@ __attribute__((unused)) static sgm_graph *product_graph(int64_t rows, int64_t co
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, 1));
     sgm_value y = sgm_input_value(graph, "y", SGM_FLOAT32, DIMS(1, columns));
-    sgm_output(graph, "sum", sgm_matmul(graph, x, y));
+    sgm_graph_add_output(graph, "sum", sgm_matmul(graph, x, y));
     return graph;
 }
 

@@ -51,7 +51,7 @@ static sgm_value fuzz_pick(fuzz *f)
 
 static void fuzz_add(fuzz *f, sgm_value value)
 {
-    if (sgm_value_is(value) && f->count < FUZZ_VALUES && fuzz_elements(f, value) <= FUZZ_ELEMENTS)
+    if (sgm_value_exists(value) && f->count < FUZZ_VALUES && fuzz_elements(f, value) <= FUZZ_ELEMENTS)
         f->pool[f->count++] = value;
 }
 
@@ -250,7 +250,7 @@ static sgm_value fuzz_gather(fuzz *f, sgm_value x, int32_t axis)
         return x;
     for (int i = 0; i < 3; i++)
         indices[i] = fuzz_below(f, size);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_INT64, DIMS(3), indices);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_INT64, DIMS(3), indices);
     sgm_value at = sgm_constant(f->graph, tensor);
     sgm_tensor_free(tensor);
     return sgm_gather(f->graph, x, at, axis);
@@ -377,7 +377,7 @@ static void fuzz_products(fuzz *f)
             term = fuzz_scale(f, term, 0.5);
         if (fuzz_chance(f, 20))
             fuzz_add(f, fuzz_scale(f, term, 0.5));
-        sum = sgm_value_is(sum) ? sgm_add(f->graph, sum, term) : term;
+        sum = sgm_value_exists(sum) ? sgm_add(f->graph, sum, term) : term;
     }
     fuzz_add(f, fuzz_scale(f, sum, 0.125));
 }
@@ -392,10 +392,10 @@ static void fuzz_padded(fuzz *f)
         sgm_value part = sgm_slice(f->graph, x, axis, i % 2, i % 2 + 2, 1);
         part = sgm_pad(f->graph, part, axis, before, 6 - before, fuzz_chance(f, 10));
         sgm_shape shape = fuzz_shape_of(f, part), old = shape;
-        if (sgm_value_is(sum))
+        if (sgm_value_exists(sum))
             old = fuzz_shape_of(f, sum);
         if (sgm_shape_equal(&shape, &old))
-            sum = sgm_value_is(sum) ? sgm_add(f->graph, sum, part) : part;
+            sum = sgm_value_exists(sum) ? sgm_add(f->graph, sum, part) : part;
     }
     fuzz_add(f, fuzz_scale(f, sum, 0.25));
 }
@@ -443,7 +443,7 @@ static void fuzz_ends(fuzz *f)
     int64_t outputs = 1 + fuzz_below(f, 5);
     for (int i = 0; i < outputs; i++) {
         snprintf(name, sizeof name, "y%d", i);
-        sgm_output(f->graph, name, fuzz_pick(f));
+        sgm_graph_add_output(f->graph, name, fuzz_pick(f));
     }
 }
 

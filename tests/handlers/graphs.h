@@ -3,8 +3,8 @@
 #define SIGMA_TEST_GRAPHS_H
 
 #include "test.h"
+#include <sigma/graph.h>
 #include <sigma/handler.h>
-#include <sigma/operations.h>
 
 #define DIMS(...) (&(const sgm_shape)TEST_SHAPE(__VA_ARGS__))
 #define TEST_SHAPE(...)                                                                                      \

@@ -65,7 +65,7 @@ static sgm_tensor *product_of(sgm_handler *handler, const shape_case *c, const s
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = operand(graph, "a", &c->a, c->order & 1, false);
     sgm_value y = operand(graph, "b", &c->b, c->order & 2, c->order & 4);
-    sgm_output(graph, "c", sgm_matmul(graph, x, y));
+    sgm_graph_add_output(graph, "c", sgm_matmul(graph, x, y));
     CHECK_OK(sgm_graph_status(graph));
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
@@ -190,7 +190,8 @@ TEST(memory_that_is_short_is_told_when_a_program_is_prepared)
         SKIP("this library is not installed");
     sgm_graph *graph = sgm_graph_create();
     sgm_value a = sgm_input_value(graph, "a", SGM_BFLOAT16, DIMS(3, 5));
-    sgm_output(graph, "c", sgm_matmul(graph, a, sgm_input_value(graph, "b", SGM_BFLOAT16, DIMS(5, 7))));
+    sgm_graph_add_output(graph, "c",
+                         sgm_matmul(graph, a, sgm_input_value(graph, "b", SGM_BFLOAT16, DIMS(5, 7))));
     sgm_tensor *x = random_tensor(DIMS(3, 5), 1), *y = random_tensor(DIMS(5, 7), 2);
     bool done = false;
     for (long n = 1; n < 10000 && !done; n++) {

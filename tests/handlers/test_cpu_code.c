@@ -113,13 +113,13 @@ static void check_operation(const sgm_op *op, int64_t count, sgm_dtype dtype, bo
     for (int i = 0; i < 2; i++)
         x[i] = sgm_cast(graph, x[i], dtype);
     sgm_value value = sgm_record(graph, op, x, op->min_inputs, NULL);
-    sgm_output(graph, "value", value);
+    sgm_graph_add_output(graph, "value", value);
     /* A bool is stored, and read in the same step. */
     if (sgm_value_type(graph, value).dtype == SGM_BOOL) {
         sgm_value both = sgm_logical_or(graph, value, sgm_logical_not(graph, sgm_less(graph, x[0], x[1])));
-        sgm_output(graph, "chosen", sgm_select(graph, both, x[0], sgm_cast(graph, value, dtype)));
+        sgm_graph_add_output(graph, "chosen", sgm_select(graph, both, x[0], sgm_cast(graph, value, dtype)));
     } else {
-        sgm_output(graph, "chosen", sgm_multiply(graph, value, sgm_number(graph, 0.75)));
+        sgm_graph_add_output(graph, "chosen", sgm_multiply(graph, value, sgm_number(graph, 0.75)));
     }
     CHECK_OK(sgm_graph_status(graph));
     pair p = pair_create(1, approximate);
@@ -174,7 +174,7 @@ static void check_nans(const char *operation)
     sgm_value in[2];
     for (int i = 0; i < 2; i++)
         in[i] = sgm_input_value(graph, inputs[i], SGM_FLOAT32, DIMS(1));
-    sgm_output(graph, "value", sgm_record(graph, sgm_find_op(operation), in, 2, NULL));
+    sgm_graph_add_output(graph, "value", sgm_record(graph, sgm_find_op(operation), in, 2, NULL));
     pair p = pair_create(1, false);
     prepare_pair(&p, graph);
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, DIMS(1));
@@ -275,10 +275,10 @@ static void make_graph(maker *m, uint64_t seed, const sgm_shape *shapes)
     sgm_value sum = sgm_add(m->graph, m->floats[0], m->floats[m->float_count - 1]);
     for (int i = 0; i < m->float_count; i += 1 + (int)(seed % 3))
         sum = sgm_add(m->graph, sum, m->floats[i]);
-    sgm_output(m->graph, "sum", sum);
-    sgm_output(m->graph, "last", m->floats[m->float_count - 1]);
+    sgm_graph_add_output(m->graph, "sum", sum);
+    sgm_graph_add_output(m->graph, "last", m->floats[m->float_count - 1]);
     if (m->bool_count > 0)
-        sgm_output(m->graph, "test", m->bools[m->bool_count - 1]);
+        sgm_graph_add_output(m->graph, "test", m->bools[m->bool_count - 1]);
     sgm_assign(m->graph, state, sgm_multiply(m->graph, sum, sgm_number(m->graph, 0.25)));
     CHECK_OK(sgm_graph_status(m->graph));
 }
@@ -342,8 +342,8 @@ static void check_rows(int64_t planes, int64_t rows, int64_t columns, int thread
     by[1] = sgm_multiply(graph, by[0], sgm_tanh(graph, parts[1]));
     by[2] = sgm_select(graph, sgm_less(graph, parts[2], z), by[1], sgm_sigmoid(graph, by[0]));
     by[3] = sgm_maximum(graph, sgm_multiply(graph, by[2], sgm_number(graph, 0.75)), parts[3]);
-    sgm_output(graph, "whole", sgm_concatenate(graph, by, 4, 2));
-    sgm_output(graph, "last", sgm_gelu(graph, by[3]));
+    sgm_graph_add_output(graph, "whole", sgm_concatenate(graph, by, 4, 2));
+    sgm_graph_add_output(graph, "last", sgm_gelu(graph, by[3]));
     CHECK_OK(sgm_graph_status(graph));
     pair p = pair_create(threads, false);
     prepare_pair(&p, graph);
@@ -381,14 +381,16 @@ TEST(gelu_with_its_gradient)
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), half[3], y;
     y = sgm_input_value(graph, "y", SGM_FLOAT32, &shape);
     sgm_value sum = sgm_add(graph, x, y);
-    sgm_output(graph, "gelu", sgm_gelu(graph, sum));
-    sgm_output(graph, "gradient", sgm_multiply(graph, sgm_gelu_gradient(graph, sum), sgm_tanh(graph, y)));
-    sgm_output(graph, "gradient before", sgm_gelu_gradient(graph, y));
-    sgm_output(graph, "gelu after", sgm_add(graph, sgm_gelu(graph, y), sgm_gelu_gradient(graph, x)));
+    sgm_graph_add_output(graph, "gelu", sgm_gelu(graph, sum));
+    sgm_graph_add_output(graph, "gradient",
+                         sgm_multiply(graph, sgm_gelu_gradient(graph, sum), sgm_tanh(graph, y)));
+    sgm_graph_add_output(graph, "gradient before", sgm_gelu_gradient(graph, y));
+    sgm_graph_add_output(graph, "gelu after",
+                         sgm_add(graph, sgm_gelu(graph, y), sgm_gelu_gradient(graph, x)));
     half[0] = sgm_cast(graph, sum, SGM_BFLOAT16);
     half[1] = sgm_gelu(graph, half[0]);
     half[2] = sgm_gelu_gradient(graph, half[0]);
-    sgm_output(graph, "half", sgm_multiply(graph, half[1], half[2]));
+    sgm_graph_add_output(graph, "half", sgm_multiply(graph, half[1], half[2]));
     CHECK_OK(sgm_graph_status(graph));
     pair p = pair_create(2, false);
     prepare_pair(&p, graph);

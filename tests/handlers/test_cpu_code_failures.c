@@ -34,7 +34,8 @@ static void record(sgm_graph *graph)
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, &shape);
     sgm_value y = sgm_add(graph, sgm_exp(graph, sgm_multiply(graph, x, w)), x);
     sgm_value share = sgm_divide(graph, y, sgm_sum(graph, y));
-    sgm_output(graph, "share", sgm_select(graph, sgm_greater(graph, x, w), sgm_tanh(graph, share), share));
+    sgm_graph_add_output(graph, "share",
+                         sgm_select(graph, sgm_greater(graph, x, w), sgm_tanh(graph, share), share));
     sgm_assign(graph, w, sgm_subtract(graph, w, sgm_multiply(graph, share, sgm_number(graph, 0.5))));
 }
 
@@ -61,7 +62,7 @@ static run run_once(bool interpreted)
     sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .no_machine_code = interpreted);
     sgm_session *session = handler != NULL ? sgm_session_create(handler) : NULL;
     sgm_graph *graph = sgm_graph_create();
-    sgm_tensor *start = sgm_tensor_from(SGM_FLOAT32, &shape, numbers);
+    sgm_tensor *start = sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers);
     sgm_tensor *result = sgm_tensor_create(SGM_FLOAT32, &shape);
     if (session != NULL && graph != NULL && start != NULL && result != NULL) {
         record(graph);
@@ -131,11 +132,11 @@ static void check_long_chain(bool refused_later)
         y = i % 5 == 0 ? sgm_maximum(graph, y, x) : y;
         y = i % 100 == 0 ? sgm_subtract(graph, y, sgm_mean(graph, y)) : y;
     }
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
     float numbers[53], results[2][53];
     for (int i = 0; i < 53; i++)
         numbers[i] = (float)i / 32 - 1;
-    sgm_tensor *start = sgm_tensor_from(SGM_FLOAT32, &shape, numbers);
+    sgm_tensor *start = sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers);
     for (int k = 0; k < 2; k++) {
         sgm_handler *handler = sgm_handler_create("cpu", .threads = 1, .no_machine_code = k == 1);
         refuses = refused_later;

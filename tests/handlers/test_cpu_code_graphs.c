@@ -261,7 +261,7 @@ static void make_graph(maker *m)
         for (int i = 0; i < 3 && m->counts[t] > 0; i++) {
             char name[32];
             snprintf(name, sizeof name, "out%d_%d", t, i);
-            sgm_output(m->graph, name, i == 0 ? m->values[t][m->counts[t] - 1] : some(m, t));
+            sgm_graph_add_output(m->graph, name, i == 0 ? m->values[t][m->counts[t] - 1] : some(m, t));
         }
     for (int i = 0; i < STATES; i++) {
         int type = i == 2 ? 1 : 0;
@@ -370,7 +370,7 @@ static void run_another(side *sides, int count)
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(900000);
     sgm_value x = sgm_iota(graph, SGM_FLOAT32, &shape, 0);
-    sgm_output(graph, "y", sgm_flip(graph, sgm_square(graph, x), 0));
+    sgm_graph_add_output(graph, "y", sgm_flip(graph, sgm_square(graph, x), 0));
     for (int h = 0; h < count; h++) {
         sgm_program *program = sgm_session_prepare(sides[h].session, graph);
         CHECK_OK(program);
@@ -434,11 +434,11 @@ TEST(bytes_of_bools)
     static const uint8_t bytes[] = {0, 1, 2, 255};
     static const sgm_dtype to[] = {SGM_FLOAT32, SGM_FLOAT64, SGM_INT64, SGM_INT32, SGM_BFLOAT16};
     sgm_shape shape = sgm_shape_of(4);
-    sgm_tensor *value = sgm_tensor_from(SGM_BOOL, &shape, bytes);
+    sgm_tensor *value = sgm_tensor_create_from(SGM_BOOL, &shape, bytes);
     for (int k = 0; k < 10; k++) {
         sgm_graph *graph = sgm_graph_create();
         sgm_value x = sgm_input_value(graph, "x", SGM_BOOL, &shape);
-        sgm_output(graph, "y", sgm_cast(graph, x, to[k / 2]));
+        sgm_graph_add_output(graph, "y", sgm_cast(graph, x, to[k / 2]));
         side s = {.handler = sgm_handler_create("cpu", .threads = 1, .no_machine_code = k % 2 == 0)};
         CHECK_OK(s.session = sgm_session_create(s.handler));
         CHECK_OK(s.program = sgm_session_prepare(s.session, graph));

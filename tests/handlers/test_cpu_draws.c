@@ -13,7 +13,7 @@ static sgm_handler *handler_of(int way)
         {.struct_size = sizeof(sgm_handler_options), .threads = 5},
         {.struct_size = sizeof(sgm_handler_options), .threads = 3, .no_machine_code = true},
         {.struct_size = sizeof(sgm_handler_options), .threads = 2, .instructions = "portable"}};
-    sgm_handler *handler = sgm_handler_create_options("cpu", &options[way]);
+    sgm_handler *handler = sgm_handler_create_with("cpu", &options[way]);
     CHECK_OK(handler);
     ((sgm__cpu *)handler->self)->shares_all = true;
     return handler;
@@ -113,11 +113,11 @@ static sgm_graph *dropout(const sgm_shape *shape, bool mask, bool numbers, bool 
     sgm_value random = draw(g, s, 3, SGM_FLOAT32, shape),
               kept = sgm_greater_equal(g, random, sgm_number(g, 0.25));
     y = sgm_select(g, kept, sgm_multiply(g, y, sgm_number(g, 2)), sgm_filled_like(g, y, 0));
-    sgm_output(g, "y", y);
+    sgm_graph_add_output(g, "y", y);
     if (mask)
-        sgm_output(g, "mask", kept);
+        sgm_graph_add_output(g, "mask", kept);
     if (numbers)
-        sgm_output(g, "numbers", random);
+        sgm_graph_add_output(g, "numbers", random);
     if (steps)
         sgm_assign(g, s.step, sgm_add(g, s.step, sgm_number(g, 1)));
     return g;
@@ -154,7 +154,7 @@ TEST(numbers_follow_the_results_order)
     sgm_value x = sgm_input_value(g, "0", SGM_FLOAT32, DIMS(60, 50)),
               y = sgm_permute(g, x, (const int32_t[]){1, 0});
     sgm_value z = sgm_slice(g, sgm_input_value(g, "1", SGM_FLOAT32, DIMS(50, 120)), 1, 0, 120, 2);
-    sgm_output(g, "y", sgm_add(g, sgm_multiply(g, y, draw(g, s, 0, SGM_FLOAT32, DIMS(50, 60))), z));
+    sgm_graph_add_output(g, "y", sgm_add(g, sgm_multiply(g, y, draw(g, s, 0, SGM_FLOAT32, DIMS(50, 60))), z));
     check_all(g, (input[]){F32(60, 50), F32(50, 120)}, 2, "y");
     sgm_graph_free(g);
 }
@@ -166,7 +166,7 @@ TEST(numbers_of_double_precision)
     sgm_value x = sgm_input_value(g, "0", SGM_FLOAT64, DIMS(21, 31)),
               r = draw(g, s, 1, SGM_FLOAT64, DIMS(21, 31));
     sgm_value more = draw(g, s, 2, SGM_FLOAT64, DIMS(21, 31));
-    sgm_output(g, "y", sgm_add(g, sgm_multiply(g, x, r), more));
+    sgm_graph_add_output(g, "y", sgm_add(g, sgm_multiply(g, x, r), more));
     check_all(g, (input[]){{SGM_FLOAT64, TEST_SHAPE(21, 31), -2, 2}}, 1, "y");
     sgm_graph_free(g);
 }
@@ -193,7 +193,7 @@ TEST(numbers_that_go_elsewhere)
             s.step = sgm_add(g, s.step, sgm_add(g, s.step, s.seed));
             y = sgm_multiply(g, draw(g, s, 9, SGM_FLOAT32, SCALAR), sgm_cast(g, s.step, SGM_FLOAT32));
         }
-        sgm_output(g, "y", y);
+        sgm_graph_add_output(g, "y", y);
         check_all(g, (input[]){F32(40, 64)}, 1, "y");
         sgm_graph_free(g);
     }
@@ -209,8 +209,8 @@ TEST(products_run_with_dropout)
               w = sgm_input_value(g, "1", SGM_FLOAT32, DIMS(24, 1003));
     sgm_value y = sgm_add(g, sgm_matmul(g, x, w), sgm_input_value(g, "2", SGM_FLOAT32, DIMS(1003)));
     sgm_value kept = sgm_greater_equal(g, draw(g, s, 2, SGM_FLOAT32, &shape), sgm_number(g, 0.5));
-    sgm_output(g, "mask", kept);
-    sgm_output(g, "y", sgm_select(g, kept, y, sgm_filled_like(g, y, 0)));
+    sgm_graph_add_output(g, "mask", kept);
+    sgm_graph_add_output(g, "y", sgm_select(g, kept, y, sgm_filled_like(g, y, 0)));
     input inputs[] = {F32(301, 24), F32(24, 1003), F32(1003)};
     check_all(g, inputs, 3, "mask");
     sgm_tensor *expected = result_of(sgm_handler_create("reference"), g, inputs, 3, "y", NULL), *first = NULL;

@@ -10,9 +10,9 @@ TEST(libraries_agree)
     sgm_value values[2];
     for (int i = 0; i < 2; i++)
         values[i] = sgm_input_value(graph, i == 0 ? "0" : "1", SGM_FLOAT32, &inputs[i].shape);
-    sgm_output(graph, "0", sgm_matmul(graph, values[0], values[1]));
-    sgm_output(graph, "1",
-               sgm_matmul(graph, sgm_transpose(graph, values[1]), sgm_transpose(graph, values[0])));
+    sgm_graph_add_output(graph, "0", sgm_matmul(graph, values[0], values[1]));
+    sgm_graph_add_output(graph, "1",
+                         sgm_matmul(graph, sgm_transpose(graph, values[1]), sgm_transpose(graph, values[0])));
     sgm_tensor *expected[MAXIMUM_OUTPUTS], *got[MAXIMUM_OUTPUTS];
     int outputs = run_on("reference", 0, NULL, graph, inputs, 2, expected);
     for (int k = 0; k < 3; k++) {
@@ -39,7 +39,7 @@ TEST(runs_allocate_nothing)
     sgm_value cost = sgm_mean(graph, sgm_softmax(graph, sgm_matmul(graph, sgm_tanh(graph, x), w))), gradient;
     CHECK_OK(sgm_gradients(graph, cost, &w, 1, &gradient));
     sgm_assign(graph, w, sgm_subtract(graph, w, gradient));
-    sgm_output(graph, "cost", cost);
+    sgm_graph_add_output(graph, "cost", cost);
     sgm_handler *handler = sgm_handler_create("cpu", .threads = 2);
     sgm_session *session = sgm_session_create(handler);
     static const double zeros[3000];
@@ -62,8 +62,8 @@ TEST(indices_out_of_range)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3, 2));
     sgm_value i = sgm_input_value(graph, "i", SGM_INT32, DIMS(2));
-    sgm_output(graph, "y", sgm_gather(graph, x, i, 0));
-    sgm_output(graph, "z", sgm_scatter_add(graph, sgm_slice(graph, x, 0, 0, 2, 1), i, 0, 3));
+    sgm_graph_add_output(graph, "y", sgm_gather(graph, x, i, 0));
+    sgm_graph_add_output(graph, "z", sgm_scatter_add(graph, sgm_slice(graph, x, 0, 0, 2, 1), i, 0, 3));
     sgm_handler *handler = sgm_handler_create("cpu");
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
@@ -89,9 +89,9 @@ TEST(silu_of_large_numbers)
         {.struct_size = sizeof *options, .approximate = true},
         {.struct_size = sizeof *options, .instructions = "portable"}};
     sgm_graph *graph = sgm_graph_create();
-    sgm_output(graph, "y", sgm_silu(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4))));
+    sgm_graph_add_output(graph, "y", sgm_silu(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4))));
     for (size_t i = 0; i < sizeof options / sizeof *options; i++) {
-        sgm_handler *handler = sgm_handler_create_options("cpu", &options[i]);
+        sgm_handler *handler = sgm_handler_create_with("cpu", &options[i]);
         CHECK_OK(handler);
         sgm_session *session = sgm_session_create(handler);
         sgm_program *program = sgm_session_prepare(session, graph);
@@ -194,7 +194,7 @@ static int count_zeros(sgm_handler *handler)
     static float x[COUNT], y[COUNT];
     sgm_graph *graph = sgm_graph_create();
     sgm_value fed_value = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(COUNT));
-    sgm_output(graph, "y", sgm_multiply(graph, fed_value, sgm_number(graph, 0.5)));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, fed_value, sgm_number(graph, 0.5)));
     CHECK_OK(handler);
     ((sgm__cpu *)handler->self)->shares_all = true;
     sgm_session *session = sgm_session_create(handler);
@@ -255,7 +255,7 @@ TEST(tiny_numbers_are_zero)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 2));
-    sgm_output(graph, "y", sgm_multiply(graph, x, sgm_number(graph, 0.9)));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, x, sgm_number(graph, 0.9)));
     sgm_handler *handler = sgm_handler_create("cpu");
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);

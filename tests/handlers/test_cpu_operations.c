@@ -97,13 +97,14 @@ static void record_unary(sgm_graph *g, const sgm_value *in)
     ADD(erf, )
     ADD(floor, )
 #undef ADD
-    sgm_output(g, "0", sum);
+    sgm_graph_add_output(g, "0", sum);
     sgm_value positive = sgm_add(g, sgm_absolute(g, x), sgm_number(g, 0.01));
     sgm_value roots = sgm_add(g, sgm_log(g, positive), sgm_log1p(g, positive));
-    sgm_output(g, "1", sgm_add(g, roots, sgm_square_root(g, positive)));
+    sgm_graph_add_output(g, "1", sgm_add(g, roots, sgm_square_root(g, positive)));
     sgm_value within = sgm_clip(g, x, -0.9, 0.9);
-    sgm_output(g, "2", sgm_add(g, sgm_add(g, sgm_asin(g, within), sgm_acos(g, within)), sgm_tan(g, within)));
-    sgm_output(g, "3", sgm_is_finite(g, sgm_log(g, x)));
+    sgm_graph_add_output(
+        g, "2", sgm_add(g, sgm_add(g, sgm_asin(g, within), sgm_acos(g, within)), sgm_tan(g, within)));
+    sgm_graph_add_output(g, "3", sgm_is_finite(g, sgm_log(g, x)));
 }
 
 TEST(unary)
@@ -121,10 +122,10 @@ static void record_binary(sgm_graph *g, const sgm_value *in)
     sgm_value sum = sgm_add(g, sgm_multiply(g, a, b), sgm_subtract(g, a, b));
     sgm_value less = sgm_logical_or(g, sgm_less(g, a, b), sgm_equal(g, a, b));
     sgm_value more = sgm_logical_and(g, sgm_greater_equal(g, a, b), sgm_not_equal(g, a, b));
-    sgm_output(g, "0", sgm_select(g, less, sum, sgm_maximum(g, sum, a)));
-    sgm_output(g, "1", sgm_logical_not(g, sgm_logical_or(g, more, sgm_greater(g, b, a))));
-    sgm_output(g, "2", sgm_minimum(g, sgm_maximum(g, a, b), sum));
-    sgm_output(g, "3", sgm_cast(g, sgm_cast(g, less, SGM_INT64), SGM_FLOAT32));
+    sgm_graph_add_output(g, "0", sgm_select(g, less, sum, sgm_maximum(g, sum, a)));
+    sgm_graph_add_output(g, "1", sgm_logical_not(g, sgm_logical_or(g, more, sgm_greater(g, b, a))));
+    sgm_graph_add_output(g, "2", sgm_minimum(g, sgm_maximum(g, a, b), sum));
+    sgm_graph_add_output(g, "3", sgm_cast(g, sgm_cast(g, less, SGM_INT64), SGM_FLOAT32));
 }
 
 TEST(binary)
@@ -146,9 +147,9 @@ TEST(binary)
 
 static void record_float_binary(sgm_graph *g, const sgm_value *in)
 {
-    sgm_output(g, "0", sgm_divide(g, in[0], in[1]));
-    sgm_output(g, "1", sgm_power(g, sgm_absolute(g, in[0]), in[1]));
-    sgm_output(g, "2", sgm_square_root(g, in[0]));
+    sgm_graph_add_output(g, "0", sgm_divide(g, in[0], in[1]));
+    sgm_graph_add_output(g, "1", sgm_power(g, sgm_absolute(g, in[0]), in[1]));
+    sgm_graph_add_output(g, "2", sgm_square_root(g, in[0]));
 }
 
 TEST(division_and_powers)
@@ -165,7 +166,7 @@ static void record_casts(sgm_graph *g, const sgm_value *in)
             sgm_value twice = sgm_cast(g, sgm_cast(g, x, (sgm_dtype)dtype), (sgm_dtype)last);
             sum = sgm_add(g, sum, sgm_cast(g, twice, SGM_FLOAT64));
         }
-    sgm_output(g, "0", sum);
+    sgm_graph_add_output(g, "0", sum);
 }
 
 TEST(casts)
@@ -179,10 +180,10 @@ TEST(casts)
 static void record_views(sgm_graph *g, const sgm_value *in)
 {
     sgm_value x = in[0], flipped = sgm_flip(g, x, 1), transposed = sgm_transpose(g, x);
-    sgm_output(g, "0", sgm_add(g, flipped, sgm_slice(g, sgm_transpose(g, in[1]), 0, 0, 40, 1)));
-    sgm_output(g, "1", transposed);
-    sgm_output(g, "2", sgm_multiply(g, sgm_slice(g, x, 1, 1, 60, 3), sgm_slice(g, x, 1, 0, 59, 3)));
-    sgm_output(g, "3", sgm_permute(g, in[2], (const int32_t[]){2, 0, 1}));
+    sgm_graph_add_output(g, "0", sgm_add(g, flipped, sgm_slice(g, sgm_transpose(g, in[1]), 0, 0, 40, 1)));
+    sgm_graph_add_output(g, "1", transposed);
+    sgm_graph_add_output(g, "2", sgm_multiply(g, sgm_slice(g, x, 1, 1, 60, 3), sgm_slice(g, x, 1, 0, 59, 3)));
+    sgm_graph_add_output(g, "3", sgm_permute(g, in[2], (const int32_t[]){2, 0, 1}));
 }
 
 TEST(views)
@@ -195,8 +196,8 @@ TEST(views)
 
 static void record_turns(sgm_graph *g, const sgm_value *in)
 {
-    sgm_output(g, "0", sgm_transpose(g, in[0]));
-    sgm_output(g, "1", sgm_transpose(g, in[1]));
+    sgm_graph_add_output(g, "0", sgm_transpose(g, in[0]));
+    sgm_graph_add_output(g, "1", sgm_transpose(g, in[1]));
 }
 
 TEST(large_turns)
@@ -209,10 +210,10 @@ TEST(large_turns)
 
 static void record_product(sgm_graph *g, const sgm_value *in)
 {
-    sgm_output(g, "0", sgm_matmul(g, in[0], in[1]));
-    sgm_output(g, "1", sgm_matmul(g, sgm_transpose(g, in[1]), sgm_transpose(g, in[0])));
-    sgm_output(g, "2", sgm_matmul(g, sgm_transpose(g, in[0]), in[0]));
-    sgm_output(g, "3", sgm_matmul(g, in[1], sgm_transpose(g, in[1])));
+    sgm_graph_add_output(g, "0", sgm_matmul(g, in[0], in[1]));
+    sgm_graph_add_output(g, "1", sgm_matmul(g, sgm_transpose(g, in[1]), sgm_transpose(g, in[0])));
+    sgm_graph_add_output(g, "2", sgm_matmul(g, sgm_transpose(g, in[0]), in[0]));
+    sgm_graph_add_output(g, "3", sgm_matmul(g, in[1], sgm_transpose(g, in[1])));
 }
 
 TEST(products)
@@ -235,20 +236,20 @@ TEST(products)
 static void record_reductions(sgm_graph *g, const sgm_value *in)
 {
     const int32_t outer = 0, last = -1;
-    sgm_output(g, "0", sgm_reduce_sum(g, in[0], &outer, 1, false));
-    sgm_output(g, "1", sgm_reduce_sum(g, in[0], &last, 1, true));
-    sgm_output(g, "2", sgm_sum(g, in[0]));
+    sgm_graph_add_output(g, "0", sgm_reduce_sum(g, in[0], &outer, 1, false));
+    sgm_graph_add_output(g, "1", sgm_reduce_sum(g, in[0], &last, 1, true));
+    sgm_graph_add_output(g, "2", sgm_sum(g, in[0]));
     sgm_value transposed = sgm_permute(g, in[0], (const int32_t[]){1, 0, 2});
-    sgm_output(g, "3", sgm_reduce_sum(g, transposed, &last, 1, false));
+    sgm_graph_add_output(g, "3", sgm_reduce_sum(g, transposed, &last, 1, false));
 }
 
 static void record_extremes(sgm_graph *g, const sgm_value *in)
 {
     const int32_t outer = 0, last = -1, both[] = {0, 2};
-    sgm_output(g, "0", sgm_reduce_max(g, in[0], &outer, 1, false));
-    sgm_output(g, "1", sgm_reduce_min(g, in[0], &last, 1, true));
-    sgm_output(g, "2", sgm_reduce_max(g, in[0], NULL, 0, false));
-    sgm_output(g, "3", sgm_reduce_variance(g, in[0], both, 2, false));
+    sgm_graph_add_output(g, "0", sgm_reduce_max(g, in[0], &outer, 1, false));
+    sgm_graph_add_output(g, "1", sgm_reduce_min(g, in[0], &last, 1, true));
+    sgm_graph_add_output(g, "2", sgm_reduce_max(g, in[0], NULL, 0, false));
+    sgm_graph_add_output(g, "3", sgm_reduce_variance(g, in[0], both, 2, false));
 }
 
 TEST(reductions)
@@ -273,10 +274,10 @@ TEST(reductions)
 static void record_softmax(sgm_graph *g, const sgm_value *in)
 {
     sgm_value x = sgm_multiply(g, in[0], sgm_number(g, 30));
-    sgm_output(g, "0", sgm_softmax(g, x));
-    sgm_output(g, "1", sgm_log_softmax(g, x));
-    sgm_output(g, "2", sgm_softmax_cross_entropy_values(g, x, in[1]));
-    sgm_output(g, "3", sgm_softmax(g, sgm_slice(g, x, -1, 1, 4, 1)));
+    sgm_graph_add_output(g, "0", sgm_softmax(g, x));
+    sgm_graph_add_output(g, "1", sgm_log_softmax(g, x));
+    sgm_graph_add_output(g, "2", sgm_softmax_cross_entropy_values(g, x, in[1]));
+    sgm_graph_add_output(g, "3", sgm_softmax(g, sgm_slice(g, x, -1, 1, 4, 1)));
 }
 
 TEST(softmax)
@@ -292,10 +293,10 @@ TEST(softmax)
 static void record_movement(sgm_graph *g, const sgm_value *in)
 {
     sgm_value x = in[0], parts[] = {x, sgm_transpose(g, in[1]), sgm_slice(g, x, 0, 1, 4, 2)};
-    sgm_output(g, "0", sgm_concatenate(g, parts, 3, 0));
-    sgm_output(g, "1", sgm_concatenate(g, (const sgm_value[]){x, x}, 2, 1));
-    sgm_output(g, "2", sgm_pad(g, sgm_pad(g, sgm_flip(g, x, 0), 1, 2, 3, 0), 0, 0, 1, 2));
-    sgm_output(g, "3", sgm_cumulative_sum(g, x, 0, true));
+    sgm_graph_add_output(g, "0", sgm_concatenate(g, parts, 3, 0));
+    sgm_graph_add_output(g, "1", sgm_concatenate(g, (const sgm_value[]){x, x}, 2, 1));
+    sgm_graph_add_output(g, "2", sgm_pad(g, sgm_pad(g, sgm_flip(g, x, 0), 1, 2, 3, 0), 0, 0, 1, 2));
+    sgm_graph_add_output(g, "3", sgm_cumulative_sum(g, x, 0, true));
 }
 
 TEST(movement)
@@ -309,10 +310,10 @@ TEST(movement)
 
 static void record_indices(sgm_graph *g, const sgm_value *in)
 {
-    sgm_output(g, "0", sgm_gather(g, in[0], in[1], 0));
-    sgm_output(g, "1", sgm_gather(g, sgm_transpose(g, in[0]), in[1], 1));
-    sgm_output(g, "2", sgm_scatter_add(g, sgm_gather(g, in[0], in[1], 0), in[1], 0, 25));
-    sgm_output(g, "3", sgm_arg_max(g, in[0], -1));
+    sgm_graph_add_output(g, "0", sgm_gather(g, in[0], in[1], 0));
+    sgm_graph_add_output(g, "1", sgm_gather(g, sgm_transpose(g, in[0]), in[1], 1));
+    sgm_graph_add_output(g, "2", sgm_scatter_add(g, sgm_gather(g, in[0], in[1], 0), in[1], 0, 25));
+    sgm_graph_add_output(g, "3", sgm_arg_max(g, in[0], -1));
 }
 
 TEST(indices)
@@ -326,10 +327,10 @@ TEST(indices)
 static void record_numbers(sgm_graph *g, const sgm_value *in)
 {
     sgm_shape shape = sgm_shape_of(130, 77), small = sgm_shape_of(3);
-    sgm_output(g, "0", sgm_random_uniform(g, in[0], in[1], 3, SGM_FLOAT32, &shape));
-    sgm_output(g, "1", sgm_random_uniform(g, in[0], in[1], 4, SGM_FLOAT64, &small));
-    sgm_output(g, "2", sgm_random_normal(g, in[0], in[1], 5, SGM_FLOAT32, &shape));
-    sgm_output(g, "3", sgm_iota(g, SGM_FLOAT32, &shape, 1));
+    sgm_graph_add_output(g, "0", sgm_random_uniform(g, in[0], in[1], 3, SGM_FLOAT32, &shape));
+    sgm_graph_add_output(g, "1", sgm_random_uniform(g, in[0], in[1], 4, SGM_FLOAT64, &small));
+    sgm_graph_add_output(g, "2", sgm_random_normal(g, in[0], in[1], 5, SGM_FLOAT32, &shape));
+    sgm_graph_add_output(g, "3", sgm_iota(g, SGM_FLOAT32, &shape, 1));
 }
 
 TEST(random_numbers)
@@ -343,15 +344,15 @@ TEST(random_numbers)
 
 static void record_layer(sgm_graph *g, const sgm_value *in)
 {
-    sgm_output(g, "0", sgm_tanh(g, sgm_add(g, sgm_matmul(g, in[0], in[1]), in[2])));
+    sgm_graph_add_output(g, "0", sgm_tanh(g, sgm_add(g, sgm_matmul(g, in[0], in[1]), in[2])));
 }
 
 static void record_transposed_layer(sgm_graph *g, const sgm_value *in)
 {
     sgm_value product = sgm_matmul(g, sgm_transpose(g, in[0]), sgm_transpose(g, in[1]));
     sgm_value y = sgm_multiply(g, product, in[2]);
-    sgm_output(g, "0", y);
-    sgm_output(g, "1", sgm_tanh(g, y));
+    sgm_graph_add_output(g, "0", y);
+    sgm_graph_add_output(g, "1", sgm_tanh(g, y));
 }
 
 static void compare_layer(recorder record, const input *inputs)

@@ -11,7 +11,7 @@ static sgm_handler *handler_of(int way)
         {.struct_size = sizeof(sgm_handler_options), .threads = 1},
         {.struct_size = sizeof(sgm_handler_options), .threads = 3},
         {.struct_size = sizeof(sgm_handler_options), .threads = 2, .no_machine_code = true}};
-    sgm_handler *handler = sgm_handler_create_options("cpu", &options[way]);
+    sgm_handler *handler = sgm_handler_create_with("cpu", &options[way]);
     CHECK_OK(handler);
     ((sgm__cpu *)handler->self)->shares_all = true;
     return handler;
@@ -87,9 +87,9 @@ static void check_products(const sgm_shape *shape, const sgm_shape *second, sgm_
         sgm_graph *g = sgm_graph_create();
         sgm_value x = sgm_input_value(g, "0", dtype, shape), y = sgm_input_value(g, "1", dtype, second);
         sgm_value terms = sgm_multiply(g, x, y);
-        sgm_output(g, "sum", sgm_reduce_sum(g, terms, axes, count, false));
+        sgm_graph_add_output(g, "sum", sgm_reduce_sum(g, terms, axes, count, false));
         if (seen == 1)
-            sgm_output(g, "terms", terms);
+            sgm_graph_add_output(g, "terms", terms);
         input inputs[] = {{dtype, *shape, -0.5, 1}, {dtype, *second, 0, 1}};
         sgm_tensor *got = check_sum(g, inputs, 2, seen == 1);
         if (seen == 1) {
@@ -136,8 +136,8 @@ TEST(sums_of_steps_that_make_more)
               bias = sgm_input_value(g, "1", SGM_FLOAT32, DIMS(700));
     sgm_value y = sgm_maximum(g, sgm_add(g, x, bias), sgm_number(g, 0)), squares = sgm_square(g, y);
     sgm_value sum = sgm_reduce_sum(g, squares, (const int32_t[]){0, 1}, 2, false);
-    sgm_output(g, "sum", sum);
-    sgm_output(g, "terms", sgm_subtract(g, y, x));
+    sgm_graph_add_output(g, "sum", sum);
+    sgm_graph_add_output(g, "terms", sgm_subtract(g, y, x));
     sgm_tensor_free(check_sum(g, (input[]){F32(90, 700), F32(700)}, 2, true));
     sgm_graph_free(g);
 }
@@ -149,7 +149,8 @@ TEST(sums_of_random_numbers)
     sgm_value seed = sgm_number(g, 5), x = sgm_input_value(g, "0", SGM_FLOAT32, DIMS(80, 90));
     seed = sgm_cast(g, sgm_add(g, seed, sgm_filled_like(g, seed, 1)), SGM_INT64);
     sgm_value r = sgm_random_uniform(g, seed, seed, 0, SGM_FLOAT32, DIMS(80, 90));
-    sgm_output(g, "sum", sgm_reduce_sum(g, sgm_multiply(g, x, r), (const int32_t[]){0, 1}, 2, false));
+    sgm_graph_add_output(g, "sum",
+                         sgm_reduce_sum(g, sgm_multiply(g, x, r), (const int32_t[]){0, 1}, 2, false));
     sgm_tensor_free(check_sum(g, (input[]){{SGM_FLOAT32, TEST_SHAPE(80, 90), 0, 1}}, 1, false));
     sgm_graph_free(g);
 }
@@ -166,7 +167,7 @@ TEST(norms_are_taken_while_gradients_are_made)
     sgm_value squares[2];
     for (int i = 0; i < 2; i++)
         squares[i] = sgm_reduce_sum(g, sgm_square(g, gradients[i]), (const int32_t[]){0, 1}, 2, false);
-    sgm_output(g, "norm", sgm_square_root(g, sgm_add(g, squares[0], squares[1])));
+    sgm_graph_add_output(g, "norm", sgm_square_root(g, sgm_add(g, squares[0], squares[1])));
     sgm_handler *handler = handler_of(0);
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, g);
@@ -194,11 +195,11 @@ static sgm_graph *clipped(const sgm_shape *weights, int64_t batch, bool seen)
     CHECK_OK(sgm_gradients(g, sgm_mean(g, sgm_square(g, sgm_matmul(g, x, w))), &w, 1, &gradient));
     sgm_value squares = sgm_square(g, gradient);
     sgm_value norm = sgm_square_root(g, sgm_reduce_sum(g, squares, (const int32_t[]){0, 1}, 2, false));
-    sgm_output(g, "sum", norm);
-    sgm_output(g, "new",
-               sgm_subtract(g, w, sgm_multiply(g, gradient, sgm_divide(g, sgm_number(g, 0.1), norm))));
+    sgm_graph_add_output(g, "sum", norm);
+    sgm_graph_add_output(
+        g, "new", sgm_subtract(g, w, sgm_multiply(g, gradient, sgm_divide(g, sgm_number(g, 0.1), norm))));
     if (seen)
-        sgm_output(g, "squares", squares);
+        sgm_graph_add_output(g, "squares", squares);
     CHECK_OK(sgm_graph_status(g));
     return g;
 }

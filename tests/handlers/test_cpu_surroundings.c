@@ -50,7 +50,7 @@ static void report(const char *dense, int to)
     sgm_session *session = sgm_session_create(handler);
     sgm_tensor *x = sgm_tensor_create(SGM_FLOAT32, DIMS(SIDE, SIDE));
     sgm_value value = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(SIDE, SIDE));
-    sgm_output(graph, "y", sgm_matmul(graph, value, value));
+    sgm_graph_add_output(graph, "y", sgm_matmul(graph, value, value));
     sgm_program *program = sgm_session_prepare(session, graph);
     sgm_status status = sgm_session_feed(session, program, "x", x);
     status = status == SGM_OK ? sgm_session_run(session, program) : status;

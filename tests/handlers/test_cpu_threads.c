@@ -4,8 +4,8 @@
 #include "handlers/cpu/cpu.h"
 #include "handlers/cpu/run/program.h"
 #include "test.h"
+#include <sigma/graph.h>
 #include <sigma/handler.h>
-#include <sigma/operations.h>
 
 #include <math.h>
 
@@ -35,7 +35,7 @@ static void record_step(sgm_graph *g)
         sgm_assign(g, m[i], next);
         sgm_assign(g, w[i], sgm_subtract(g, w[i], sgm_multiply(g, next, sgm_number(g, 0.1))));
     }
-    sgm_output(g, "cost", cost);
+    sgm_graph_add_output(g, "cost", cost);
     CHECK_OK(sgm_graph_status(g));
 }
 
@@ -135,7 +135,7 @@ TEST(each_run_has_as_many_loops)
 TEST(small_programs_have_one_thread)
 {
     training t = begin(2, false);
-    sgm_program_memory memory = sgm_program_memory_of(t.program);
+    sgm_program_memory memory = sgm_program_get_memory(t.program);
     CHECK_INT(memory.threads, 1);
     CHECK(memory.seconds_of_one > 0);
     run(&t, 3);
@@ -149,10 +149,10 @@ static sgm_program_memory plan_product(sgm_handler *handler, int64_t side)
     sgm_graph *g = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(side, side);
     sgm_value a = sgm_input_value(g, "a", SGM_FLOAT32, &shape);
-    sgm_output(g, "0", sgm_matmul(g, a, a));
+    sgm_graph_add_output(g, "0", sgm_matmul(g, a, a));
     sgm_program *program = sgm_session_prepare(session, g);
     CHECK_OK(program);
-    sgm_program_memory memory = sgm_program_memory_of(program);
+    sgm_program_memory memory = sgm_program_get_memory(program);
     sgm_graph_free(g);
     sgm_session_free(session);
     return memory;
@@ -181,10 +181,10 @@ TEST(steps_need_only_what_they_touch)
     for (int i = 0; i < 3; i++)
         w[i] = sgm_state(g, (const char *[]){"w0", "w1", "w2"}[i], SGM_FLOAT32, &shape);
     sgm_value first = sgm_matmul(g, x, w[0]);
-    sgm_output(g, "0", first);
-    sgm_output(g, "1", sgm_matmul(g, x, w[1]));
-    sgm_output(g, "2", sgm_matmul(g, first, w[1]));
-    sgm_output(g, "3", sgm_matmul(g, x, w[2]));
+    sgm_graph_add_output(g, "0", first);
+    sgm_graph_add_output(g, "1", sgm_matmul(g, x, w[1]));
+    sgm_graph_add_output(g, "2", sgm_matmul(g, first, w[1]));
+    sgm_graph_add_output(g, "3", sgm_matmul(g, x, w[2]));
     sgm__plan *plan = NULL;
     CHECK(sgm__plan_create(g, handler, &plan) == SGM_OK);
     CHECK_INT(plan->step_count, 4);

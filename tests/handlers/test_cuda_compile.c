@@ -182,7 +182,7 @@ static void record_gradients(sgm_graph *graph, sgm_value result, const sgm_value
                            gradients));
     for (int32_t i = 0; i < float_count; i++) {
         snprintf(name, sizeof name, "g%d-%d", number, i);
-        sgm_output(graph, name, gradients[i]);
+        sgm_graph_add_output(graph, name, gradients[i]);
     }
 }
 
@@ -200,7 +200,7 @@ static void record_case(sgm_graph *graph, const op_case *c, int32_t variant, op_
     }
     snprintf(name, sizeof name, "y%d", number);
     sgm_value result = c->record(graph, inputs, dtype);
-    sgm_output(graph, name, result);
+    sgm_graph_add_output(graph, name, result);
     if ((c->flags & OP_FIRST) != 0 && dtype == SGM_FLOAT32)
         record_gradients(graph, result, fed, c->input_count, number);
     number++;

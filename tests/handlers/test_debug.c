@@ -24,8 +24,8 @@ static setting set_up(const char *name, bool report_only)
     sgm_value ratio = sgm_divide(it.graph, x, w);
     sgm_graph_pop_label(it.graph);
     sgm_value y = sgm_log(it.graph, ratio);
-    sgm_output(it.graph, "y", y);
-    sgm_output(it.graph, "nan", sgm_is_nan(it.graph, y));
+    sgm_graph_add_output(it.graph, "y", y);
+    sgm_graph_add_output(it.graph, "nan", sgm_is_nan(it.graph, y));
     set_state(it.session, "w", SGM_FLOAT32, DIMS(3), NUMBERS(1, 2, 0));
     it.program = sgm_session_prepare(it.session, it.graph);
     CHECK_OK(it.program);
@@ -140,7 +140,7 @@ TEST(an_error_of_the_watched_handler_names_the_run)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4));
     sgm_value at = sgm_input_value(graph, "at", SGM_INT64, SCALAR);
-    sgm_output(graph, "y", sgm_gather(graph, x, at, 0));
+    sgm_graph_add_output(graph, "y", sgm_gather(graph, x, at, 0));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(4), NUMBERS(1, 2, 3, 4));
@@ -159,7 +159,7 @@ TEST(places_outside_memory_are_refused)
     sgm_handler *handler = sgm_handler_create("debug:reference");
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(8, 16));
-    sgm_output(graph, "y", sgm_exp(graph, sgm_flip(graph, x, 0)));
+    sgm_graph_add_output(graph, "y", sgm_exp(graph, sgm_flip(graph, x, 0)));
     sgm__plan *plan = NULL;
     void *executable = NULL;
     CHECK_OK(sgm__plan_create(graph, handler, &plan));

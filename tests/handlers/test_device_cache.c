@@ -10,7 +10,7 @@ static void check_chain(sgm_session *session)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
-    sgm_output(graph, "y", sgm_add(graph, sgm_multiply(graph, x, x), x));
+    sgm_graph_add_output(graph, "y", sgm_add(graph, sgm_multiply(graph, x, x), x));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(2, -3, 0.5));
@@ -184,7 +184,7 @@ static void check_factor(sgm_handler *handler, sgm_value (*number)(sgm_graph *gr
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
     sgm_value y = sgm_minimum(graph, sgm_multiply(graph, x, number(graph, factor)), sgm_number(graph, 7));
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(2, -3, 100));

@@ -59,7 +59,7 @@ static sgm_graph *layers(int count)
         x = sgm_relu(graph, sgm_matmul(graph, x, sgm_state(graph, name, SGM_FLOAT32, DIMS(96, 96))));
         sgm_graph_pop_label(graph);
     }
-    sgm_output(graph, "y", x);
+    sgm_graph_add_output(graph, "y", x);
     return graph;
 }
 
@@ -91,8 +91,9 @@ static sgm_graph *sums(int64_t rows)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(rows, 4096));
-    sgm_output(graph, "sums", sgm_reduce_sum(graph, sgm_square(graph, x), (int32_t[]){1}, 1, false));
-    sgm_output(graph, "transposed", sgm_relu(graph, sgm_transpose(graph, x)));
+    sgm_graph_add_output(graph, "sums",
+                         sgm_reduce_sum(graph, sgm_square(graph, x), (int32_t[]){1}, 1, false));
+    sgm_graph_add_output(graph, "transposed", sgm_relu(graph, sgm_transpose(graph, x)));
     return graph;
 }
 
@@ -129,7 +130,7 @@ static sgm_graph *gradient_of_weights(int64_t batch)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(batch, 24));
     sgm_value gradient = sgm_input_value(graph, "gradient", SGM_FLOAT32, DIMS(batch, 10));
-    sgm_output(graph, "y", sgm_matmul(graph, sgm_transpose(graph, x), gradient));
+    sgm_graph_add_output(graph, "y", sgm_matmul(graph, sgm_transpose(graph, x), gradient));
     return graph;
 }
 
@@ -156,7 +157,7 @@ TEST(a_sum_of_all_is_made_in_two_passes)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(1000, 1000));
-    sgm_output(graph, "y", sgm_sum(graph, x));
+    sgm_graph_add_output(graph, "y", sgm_sum(graph, x));
     rendered r = render(graph, &gpu);
     const sgm__device_step *step = step_of(&r, &sgm__op_reduce_sum);
     CHECK_INT(step->call_count, 2);
@@ -170,7 +171,8 @@ TEST(indices_can_be_at_fault_and_constants_are_in_the_text)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(50, 8));
     sgm_value at = sgm_input_value(graph, "at", SGM_INT64, DIMS(20));
-    sgm_output(graph, "y", sgm_multiply(graph, sgm_gather(graph, x, at, 0), sgm_number(graph, 0.123456)));
+    sgm_graph_add_output(graph, "y",
+                         sgm_multiply(graph, sgm_gather(graph, x, at, 0), sgm_number(graph, 0.123456)));
     rendered r = render(graph, &gpu);
     const sgm__device_step *step = step_of(&r, &sgm__op_gather);
     const sgm__device_call *call = &r.code->calls[step->first_call];
@@ -199,7 +201,7 @@ static char *kernels_with(const char *notation, size_t layer, const char *argume
                                 &recording));
     sgm_value gradient;
     CHECK_OK(sgm_gradients(graph, recording.total, &recording.parameters[0].value, 1, &gradient));
-    sgm_output(graph, "gradient", gradient);
+    sgm_graph_add_output(graph, "gradient", gradient);
     rendered r = render(graph, &gpu);
     char *text = sgm__strdup(r.code->source.data);
     discard(&r);
@@ -241,9 +243,9 @@ TEST(constants_are_no_integers)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4));
-    sgm_output(graph, "floor", sgm_multiply(graph, x, sgm_floor(graph, sgm_number(graph, 1.5))));
+    sgm_graph_add_output(graph, "floor", sgm_multiply(graph, x, sgm_floor(graph, sgm_number(graph, 1.5))));
     sgm_value finite = sgm_is_finite(graph, sgm_number(graph, -INFINITY));
-    sgm_output(graph, "finite", sgm_add(graph, x, sgm_cast(graph, finite, SGM_FLOAT32)));
+    sgm_graph_add_output(graph, "finite", sgm_add(graph, x, sgm_cast(graph, finite, SGM_FLOAT32)));
     rendered r = render(graph, &gpu);
     CHECK(strstr(r.code->source.data, "sgm_floor(1.5f)") != NULL);
     CHECK(strstr(r.code->source.data, "(-1.0f / 0.0f) - (-1.0f / 0.0f) == 0") != NULL);
@@ -254,7 +256,7 @@ TEST(nothing_is_launched_for_what_is_empty)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value none = sgm_input_value(graph, "none", SGM_FLOAT32, DIMS(0, 3));
-    sgm_output(graph, "y", sgm_exp(graph, none));
+    sgm_graph_add_output(graph, "y", sgm_exp(graph, none));
     rendered r = render(graph, &gpu);
     CHECK_INT(r.code->kernel_count, 0);
     CHECK_INT(r.code->steps[0].kind, SGM__DEVICE_NOTHING);
@@ -265,7 +267,7 @@ TEST(what_has_no_kernel_is_left_to_the_host)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(4, 4));
-    sgm_output(graph, "y", sgm_exp(graph, sgm_inverse(graph, x)));
+    sgm_graph_add_output(graph, "y", sgm_exp(graph, sgm_inverse(graph, x)));
     rendered r = render(graph, &gpu);
     CHECK_INT(step_of(&r, &sgm__op_inverse)->kind, SGM__DEVICE_HOST);
     CHECK_INT(step_of(&r, &sgm__op_exp)->kind, SGM__DEVICE_CALLS);
@@ -289,8 +291,8 @@ TEST(small_groups_have_small_tiles)
 TEST(what_no_line_reads_is_not_declared)
 {
     sgm_graph *one = sgm_graph_create(), *two = sgm_graph_create();
-    sgm_output(one, "y", sgm_negate(one, sgm_input_value(one, "x", SGM_FLOAT32, DIMS(1))));
-    sgm_output(two, "y", sgm_negate(two, sgm_input_value(two, "x", SGM_FLOAT32, DIMS(2))));
+    sgm_graph_add_output(one, "y", sgm_negate(one, sgm_input_value(one, "x", SGM_FLOAT32, DIMS(1))));
+    sgm_graph_add_output(two, "y", sgm_negate(two, sgm_input_value(two, "x", SGM_FLOAT32, DIMS(2))));
     rendered of_one = render(one, &gpu), of_two = render(two, &gpu);
     CHECK(strstr(of_one.code->source.data, "x1[0] = v0;") != NULL);
     CHECK(strstr(of_one.code->source.data, "ITEM") == NULL);

@@ -1,7 +1,7 @@
 /* Indices on devices: those out of range are told of and harm nothing; sums by index are in order. */
 #include "each_device.h"
 
-#include <sigma/op.h>
+#include <sigma/graph.h>
 
 static void run_with_index(sgm_handler *handler, double index, char *message, size_t size)
 {
@@ -10,7 +10,7 @@ static void run_with_index(sgm_handler *handler, double index, char *message, si
     sgm_value table = sgm_input_value(graph, "table", SGM_FLOAT32, DIMS(3, 2));
     sgm_value indices = sgm_input_value(graph, "indices", SGM_INT32, DIMS(2));
     sgm_value y = sgm_gather(graph, table, indices, 0);
-    sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "table", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 3, 4, 5, 6));
@@ -129,7 +129,7 @@ static void tell_mistake(sgm_handler *handler, const mistake *m, char *message, 
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &m->x);
     sgm_value at = sgm_input_value(graph, "at", SGM_INT64, &m->at);
-    sgm_output(graph, "y", m->build(graph, x, at));
+    sgm_graph_add_output(graph, "y", m->build(graph, x, at));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     double *numbers = calloc((size_t)(sgm_shape_elements(&m->x) + 1), sizeof *numbers);
@@ -159,7 +159,7 @@ static void check_mistakes(sgm_handler *handler, const mistake *mistakes, size_t
     for (size_t i = 0; i < count; i++) {
         tell_mistake(handler, &mistakes[i], message, sizeof message);
         for (size_t k = 0; k < 2; k++) {
-            sgm_handler *other = sgm_handler_create_options(others[k], NULL);
+            sgm_handler *other = sgm_handler_create_with(others[k], NULL);
             tell_mistake(other, &mistakes[i], expected, sizeof expected);
             CHECK_STR(message, expected);
             sgm_handler_free(other);
@@ -266,8 +266,9 @@ static void check_unharmed(sgm_handler *handler)
     set_state(session, "scattered", SGM_FLOAT32, DIMS(3, 2), NUMBERS(6, 5, 4, 3, 2, 1));
     sgm_program *program = index_program(session, graph);
     CHECK_OK(program);
-    sgm_output(other, "sum",
-               sgm_reduce_sum(other, sgm_state(other, "chain", SGM_FLOAT32, DIMS(2, 2)), NULL, 0, false));
+    sgm_graph_add_output(
+        other, "sum",
+        sgm_reduce_sum(other, sgm_state(other, "chain", SGM_FLOAT32, DIMS(2, 2)), NULL, 0, false));
     sgm_program *reader = sgm_session_prepare(session, other);
     CHECK_OK(reader);
     feed(session, program, "table", SGM_FLOAT32, DIMS(3, 2), NUMBERS(10, 20, 30, 40, 50, 60));
@@ -328,7 +329,7 @@ static void check_rows(sgm_handler *handler)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(MANY));
     sgm_value at = sgm_input_value(graph, "at", SGM_INT64, DIMS(MANY));
-    sgm_output(graph, "sums", sgm_scatter_add(graph, x, at, 0, ROWS));
+    sgm_graph_add_output(graph, "sums", sgm_scatter_add(graph, x, at, 0, ROWS));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     double *values = malloc(MANY * sizeof *values), *indices = malloc(MANY * sizeof *indices);

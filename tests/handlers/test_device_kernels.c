@@ -2,7 +2,7 @@
 #include "each_device.h"
 
 #include "handlers/session.h"
-#include <sigma/task.h>
+#include <sigma/base.h>
 
 /* What was told while a program ran for the first time; it has 2 steps or more. */
 typedef struct told {
@@ -25,8 +25,8 @@ static void check_told(sgm_handler *handler)
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
-    sgm_output(graph, "y",
-               sgm_reduce_sum(graph, sgm_matmul(graph, x, sgm_transpose(graph, x)), NULL, 0, false));
+    sgm_graph_add_output(
+        graph, "y", sgm_reduce_sum(graph, sgm_matmul(graph, x, sgm_transpose(graph, x)), NULL, 0, false));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));

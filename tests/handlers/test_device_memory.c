@@ -71,7 +71,7 @@ static void check_flat(sgm_handler *handler)
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(100));
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, SCALAR);
     sgm_assign(graph, w, sgm_add(graph, w, x));
-    sgm_output(graph, "sum", sgm_reduce_sum(graph, w, NULL, 0, false));
+    sgm_graph_add_output(graph, "sum", sgm_reduce_sum(graph, w, NULL, 0, false));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     double sum = 0;

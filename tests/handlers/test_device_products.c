@@ -120,14 +120,14 @@ static sgm_value with_itself(const maker *m)
 
 static sgm_value read_twice(const maker *m)
 {
-    sgm_output(m->graph, "before", m->product);
+    sgm_graph_add_output(m->graph, "before", m->product);
     return ADD(m->product, m->bias);
 }
 
 static sgm_value kept_between(const maker *m)
 {
     sgm_value sum = ADD(m->product, m->bias);
-    sgm_output(m->graph, "between", sum);
+    sgm_graph_add_output(m->graph, "between", sum);
     return sgm_relu(m->graph, sum);
 }
 
@@ -165,7 +165,7 @@ static sgm_graph *with_operand(itself which)
                         : which == RIGHT ? sgm_matmul(graph, w, x)
                         : which == BOTH  ? sgm_matmul(graph, x, x)
                                          : sgm_matmul(graph, sgm_transpose(graph, x), w);
-    sgm_output(graph, "y", sgm_add(graph, x, product));
+    sgm_graph_add_output(graph, "y", sgm_add(graph, x, product));
     return graph;
 }
 
@@ -185,7 +185,7 @@ static sgm_graph *make(size_t which, sgm_dtype dtype)
                            sgm_state(m.graph, "w", dtype, DIMS(5, 6)));
     m.bias = sgm_state(m.graph, "b", dtype, DIMS(6));
     m.other = sgm_input_value(m.graph, "z", dtype, DIMS(8, 6));
-    sgm_output(m.graph, "y", continuations[which].make(&m));
+    sgm_graph_add_output(m.graph, "y", continuations[which].make(&m));
     return m.graph;
 }
 
@@ -305,7 +305,7 @@ static sgm_graph *scores(int64_t examples, int64_t heads)
             sgm_reshape(graph, sgm_slice(graph, x, 2, i, i + 1, 1), DIMS(examples, places, heads, width));
         parts[i] = sgm_permute(graph, parts[i], (const int32_t[]){0, 2, 1, 3});
     }
-    sgm_output(graph, "y", sgm_matmul(graph, parts[0], sgm_transpose(graph, parts[1])));
+    sgm_graph_add_output(graph, "y", sgm_matmul(graph, parts[0], sgm_transpose(graph, parts[1])));
     return graph;
 }
 

@@ -3,7 +3,7 @@
 
 #include "handlers/session.h"
 #include <pthread.h>
-#include <sigma/op.h>
+#include <sigma/graph.h>
 #include <unistd.h>
 
 /* --- devices without float64 --- */
@@ -20,10 +20,10 @@ static void check_share(sgm_handler *handler)
     sgm_value targets = sgm_input_value(graph, "targets", SGM_FLOAT32, DIMS(3));
     sgm_value share = sgm_accuracy(graph, sgm_add(graph, x, x), targets);
     sgm_value all = sgm_cast(graph, sgm_sum(graph, targets), SGM_FLOAT64);
-    sgm_output(graph, "share", share);
-    sgm_output(graph, "of all", sgm_divide(graph, share, all));
-    sgm_output(graph, "loss", sgm_mean(graph, sgm_multiply(graph, x, x)));
-    sgm_output(graph, "softmax", sgm_softmax(graph, sgm_cast(graph, x, SGM_FLOAT64)));
+    sgm_graph_add_output(graph, "share", share);
+    sgm_graph_add_output(graph, "of all", sgm_divide(graph, share, all));
+    sgm_graph_add_output(graph, "loss", sgm_mean(graph, sgm_multiply(graph, x, x)));
+    sgm_graph_add_output(graph, "softmax", sgm_softmax(graph, sgm_cast(graph, x, SGM_FLOAT64)));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, 2, 4, 3, 5, 6));
@@ -56,12 +56,12 @@ static void check_refusal(sgm_handler *handler)
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT64, DIMS(3));
-    sgm_output(graph, "y", sgm_add(graph, x, x));
+    sgm_graph_add_output(graph, "y", sgm_add(graph, x, x));
     CHECK_ERROR(sgm_session_prepare(session, graph), "has no float64, which 'x' is of: use float32");
     sgm_graph_clear(graph);
     x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3));
     sgm_value wide = sgm_state(graph, "w", SGM_FLOAT64, DIMS(3));
-    sgm_output(graph, "y", sgm_add(graph, x, sgm_cast(graph, wide, SGM_FLOAT32)));
+    sgm_graph_add_output(graph, "y", sgm_add(graph, x, sgm_cast(graph, wide, SGM_FLOAT32)));
     set_state(session, "w", SGM_FLOAT64, DIMS(3), NUMBERS(1, 2, 3));
     CHECK_ERROR(sgm_session_prepare(session, graph), "has no float64, which 'w' is of: use float32");
     sgm_graph_free(graph);
@@ -122,7 +122,7 @@ static void check_own(sgm_handler *handler)
     sgm_value transposed = sgm_permute(graph, sgm_exp(graph, x), (const int32_t[]){1, 0});
     sgm_value own = sgm_record(graph, &own_element, &transposed, 1, NULL);
     sgm_value y = sgm_record(graph, &own_whole, &own, 1, NULL);
-    sgm_output(graph, "y", sgm_subtract(graph, y, sgm_number(graph, 1)));
+    sgm_graph_add_output(graph, "y", sgm_subtract(graph, y, sgm_number(graph, 1)));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     const double k = log(2);
@@ -168,7 +168,7 @@ static void check_used_within(sgm_handler *handler)
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_exp(graph, sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(3)));
     sgm_value y = sgm_record(graph, &own_user, &x, 1, NULL);
-    sgm_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, y, sgm_number(graph, 2)));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(0, log(2), log(3)));
@@ -239,7 +239,7 @@ TEST(times_of_steps)
 static void check_number(sgm_handler *handler)
 {
     const sgm_handler_options options = {.struct_size = sizeof options, .device = 99};
-    CHECK_ERROR(sgm_handler_create_options(device_of(handler)->driver->name, &options),
+    CHECK_ERROR(sgm_handler_create_with(device_of(handler)->driver->name, &options),
                 "there is no device 99: ");
     CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
 }

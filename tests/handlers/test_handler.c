@@ -96,27 +96,27 @@ TEST(options_behind_the_name)
 
 TEST(options_are_checked)
 {
-    sgm_handler_options options = {0};
-    CHECK_ERROR(sgm_handler_create_options("null", &options), "struct_size of the options is 0");
+    sgm_handler_options options = {.struct_size = 0};
+    CHECK_ERROR(sgm_handler_create_with("null", &options), "struct_size of the options is 0");
     /* A caller from the future may not ask for what this library does not know. */
     struct {
         sgm_handler_options known;
         size_t unknown;
     } longer = {.known = {.struct_size = sizeof longer}, .unknown = 1};
-    CHECK_ERROR(sgm_handler_create_options("null", &longer.known), "older than the headers");
+    CHECK_ERROR(sgm_handler_create_with("null", &longer.known), "older than the headers");
     longer.unknown = 0;
-    sgm_handler *handler = sgm_handler_create_options("null", &longer.known);
+    sgm_handler *handler = sgm_handler_create_with("null", &longer.known);
     CHECK_OK(handler);
     sgm_handler_free(handler);
     CHECK_ERROR(sgm_handler_create("null", .threads = -2), "threads is -2");
     CHECK_ERROR(sgm_handler_create("opencl", .device = -2), "device is -2; devices are numbered from 0");
-    handler = sgm_handler_create_options("null", NULL);
+    handler = sgm_handler_create_with("null", NULL);
     CHECK_OK(handler);
     sgm_handler_free(handler);
     /* A caller from before the last fields: what it did not know is not read. */
     options = (sgm_handler_options){
         .struct_size = offsetof(sgm_handler_options, report_only), .threads = 1, .report_only = true};
-    handler = sgm_handler_create_options("debug:null", &options);
+    handler = sgm_handler_create_with("debug:null", &options);
     CHECK_OK(handler);
     check_described(handler, "debug: stops");
     sgm_handler_free(handler);

@@ -6,7 +6,7 @@
 
 #include "handlers/source/source.h"
 #include "tensor/tensor_internal.h"
-#include <sigma/op.h>
+#include <sigma/graph.h>
 
 __extension__ typedef __int128 wide; /* of all sums and products of two int64 */
 
@@ -126,7 +126,7 @@ static sgm_graph *record(sgm_dtype dtype)
                   .b = sgm_input_value(g, "b", dtype, DIMS(EDGES, EDGES)),
                   .many = sgm_input_value(g, "many", dtype, DIMS(MANY)),
                   .at = sgm_input_value(g, "at", SGM_INT64, DIMS(EDGES))};
-#define OUTPUT(name, value) sgm_output(g, #name, value);
+#define OUTPUT(name, value) sgm_graph_add_output(g, #name, value);
     OUTPUTS(OUTPUT)
     CHECK_OK(sgm_graph_status(g));
     return g;
@@ -224,7 +224,7 @@ static void check_same(const char *output, const sgm_tensor *expected, const voi
 static void check_handler(const char *name)
 {
     compile_in_haste();
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     if (handler == NULL)
         SKIP(sgm_last_error());
     for (int t = 0; t < TYPES; t++) {
@@ -331,15 +331,16 @@ static const sgm_op own = {.api = SGM_OP_API,
 
 static void check_own(const char *name)
 {
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     if (handler == NULL && is_device_name(name))
         return;
     CHECK_OK(handler);
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = constant(graph, EDGES), narrow = sgm_cast(graph, x, SGM_INT32);
-    sgm_output(graph, "y", sgm_record(graph, &own, (sgm_value[]){x, sgm_negate(graph, x)}, 2, NULL));
-    sgm_output(graph, "z", sgm_record(graph, &own, (sgm_value[]){narrow, narrow}, 2, NULL));
+    sgm_graph_add_output(graph, "y",
+                         sgm_record(graph, &own, (sgm_value[]){x, sgm_negate(graph, x)}, 2, NULL));
+    sgm_graph_add_output(graph, "z", sgm_record(graph, &own, (sgm_value[]){narrow, narrow}, 2, NULL));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     CHECK_OK(sgm_session_run(session, program));

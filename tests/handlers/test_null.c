@@ -12,7 +12,7 @@ TEST(runs_and_leaves_everything_as_it_was)
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2));
     sgm_value sum = sgm_add(graph, x, w);
     sgm_assign(graph, w, sum);
-    sgm_output(graph, "probabilities", sgm_softmax(graph, sum));
+    sgm_graph_add_output(graph, "probabilities", sgm_softmax(graph, sum));
     set_state(session, "w", SGM_FLOAT32, DIMS(2), NUMBERS(5, 6));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
@@ -39,7 +39,7 @@ TEST(the_debug_handler_finds_nothing_in_zeros)
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2));
-    sgm_output(graph, "log", sgm_log(graph, x));
+    sgm_graph_add_output(graph, "log", sgm_log(graph, x));
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     feed(session, program, "x", SGM_FLOAT32, DIMS(2), NUMBERS(0, -1));

@@ -20,8 +20,8 @@ static sgm_program *prepare(sgm_session *session)
 {
     sgm_graph *graph = sgm_graph_create();
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
-    sgm_output(graph, "y", sgm_multiply(graph, x, x));
-    sgm_output(graph, "sum", sgm_reduce_sum(graph, x, NULL, 0, false));
+    sgm_graph_add_output(graph, "y", sgm_multiply(graph, x, x));
+    sgm_graph_add_output(graph, "sum", sgm_reduce_sum(graph, x, NULL, 0, false));
     sgm_program *program = sgm_session_prepare(session, graph);
     sgm_graph_free(graph);
     CHECK_OK(program);

@@ -147,7 +147,7 @@ TEST(a_result_takes_the_place_of_an_operand_that_ends)
 {
     setting it = set_up();
     sgm_value sum = sgm_tanh(it.graph, product(&it));
-    sgm_output(it.graph, "y", sum);
+    sgm_graph_add_output(it.graph, "y", sum);
     make_plan(&it);
     CHECK(share(&it, "matmul", "tanh"));
     CHECK_INT(it.plan->arena_bytes, 256);
@@ -160,13 +160,13 @@ TEST(a_result_takes_the_place_of_an_operand_that_ends)
 TEST(another_type_of_the_same_size_takes_the_place_too)
 {
     setting it = set_up();
-    sgm_output(it.graph, "y", sgm_cast(it.graph, product(&it), SGM_INT32));
+    sgm_graph_add_output(it.graph, "y", sgm_cast(it.graph, product(&it), SGM_INT32));
     make_plan(&it);
     CHECK(share(&it, "matmul", "cast"));
     check_runs(it.graph);
     tear_down(&it);
     it = set_up();
-    sgm_output(it.graph, "y", sgm_cast(it.graph, product(&it), SGM_FLOAT64));
+    sgm_graph_add_output(it.graph, "y", sgm_cast(it.graph, product(&it), SGM_FLOAT64));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "cast"));
     CHECK_INT(it.plan->arena_bytes, 256 + 512);
@@ -178,21 +178,21 @@ TEST(not_when_it_is_read_by_other_strides)
 {
     setting it = set_up();
     sgm_value a = product(&it);
-    sgm_output(it.graph, "y", sgm_add(it.graph, a, sgm_transpose(it.graph, a)));
+    sgm_graph_add_output(it.graph, "y", sgm_add(it.graph, a, sgm_transpose(it.graph, a)));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "add"));
     check_runs(it.graph);
     tear_down(&it);
     it = set_up();
     a = product(&it);
-    sgm_output(it.graph, "y", sgm_negate(it.graph, sgm_flip(it.graph, a, 0)));
+    sgm_graph_add_output(it.graph, "y", sgm_negate(it.graph, sgm_flip(it.graph, a, 0)));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "negate"));
     check_runs(it.graph);
     tear_down(&it);
     it = set_up(); /* a row is read again and again */
     a = product(&it);
-    sgm_output(it.graph, "y", sgm_subtract(it.graph, a, sgm_slice(it.graph, a, 0, 3, 4, 1)));
+    sgm_graph_add_output(it.graph, "y", sgm_subtract(it.graph, a, sgm_slice(it.graph, a, 0, 3, 4, 1)));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "subtract"));
     check_runs(it.graph);
@@ -203,8 +203,8 @@ TEST(not_when_it_is_read_later)
 {
     setting it = set_up(); /* in the same step */
     sgm_value a = product(&it), b = sgm_tanh(it.graph, a), c = sgm_subtract(it.graph, b, a);
-    sgm_output(it.graph, "b", b);
-    sgm_output(it.graph, "c", c);
+    sgm_graph_add_output(it.graph, "b", b);
+    sgm_graph_add_output(it.graph, "c", c);
     make_plan(&it);
     CHECK_INT(it.plan->step_count, 2);
     CHECK(!share(&it, "matmul", "tanh"));
@@ -213,16 +213,16 @@ TEST(not_when_it_is_read_later)
     tear_down(&it);
     it = set_up(); /* in another one */
     a = product(&it);
-    sgm_output(it.graph, "b", sgm_tanh(it.graph, a));
-    sgm_output(it.graph, "sum", sgm_sum(it.graph, a));
+    sgm_graph_add_output(it.graph, "b", sgm_tanh(it.graph, a));
+    sgm_graph_add_output(it.graph, "sum", sgm_sum(it.graph, a));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "tanh"));
     check_runs(it.graph);
     tear_down(&it);
     it = set_up(); /* by whoever asks for the output */
     a = product(&it);
-    sgm_output(it.graph, "a", a);
-    sgm_output(it.graph, "b", sgm_tanh(it.graph, a));
+    sgm_graph_add_output(it.graph, "a", a);
+    sgm_graph_add_output(it.graph, "b", sgm_tanh(it.graph, a));
     make_plan(&it);
     CHECK(!share(&it, "matmul", "tanh"));
     check_runs(it.graph);
@@ -233,8 +233,8 @@ TEST(two_results_do_not_take_one_place)
 {
     setting it = set_up();
     sgm_value a = product(&it);
-    sgm_output(it.graph, "b", sgm_tanh(it.graph, a));
-    sgm_output(it.graph, "c", sgm_sin(it.graph, a));
+    sgm_graph_add_output(it.graph, "b", sgm_tanh(it.graph, a));
+    sgm_graph_add_output(it.graph, "c", sgm_sin(it.graph, a));
     make_plan(&it);
     CHECK(!share(&it, "tanh", "sin"));
     check_runs(it.graph);
@@ -256,8 +256,8 @@ TEST(random_numbers_do_not_overwrite_what_is_read_beside_them)
     sgm_value x = sgm_sort(it.graph, input(&it, DIMS(8, 8)), 0, false);
     sgm_value squared = sgm_multiply(it.graph, x, x);
     sgm_value drawn = sgm_random_uniform(it.graph, seed, seed, 0, SGM_FLOAT32, DIMS(8, 8));
-    sgm_output(it.graph, "drawn", drawn);
-    sgm_output(it.graph, "y", sgm_add(it.graph, squared, drawn));
+    sgm_graph_add_output(it.graph, "drawn", drawn);
+    sgm_graph_add_output(it.graph, "y", sgm_add(it.graph, squared, drawn));
     check_runs_on(it.graph, "cpu");
     tear_down(&it);
 }
@@ -272,7 +272,7 @@ TEST(nothing_takes_the_place_of_a_seed)
     sgm_value seed = sgm_reduce_max(it.graph, sgm_broadcast(it.graph, state, DIMS(2)), NULL, 0, false);
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT64, DIMS(8, 8));
     sgm_value drawn = sgm_random_uniform(it.graph, seed, seed, 0, SGM_FLOAT64, DIMS(8, 8));
-    sgm_output(it.graph, "y", sgm_multiply(it.graph, drawn, x));
+    sgm_graph_add_output(it.graph, "y", sgm_multiply(it.graph, drawn, x));
     make_plan(&it);
     CHECK(!share(&it, "reduce_max", "multiply"));
     CHECK(find(&it, "multiply")->place.offset + 64 * 8 <= it.plan->arena_bytes);
@@ -288,7 +288,7 @@ TEST(states_swap)
     sgm_assign(it.graph, a, b);
     sgm_assign(it.graph, b, c);
     sgm_assign(it.graph, c, a);
-    sgm_output(it.graph, "sum", sgm_add(it.graph, a, b));
+    sgm_graph_add_output(it.graph, "sum", sgm_add(it.graph, a, b));
     check_runs(it.graph);
     tear_down(&it);
     it = set_up(); /* with something done to them on the way */
@@ -309,9 +309,9 @@ TEST(a_state_is_read_after_its_assignment)
     sgm_value total = sgm_sum(it.graph, sgm_exp(it.graph, next));
     sgm_value late = sgm_multiply(it.graph, sgm_flip(it.graph, a, 0), total);
     sgm_assign(it.graph, b, late);
-    sgm_output(it.graph, "old", a);
-    sgm_output(it.graph, "late", late);
-    sgm_output(it.graph, "reversed", sgm_flip(it.graph, a, 0));
+    sgm_graph_add_output(it.graph, "old", a);
+    sgm_graph_add_output(it.graph, "late", late);
+    sgm_graph_add_output(it.graph, "reversed", sgm_flip(it.graph, a, 0));
     check_runs(it.graph);
     tear_down(&it);
 }
@@ -330,7 +330,7 @@ TEST(a_state_becomes_a_view_of_itself)
         else if (view == 3) /* reshaped where strides do not allow it */
             b = sgm_reshape(it.graph, sgm_reshape(it.graph, sgm_transpose(it.graph, a), DIMS(9)), DIMS(3, 3));
         sgm_assign(it.graph, a, b);
-        sgm_output(it.graph, "old", sgm_negate(it.graph, a));
+        sgm_graph_add_output(it.graph, "old", sgm_negate(it.graph, a));
         check_runs(it.graph);
         tear_down(&it);
     }
@@ -345,7 +345,7 @@ TEST(two_states_get_one_value)
     sgm_assign(it.graph, a, next);
     sgm_assign(it.graph, b, next);
     sgm_assign(it.graph, c, b);
-    sgm_output(it.graph, "next", next);
+    sgm_graph_add_output(it.graph, "next", next);
     check_runs(it.graph);
     tear_down(&it);
 }
@@ -358,7 +358,7 @@ TEST(states_get_inputs_constants_and_numbers)
     sgm_assign(it.graph, a, sgm_input_value(it.graph, "x", SGM_FLOAT64, DIMS(3)));
     sgm_assign(it.graph, b, sgm_flip(it.graph, sgm_constant(it.graph, tensor), 0));
     sgm_assign(it.graph, c, sgm_filled_like(it.graph, c, 4));
-    sgm_output(it.graph, "a", a);
+    sgm_graph_add_output(it.graph, "a", a);
     check_runs(it.graph);
     sgm_tensor_free(tensor);
     tear_down(&it);
@@ -387,20 +387,20 @@ TEST(outputs_of_all_kinds)
     sgm_tensor *tensor = tensor_of(SGM_FLOAT32, DIMS(2, 2), NUMBERS(1, 2, 3, 4));
     sgm_value x = input(&it, DIMS(2, 3)), constant = sgm_constant(it.graph, tensor);
     sgm_value w = state(&it, "w", DIMS(2, 3)), sum = sgm_exp(it.graph, x);
-    sgm_output(it.graph, "input", x);
-    sgm_output(it.graph, "input again", x);
-    sgm_output(it.graph, "state", w);
-    sgm_output(it.graph, "constant", constant);
-    sgm_output(it.graph, "number", sgm_number(it.graph, 2.5));
-    sgm_output(it.graph, "filled", sgm_filled_like(it.graph, w, 3));
-    sgm_output(it.graph, "transposed input", sgm_transpose(it.graph, x));
-    sgm_output(it.graph, "row of state", sgm_slice(it.graph, w, 0, 1, 2, 1));
-    sgm_output(it.graph, "flipped constant", sgm_flip(it.graph, constant, 1));
-    sgm_output(it.graph, "value", sum);
-    sgm_output(it.graph, "value again", sum);
-    sgm_output(it.graph, "reshaped value", sgm_reshape(it.graph, sum, DIMS(3, 2)));
-    sgm_output(it.graph, "last row of value", sgm_slice(it.graph, sum, 0, 1, 2, 1));
-    sgm_output(it.graph, "transposed value", sgm_transpose(it.graph, sum));
+    sgm_graph_add_output(it.graph, "input", x);
+    sgm_graph_add_output(it.graph, "input again", x);
+    sgm_graph_add_output(it.graph, "state", w);
+    sgm_graph_add_output(it.graph, "constant", constant);
+    sgm_graph_add_output(it.graph, "number", sgm_number(it.graph, 2.5));
+    sgm_graph_add_output(it.graph, "filled", sgm_filled_like(it.graph, w, 3));
+    sgm_graph_add_output(it.graph, "transposed input", sgm_transpose(it.graph, x));
+    sgm_graph_add_output(it.graph, "row of state", sgm_slice(it.graph, w, 0, 1, 2, 1));
+    sgm_graph_add_output(it.graph, "flipped constant", sgm_flip(it.graph, constant, 1));
+    sgm_graph_add_output(it.graph, "value", sum);
+    sgm_graph_add_output(it.graph, "value again", sum);
+    sgm_graph_add_output(it.graph, "reshaped value", sgm_reshape(it.graph, sum, DIMS(3, 2)));
+    sgm_graph_add_output(it.graph, "last row of value", sgm_slice(it.graph, sum, 0, 1, 2, 1));
+    sgm_graph_add_output(it.graph, "transposed value", sgm_transpose(it.graph, sum));
     sgm_assign(it.graph, w, sgm_sin(it.graph, w));
     make_plan(&it);
     for (int32_t i = 0; i < it.plan->output_count; i++)
@@ -415,17 +415,18 @@ TEST(empty_and_single_values)
     setting it = set_up();
     sgm_value x = input(&it, DIMS(0, 3)), w = state(&it, "w", DIMS(3, 0)), one = state(&it, "one", SCALAR);
     sgm_value wide = sgm_cast(it.graph, x, SGM_FLOAT64);
-    sgm_output(it.graph, "x", x);
-    sgm_output(it.graph, "exp", sgm_exp(it.graph, sgm_flip(it.graph, x, 0)));
-    sgm_output(it.graph, "sum", sgm_sum(it.graph, x));
-    sgm_output(it.graph, "rows", sgm_reduce_sum(it.graph, x, (const int32_t[]){0}, 1, false));
-    sgm_output(it.graph, "zeros", sgm_matmul(it.graph, w, wide)); /* (3, 0) x (0, 3) */
-    sgm_output(it.graph, "none", sgm_matmul(it.graph, wide, w));
-    sgm_output(it.graph, "padded", sgm_pad(it.graph, x, 0, 1, 1, 0));
-    sgm_output(it.graph, "part", sgm_slice(it.graph, sgm_reshape(it.graph, one, DIMS(1)), 0, 1, 1, 1));
+    sgm_graph_add_output(it.graph, "x", x);
+    sgm_graph_add_output(it.graph, "exp", sgm_exp(it.graph, sgm_flip(it.graph, x, 0)));
+    sgm_graph_add_output(it.graph, "sum", sgm_sum(it.graph, x));
+    sgm_graph_add_output(it.graph, "rows", sgm_reduce_sum(it.graph, x, (const int32_t[]){0}, 1, false));
+    sgm_graph_add_output(it.graph, "zeros", sgm_matmul(it.graph, w, wide)); /* (3, 0) x (0, 3) */
+    sgm_graph_add_output(it.graph, "none", sgm_matmul(it.graph, wide, w));
+    sgm_graph_add_output(it.graph, "padded", sgm_pad(it.graph, x, 0, 1, 1, 0));
+    sgm_graph_add_output(it.graph, "part",
+                         sgm_slice(it.graph, sgm_reshape(it.graph, one, DIMS(1)), 0, 1, 1, 1));
     sgm_assign(it.graph, w, sgm_transpose(it.graph, sgm_cast(it.graph, x, SGM_FLOAT64)));
     sgm_assign(it.graph, one, sgm_tanh(it.graph, one));
-    sgm_output(it.graph, "one", one);
+    sgm_graph_add_output(it.graph, "one", one);
     check_runs(it.graph);
     tear_down(&it);
 }
@@ -438,7 +439,7 @@ TEST(long_chains_are_split)
     sgm_value y = input(&it, DIMS(5));
     for (int i = 0; i < 200; i++)
         y = sgm_sin(it.graph, y);
-    sgm_output(it.graph, "y", y);
+    sgm_graph_add_output(it.graph, "y", y);
     make_plan(&it);
     CHECK_INT(it.plan->order_count, 200);
     CHECK_INT(it.plan->step_count, 4);
@@ -454,7 +455,8 @@ TEST(values_in_passing_have_no_memory)
 {
     setting it = set_up();
     sgm_value x = input(&it, DIMS(4, 4)), a = sgm_exp(it.graph, x), b = sgm_sin(it.graph, a);
-    sgm_output(it.graph, "y", sgm_reduce_sum(it.graph, sgm_multiply(it.graph, b, x), NULL, 0, false));
+    sgm_graph_add_output(it.graph, "y",
+                         sgm_reduce_sum(it.graph, sgm_multiply(it.graph, b, x), NULL, 0, false));
     make_plan(&it);
     CHECK_INT(find(&it, "exp")->place.store, SGM__STORE_NONE);
     CHECK_INT(find(&it, "sin")->place.store, SGM__STORE_NONE);
@@ -470,7 +472,7 @@ TEST(gradients_do_not_run_early)
     setting it = set_up();
     sgm_value a = product(&it), y = sgm_tanh(it.graph, a), gradient;
     CHECK_OK(sgm_gradients(it.graph, sgm_sum(it.graph, sgm_matmul(it.graph, y, y)), &a, 1, &gradient));
-    sgm_output(it.graph, "gradient", gradient);
+    sgm_graph_add_output(it.graph, "gradient", gradient);
     make_plan(&it);
     const sgm__step *step = &it.plan->steps[1];
     CHECK_INT(step->count, 1);
@@ -488,13 +490,13 @@ TEST(memory_of_a_small_network)
     setting it = set_up();
     sgm_value x = input(&it, DIMS(4, 8)), w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(8, 8));
     sgm_value hidden = sgm_tanh(it.graph, sgm_matmul(it.graph, x, w));
-    sgm_output(it.graph, "sum", sgm_sum(it.graph, sgm_matmul(it.graph, hidden, w)));
+    sgm_graph_add_output(it.graph, "sum", sgm_sum(it.graph, sgm_matmul(it.graph, hidden, w)));
     sgm_session *session = sgm_session_create(it.handler);
     double zeros[64] = {0};
     set_state(session, "w", SGM_FLOAT32, DIMS(8, 8), zeros);
     sgm_program *program;
     CHECK_OK(program = sgm_session_prepare(session, it.graph));
-    sgm_program_memory memory = sgm_program_memory_of(program);
+    sgm_program_memory memory = sgm_program_get_memory(program);
     CHECK_INT(memory.inputs, 128);
     CHECK_INT(memory.state, 256);
     CHECK_INT(memory.constants, 0);
@@ -535,7 +537,8 @@ TEST(the_last_place_grows)
     sgm_value sums = sums_of(&it, 0, 2);
     for (int i = 0; i < 2; i++)
         sums = sgm_cumulative_sum(it.graph, sums, 1, false);
-    sgm_output(it.graph, "y", sgm_concatenate(it.graph, (const sgm_value[]){sums, sums, sums, sums}, 4, 0));
+    sgm_graph_add_output(it.graph, "y",
+                         sgm_concatenate(it.graph, (const sgm_value[]){sums, sums, sums, sums}, 4, 0));
     make_plan(&it);
     CHECK_INT(it.plan->arena_bytes, 128 + 512);
     tear_down(&it);
@@ -555,7 +558,7 @@ TEST(a_value_takes_the_smallest_place_that_is_enough)
     kept[3] = sums_of(&it, 4, 5);
     kept[4] = sums_of(&it, 8, 16);
     for (int i = 0; i < 5; i++)
-        sgm_output(it.graph, (const char *const[]){"a", "b", "c", "d", "e"}[i], kept[i]);
+        sgm_graph_add_output(it.graph, (const char *const[]){"a", "b", "c", "d", "e"}[i], kept[i]);
     make_plan(&it);
     CHECK_INT(it.plan->arena_bytes, 64 + 64 + 512 + 64 + 64);
     tear_down(&it);
@@ -567,7 +570,7 @@ TEST(a_deep_chain_needs_little_memory)
     sgm_value x = input(&it, DIMS(8, 8)), y = x;
     for (int i = 0; i < 50; i++)
         y = sgm_tanh(it.graph, sgm_matmul(it.graph, y, x));
-    sgm_output(it.graph, "y", y);
+    sgm_graph_add_output(it.graph, "y", y);
     make_plan(&it);
     CHECK_INT(it.plan->activation_bytes, 100 * 256);
     CHECK_INT(it.plan->arena_bytes, 2 * 256);
@@ -597,7 +600,7 @@ TEST(constants_are_stored_once_each)
     setting it = set_up();
     sgm_value x = input(&it, DIMS(3)), two = sgm_number(it.graph, 2);
     sgm_value y = sgm_multiply(it.graph, sgm_add(it.graph, x, two), sgm_number(it.graph, 2));
-    sgm_output(it.graph, "y", sgm_subtract(it.graph, y, sgm_number(it.graph, 3)));
+    sgm_graph_add_output(it.graph, "y", sgm_subtract(it.graph, y, sgm_number(it.graph, 3)));
     make_plan(&it);
     CHECK_INT(it.plan->constant_bytes, 2 * 64);
     check_runs(it.graph);
@@ -609,12 +612,12 @@ TEST(views_of_constants_are_constants)
 {
     setting it = set_up();
     const float numbers[] = {1, 2, 3, 4, 5, 6};
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, DIMS(2, 3), numbers);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, DIMS(2, 3), numbers);
     sgm_value x = input(&it, DIMS(3, 2)),
               transposed = sgm_transpose(it.graph, sgm_constant(it.graph, tensor));
     sgm_value ones = sgm_broadcast(it.graph, sgm_number(it.graph, 1), DIMS(3));
-    sgm_output(it.graph, "y", sgm_accuracy(it.graph, x, transposed));
-    sgm_output(it.graph, "z", sgm_accuracy(it.graph, x, ones));
+    sgm_graph_add_output(it.graph, "y", sgm_accuracy(it.graph, x, transposed));
+    sgm_graph_add_output(it.graph, "z", sgm_accuracy(it.graph, x, ones));
     make_plan(&it);
     CHECK_INT(it.plan->order_count, 2);
     CHECK_INT(it.plan->constant_bytes, 4 * 64);
@@ -631,7 +634,7 @@ TEST(sizes_beyond_any_memory)
     sgm_value y = sgm_broadcast(it.graph, x, DIMS(side, side));
     for (int i = 0; i < 10; i++)
         y = sgm_exp(it.graph, y);
-    sgm_output(it.graph, "y", sgm_sum(it.graph, y));
+    sgm_graph_add_output(it.graph, "y", sgm_sum(it.graph, y));
     CHECK_OK(sgm_graph_status(it.graph));
     CHECK_ERROR(sgm__plan_create(it.graph, it.handler, &it.plan), "cannot allocate");
     tear_down(&it);
@@ -656,7 +659,7 @@ TEST(views_of_unknown_kinds_are_refused)
                                .infer = same_type};
     setting it = set_up();
     sgm_value x = input(&it, DIMS(2));
-    sgm_output(it.graph, "y", sgm_record(it.graph, &odd, &x, 1, NULL));
+    sgm_graph_add_output(it.graph, "y", sgm_record(it.graph, &odd, &x, 1, NULL));
     CHECK_ERROR(sgm__plan_create(it.graph, it.handler, &it.plan),
                 "operation odd says that it is a view, but of no known kind");
     tear_down(&it);

@@ -23,7 +23,7 @@ static sgm_graph *two_layers(bool late)
     sgm_value hidden = sgm_relu(graph, sgm_matmul(graph, x, of[0]));
     sgm_value cost = sgm_reduce_sum(graph, sgm_square(graph, sgm_matmul(graph, hidden, of[1])),
                                     (const int32_t[]){0, 1}, 2, false);
-    sgm_output(graph, "cost", cost);
+    sgm_graph_add_output(graph, "cost", cost);
     CHECK_OK(sgm_gradients(graph, cost, of, 2, gradients));
     sgm_value later = sgm_add(graph, count, sgm_number(graph, 1));
     sgm_value rate = sgm_divide(graph, sgm_number(graph, 1e-3), sgm_square_root(graph, later));
@@ -36,7 +36,7 @@ static sgm_graph *two_layers(bool late)
     sgm_assign(graph, count, later);
     sgm_assign(graph, of[4], late ? of[0] : of[4]);
     if (late)
-        sgm_output(graph, "sum", sgm_reduce_sum(graph, of[1], (const int32_t[]){0, 1}, 2, false));
+        sgm_graph_add_output(graph, "sum", sgm_reduce_sum(graph, of[1], (const int32_t[]){0, 1}, 2, false));
     CHECK_OK(sgm_graph_status(graph));
     return graph;
 }

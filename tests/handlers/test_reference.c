@@ -39,9 +39,9 @@ TEST(dense_layer_by_hand)
     sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(3, 2));
     sgm_value b = sgm_state(it.graph, "b", SGM_FLOAT32, DIMS(2));
     sgm_value y = sgm_add(it.graph, sgm_matmul(it.graph, x, w), b);
-    sgm_output(it.graph, "y", y);
-    sgm_output(it.graph, "positive", sgm_maximum(it.graph, y, sgm_number(it.graph, 0)));
-    sgm_output(it.graph, "total", sgm_sum(it.graph, y));
+    sgm_graph_add_output(it.graph, "y", y);
+    sgm_graph_add_output(it.graph, "positive", sgm_maximum(it.graph, y, sgm_number(it.graph, 0)));
+    sgm_graph_add_output(it.graph, "total", sgm_sum(it.graph, y));
     set_state(it.session, "w", SGM_FLOAT32, DIMS(3, 2), NUMBERS(1, -1, 2, 0, 0.5, 3));
     set_state(it.session, "b", SGM_FLOAT32, DIMS(2), NUMBERS(10, -20));
     sgm_program *program = prepare(&it);
@@ -60,8 +60,8 @@ TEST(strided_operands)
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT64, DIMS(2, 3));
     sgm_value column = sgm_slice(it.graph, x, 1, 2, 3, 1);
     sgm_value transposed = sgm_transpose(it.graph, sgm_flip(it.graph, x, 1));
-    sgm_output(it.graph, "a", sgm_subtract(it.graph, x, column));
-    sgm_output(it.graph, "b", sgm_negate(it.graph, transposed));
+    sgm_graph_add_output(it.graph, "a", sgm_subtract(it.graph, x, column));
+    sgm_graph_add_output(it.graph, "b", sgm_negate(it.graph, transposed));
     sgm_program *program = prepare(&it);
     feed(it.session, program, "x", SGM_FLOAT64, DIMS(2, 3), NUMBERS(1, 2, 3, 40, 50, 60));
     CHECK_OK(sgm_session_run(it.session, program));
@@ -85,9 +85,9 @@ TEST(values_in_passing_are_rounded_to_their_type)
         sgm_value x = sgm_input_value(it.graph, "x", cases[i].dtype, DIMS(2));
         sgm_value one = sgm_input_value(it.graph, "one", cases[i].dtype, DIMS(2));
         sgm_value sum = sgm_add(it.graph, x, one);
-        sgm_output(it.graph, "difference", sgm_subtract(it.graph, sum, x));
+        sgm_graph_add_output(it.graph, "difference", sgm_subtract(it.graph, sum, x));
         sgm_program *program = prepare(&it);
-        CHECK_INT(sgm_program_memory_of(program).fused, 1);
+        CHECK_INT(sgm_program_get_memory(program).fused, 1);
         feed(it.session, program, "x", cases[i].dtype, DIMS(2), NUMBERS(cases[i].large, 0));
         feed(it.session, program, "one", cases[i].dtype, DIMS(2), NUMBERS(1, 1));
         CHECK_OK(sgm_session_run(it.session, program));
@@ -109,9 +109,10 @@ TEST(int64_moves_exactly)
     sgm_value chosen =
         sgm_select(it.graph, condition, sgm_stop_gradient(it.graph, first), sgm_copy(it.graph, second));
     sgm_assign(it.graph, second, chosen);
-    sgm_output(it.graph, "chosen", sgm_copy(it.graph, chosen));
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_INT64, DIMS(3), a), sgm_tensor_from(SGM_INT64, DIMS(3), b),
-                             sgm_tensor_from(SGM_BOOL, DIMS(3), choice)};
+    sgm_graph_add_output(it.graph, "chosen", sgm_copy(it.graph, chosen));
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_INT64, DIMS(3), a),
+                             sgm_tensor_create_from(SGM_INT64, DIMS(3), b),
+                             sgm_tensor_create_from(SGM_BOOL, DIMS(3), choice)};
     CHECK_OK(sgm_session_set(it.session, "a", tensors[0]));
     CHECK_OK(sgm_session_set(it.session, "b", tensors[1]));
     CHECK_OK(sgm_session_set(it.session, "choice", tensors[2]));
@@ -172,7 +173,7 @@ static void train(const char *handler, double *cost, double *weights, bool count
     sgm_value rate = sgm_number(it.graph, 0.5);
     sgm_assign(it.graph, first, sgm_subtract(it.graph, first, sgm_multiply(it.graph, rate, gradients[0])));
     sgm_assign(it.graph, second, sgm_subtract(it.graph, second, sgm_multiply(it.graph, rate, gradients[1])));
-    sgm_output(it.graph, "cost", error);
+    sgm_graph_add_output(it.graph, "cost", error);
     set_state(it.session, "w", SGM_FLOAT32, DIMS(4, 6), w);
     set_state(it.session, "v", SGM_FLOAT32, DIMS(6, 2), v);
     sgm_program *program = prepare(&it);
@@ -215,7 +216,7 @@ TEST(empty_arrays)
 {
     setting it = set_up("reference");
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, DIMS(0, 3));
-    sgm_output(it.graph, "sum", sgm_sum(it.graph, sgm_exp(it.graph, x)));
+    sgm_graph_add_output(it.graph, "sum", sgm_sum(it.graph, sgm_exp(it.graph, x)));
     sgm_program *program = prepare(&it);
     feed(it.session, program, "x", SGM_FLOAT32, DIMS(0, 3), NUMBERS(0));
     CHECK_OK(sgm_session_run(it.session, program));
@@ -229,7 +230,7 @@ TEST(a_failing_kernel_names_instruction_and_layer)
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, DIMS(4));
     sgm_value at = sgm_input_value(it.graph, "at", SGM_INT64, DIMS(2));
     sgm_graph_push_label(it.graph, "0-embedding");
-    sgm_output(it.graph, "y", sgm_gather(it.graph, x, at, 0));
+    sgm_graph_add_output(it.graph, "y", sgm_gather(it.graph, x, at, 0));
     sgm_graph_pop_label(it.graph);
     sgm_program *program = prepare(&it);
     feed(it.session, program, "x", SGM_FLOAT32, DIMS(4), NUMBERS(1, 2, 3, 4));
@@ -259,7 +260,7 @@ TEST(an_operation_without_loops_is_refused)
                                   .infer = same_type};
     setting it = set_up("reference");
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, DIMS(4));
-    sgm_output(it.graph, "y", sgm_record(it.graph, &hollow, &x, 1, NULL));
+    sgm_graph_add_output(it.graph, "y", sgm_record(it.graph, &hollow, &x, 1, NULL));
     if (sgm_graph_status(it.graph) == SGM_OK)
         CHECK_ERROR(sgm_session_prepare(it.session, it.graph), "= hollow: the operation has no `forward`");
     else

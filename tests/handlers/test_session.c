@@ -4,7 +4,7 @@
 #include "base/allocator.h"
 #include "handlers/graphs.h"
 #include "handlers/session.h"
-#include <sigma/op.h>
+#include <sigma/graph.h>
 
 typedef struct setting {
     sgm_handler *handler;
@@ -33,7 +33,7 @@ static void record_sum(sgm_graph *graph)
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, DIMS(2, 3));
     sgm_value w = sgm_state(graph, "w", SGM_FLOAT32, DIMS(2, 3)), y = sgm_add(graph, x, w);
     sgm_assign(graph, w, y);
-    sgm_output(graph, "y", y);
+    sgm_graph_add_output(graph, "y", y);
 }
 
 static setting set_up_sum(void)
@@ -71,7 +71,7 @@ TEST(indices_of_every_type_are_checked)
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
         setting it = set_up();
         sgm_value x = sgm_input_value(it.graph, "x", types[i], DIMS(2, 2));
-        sgm_output(it.graph, "y", sgm_add(it.graph, x, x));
+        sgm_graph_add_output(it.graph, "y", sgm_add(it.graph, x, x));
         CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
         expect_up_to_three(it.program);
         feed(it.session, it.program, "x", types[i], DIMS(2, 2), NUMBERS(0, 1, 2, 3));
@@ -87,7 +87,7 @@ TEST(an_index_that_is_fed_as_a_number_is_checked)
 {
     setting it = set_up();
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, SCALAR);
-    sgm_output(it.graph, "y", sgm_add(it.graph, x, x));
+    sgm_graph_add_output(it.graph, "y", sgm_add(it.graph, x, x));
     CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
     expect_up_to_three(it.program);
     CHECK_OK(sgm_session_feed_number(it.session, it.program, "x", 3));
@@ -192,7 +192,7 @@ TEST(programs_are_found_by_structure)
     sgm_graph *other = sgm_graph_create();
     record_sum(other);
     CHECK(sgm_session_prepare(it.session, other) == it.program);
-    sgm_output(other, "more", sgm_sum(other, (sgm_value){2}));
+    sgm_graph_add_output(other, "more", sgm_sum(other, (sgm_value){2}));
     sgm_program *more;
     CHECK_OK(more = sgm_session_prepare(it.session, other));
     CHECK(more != it.program);
@@ -215,7 +215,7 @@ TEST(programs_differ_by_their_constants)
         const double number = i % 2;
         sgm_tensor *tensor = tensor_of(SGM_FLOAT32, SCALAR, &number);
         sgm_graph_clear(it.graph);
-        sgm_output(it.graph, "y", sgm_exp(it.graph, sgm_constant(it.graph, tensor)));
+        sgm_graph_add_output(it.graph, "y", sgm_exp(it.graph, sgm_constant(it.graph, tensor)));
         CHECK_OK(programs[i] = sgm_session_prepare(it.session, it.graph));
         sgm_tensor_free(tensor);
     }
@@ -232,7 +232,7 @@ TEST(programs_share_states)
     setting it = set_up_sum();
     sgm_graph_clear(it.graph);
     sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(2, 3));
-    sgm_output(it.graph, "total", sgm_sum(it.graph, w));
+    sgm_graph_add_output(it.graph, "total", sgm_sum(it.graph, w));
     sgm_program *reader;
     CHECK_OK(reader = sgm_session_prepare(it.session, it.graph));
     feed(it.session, it.program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(1, 0, 0, 0, 0, 0));
@@ -347,9 +347,9 @@ TEST(numbers_are_fed_and_read)
     for (size_t i = 0; i < sizeof dtypes / sizeof dtypes[0]; i++) {
         setting it = set_up();
         sgm_value x = sgm_input_value(it.graph, "x", dtypes[i], SCALAR);
-        sgm_output(it.graph, "y", sgm_add(it.graph, x, x));
-        sgm_output(it.graph, "one of one", sgm_reshape(it.graph, x, DIMS(1, 1)));
-        sgm_output(it.graph, "two", sgm_broadcast(it.graph, x, DIMS(2)));
+        sgm_graph_add_output(it.graph, "y", sgm_add(it.graph, x, x));
+        sgm_graph_add_output(it.graph, "one of one", sgm_reshape(it.graph, x, DIMS(1, 1)));
+        sgm_graph_add_output(it.graph, "two", sgm_broadcast(it.graph, x, DIMS(2)));
         CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
         CHECK_OK(sgm_session_feed_number(it.session, it.program, "x", 21));
         CHECK_OK(sgm_session_run(it.session, it.program));
@@ -403,7 +403,7 @@ TEST(outputs_are_those_of_the_newest_run)
     double number;
     sgm_graph_clear(it.graph);
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, DIMS(100));
-    sgm_output(it.graph, "total", sgm_sum(it.graph, sgm_exp(it.graph, x)));
+    sgm_graph_add_output(it.graph, "total", sgm_sum(it.graph, sgm_exp(it.graph, x)));
     sgm_tensor *zeros = sgm_tensor_create(SGM_FLOAT32, DIMS(100)),
                *y = sgm_tensor_create(SGM_FLOAT32, DIMS(2, 3));
     feed(it.session, it.program, "x", SGM_FLOAT32, DIMS(2, 3), NUMBERS(1, 2, 3, 4, 5, 6));
@@ -432,7 +432,7 @@ TEST(a_failed_run_has_no_outputs)
     setting it = set_up();
     sgm_value x = sgm_input_value(it.graph, "x", SGM_FLOAT32, DIMS(3));
     sgm_value at = sgm_input_value(it.graph, "at", SGM_INT32, SCALAR);
-    sgm_output(it.graph, "y", sgm_gather(it.graph, x, at, 0));
+    sgm_graph_add_output(it.graph, "y", sgm_gather(it.graph, x, at, 0));
     CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
     feed(it.session, it.program, "x", SGM_FLOAT32, DIMS(3), NUMBERS(1, 2, 3));
     double y;
@@ -450,8 +450,8 @@ TEST(a_program_may_have_nothing_to_do)
     setting it = set_up();
     CHECK_OK(it.program = sgm_session_prepare(it.session, it.graph));
     CHECK_OK(sgm_session_run(it.session, it.program));
-    CHECK_INT(sgm_program_memory_of(it.program).steps, 0);
-    CHECK_INT(sgm_program_memory_of(NULL).steps, 0);
+    CHECK_INT(sgm_program_get_memory(it.program).steps, 0);
+    CHECK_INT(sgm_program_get_memory(NULL).steps, 0);
     CHECK(sgm_program_text(NULL) == NULL);
     tear_down(&it);
 }
@@ -475,7 +475,7 @@ TEST(iterations_allocate_nothing)
         sgm_value w = sgm_state(it.graph, "w", SGM_FLOAT32, DIMS(5, 3));
         sgm_value y = sgm_softmax(it.graph, sgm_matmul(it.graph, x, w));
         sgm_graph_pop_label(it.graph);
-        sgm_output(it.graph, "cost", sgm_mean(it.graph, sgm_square(it.graph, y)));
+        sgm_graph_add_output(it.graph, "cost", sgm_mean(it.graph, sgm_square(it.graph, y)));
         sgm_assign(it.graph, w, sgm_tanh(it.graph, w));
         sgm_program *program = sgm_session_prepare(it.session, it.graph);
         CHECK_OK(sgm_session_feed(it.session, program, "x", bytes));

@@ -104,6 +104,32 @@ options_have_names()
 }
 check "options without a name do not compile" options_have_names
 
+# The function beneath a macro has its name and _with, but where one function makes all of a kind.
+beneath_macros()
+{
+    cc -E -P -I"$root/include" "$folder/one.c" |
+        sed -nE 's/^void give_(sgm_[a-z0-9_]+)\(void\) \{ (sgm_[a-z0-9_]+)\(.*struct_size.*/\1 \2/p' >"$folder/pairs"
+    awk '$2 != $1 "_with" && $2 !~ /^sgm_(initialiser|layer|metric|optimiser)_create$/' "$folder/pairs" >"$folder/others"
+    echo "other names:" && cat "$folder/others"
+    [ "$(wc -l <"$folder/pairs")" -gt 100 ] && [ ! -s "$folder/others" ]
+}
+check "the function beneath a macro is called like it" beneath_macros
+
+# Behind a name, too: gcc knows it of every struct of options.
+options_are_marked()
+{
+    local members marked
+    members=$(grep -c '^    size_t struct_size;' "$folder/all.h")
+    marked=$(grep -c '^} SGM_BY_NAME sgm_' "$folder/all.h")
+    echo "$marked of $members structs are marked"
+    [ "$members" -gt 40 ] && [ "$members" = "$marked" ] || return 1
+    gcc --version >/dev/null 2>&1 || return 0
+    echo '#include <sigma/data.h>
+        sgm_iterator *give(sgm_dataset *data) { return sgm_minibatches(data, .size = 64, 1); }' >"$folder/one.c"
+    gcc -std=c17 -fsyntax-only -I"$root/include" "$folder/one.c" 2>&1 | grep 'warning: positional initialization'
+}
+check "gcc warns of options without a name behind others" options_are_marked
+
 cat >"$folder/user.c" <<'END'
 #include <sigma/tensor.h>
 #include <stdio.h>
@@ -112,7 +138,7 @@ cat >"$folder/user.c" <<'END'
 int main(void)
 {
     const int64_t dims[] = {2, 3};
-    const sgm_shape shape = sgm_shape_make(2, dims);
+    const sgm_shape shape = sgm_shape_create(2, dims);
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
     const int64_t last[] = {1, 2};
     char text[128];

@@ -31,8 +31,8 @@ static inline bool take_time(void *user, const sgm_training_progress *progress)
 static inline void end_run(training *t)
 {
     if (t->env != NULL) {
-        sgm_stop(t->env, "the test is over");
-        sgm_wait(t->env);
+        sgm_env_stop(t->env, "the test is over");
+        sgm_env_wait(t->env);
     }
     sgm_env_free(t->env);
     t->env = NULL;
@@ -59,13 +59,13 @@ static inline training *begin_training_of(const char *name, sgm_dataset *dataset
     t.env = sgm_env_create(name, .seed = 3);
     t.trainer = sgm_trainer_create(t.env, name);
     t.dataset = dataset;
-    sgm_trainer_network(t.trainer, network);
-    sgm_trainer_data(t.trainer, sgm_minibatches(t.dataset, .size = 32));
-    sgm_trainer_optimiser(t.trainer, sgm_adam(.learning_rate = 0.01));
+    sgm_trainer_set_network(t.trainer, network);
+    sgm_trainer_set_data(t.trainer, sgm_minibatches(t.dataset, .size = 32));
+    sgm_trainer_set_optimiser(t.trainer, sgm_adam(.learning_rate = 0.01));
     CHECK_OK(sgm_trainer_on_progress(t.trainer, take_time, NULL));
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .title = "Learning");
-    CHECK_OK(sgm_env_monitor(t.env, monitor));
-    CHECK_OK(sgm_run_background(t.env, .epochs = 100000, .folder = folder));
+    CHECK_OK(sgm_env_add_monitor(t.env, monitor));
+    CHECK_OK(sgm_env_run_background(t.env, .epochs = 100000, .folder = folder));
     t.client = web_client_of(sgm_web_monitor_url(monitor));
     browser_go(&t.browser, sgm_web_monitor_url(monitor));
     browser_await(&t.browser, STATE " === 'Running'");
@@ -90,10 +90,10 @@ static inline prepared prepare_page(const char *name)
     prepared p = {.env = sgm_env_create(name, .seed = 1), .dataset = sgm_dataset_open("iris")};
     sgm_trainer *trainer = sgm_trainer_create(p.env, "iris");
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    sgm_trainer_network(trainer, "input(4) + dense(3) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(p.dataset, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_adam());
-    CHECK_OK(sgm_env_monitor(p.env, monitor));
+    sgm_trainer_set_network(trainer, "input(4) + dense(3) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(p.dataset, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_adam());
+    CHECK_OK(sgm_env_add_monitor(p.env, monitor));
     CHECK_OK(sgm_env_prepare(p.env));
     p.url = sgm_web_monitor_url(monitor);
     return p;
@@ -159,7 +159,7 @@ static inline double pause_training(training *t)
 {
     browser_click(&t->browser, ".bar-play");
     browser_await(&t->browser, STATE " === 'Paused'");
-    CHECK_INT(sgm_trainer_state_of(t->trainer), SGM_TRAINER_PAUSED);
+    CHECK_INT(sgm_trainer_get_state(t->trainer), SGM_TRAINER_PAUSED);
     return iteration_of(t);
 }
 
@@ -171,7 +171,7 @@ static inline void step(training *t)
 static inline double learning_rate_of(sgm_trainer *trainer)
 {
     sgm_content rate;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "optimiser.learning_rate", &rate));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "optimiser.learning_rate", &rate));
     return rate.as.number;
 }
 

@@ -68,7 +68,7 @@ static sgm_env *watched_env(const char *path, sgm_trainer **trainer, int64_t eve
     sgm_dataset *data = line_dataset();
     CHECK_OK(sgm_trainer_add_data(*trainer, "check", sgm_full_batch(data)));
     sgm_dataset_free(data);
-    CHECK_OK(sgm_env_monitor(env, sgm_json_lines_monitor(.path = path, .every_iterations = every)));
+    CHECK_OK(sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = path, .every_iterations = every)));
     return env;
 }
 
@@ -78,7 +78,7 @@ TEST(a_line_for_each_event)
     const char *path = in_folder("events.jsonl");
     sgm_trainer *trainer;
     sgm_env *env = watched_env(path, &trainer, 0);
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     read_lines(path); /* each is there at once */
     CHECK_STR(events(), "start epoch epoch stop ");
     CHECK_STR(text_at(0, "trainer"), "line");
@@ -111,7 +111,7 @@ TEST(iterations_when_they_are_asked_for)
     const char *path = in_folder("events.jsonl");
     sgm_trainer *trainer;
     sgm_env *env = watched_env(path, &trainer, 3);
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     sgm_env_free(env);
     read_lines(path);
     CHECK_STR(events(), "start iteration epoch iteration epoch stop ");
@@ -129,16 +129,16 @@ TEST(lines_are_added_and_a_stop_says_why)
     const char *path = in_folder("events.jsonl");
     sgm_trainer *trainer;
     sgm_env *env = watched_env(path, &trainer, 0);
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     sgm_env_free(env);
     env = watched_env(path, &trainer, 0);
-    CHECK_OK(sgm_run_background(env, .epochs = 1000, .paused = true));
-    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_env_run_background(env, .epochs = 1000, .paused = true));
+    while (sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
-    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                             sgm_number_content(0.05), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                      sgm_number_content(0.05), NULL, NULL));
     CHECK_OK(sgm_trainer_stop(trainer, "a \"whim\"\n"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     sgm_env_free(env);
     read_lines(path);
     CHECK(strstr(events(), "start epoch stop start pause change ") != NULL);
@@ -158,18 +158,18 @@ TEST(a_pause_names_the_hook_that_wanted_it)
     const char *path = in_folder("events.jsonl");
     sgm_trainer *trainer;
     sgm_env *env = watched_env(path, &trainer, 0);
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_rule_hook("at epoch 1 pause")));
-    CHECK_OK(sgm_run_background(env, .epochs = 1000));
-    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_rule_hook("at epoch 1 pause")));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 1000));
+    while (sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     CHECK_OK(sgm_trainer_step(trainer, 1));
     int64_t iteration = 3;
-    while (iteration < 4 || sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED) {
+    while (iteration < 4 || sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED) {
         usleep(1000);
         CHECK_OK(sgm_registry_get_integer(sgm_trainer_registry(trainer), "iteration", &iteration));
     }
     CHECK_OK(sgm_trainer_stop(trainer, NULL));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_wait(env));
     sgm_env_free(env);
     read_lines(path);
     const char *told = events();
@@ -187,7 +187,7 @@ TEST(a_full_disk_does_not_end_the_training)
         SKIP("there is no /dev/full here");
     sgm_trainer *trainer;
     sgm_env *env = watched_env("/dev/full", &trainer, 1);
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     sgm_env_free(env);
 }
 
@@ -209,7 +209,7 @@ TEST(one_who_does_not_read_holds_nobody_up)
     sgm_trainer *trainer;
     int reader;
     sgm_env *env = piped_env(&trainer, &reader);
-    CHECK_OK(sgm_run(env, .epochs = 2500)); /* 10000 iterations */
+    CHECK_OK(sgm_env_run(env, .epochs = 2500)); /* 10000 iterations */
     sgm__text all = {0};
     long came = 0, lost = 0;
     bool ended = false;
@@ -221,7 +221,7 @@ TEST(one_who_does_not_read_holds_nobody_up)
         else
             usleep(1000);
         if (came == 0 && all.length > 1 << 20) { /* there is room again */
-            CHECK_OK(sgm_run(env, .epochs = 2501));
+            CHECK_OK(sgm_env_run(env, .epochs = 2501));
             came = 1;
         }
         ended = came > 0 && strstr(all.data, "\"dropped\"") != NULL &&
@@ -253,7 +253,7 @@ TEST(a_reader_that_leaves_does_not_end_the_training)
     int reader;
     sgm_env *env = piped_env(&trainer, &reader);
     close(reader);
-    CHECK_OK(sgm_run(env, .epochs = 3));
+    CHECK_OK(sgm_env_run(env, .epochs = 3));
     sgm_env_free(env);
     close_folder();
 }

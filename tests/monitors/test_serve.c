@@ -18,7 +18,7 @@ static served start_with(const char *network, const char *const *classes, bool s
 {
     served s = {.env = sgm_env_create("served", .seed = 3)};
     s.trainer = sgm_trainer_create(s.env, "served");
-    CHECK_OK(sgm_trainer_network(s.trainer, network));
+    CHECK_OK(sgm_trainer_set_network(s.trainer, network));
     s.serve = sgm__serve_start(&(sgm__serve_options){.trainer = s.trainer,
                                                      .network = network,
                                                      .classes = classes,
@@ -72,7 +72,7 @@ static double number_at(const json_t *made, size_t example, size_t element)
 static void expect(const served *s, const float *inputs, double *numbers)
 {
     sgm_shape shape = sgm_shape_of(1, 4);
-    sgm_tensor *asked = sgm_tensor_from(SGM_FLOAT32, &shape, inputs);
+    sgm_tensor *asked = sgm_tensor_create_from(SGM_FLOAT32, &shape, inputs);
     sgm_tensor *answer = sgm_trainer_predict(s->trainer, asked, NULL);
     CHECK(answer != NULL);
     CHECK_OK(sgm_tensor_read(answer, numbers, 2));
@@ -117,7 +117,7 @@ TEST(examples_are_nested_or_flat_and_scaled)
     CHECK(json_equal(nested, flat));
     CHECK(json_object_get(nested, "class") == NULL);
     sgm_shape shape = sgm_shape_of(1, 2, 2);
-    sgm_tensor *asked = sgm_tensor_from(SGM_FLOAT32, &shape, (float[]){0, 0.2f, 0.4f, 1});
+    sgm_tensor *asked = sgm_tensor_create_from(SGM_FLOAT32, &shape, (float[]){0, 0.2f, 0.4f, 1});
     sgm_tensor *answer = sgm_trainer_predict(s.trainer, asked, NULL);
     for (int64_t i = 0; i < 3; i++)
         CHECK_NEAR(number_at(flat, 0, (size_t)i), sgm_tensor_get(answer, (int64_t[]){0, i}), 1e-6);
@@ -266,7 +266,7 @@ TEST(what_cannot_answer_does_not_begin)
 {
     sgm_env *env = sgm_env_create("served");
     sgm_trainer *trainer = sgm_trainer_create(env, "served");
-    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(4) + dense(2) + mean_squared"));
     const sgm__serve_options options = {
         .trainer = trainer, .network = "input(4) + dense(2) + mean_squared", .token = "short"};
     CHECK(sgm__serve_start(&options) == NULL);

@@ -10,7 +10,7 @@ TEST(a_question_is_tried)
     browser b = browser_open();
     sgm_env *env = sgm_env_create("served", .seed = 3);
     sgm_trainer *trainer = sgm_trainer_create(env, "served");
-    CHECK_OK(sgm_trainer_network(trainer, network));
+    CHECK_OK(sgm_trainer_set_network(trainer, network));
     sgm__serve *serve =
         sgm__serve_start(&(sgm__serve_options){.trainer = trainer, .network = network, .classes = classes});
     CHECK(serve != NULL);

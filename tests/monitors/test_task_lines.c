@@ -3,7 +3,7 @@
 
 #include "monitors/task_lines.h"
 #include <fcntl.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
 #include <sys/ioctl.h>
 #include <time.h>
 #include <unistd.h>
@@ -20,17 +20,17 @@ static void pause_for(double seconds) /* less than one */
 static void work(sgm_task_kind kind, sgm_status outcome)
 {
     sgm_task first = sgm_task_begin(SGM_TASK_DOWNLOAD, "short.gz", "bytes");
-    sgm_task_progress(first, 1000, 2000);
+    sgm_task_set_progress(first, 1000, 2000);
     sgm_task_end(first, SGM_OK);
     sgm_task task = sgm_task_begin(kind, long_name, kind == SGM_TASK_COMPILE ? "steps" : "bytes");
     sgm_task other = sgm_task_begin(SGM_TASK_TRAIN, "other", NULL);
-    sgm_task_progress(task, 100000, 2000000);
+    sgm_task_set_progress(task, 100000, 2000000);
     pause_for(0.55);
-    sgm_task_progress(other, 1, 2);
-    sgm_task_progress(task, 1500000, 2000000);
+    sgm_task_set_progress(other, 1, 2);
+    sgm_task_set_progress(task, 1500000, 2000000);
     sgm__log(SGM_LOG_WARNING, "data", "a message meanwhile");
     pause_for(0.11);
-    sgm_task_progress(task, 2000000, 2000000);
+    sgm_task_set_progress(task, 2000000, 2000000);
     sgm_task_end(other, SGM_OK);
     sgm_task_end(task, outcome);
 }

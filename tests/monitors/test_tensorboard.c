@@ -133,9 +133,9 @@ TEST(a_training_leaves_scalars_and_histograms)
     sgm_trainer *trainer = line_trainer(env, "line");
     sgm_dataset *data = line_dataset();
     CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_full_batch(data)));
-    CHECK_OK(
-        sgm_env_monitor(env, sgm_tensorboard_monitor(.folder = in_folder("runs"), .every_iterations = 3)));
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_add_monitor(
+        env, sgm_tensorboard_monitor(.folder = in_folder("runs"), .every_iterations = 3)));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     size_t length;
     char *bytes = read_events(&length);
     CHECK_INT(records_with(bytes, length, "brain.Event:2"), 1);

@@ -211,10 +211,10 @@ TEST(an_environment_takes_its_monitors)
     sgm_monitor *monitor = calloc(1, sizeof *monitor);
     *monitor = (sgm_monitor){.progress = ignore, .free = count_free};
     freed = 0;
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     sgm_monitor_free(monitor); /* belongs to the environment: nothing happens */
     CHECK_INT(freed, 0);
-    CHECK_ERROR(sgm_env_monitor(env, monitor), "belongs to an environment already");
+    CHECK_ERROR(sgm_env_add_monitor(env, monitor), "belongs to an environment already");
     sgm_env_free(env);
     CHECK_INT(freed, 1);
 }

@@ -82,8 +82,8 @@ static sgm_status break_down(void *self, sgm_hook_call *call)
 static void add_breaker(sgm_trainer *trainer, sgm_time_scale scale)
 {
     static const sgm_hook_type breaker = {.api = SGM_HOOK_API, .name = "breaker", .invoke = break_down};
-    sgm_trainer_hook(trainer,
-                     sgm_hook_create(&breaker, NULL, .when = sgm_every(1, scale), .failure = SGM_HOOK_STOP));
+    sgm_trainer_add_hook(
+        trainer, sgm_hook_create(&breaker, NULL, .when = sgm_every(1, scale), .failure = SGM_HOOK_STOP));
 }
 
 static int train(void)
@@ -96,8 +96,8 @@ static int train(void)
     sgm_trainer_on_progress(trainer, observe, NULL);
     if (program.out == FAILS || program.out == FAILS_AT_ONCE)
         add_breaker(trainer, program.out == FAILS ? SGM_ITERATION : SGM_START);
-    sgm_env_monitor(env, program.no_keys ? sgm_terminal_monitor() : sgm_terminal_monitor(.keys = true));
-    sgm_status status = sgm_run(env, .iterations = 1000000000, .catch_interrupt = program.catches);
+    sgm_env_add_monitor(env, program.no_keys ? sgm_terminal_monitor() : sgm_terminal_monitor(.keys = true));
+    sgm_status status = sgm_env_run(env, .iterations = 1000000000, .catch_interrupt = program.catches);
     atomic_store(&shared->run_status, (int)status);
     atomic_store(&shared->ended, true);
     if (status != SGM_OK)

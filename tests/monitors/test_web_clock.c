@@ -24,9 +24,9 @@ TEST(a_clock_that_is_set_back_stops_nothing)
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
     double begun = sgm__now();
     CHECK_OK(trainer);
-    CHECK_OK(sgm_env_monitor(env, monitor));
-    CHECK_OK(sgm_run_background(env, .epochs = 100000000, .paused = true));
-    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
+    CHECK_OK(sgm_env_run_background(env, .epochs = 100000000, .paused = true));
+    while (sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
     json_decref(web_post(&client, "/api/command", "{\"command\":\"step\",\"iterations\":3}"));
@@ -45,8 +45,8 @@ TEST(a_clock_that_is_set_back_stops_nothing)
             TEST_FAIL("the monitor's threads wait for the clock");
         usleep(10000);
     }
-    CHECK_OK(sgm_stop(env, "seen enough"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_stop(env, "seen enough"));
+    CHECK_OK(sgm_env_wait(env));
     sgm_env_free(env);
     CHECK(sgm__now() - begun < PATIENCE);
 }

@@ -5,7 +5,7 @@
 static web_client serve(sgm_env *env)
 {
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_env_prepare(env));
     return web_client_of(sgm_web_monitor_url(monitor));
 }
@@ -35,7 +35,7 @@ TEST(layers_have_shapes_parameters_and_inputs)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     web_client client = serve(env);
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
-    CHECK_OK(sgm_trainer_network(
+    CHECK_OK(sgm_trainer_set_network(
         trainer, "input(1, 6, 6) + convolution(2, 3, 3, activation=tanh) + batch_norm + activation(relu) + "
                  "add(identity, activation(tanh)) + dense(5) + softmax_cross_entropy"));
     json_t *network = web_get(&client, "/api/network");
@@ -96,7 +96,7 @@ TEST(layers_tell_how_long_they_take_when_asked)
     CHECK(json_is_null(web_at(network, "layers/1/milliseconds")));
     CHECK(json_is_null(web_at(network, "time/milliseconds")));
     json_decref(network);
-    CHECK_OK(sgm_run(env, .epochs = 2));
+    CHECK_OK(sgm_env_run(env, .epochs = 2));
     network = web_get(&client, "/api/network?trainer=a&time=1");
     check_times(network);
     json_decref(network);
@@ -117,7 +117,7 @@ TEST(what_cannot_be_drawn_is_refused_by_name)
     json_decref(answer);
     json_decref(web_get(&client, "/api/tree?trainer=a")); /* the lock was given back */
     CHECK_INT(client.code, 200);
-    sgm_trainer_network(empty, "input(1) + dense(1) + mean_squared");
+    sgm_trainer_set_network(empty, "input(1) + dense(1) + mean_squared");
     check_refused(&client, "/api/data?trainer=a", 409, "trainer 'a' has no data yet");
     CHECK_OK(sgm_trainer_status(empty));
     sgm_env_free(env);
@@ -128,7 +128,7 @@ TEST(what_cannot_be_drawn_is_refused_by_name)
 static void set(sgm_trainer *trainer, const char *state, int64_t rows, int64_t columns, const float *values)
 {
     sgm_shape shape = sgm_shape_of(rows, columns);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
     CHECK_OK(sgm_trainer_set(trainer, state, tensor));
     sgm_tensor_free(tensor);
 }
@@ -137,9 +137,9 @@ static sgm_trainer *spread_trainer(sgm_env *env)
 {
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_dataset *dataset = line_dataset();
-    sgm_trainer_network(trainer, "input(1) + dense(8) + dense(1) + mean_squared");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
+    sgm_trainer_set_network(trainer, "input(1) + dense(8) + dense(1) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.01));
     sgm_dataset_free(dataset);
     CHECK_OK(sgm_trainer_prepare(trainer));
     return trainer;
@@ -151,7 +151,7 @@ TEST(a_histogram_counts_numbers)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = spread_trainer(env);
     web_client client = serve(env);
-    CHECK_OK(sgm_run(env, .iterations = 1)); /* parameters have names from the first run on */
+    CHECK_OK(sgm_env_run(env, .iterations = 1)); /* parameters have names from the first run on */
     set(trainer, "1-dense.weights", 1, 8, values);
     json_t *found = web_get(&client, "/api/histogram?id=network.layers.1-dense.weights&bins=4");
     CHECK_STR(web_string(found, "error"), "(none)");
@@ -201,8 +201,8 @@ TEST(what_is_watched_has_a_history)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = spread_trainer(env);
     web_client client = serve(env);
-    CHECK_OK(sgm_run_background(env, .iterations = 1000000, .paused = true));
-    while (sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_env_run_background(env, .iterations = 1000000, .paused = true));
+    while (sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     json_decref(web_post(&client, "/api/histogram-watch", watch));
     CHECK_INT(client.code, 200);
@@ -224,8 +224,8 @@ TEST(what_is_watched_has_a_history)
     json_decref(await_column(&client, path, 1)); /* what came later is no part of it any more */
     json_decref(web_post(&client, "/api/histogram-watch", "{\"identifier\": \"nothing.here\"}"));
     CHECK_INT(client.code, 404);
-    CHECK_OK(sgm_stop(env, "enough"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_stop(env, "enough"));
+    CHECK_OK(sgm_env_wait(env));
     sgm_env_free(env);
 }
 
@@ -240,14 +240,14 @@ static sgm_trainer *mistaken_trainer(sgm_env *env)
     static const float x[] = {3, 1, 2, 0, 1, 5, 0, 1, 4, 2, 9, 8};
     static const float y[] = {1, 0, 1, 0, 1, 0, 0, 1, 0, 1, 0, 1};
     sgm_shape shape = sgm_shape_of(6, 2);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
-                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("pairs", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("pairs", fields, tensors, 2);
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
-    sgm_trainer_network(trainer, "input(2) + dense(2, no_bias) + softmax_cross_entropy");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3));
+    sgm_trainer_set_network(trainer, "input(2) + dense(2, no_bias) + softmax_cross_entropy");
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 3));
     sgm_trainer_add_data(trainer, "check", sgm_full_batch(dataset));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
@@ -261,7 +261,7 @@ TEST(mistakes_are_counted_and_shown)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = mistaken_trainer(env);
     web_client client = serve(env);
-    CHECK_OK(sgm_run(env, .iterations = 4));
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
     set(trainer, "1-dense.weights", 2, 2, same);
     json_t *found = web_get(&client, "/api/confusion?data=check");
     CHECK_STR(web_string(found, "error"), "(none)");
@@ -314,7 +314,7 @@ TEST(a_matrix_is_for_classes)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     line_trainer(env, "a");
     web_client client = serve(env);
-    CHECK_OK(sgm_run(env, .iterations = 4));
+    CHECK_OK(sgm_env_run(env, .iterations = 4));
     check_refused(&client, "/api/confusion", 501,
                   "networks that put each example in one of at most 256 classes");
     json_t *found = web_get(&client, "/api/data?count=1&from=10");
@@ -334,19 +334,19 @@ TEST(weights_are_pictures_of_the_input)
     for (int i = 0; i < 48; i++)
         values[i] = (float)i / 4;
     sgm_shape inputs = sgm_shape_of(2, 4, 6), targets = sgm_shape_of(2, 2);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
-                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("images", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &inputs, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &targets, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("images", fields, tensors, 2);
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
-    sgm_trainer_network(trainer, "input(4, 6) + dense(2) + dense(2) + mean_squared");
-    sgm_trainer_data(trainer, sgm_full_batch(dataset));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_trainer_set_network(trainer, "input(4, 6) + dense(2) + dense(2) + mean_squared");
+    sgm_trainer_set_data(trainer, sgm_full_batch(dataset));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     web_client client = serve(env);
-    CHECK_OK(sgm_run(env, .iterations = 1));
+    CHECK_OK(sgm_env_run(env, .iterations = 1));
     set(trainer, "1-dense.weights", 24, 2, values);
     json_t *found = web_get(&client, "/api/picture?id=network.layers.1-dense.weights&index=1");
     CHECK_STR(web_string(found, "error"), "(none)");
@@ -364,7 +364,7 @@ TEST(weights_are_pictures_of_the_input)
     CHECK_NEAR(web_number(found, "rows"), 2, 0);
     json_decref(found);
     sgm_content shared;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "shared", &shared));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "shared", &shared));
     sgm_shape none = sgm_shape_of(3, 0, 0);
     sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &none);
     CHECK_OK(sgm_registry_set(shared.as.registry, "nothing", sgm_tensor_content(nothing)));

@@ -26,7 +26,7 @@ static bool note_cost(void *user, const sgm_training_progress *progress)
         return true;
     if (w->costs != NULL && progress->iteration <= w->iterations) {
         sgm_content cost;
-        CHECK_OK(sgm_resolve_one(w->registry, "optimiser.loss", &cost));
+        CHECK_OK(sgm_registry_resolve_one(w->registry, "optimiser.loss", &cost));
         w->costs[progress->iteration] = cost.as.number;
     }
     if (w->delay > 0)
@@ -44,7 +44,7 @@ static void open_watched(watched *w)
     CHECK_OK(w->monitor);
     CHECK_STR(sgm_web_monitor_url(w->monitor), "");
     CHECK_OK(sgm_trainer_on_progress(w->trainer, note_cost, w));
-    CHECK_OK(sgm_env_monitor(w->env, w->monitor));
+    CHECK_OK(sgm_env_add_monitor(w->env, w->monitor));
 }
 
 static void serve(watched *w)
@@ -81,7 +81,7 @@ TEST(the_session_tells_of_trainers)
 {
     watched w = {0};
     open_watched(&w);
-    give_parts(sgm_unscheduled_trainer_create(w.env, "unscheduled"));
+    give_parts(sgm_trainer_create_unscheduled(w.env, "unscheduled"));
     serve(&w);
     json_t *session = web_get(&w.client, "/api/session");
     CHECK_STR(web_string(session, "name"), "watched");
@@ -100,7 +100,7 @@ TEST(the_session_tells_of_trainers)
     CHECK(json_is_true(web_at(session, "trainers/1/unscheduled")));
     CHECK(json_is_null(web_at(session, "trainers/0/loss")));
     json_decref(session);
-    CHECK_OK(sgm_run(w.env, .epochs = 3));
+    CHECK_OK(sgm_env_run(w.env, .epochs = 3));
     session = web_get(&w.client, "/api/session");
     CHECK_STR(web_string(session, "trainers/0/state"), "idle");
     CHECK_NEAR(web_number(session, "trainers/0/epoch"), 3, 0);
@@ -112,7 +112,7 @@ TEST(the_session_tells_of_trainers)
     CHECK(web_number(session, "trainers/0/rate") > 0);
     CHECK(json_is_null(web_at(session, "trainers/0/seconds_left")));
     sgm_content loss; /* that of the last epoch stays when the run has ended */
-    CHECK_OK(sgm_resolve_one(w.registry, "training.loss", &loss));
+    CHECK_OK(sgm_registry_resolve_one(w.registry, "training.loss", &loss));
     CHECK_NEAR(web_number(session, "trainers/0/loss"), loss.as.number, 1e-8 * loss.as.number);
     json_decref(session);
     json_t *configuration = web_get(&w.client, "/api/configuration");
@@ -137,7 +137,7 @@ TEST(curves_have_the_values_that_there_were)
     w.costs = sgm__calloc(81, sizeof *w.costs);
     open_watched(&w);
     serve(&w);
-    CHECK_OK(sgm_run(w.env, .epochs = 20));
+    CHECK_OK(sgm_env_run(w.env, .epochs = 20));
     await_iteration(&w, "optimiser.loss", 80);
     json_t *list = web_get(&w.client, "/api/series/list?trainer=line");
     CHECK_STR(web_string(list, "series/0/id"), "optimiser.loss");
@@ -188,7 +188,7 @@ TEST(anything_that_is_a_number_can_be_watched)
     answer = web_post(&w.client, "/api/watch", "{\"trainer\": \"line\", \"identifier\": \"iteration\"}");
     CHECK_STR(web_string(answer, "identifiers/0"), "iteration");
     json_decref(answer);
-    CHECK_OK(sgm_run(w.env, .iterations = 6));
+    CHECK_OK(sgm_env_run(w.env, .iterations = 6));
     await_iteration(&w, "iteration", 6);
     json_t *series = web_get(&w.client, "/api/series?id=iteration&id=optimiser.learning_rate");
     CHECK_NEAR(web_number(series, "series/0/x/0"), 0, 0); /* what it was when it was asked for */
@@ -201,7 +201,7 @@ TEST(anything_that_is_a_number_can_be_watched)
     answer = web_post(&w.client, "/api/unwatch", "{\"identifier\": \"iterat*\"}");
     CHECK_STR(web_string(answer, "identifiers/0"), "iteration");
     json_decref(answer);
-    CHECK_OK(sgm_run(w.env, .iterations = 8));
+    CHECK_OK(sgm_env_run(w.env, .iterations = 8));
     await_iteration(&w, "optimiser.learning_rate", 8);
     await_iteration(&w, "iteration", 6);
     web_client *c = &w.client;
@@ -240,12 +240,12 @@ TEST(values_that_take_long_to_read_are_sampled_rarely)
     watched w = {.delay = 0.001};
     open_watched(&w);
     serve(&w);
-    CHECK_OK(sgm_resolve_one(w.registry, "shared", &shared));
+    CHECK_OK(sgm_registry_resolve_one(w.registry, "shared", &shared));
     CHECK_OK(sgm_registry_bind(shared.as.registry, &row, &(sgm_binding){.get = read_slowly, .user = &reads}));
     sgm_content_clear(&shared);
     json_decref(web_post(&w.client, "/api/watch", "{\"identifier\": \"shared.slow\"}"));
     CHECK_INT(w.client.code, 200);
-    CHECK_OK(sgm_run(w.env, .iterations = 400));
+    CHECK_OK(sgm_env_run(w.env, .iterations = 400));
     CHECK(atomic_load(&reads) <= 12);
     await_iteration(&w, "shared.slow", 400); /* the last one is there */
     close_watched(&w);
@@ -274,7 +274,7 @@ TEST(what_is_not_there_yet_is_waited_for)
     CHECK_OK(sgm_registry_define(later, &value));
     CHECK_OK(sgm_registry_set(later, "value", sgm_number_content(7)));
     CHECK_OK(sgm_registry_put(sgm_trainer_registry(w.trainer), "later", later));
-    CHECK_OK(sgm_run(w.env, .iterations = 6));
+    CHECK_OK(sgm_env_run(w.env, .iterations = 6));
     await_iteration(&w, "later.value", 6);
     json_t *series = web_get(&w.client, "/api/series?id=later.value&id=nevr.there");
     CHECK_INT(w.client.code, 200);
@@ -293,7 +293,7 @@ TEST(what_moves_is_pushed)
     serve(&w);
     web_listener listener = web_listen(&w.client);
     json_decref(web_event(&listener, "system", NULL, PATIENCE));
-    CHECK_OK(sgm_run_background(w.env, .iterations = 300));
+    CHECK_OK(sgm_env_run_background(w.env, .iterations = 300));
     json_t *event = web_event(&listener, "task", "\"running\"", PATIENCE);
     CHECK_STR(web_string(event, "kind"), "train");
     CHECK_STR(web_string(event, "description"), "line");
@@ -320,7 +320,7 @@ TEST(what_moves_is_pushed)
                       "\"state\":\"idle\",\"unscheduled\":false,\"gone\":false,\"epoch\":74", PATIENCE);
     CHECK_NEAR(web_number(event, "iteration"), 300, 0);
     json_decref(event);
-    CHECK_OK(sgm_wait(w.env));
+    CHECK_OK(sgm_env_wait(w.env));
     CHECK_OK(sgm_trainer_create(w.env, "another"));
     json_decref(web_event(&listener, "trainers", NULL, PATIENCE));
     web_listener_close(&listener);
@@ -368,8 +368,8 @@ TEST(tasks_and_the_system_can_be_seen)
     open_watched(&w);
     serve(&w);
     sgm_task task = sgm_task_begin(SGM_TASK_LOAD, "something", "files");
-    sgm_task_can_cancel(task);
-    CHECK(sgm_task_progress(task, 3, 12));
+    sgm_task_allow_cancel(task);
+    CHECK(sgm_task_set_progress(task, 3, 12));
     json_t *tasks = web_get(&w.client, "/api/tasks");
     size_t last = json_array_size(web_at(tasks, "tasks")) - 1;
     const json_t *shown = json_array_get(web_at(tasks, "tasks"), last);
@@ -382,7 +382,7 @@ TEST(tasks_and_the_system_can_be_seen)
     json_decref(tasks);
     json_decref(web_post(&w.client, "/api/task-cancel", body));
     CHECK_INT(w.client.code, 200);
-    CHECK(!sgm_task_progress(task, 4, 12));
+    CHECK(!sgm_task_set_progress(task, 4, 12));
     sgm_task_end(task, SGM_ERROR_INTERRUPTED);
     check_refused(&w.client, web_post(&w.client, "/api/task-cancel", body), 404, "not running");
     check_refused(&w.client, web_post(&w.client, "/api/task-cancel", "{}"), 400, "'task'");

@@ -43,7 +43,7 @@ TEST(each_trainer_has_its_numbers)
     CHECK_OK(trainer);
     CHECK_OK(line_trainer(env, "other"));
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 3));
     CHECK_OK(sgm_env_prepare(env));
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
@@ -80,7 +80,7 @@ TEST(validation_is_that_of_the_newest_epoch)
     sgm_iterator *all = sgm_full_batch(data);
     sgm_dataset_free(data);
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_env_prepare(env));
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
     client_answer answer = ask_metrics(&client, client.token);
@@ -110,7 +110,7 @@ TEST(not_without_the_token)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     CHECK_OK(line_trainer(env, "a"));
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_env_prepare(env));
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
     client_answer answer = ask_metrics(&client, "0123456789abcdef0123456789abcdef");

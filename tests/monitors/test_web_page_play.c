@@ -64,7 +64,8 @@ static sgm_dataset *letters(void)
             in[i * LENGTH + k] = (float)('a' + (i + k) % ALPHABET);
             out[i * LENGTH + k] = (float)('a' + (i + k + 1) % ALPHABET);
         }
-    sgm_dataset *made = sgm_dataset_from("letters", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    sgm_dataset *made =
+        sgm_dataset_create_from("letters", (const char *const[]){"inputs", "targets"}, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return made;

@@ -155,8 +155,8 @@ TEST(a_person_rewinds_and_stops)
     browser_click(b, ".panel-control button[data-icon='stop']");
     browser_click(b, "dialog button[type=submit]");
     browser_await(b, STATE " === 'Ended'");
-    CHECK_OK(sgm_wait(t->env));
-    CHECK_INT(sgm_trainer_state_of(t->trainer), SGM_TRAINER_IDLE);
+    CHECK_OK(sgm_env_wait(t->env));
+    CHECK_INT(sgm_trainer_get_state(t->trainer), SGM_TRAINER_IDLE);
     browser_await(b, "document.querySelector('.panel-control button[data-icon=stop]').disabled");
     browser_check_errors(b);
     end_training(t);

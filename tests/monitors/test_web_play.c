@@ -16,14 +16,14 @@ static void begin(played *p, const char *network, const sgm_shape *inputs, const
     sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, inputs), sgm_tensor_create(SGM_FLOAT32, targets)};
     *p = (played){.env = sgm_env_create("played", .handler = "reference", .seed = 3)};
     p->trainer = sgm_trainer_create(p->env, "net");
-    p->data = sgm_dataset_from("zeros", (const char *const[]){"inputs", "targets"}, tensors, 2);
-    CHECK_OK(sgm_trainer_network(p->trainer, network));
-    CHECK_OK(sgm_trainer_data(p->trainer, sgm_minibatches(p->data, .size = 2)));
-    CHECK_OK(sgm_trainer_optimiser(p->trainer, sgm_gradient_descent(.learning_rate = 0.1)));
+    p->data = sgm_dataset_create_from("zeros", (const char *const[]){"inputs", "targets"}, tensors, 2);
+    CHECK_OK(sgm_trainer_set_network(p->trainer, network));
+    CHECK_OK(sgm_trainer_set_data(p->trainer, sgm_minibatches(p->data, .size = 2)));
+    CHECK_OK(sgm_trainer_set_optimiser(p->trainer, sgm_gradient_descent(.learning_rate = 0.1)));
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(p->env, monitor));
-    CHECK_OK(sgm_run_background(p->env, .epochs = 1000, .paused = true));
-    while (sgm_trainer_state_of(p->trainer) != SGM_TRAINER_PAUSED)
+    CHECK_OK(sgm_env_add_monitor(p->env, monitor));
+    CHECK_OK(sgm_env_run_background(p->env, .epochs = 1000, .paused = true));
+    while (sgm_trainer_get_state(p->trainer) != SGM_TRAINER_PAUSED)
         usleep(1000);
     p->client = web_client_of(sgm_web_monitor_url(monitor));
     sgm_tensor_free(tensors[0]);
@@ -33,8 +33,8 @@ static void begin(played *p, const char *network, const sgm_shape *inputs, const
 static void end(played *p)
 {
     web_client_close(&p->client);
-    CHECK_OK(sgm_stop(p->env, "seen enough"));
-    CHECK_OK(sgm_wait(p->env));
+    CHECK_OK(sgm_env_stop(p->env, "seen enough"));
+    CHECK_OK(sgm_env_wait(p->env));
     sgm_env_free(p->env);
     sgm_dataset_free(p->data);
 }
@@ -168,10 +168,10 @@ TEST(text_goes_on_as_the_network_says)
     sgm_tensor_set(next, (const int64_t[]){'z', '{'}, 0);
     sgm_tensor_set(next, (const int64_t[]){'z', 0}, 1);
     sgm_registry *registry = sgm_trainer_registry(p.trainer);
-    CHECK_OK(sgm_resolve_set(registry, "network.layers.1-embedding.weights", sgm_tensor_content(next), NULL,
-                             NULL));
-    CHECK_OK(
-        sgm_resolve_set(registry, "network.layers.2-dense.weights", sgm_tensor_content(same), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "network.layers.1-embedding.weights",
+                                      sgm_tensor_content(next), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "network.layers.2-dense.weights", sgm_tensor_content(same),
+                                      NULL, NULL));
     web_posted(&p.client, "/api/sample", "{\"text\":\"a\",\"length\":6,\"temperature\":0.5}");
     CHECK_INT(p.client.code, 200);
     CHECK_STR(web_string(p.client.answer, "text"), "abcdefg");

@@ -19,16 +19,16 @@ static void begin(steered *s, const char *run_folder)
     s->trainer = line_trainer(s->env, "line");
     CHECK_OK(s->trainer);
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
-    CHECK_OK(sgm_env_monitor(s->env, monitor));
-    CHECK_OK(sgm_run_background(s->env, .epochs = 100000000, .paused = true, .folder = run_folder));
+    CHECK_OK(sgm_env_add_monitor(s->env, monitor));
+    CHECK_OK(sgm_env_run_background(s->env, .epochs = 100000000, .paused = true, .folder = run_folder));
     s->client = web_client_of(sgm_web_monitor_url(monitor));
 }
 
 static void end(steered *s)
 {
     web_client_close(&s->client);
-    CHECK_OK(sgm_stop(s->env, "seen enough"));
-    CHECK_OK(sgm_wait(s->env));
+    CHECK_OK(sgm_env_stop(s->env, "seen enough"));
+    CHECK_OK(sgm_env_wait(s->env));
     sgm_env_free(s->env);
 }
 
@@ -211,8 +211,8 @@ TEST(a_busy_trainer_is_told_of_in_time_and_changed_by_nobody_who_left)
     begin(&s, folder);
     await_state(&s, "paused");
     atomic_store(&holds, true);
-    CHECK_OK(
-        sgm_trainer_hook(s.trainer, sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(s.trainer,
+                                  sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
     command(&s, "\"command\":\"step\",\"iterations\":1");
     CHECK_DONE(&s.client);
     for (double limit = sgm__now() + PATIENCE; !atomic_load(&held) && sgm__now() < limit; usleep(1000))
@@ -361,7 +361,7 @@ static void upload_of_another_network(steered *s)
     CHECK(file >= 0);
     sgm_env *env = sgm_env_create("other", .handler = "reference", .seed = 5);
     sgm_trainer *other = sgm_trainer_create(env, "other");
-    CHECK_OK(sgm_trainer_network(other, "input(1) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_network(other, "input(1) + dense(2) + mean_squared"));
     CHECK_OK(sgm_trainer_save(other, path));
     sgm_env_free(env);
     close(file);

@@ -11,7 +11,7 @@
 
 static web_client serve(sgm_env *env, sgm_monitor *monitor)
 {
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_env_prepare(env));
     return web_client_of(sgm_web_monitor_url(monitor));
 }
@@ -66,7 +66,7 @@ TEST(a_pause_is_exact)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
-    CHECK_OK(sgm_run_background(env, .iterations = 10000000, .paused = true));
+    CHECK_OK(sgm_env_run_background(env, .iterations = 10000000, .paused = true));
     CHECK_NEAR(await_state(&client, "paused"), 0, 0);
     for (int64_t step = 1; step <= 1000; step *= 10) {
         double before = await_state(&client, "paused"), end = sgm__now() + PATIENCE;
@@ -78,8 +78,8 @@ TEST(a_pause_is_exact)
     await_newest(&client, "/api/series?id=optimiser.loss", 1111);
     CHECK_OK(sgm_trainer_resume(trainer));
     CHECK(await_state(&client, "running") >= 1111);
-    CHECK_OK(sgm_stop(env, "enough"));
-    CHECK_OK(sgm_wait(env));
+    CHECK_OK(sgm_env_stop(env, "enough"));
+    CHECK_OK(sgm_env_wait(env));
     await_state(&client, "idle");
     json_t *session = web_get(&client, "/api/session");
     CHECK_STR(web_string(session, "trainers/0/reason"), "enough");
@@ -98,7 +98,7 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
     web_listener listener = web_listen(&client);
     json_decref(web_event(&listener, "system", NULL, PATIENCE));
-    CHECK_OK(sgm_run_background(env, .iterations = 10000000, .folder = folder, .paused = true));
+    CHECK_OK(sgm_env_run_background(env, .iterations = 10000000, .folder = folder, .paused = true));
     CHECK_OK(sgm_trainer_step(trainer, 201));
     await_newest(&client, "/api/series?id=optimiser.loss", 201);
     await_newest(&client, "/api/series?id=check.loss", 200);
@@ -127,9 +127,9 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     CHECK_OK(sgm_trainer_step(trainer, 9));
     await_newest(&client, "/api/series?id=optimiser.loss", 9);
     await_newest(&client, "/api/series?id=check.loss", 8);
-    CHECK_OK(sgm_stop(env, "enough"));
-    CHECK_OK(sgm_wait(env));
-    CHECK_OK(sgm_run(env, .iterations = 20, .folder = folder, .resume = true)); /* another run goes on */
+    CHECK_OK(sgm_env_stop(env, "enough"));
+    CHECK_OK(sgm_env_wait(env));
+    CHECK_OK(sgm_env_run(env, .iterations = 20, .folder = folder, .resume = true)); /* another run goes on */
     await_newest(&client, "/api/series?id=optimiser.loss", 20);
     double newest;
     CHECK(length_of(&client, "/api/series?id=optimiser.loss&axis=seconds", &newest) > 2);
@@ -181,7 +181,7 @@ TEST(trainers_come_and_go_while_somebody_watches)
     for (int i = 1; i <= 10 || (atomic_load(&self.answers) < 20 && sgm__now() < end); i++) {
         sgm_trainer *b = line_trainer(env, "b");
         CHECK_OK(b);
-        CHECK_OK(sgm_run(env, .iterations = 200 * i));
+        CHECK_OK(sgm_env_run(env, .iterations = 200 * i));
         CHECK_OK(sgm_env_remove_trainer(env, b));
     }
     atomic_store(&self.ends, true);
@@ -243,7 +243,7 @@ TEST(a_training_that_is_watched_is_the_same)
             CHECK_INT(client.code, 200);
         }
         char *own = sgm__format("%s/%d", folder, watched);
-        CHECK_OK(sgm_run(env, .epochs = 50, .folder = own));
+        CHECK_OK(sgm_env_run(env, .epochs = 50, .folder = own));
         char *path = sgm__format("%s/checkpoint.safetensors", own);
         CHECK_OK(sgm__file_read(path, 1 << 24, &checkpoints[watched], &lengths[watched]));
         sgm__free(path);
@@ -262,15 +262,15 @@ TEST(workers_costs_and_a_loss_that_is_no_number_are_shown)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "two");
     sgm_dataset *dataset = line_dataset();
-    sgm_trainer_network(
+    sgm_trainer_set_network(
         trainer, "body = input(1) + dense(1); body + mean_squared; body + mean_squared(importance=0.5)");
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 10));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
-    sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 10));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
+    sgm_trainer_set_operator(trainer, sgm_gradient_operator(.workers = 2));
     sgm_dataset_free(dataset);
     CHECK_OK(sgm_trainer_status(trainer));
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
-    CHECK_OK(sgm_run(env, .iterations = 12));
+    CHECK_OK(sgm_env_run(env, .iterations = 12));
     await_newest(&client, "/api/series?id=optimiser.loss", 12);
     json_t *list = web_get(&client, "/api/series/list");
     size_t partial = 0, count = json_array_size(web_at(list, "series"));
@@ -281,7 +281,7 @@ TEST(workers_costs_and_a_loss_that_is_no_number_are_shown)
     CHECK_OK(sgm_registry_set(sgm_trainer_registry(trainer), "none", sgm_number_content(1)));
     json_decref(web_post(&client, "/api/watch", "{\"identifier\": \"none\"}"));
     CHECK_OK(sgm_registry_set(sgm_trainer_registry(trainer), "none", sgm_number_content(NAN)));
-    CHECK_OK(sgm_run(env, .iterations = 13));
+    CHECK_OK(sgm_env_run(env, .iterations = 13));
     await_newest(&client, "/api/series?id=none", 13);
     json_t *series = web_get(&client, "/api/series?id=none");
     size_t last = json_array_size(web_at(series, "series/0/x")) - 1;
@@ -298,7 +298,7 @@ TEST(a_trainer_that_runs_by_itself_is_served_too)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true, .token = "0123456789abcdef");
-    CHECK_OK(sgm_env_monitor(env, monitor));
+    CHECK_OK(sgm_env_add_monitor(env, monitor));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
     CHECK(strstr(sgm_web_monitor_url(monitor), "token=0123456789abcdef") != NULL);
     web_client client = web_client_of(sgm_web_monitor_url(monitor));
@@ -324,8 +324,8 @@ TEST(what_cannot_be_served_is_said)
     json_t *session = web_get(&client, "/api/session");
     CHECK_STR(web_string(session, "tabs/0/title"), "Mine");
     json_decref(session);
-    CHECK_OK(sgm_env_monitor(other, sgm_web_monitor(.port = client.port)));
-    CHECK_ERROR(sgm_run(other, .epochs = 1), "the web monitor: ");
+    CHECK_OK(sgm_env_add_monitor(other, sgm_web_monitor(.port = client.port)));
+    CHECK_ERROR(sgm_env_run(other, .epochs = 1), "the web monitor: ");
     sgm_env_free(other);
     sgm_env_free(env);
 }
@@ -360,7 +360,7 @@ TEST(the_end_comes_promptly)
     CHECK_OK(sgm_trainer_on_progress(trainer, sleep_long, &pause));
     late.client = serve(env, sgm_web_monitor(.quiet = true));
     web_listener silent = web_listen(&late.client);
-    CHECK_OK(sgm_run_background(env, .iterations = 1000000000));
+    CHECK_OK(sgm_env_run_background(env, .iterations = 1000000000));
     await_state(&late.client, "running");
     CHECK_INT(pthread_create(&late.thread, NULL, ask_late, &late), 0);
     usleep(100000);
@@ -429,7 +429,7 @@ TEST(a_request_that_does_not_return_keeps_the_monitor)
     kept = sgm_web_monitor(.quiet = true);
     CHECK_OK(kept->join(kept, &host));
     CHECK_OK(kept->attach(kept, trainer));
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     web_client client = web_client_of(sgm_web_monitor_url(kept));
     json_decref(web_post(&client, "/api/command", "{\"command\":\"save\",\"name\":\"here\"}"));
     CHECK_INT(client.code, 200);
@@ -473,7 +473,7 @@ TEST(the_end_waits_for_people_where_it_is_asked_to)
     env = sgm_env_create("e", .handler = "reference");
     line_trainer(env, "a");
     client = serve(env, sgm_web_monitor(.quiet = true, .wait = true));
-    CHECK_OK(sgm_run(env, .epochs = 1));
+    CHECK_OK(sgm_env_run(env, .epochs = 1));
     CHECK_INT(pthread_create(&thread, NULL, end_waiting, &client), 0);
     sgm_env_free(env);
     pthread_join(thread, NULL);

@@ -35,7 +35,7 @@ __attribute__((unused)) static void add_state(bench *b, const char *name, sgm_dt
 
 __attribute__((unused)) static void add_random(bench *b)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     if (!b->recording.random)
         return;
     add_state(b, "random.seed", SGM_INT64, &scalar);

@@ -33,14 +33,14 @@ __attribute__((unused)) static void add_outputs(bench *b)
     char name[200];
     for (size_t i = 0; i < r->output_count; i++) {
         snprintf(name, sizeof name, "output %s", r->outputs[i].name);
-        sgm_output(b->graph, name, r->outputs[i].value);
+        sgm_graph_add_output(b->graph, name, r->outputs[i].value);
     }
     for (size_t i = 0; i < r->cost_count; i++) {
         snprintf(name, sizeof name, "cost %s", r->costs[i].name);
-        sgm_output(b->graph, name, r->costs[i].value);
+        sgm_graph_add_output(b->graph, name, r->costs[i].value);
     }
-    if (sgm_value_is(r->total))
-        sgm_output(b->graph, "total", r->total);
+    if (sgm_value_exists(r->total))
+        sgm_graph_add_output(b->graph, "total", r->total);
 }
 
 __attribute__((unused)) static bench start(sgm_network *network, int64_t batch, bool training)

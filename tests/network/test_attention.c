@@ -40,13 +40,13 @@ static bench start(const char *text, const char *handler, int threads, sgm_dtype
     sgm_value values[MAXIMUM_PARAMETERS], gradients[MAXIMUM_PARAMETERS];
     for (size_t i = 0; i < b.recording.parameter_count; i++)
         values[i] = b.recording.parameters[i].value;
-    sgm_output(b.graph, "loss", b.recording.total);
+    sgm_graph_add_output(b.graph, "loss", b.recording.total);
     CHECK_OK(
         sgm_gradients(b.graph, b.recording.total, values, (int32_t)b.recording.parameter_count, gradients));
     for (size_t i = 0; i < b.recording.parameter_count; i++) {
         char name[32];
         snprintf(name, sizeof name, "%zu", i);
-        sgm_output(b.graph, name, gradients[i]);
+        sgm_graph_add_output(b.graph, name, gradients[i]);
     }
     CHECK_OK(sgm_graph_verify(b.graph));
     b.session = sgm_session_create(b.handler);
@@ -185,8 +185,8 @@ TEST(activations_are_pytorchs)
         CHECK_OK(op);
         sgm_value y = sgm_record(graph, op, &x, 1, NULL);
         CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &gradient));
-        sgm_output(graph, "y", y);
-        sgm_output(graph, "gradient", gradient);
+        sgm_graph_add_output(graph, "y", y);
+        sgm_graph_add_output(graph, "gradient", gradient);
         sgm_handler *handler = sgm_handler_create("reference");
         sgm_session *session = sgm_session_create(handler);
         sgm_program *program = sgm_session_prepare(session, graph);

@@ -48,16 +48,16 @@ static void record(bench *r, const char *text, bool training)
             values[k++] = r->recording.parameters[i].value;
     CHECK_OK(sgm_gradients(r->graph, cost, values, 3, gradients));
     const char *const names[] = {"x", "gains", "biases"};
-    sgm_output(r->graph, "y", y);
+    sgm_graph_add_output(r->graph, "y", y);
     for (int i = 0; i < 3; i++)
-        sgm_output(r->graph, names[i], gradients[i]);
+        sgm_graph_add_output(r->graph, names[i], gradients[i]);
     r->program = sgm_session_prepare(r->session, r->graph);
     CHECK_OK(r->program);
 }
 
 static bench start(const char *text, const char *handler)
 {
-    bench r = {.graph = sgm_graph_create(), .handler = sgm_handler_create_options(handler, NULL)};
+    bench r = {.graph = sgm_graph_create(), .handler = sgm_handler_create_with(handler, NULL)};
     r.session = sgm_session_create(r.handler);
     set_state(&r, "n.gains", 2, false);
     set_state(&r, "n.biases", 3, false);

@@ -82,7 +82,7 @@ TEST(arguments_of_numbers_can_be_read)
 {
     sgm_network *network = sgm_network_parse("input(2) + softmax_cross_entropy(class_weights=(1, 2.5))");
     sgm_content content;
-    CHECK_OK(sgm_network_argument(network, 1, "class_weights", &content));
+    CHECK_OK(sgm_network_get_argument(network, 1, "class_weights", &content));
     CHECK_STR(content.as.text, "(1, 2.5)");
     sgm_content_clear(&content);
     content = sgm_text_content("(1, 1)");

@@ -32,7 +32,7 @@ TEST(a_program_brings_its_own_activation)
 
 static sgm_value forward_scale(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value factor = sgm_layer_parameter(call, graph, "factor", &scalar, 0, 0, false, "constant(1)");
     sgm_value x = count > 0 ? inputs[0] : factor;
     if (sgm_layer_flag(call, "negative"))

@@ -336,10 +336,11 @@ TEST(calls_are_checked)
                 "unknown activation 'rleu' (did you mean 'relu'?)");
     CHECK_ERROR(sgm_dense(.size = -1), "argument 'size' of dense is -1");
     CHECK_ERROR(sgm_layer_create("desne", NULL), "unknown layer 'desne' (did you mean 'dense'?)");
-    CHECK_ERROR(sgm_layer_create("add", NULL), "add joins branches: make it with sgm_branches_of");
-    CHECK_ERROR(sgm_branches_of("dense", SGM_LAYERS(sgm_dense(.size = 1))), "'dense' does not join branches");
+    CHECK_ERROR(sgm_layer_create("add", NULL), "add joins branches: make it with sgm_join_branches");
+    CHECK_ERROR(sgm_join_branches("dense", SGM_LAYERS(sgm_dense(.size = 1))),
+                "'dense' does not join branches");
     CHECK_ERROR(sgm_repeat(0, sgm_dense(.size = 1)), "repeated 1 to 20000 times, not 0");
-    CHECK_ERROR(sgm_chain_of(NULL, 0), "no layers to put together");
+    CHECK_ERROR(sgm_chain_with(NULL, 0), "no layers to put together");
     CHECK_ERROR(sgm_chain(sgm_dense(.size = 3), sgm_define("a", sgm_dense(.size = 3))),
                 "a statement of its own");
     CHECK_ERROR(sgm_define("dense", sgm_dense(.size = 3)), "there is a layer of that name");

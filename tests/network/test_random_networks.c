@@ -185,7 +185,7 @@ static bool record(side *s, const char *text, int which, int64_t batch)
         sgm_assign(graph, with[i],
                    sgm_subtract(graph, with[i],
                                 sgm_multiply(graph, gradients[i], sgm_number(graph, LEARNING_RATE))));
-    sgm_output(graph, "cost", r->total);
+    sgm_graph_add_output(graph, "cost", r->total);
     CHECK_OK(sgm_graph_verify(graph));
     return true;
 }
@@ -215,7 +215,7 @@ static void set_states(side *s, uint64_t seed)
     static const char *const names[] = {"random.seed", "random.step"};
     for (int i = 0; r->random && i < 2; i++) {
         sgm_shape scalar = {0};
-        sgm_tensor *tensor = sgm_tensor_from(SGM_INT64, &scalar, (const int64_t[]){40 + i});
+        sgm_tensor *tensor = sgm_tensor_create_from(SGM_INT64, &scalar, (const int64_t[]){40 + i});
         CHECK_OK(sgm_session_set(s->session, names[i], tensor));
         sgm_tensor_free(tensor);
     }

@@ -3,7 +3,7 @@
 #include "graph/graph_internal.h"
 #include "network/rerecord.h"
 #include "test.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 #include <stdio.h>
 
 /* What the dynamic layers do. */
@@ -13,7 +13,7 @@ static int asked; /* how often the others were */
 static sgm_value add_constant(sgm_graph *graph, sgm_value x, float number)
 {
     sgm_shape shape = sgm_shape_of(1);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, &number);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, &number);
     sgm_value sum = sgm_add(graph, x, sgm_constant(graph, tensor));
     sgm_tensor_free(tensor);
     return sum;
@@ -38,7 +38,7 @@ static sgm_value measure(const sgm_layer_call *call, sgm_graph *graph, sgm_value
 {
     char name[64];
     snprintf(name, sizeof name, "%s of %s", what, sgm_layer_name(call));
-    sgm_output(graph, name, sgm_sum(graph, x));
+    sgm_graph_add_output(graph, name, sgm_sum(graph, x));
     return x;
 }
 
@@ -135,7 +135,7 @@ static sgm_network *network_of(const char *text)
 static void record_rest(sgm_graph *graph, const sgm_recording *recording)
 {
     sgm_value gradient, parameter = recording->parameters[0].value;
-    sgm_output(graph, "cost", recording->total);
+    sgm_graph_add_output(graph, "cost", recording->total);
     CHECK_OK(sgm_gradients(graph, recording->total, &parameter, 1, &gradient));
     sgm_assign(graph, parameter, sgm_subtract(graph, parameter, gradient));
     CHECK_OK(sgm_graph_status(graph));
@@ -305,7 +305,7 @@ TEST(names_do_not_pile_up)
         snprintf(name, sizeof name, "number%d", i);
         mood = i % 2;
         CHECK(!again(&r));
-        sgm_output(r.graph, name, r.recording.total);
+        sgm_graph_add_output(r.graph, name, r.recording.total);
     }
     CHECK(r.graph->names.length < 200000);
     end(&r);

@@ -36,11 +36,11 @@ static void record(bench *b, const char *text, sgm_dtype dtype)
     for (int32_t i = 0; i < count; i++)
         parameters[i] = b->recording.parameters[i].value;
     CHECK_OK(sgm_gradients(b->graph, b->recording.total, parameters, count, gradients));
-    sgm_output(b->graph, "loss", b->recording.total);
-    sgm_output(b->graph, "output", b->recording.outputs[0].value);
+    sgm_graph_add_output(b->graph, "loss", b->recording.total);
+    sgm_graph_add_output(b->graph, "output", b->recording.outputs[0].value);
     for (int32_t i = 0; i < count; i++) {
         snprintf(name, sizeof name, "gradient %d", i);
-        sgm_output(b->graph, name, gradients[i]);
+        sgm_graph_add_output(b->graph, name, gradients[i]);
     }
     CHECK_OK(sgm_graph_verify(b->graph));
 }

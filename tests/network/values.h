@@ -60,7 +60,7 @@ static sgm_tensor *values_tensor(const values_run *r, const char *name, sgm_type
 /* The total, or what stands for it without a cost: the products of the output with cos(0.9 i), added up. */
 static sgm_value values_total(const values_run *r)
 {
-    if (sgm_value_is(r->recording.total))
+    if (sgm_value_exists(r->recording.total))
         return r->recording.total;
     sgm_value y = r->recording.outputs[0].value;
     sgm_type type = sgm_value_type(r->graph, y);
@@ -100,10 +100,10 @@ static void values_record(values_run *r, sgm_dtype dtype)
         count++;
     }
     CHECK_OK(sgm_gradients(r->graph, total, by, count, gradients));
-    sgm_output(r->graph, "total", total);
-    sgm_output(r->graph, "output", r->recording.outputs[0].value);
+    sgm_graph_add_output(r->graph, "total", total);
+    sgm_graph_add_output(r->graph, "output", r->recording.outputs[0].value);
     for (int32_t i = 0; i < count; i++)
-        sgm_output(r->graph, names[i], gradients[i]);
+        sgm_graph_add_output(r->graph, names[i], gradients[i]);
     CHECK_OK(sgm_graph_verify(r->graph));
 }
 
@@ -152,7 +152,7 @@ static void values_check_on(const values_case *wanted, const char *handler, sgm_
                     .tolerance = tolerance,
                     .network = sgm_network_parse(wanted->text),
                     .graph = sgm_graph_create(),
-                    .handler = sgm_handler_create_options(handler, NULL)};
+                    .handler = sgm_handler_create_with(handler, NULL)};
     CHECK_OK(r.network);
     r.session = sgm_session_create(r.handler);
     values_record(&r, dtype);

@@ -14,7 +14,7 @@ static sgm_graph *make_graph(int64_t examples)
                                sgm_state(graph, "first.w", SGM_FLOAT32, &w));
     sum = sgm_add(graph, sum, sgm_state(graph, "first.b", SGM_FLOAT32, &b));
     sgm_graph_pop_label(graph);
-    sgm_output(graph, "y", sgm_relu(graph, sum));
+    sgm_graph_add_output(graph, "y", sgm_relu(graph, sum));
     CHECK_OK(sgm_graph_status(graph));
     return graph;
 }
@@ -37,7 +37,7 @@ static void skip_without_onnx(void)
 static sgm_tensor *matrix(int64_t rows, int64_t columns, const float *values)
 {
     sgm_shape shape = sgm_shape_of(rows, columns);
-    return sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    return sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
 }
 
 static place open_place(void)
@@ -47,7 +47,7 @@ static place open_place(void)
     p.session = sgm_session_create(p.handler);
     sgm_shape two = sgm_shape_of(2);
     sgm_tensor *w = matrix(3, 2, (const float[]){1, -1, 0.5f, 2, -3, 1});
-    sgm_tensor *b = sgm_tensor_from(SGM_FLOAT32, &two, (const float[]){0.25f, -0.5f});
+    sgm_tensor *b = sgm_tensor_create_from(SGM_FLOAT32, &two, (const float[]){0.25f, -0.5f});
     CHECK_OK(sgm_session_set(p.session, "first.w", w));
     CHECK_OK(sgm_session_set(p.session, "first.b", b));
     sgm_tensor_free(w);
@@ -180,7 +180,7 @@ static const char reshape_model[] =
 static void check_reshape(sgm_onnx *model, int64_t rows)
 {
     sgm_shape two = sgm_shape_of(2);
-    sgm_tensor *s = sgm_tensor_from(SGM_INT64, &two, (const int64_t[]){rows, -1});
+    sgm_tensor *s = sgm_tensor_create_from(SGM_INT64, &two, (const int64_t[]){rows, -1});
     CHECK_OK(sgm_onnx_set(model, "s", s));
     CHECK_OK(sgm_onnx_run(model));
     sgm_tensor *y = sgm_onnx_get(model, "y");
@@ -197,7 +197,7 @@ TEST(values_that_decide_about_shapes_have_programs_of_their_own)
     sgm_onnx *model = sgm_onnx_parse(reshape_model, sizeof reshape_model - 1, NULL);
     CHECK_OK(model);
     sgm_shape six = sgm_shape_of(6);
-    sgm_tensor *x = sgm_tensor_from(SGM_FLOAT32, &six, (const float[]){1, 2, 3, 4, 5, 6});
+    sgm_tensor *x = sgm_tensor_create_from(SGM_FLOAT32, &six, (const float[]){1, 2, 3, 4, 5, 6});
     CHECK_OK(sgm_onnx_set(model, "x", x));
     for (int64_t i = 0; i < 9; i++)
         check_reshape(model, 1 + i % 3);
@@ -292,11 +292,11 @@ TEST(an_exported_log1p_is_exact_near_0)
     place p = open_place();
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(COUNT);
-    sgm_output(graph, "y", sgm_log1p(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &shape)));
+    sgm_graph_add_output(graph, "y", sgm_log1p(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &shape)));
     CHECK_OK(sgm_onnx_export(in_folder("log1p.onnx"), graph, p.session, .name = "test"));
     sgm_onnx *model = sgm_onnx_load(in_folder("log1p.onnx"));
     CHECK_OK(model);
-    sgm_tensor *x = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *x = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
     CHECK_OK(sgm_onnx_set(model, "x", x));
     CHECK_OK(sgm_onnx_run(model));
     sgm_tensor *y = sgm_onnx_get(model, "y");
@@ -325,7 +325,7 @@ TEST(gradients_go_through_an_imported_model)
     sgm_value x = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), gradient;
     sgm_value y = {sgm_graph_count(graph) - 1};
     CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &x, 1, &gradient));
-    sgm_output(graph, "gradient", gradient);
+    sgm_graph_add_output(graph, "gradient", gradient);
     sgm_program *program = sgm_session_prepare(p.session, graph);
     sgm_tensor *row = matrix(1, 3, (const float[]){1, 0, -1}), *result = matrix(1, 3, (const float[3]){0});
     CHECK_OK(sgm_session_feed(p.session, program, "x", row));

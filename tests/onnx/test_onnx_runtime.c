@@ -131,7 +131,7 @@ static long count_to(int64_t n)
 {
     allocator_start(0);
     sgm_onnx *model = sgm_onnx_parse(counting_loop.data, counting_loop.length, NULL);
-    sgm_tensor *end = sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &n);
+    sgm_tensor *end = sgm_tensor_create_from(SGM_INT64, &(sgm_shape){0}, &n);
     CHECK_OK(sgm_onnx_set(model, "n", end));
     sgm_graph *graph = sgm_graph_create();
     long before = allocator_calls;

@@ -3,7 +3,7 @@
 #ifndef OP_CASES_H
 #define OP_CASES_H
 
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 #include <stddef.h>
 #include <stdint.h>
 

@@ -179,7 +179,7 @@ static inline bool op_is_there(const op_case *c, sgm_dtype dtype)
         sgm_shape shape = op_input_shape(c, 0, i);
         inputs[i] = sgm_input_value(graph, op_names[i], op_dtype(c->inputs[i].kind, dtype), &shape);
     }
-    sgm_output(graph, "y", c->record(graph, inputs, dtype));
+    sgm_graph_add_output(graph, "y", c->record(graph, inputs, dtype));
     bool there = sgm_graph_status(graph) == SGM_OK;
     sgm_graph_free(graph);
     return there;

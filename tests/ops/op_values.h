@@ -3,8 +3,8 @@
 #define OP_VALUES_H
 
 #include "test.h"
+#include <sigma/graph.h>
 #include <sigma/handler.h>
-#include <sigma/operations.h>
 
 #define OP_LIST(...)                                                                                         \
     sizeof((double[]){__VA_ARGS__}) / sizeof(double), (const double[])                                       \
@@ -30,7 +30,7 @@ static inline sgm_value op_constant(sgm_graph *graph, sgm_dtype dtype, const sgm
 /* The value, computed; NULL and an error if that fails. */
 static inline sgm_tensor *op_compute(sgm_graph *graph, sgm_value value)
 {
-    sgm_output(graph, "y", value);
+    sgm_graph_add_output(graph, "y", value);
     sgm_handler *handler = sgm_handler_create("reference");
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);

@@ -2,8 +2,8 @@
  * length. */
 #include "test.h"
 
+#include <sigma/graph.h>
 #include <sigma/handler.h>
-#include <sigma/operations.h>
 
 #include <math.h>
 
@@ -31,7 +31,7 @@ static sgm_value at_once(sgm_graph *graph, sgm_value x, bool causal)
 static void run(const char *handler_name, bool blocks, bool causal, double *result, double *result_gradient)
 {
     sgm_graph *graph = sgm_graph_create();
-    sgm_handler *handler = sgm_handler_create_options(handler_name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(handler_name, NULL);
     sgm_shape shape = sgm_shape_of(1, TIME, 3 * FEATURES), whole = sgm_shape_of(1, TIME, FEATURES);
     sgm_tensor *values = sgm_tensor_create(SGM_FLOAT64, &shape),
                *factors = sgm_tensor_create(SGM_FLOAT64, &whole);
@@ -43,8 +43,8 @@ static void run(const char *handler_name, bool blocks, bool causal, double *resu
     sgm_value y = blocks ? sgm_self_attention(graph, x, HEADS, causal) : at_once(graph, x, causal);
     sgm_value cost = sgm_sum(graph, sgm_multiply(graph, y, sgm_constant(graph, factors)));
     CHECK_OK(sgm_gradients(graph, cost, &x, 1, &gradient));
-    sgm_output(graph, "y", y);
-    sgm_output(graph, "gradient", gradient);
+    sgm_graph_add_output(graph, "y", y);
+    sgm_graph_add_output(graph, "gradient", gradient);
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
@@ -86,11 +86,11 @@ static int64_t arena_of(int64_t time, sgm_dtype dtype)
     sgm_value x = sgm_input_value(graph, "x", dtype, &shape), gradient;
     sgm_value y = sgm_self_attention(graph, x, 4, true);
     CHECK_OK(sgm_gradients(graph, sgm_sum(graph, sgm_square(graph, y)), &x, 1, &gradient));
-    sgm_output(graph, "gradient", gradient);
+    sgm_graph_add_output(graph, "gradient", gradient);
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
-    int64_t bytes = sgm_program_memory_of(program).arena;
+    int64_t bytes = sgm_program_get_memory(program).arena;
     sgm_session_free(session);
     sgm_handler_free(handler);
     sgm_graph_free(graph);

@@ -72,7 +72,7 @@ static void record(sgm_graph *graph, const bundle *r, int32_t number, sgm_dtype 
         inputs[i] = sgm_input_value(graph, name, op_dtype(t->c->inputs[i].kind, dtype), &t->data[i].shape);
         inputs[i] = op_see(graph, inputs[i], &shape, t->view);
     }
-    sgm_output(graph, t->output, t->c->record(graph, inputs, dtype));
+    sgm_graph_add_output(graph, t->output, t->c->record(graph, inputs, dtype));
 }
 
 /* The program of all trials, run once. */
@@ -128,7 +128,7 @@ static void check_trial(const trial *t, sgm_session *expects, sgm_program *expec
 static void check_all(const char *name, sgm_dtype dtype, uint32_t shift, int32_t shapes, int32_t every)
 {
     compile_in_haste();
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     if (handler == NULL)
         SKIP(sgm_last_error());
     sgm_handler *reference = sgm_handler_create("reference");

@@ -26,8 +26,8 @@ static void run(const char *name, record_function function, const double *x, int
     sgm_value input = sgm_input_value(graph, "x", SGM_FLOAT32, &shape), gradient;
     sgm_value y = function(graph, input);
     CHECK_OK(sgm_gradients(graph, sgm_sum(graph, y), &input, 1, &gradient));
-    sgm_output(graph, "y", y);
-    sgm_output(graph, "gradient", gradient);
+    sgm_graph_add_output(graph, "y", y);
+    sgm_graph_add_output(graph, "gradient", gradient);
     sgm_program *program = sgm_session_prepare(session, graph);
     CHECK_OK(program);
     sgm_tensor *fed = sgm_tensor_create(SGM_FLOAT32, &shape), *read = sgm_tensor_create(SGM_FLOAT32, &shape);

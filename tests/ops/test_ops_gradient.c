@@ -48,20 +48,20 @@ static void record(subject *s, sgm__random *random)
     }
     sgm_value gradients[OP_MAX_INPUTS], cost, second = sgm_number(graph, 0);
     cost = weighted_sum(graph, s->c->record(graph, s->inputs, SGM_FLOAT64), random);
-    sgm_output(graph, "cost", cost);
+    sgm_graph_add_output(graph, "cost", cost);
     sgm_gradients(graph, cost, s->floats, s->float_count, gradients);
     for (int32_t i = 0; i < s->float_count; i++) {
         char name[] = {'g', (char)('0' + i), '\0'};
-        sgm_output(graph, name, gradients[i]);
+        sgm_graph_add_output(graph, name, gradients[i]);
         second = sgm_add(graph, second, weighted_sum(graph, gradients[i], random));
     }
     if ((s->c->flags & OP_SECOND) != OP_SECOND)
         return;
-    sgm_output(graph, "second", second);
+    sgm_graph_add_output(graph, "second", second);
     sgm_gradients(graph, second, s->floats, s->float_count, gradients);
     for (int32_t i = 0; i < s->float_count; i++) {
         char name[] = {'h', (char)('0' + i), '\0'};
-        sgm_output(graph, name, gradients[i]);
+        sgm_graph_add_output(graph, name, gradients[i]);
     }
 }
 

@@ -26,7 +26,7 @@ static double *run_trial(sgm_handler *handler, const trial *t, sgm_dtype dtype, 
             sgm_input_value(graph, op_names[i], op_dtype(t->c->inputs[i].kind, dtype), &data[i].shape);
         inputs[i] = op_see(graph, inputs[i], &shape, t->view);
     }
-    sgm_output(graph, "y", t->c->record(graph, inputs, dtype));
+    sgm_graph_add_output(graph, "y", t->c->record(graph, inputs, dtype));
     sgm_session *session = sgm_session_create(handler);
     sgm_program *program = sgm_session_prepare(session, graph);
     double *values = NULL;
@@ -89,7 +89,7 @@ static bool is_worthwhile(const trial *t, bool also_long)
 static void check_handler(const char *name, bool also_long)
 {
     sgm_handler *reference = sgm_handler_create("reference");
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     CHECK_OK(reference);
     CHECK_OK(handler);
     for (int32_t i = 0; i < OP_CASES_COUNT; i++)
@@ -174,7 +174,7 @@ static void check_extremes(sgm_handler *reference, sgm_handler *handler, const o
 static void check_ends(const char *name)
 {
     sgm_handler *reference = sgm_handler_create("reference");
-    sgm_handler *handler = sgm_handler_create_options(name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(name, NULL);
     CHECK_OK(reference);
     CHECK_OK(handler);
     for (int32_t i = 0; i < OP_CASES_COUNT; i++)
@@ -239,7 +239,7 @@ TEST(every_handler_supports_every_operation)
     for (size_t h = 0; sgm_handler_name_at(h) != NULL; h++) {
         if (strcmp(sgm_handler_name_at(h), "null") == 0 || strncmp(sgm_handler_name_at(h), "debug", 5) == 0)
             continue;
-        sgm_handler *handler = sgm_handler_create_options(sgm_handler_name_at(h), NULL);
+        sgm_handler *handler = sgm_handler_create_with(sgm_handler_name_at(h), NULL);
         if (handler == NULL && is_device_name(sgm_handler_name_at(h)))
             continue;
         CHECK_OK(handler);

@@ -144,7 +144,7 @@ TEST(integers_of_64_bits_stay_exact_where_they_move_and_add_up)
     const int64_t large = ((int64_t)1 << 53) + 1, values[] = {large, large - 1, large + 1};
     sgm_graph *g = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(3);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_INT64, &shape, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_INT64, &shape, values);
     sgm_value x = sgm_constant(g, tensor), moved;
     sgm_tensor_free(tensor);
     moved = sgm_gather(g, sgm_flip(g, sgm_pad(g, x, 0, 1, 0, 0), 0), INTEGERS(0, 1, 2), 0);

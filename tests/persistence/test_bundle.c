@@ -1,7 +1,7 @@
 #include "base/allocator.h"
 #include "test.h"
 
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -75,12 +75,12 @@ TEST(all_types_come_back)
     sgm_bundle *loaded = sgm_bundle_load(path_of("all.safetensors"));
     CHECK_OK(loaded);
     CHECK_INT(sgm_bundle_count(loaded), SGM_DTYPE_COUNT);
-    CHECK_STR(sgm_bundle_text(loaded, "epoch"), "18");
-    CHECK_STR(sgm_bundle_text(loaded, "network"), "input(4) + \"dense\"\n\xc3\xa4");
+    CHECK_STR(sgm_bundle_get_text(loaded, "epoch"), "18");
+    CHECK_STR(sgm_bundle_get_text(loaded, "network"), "input(4) + \"dense\"\n\xc3\xa4");
     for (int i = 0; i < SGM_DTYPE_COUNT; i++) {
         sgm_tensor *tensor = sgm_bundle_get(loaded, sgm_dtype_name((sgm_dtype)i));
         CHECK_OK(tensor);
-        CHECK_STR(sgm_bundle_name(loaded, (size_t)i), sgm_dtype_name((sgm_dtype)i));
+        CHECK_STR(sgm_bundle_name_at(loaded, (size_t)i), sgm_dtype_name((sgm_dtype)i));
         CHECK_INT(sgm_tensor_dtype(tensor), i);
         CHECK_INT(sgm_tensor_shape(tensor)->rank, 2);
         CHECK_NEAR(sgm_tensor_get(tensor, (int64_t[]){2, 4}), i == SGM_BOOL ? 0 : 14, 0);
@@ -93,8 +93,8 @@ TEST(all_types_come_back)
 TEST(scalars_empty_tensors_and_views_come_back)
 {
     sgm_bundle *bundle = sgm_bundle_create();
-    sgm_shape scalar = sgm_shape_scalar(), empty = sgm_shape_of(0, 7);
-    sgm_tensor *number = sgm_tensor_from(SGM_INT64, &scalar, &(int64_t){1234567890123});
+    sgm_shape scalar = sgm_scalar_shape(), empty = sgm_shape_of(0, 7);
+    sgm_tensor *number = sgm_tensor_create_from(SGM_INT64, &scalar, &(int64_t){1234567890123});
     sgm_tensor *nothing = sgm_tensor_create(SGM_FLOAT32, &empty);
     sgm_tensor *table = iota(SGM_FLOAT32, 2, 3),
                *transposed = sgm_tensor_permute(table, (const int32_t[]){1, 0});
@@ -257,9 +257,9 @@ TEST(flipped_bits_in_the_header_are_refused)
         sgm_bundle *loaded = sgm_bundle_load(path_of("flip.safetensors"));
         CHECK_OK(loaded);
         CHECK_INT(sgm_bundle_count(loaded), 1);
-        CHECK_INT(sgm_bundle_name(loaded, 0)[0], copy[10]);
-        CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, sgm_bundle_name(loaded, 0)), (int64_t[]){1, 0}), -2,
-                   0);
+        CHECK_INT(sgm_bundle_name_at(loaded, 0)[0], copy[10]);
+        CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, sgm_bundle_name_at(loaded, 0)), (int64_t[]){1, 0}),
+                   -2, 0);
         sgm_bundle_free(loaded);
         read++;
     }
@@ -425,7 +425,7 @@ TEST(names_are_unique_and_errors_name_the_nearest)
     CHECK_ERROR(sgm_bundle_add(bundle, "\xff", tensor), "UTF-8");
     CHECK_ERROR(sgm_bundle_set_text(bundle, "a", "\xff"), "UTF-8");
     CHECK_ERROR(sgm_bundle_get(bundle, "2-dense.weight"), "did you mean '2-dense.weights'?");
-    CHECK_ERROR((const void *)sgm_bundle_text(bundle, "epoch"), "no text 'epoch'");
+    CHECK_ERROR((const void *)sgm_bundle_get_text(bundle, "epoch"), "no text 'epoch'");
     CHECK(sgm_bundle_has(bundle, "2-dense.weights") && !sgm_bundle_has(bundle, "x"));
     sgm_tensor_free(tensor);
     sgm_bundle_free(bundle);

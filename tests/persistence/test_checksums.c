@@ -3,7 +3,7 @@
 #include "persistence/bundle.h"
 #include "test.h"
 
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
@@ -86,7 +86,7 @@ static sgm_bundle *make_bundle(void)
 static void check_values(const sgm_bundle *a, const sgm_bundle *b)
 {
     for (size_t i = 0; i < sgm_bundle_count(a); i++) {
-        const char *name = sgm_bundle_name(a, i);
+        const char *name = sgm_bundle_name_at(a, i);
         if (!sgm_bundle_has(b, name))
             continue;
         const sgm_tensor *x = sgm_bundle_get(a, name), *y = sgm_bundle_get(b, name);
@@ -97,7 +97,7 @@ static void check_values(const sgm_bundle *a, const sgm_bundle *b)
                                       elements * sgm_dtype_size(sgm_tensor_dtype(x))) == 0);
     }
     for (size_t i = 0; i < b->text_count; i++) {
-        const char *text = sgm_bundle_text(a, b->texts[i].key);
+        const char *text = sgm_bundle_get_text(a, b->texts[i].key);
         CHECK(text == NULL || strcmp(text, b->texts[i].text) == 0);
     }
 }
@@ -178,7 +178,7 @@ TEST(checksums_are_those_of_others)
 {
     sgm_bundle *bundle = sgm_bundle_create();
     sgm_shape shape = sgm_shape_of(2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, (float[]){1.5f, -2.0f});
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, (float[]){1.5f, -2.0f});
     CHECK_OK(sgm_bundle_add(bundle, "w", tensor));
     CHECK_OK(sgm_bundle_save(bundle, path_of("sealed.safetensors")));
     bytes all = read_file(path_of("sealed.safetensors"));
@@ -208,7 +208,7 @@ TEST(a_file_without_checksums_is_read)
     sgm_bundle *again = sgm_bundle_load(path_of("new.safetensors"));
     CHECK_OK(again);
     CHECK(again->verified);
-    CHECK_STR(sgm_bundle_text(again, "sigma.network"), "input(4)");
+    CHECK_STR(sgm_bundle_get_text(again, "sigma.network"), "input(4)");
     sgm_bundle_free(again);
     sgm_bundle_free(loaded);
 }

@@ -10,8 +10,8 @@ __attribute__((unused)) static sgm_registry *grow(sgm_registry *parent, const ch
                                                   const char *second_tag)
 {
     sgm_registry *child = sgm_registry_create();
-    if (child != NULL && ((tag != NULL && sgm_registry_tag(child, tag) != SGM_OK) ||
-                          (second_tag != NULL && sgm_registry_tag(child, second_tag) != SGM_OK) ||
+    if (child != NULL && ((tag != NULL && sgm_registry_add_tag(child, tag) != SGM_OK) ||
+                          (second_tag != NULL && sgm_registry_add_tag(child, second_tag) != SGM_OK) ||
                           sgm_registry_put(parent, name, child) != SGM_OK)) {
         sgm_registry_free(child);
         return NULL;
@@ -63,7 +63,7 @@ __attribute__((unused)) static const char *identifiers_of(sgm_status status, con
 __attribute__((unused)) static const char *resolve(sgm_registry *root, const char *identifier)
 {
     sgm_matches matches;
-    sgm_status status = sgm_resolve(root, identifier, &matches);
+    sgm_status status = sgm_registry_resolve(root, identifier, &matches);
     const char *text = identifiers_of(status, &matches);
     sgm_matches_free(&matches);
     return text;
@@ -87,7 +87,7 @@ __attribute__((unused)) static double number_at(sgm_registry *root, const char *
 {
     sgm_content content;
     double value = -1e99;
-    if (sgm_resolve_one(root, identifier, &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
+    if (sgm_registry_resolve_one(root, identifier, &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
         value = content.as.number;
     sgm_content_clear(&content);
     return value;

@@ -67,9 +67,9 @@ TEST(equal_contents_are_equal)
 {
     float values[] = {1, 2};
     sgm_shape pair = sgm_shape_of(2);
-    sgm_tensor *a = sgm_tensor_from(SGM_FLOAT32, &pair, values);
-    sgm_tensor *b = sgm_tensor_from(SGM_FLOAT32, &pair, values);
-    sgm_registry *registry = sgm_registry_create(), *view = sgm_registry_read_only(registry);
+    sgm_tensor *a = sgm_tensor_create_from(SGM_FLOAT32, &pair, values);
+    sgm_tensor *b = sgm_tensor_create_from(SGM_FLOAT32, &pair, values);
+    sgm_registry *registry = sgm_registry_create(), *view = sgm_registry_create_read_only(registry);
     sgm_content left[] = {sgm_number_content(NAN), sgm_text_content("a"), sgm_tensor_content(a),
                           sgm_registry_content(registry), sgm_boolean_content(true)};
     sgm_content right[] = {sgm_number_content(NAN), sgm_text_content("a"), sgm_tensor_content(b),

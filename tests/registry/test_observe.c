@@ -27,23 +27,27 @@ TEST(observers_are_told_what_changed)
 {
     sgm_registry *root = make_tree();
     seen notes = {0};
-    CHECK_OK(sgm_observe(root, "*.optimiser.*", write_down, &notes, &notes.id));
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.learning_rate", sgm_number_content(0.5), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.name", sgm_text_content("sgd"), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(root, "mnist.cost", sgm_number_content(9), NULL, NULL)); /* not observed */
+    CHECK_OK(sgm_registry_observe(root, "*.optimiser.*", write_down, &notes, &notes.id));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.optimiser.learning_rate", sgm_number_content(0.5), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "mnist.optimiser.name", sgm_text_content("sgd"), NULL, NULL));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.cost", sgm_number_content(9), NULL, NULL)); /* not observed */
     CHECK_STR(notes.text,
               "mnist.optimiser.learning_rate: 0.01 -> 0.5; mnist.optimiser.name: 'adam' -> 'sgd'");
     /* the same again is no change */
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.*rate", sgm_number_content(0.5), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "mnist.optimiser.*rate", sgm_number_content(0.5), NULL, NULL));
     CHECK_INT(notes.count, 2);
     /* nor is what fails */
-    CHECK_ERROR(sgm_resolve_set(root, "*.optimiser.learning_rate", sgm_text_content("x"), NULL, NULL), "got");
+    CHECK_ERROR(
+        sgm_registry_resolve_set(root, "*.optimiser.learning_rate", sgm_text_content("x"), NULL, NULL),
+        "got");
     CHECK_INT(notes.count, 2);
-    sgm_unobserve(root, notes.id);
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.*rate", sgm_number_content(0.75), NULL, NULL));
+    sgm_registry_unobserve(root, notes.id);
+    CHECK_OK(sgm_registry_resolve_set(root, "mnist.optimiser.*rate", sgm_number_content(0.75), NULL, NULL));
     CHECK_INT(notes.count, 2);
-    sgm_unobserve(root, notes.id);
-    sgm_unobserve(NULL, 1);
+    sgm_registry_unobserve(root, notes.id);
+    sgm_registry_unobserve(NULL, 1);
     sgm_registry_free(root);
 }
 
@@ -51,7 +55,7 @@ TEST(entries_that_come_later_count)
 {
     sgm_registry *root = sgm_registry_create();
     seen notes = {0};
-    CHECK_OK(sgm_observe(root, "*<trainer>.cost", write_down, &notes, NULL));
+    CHECK_OK(sgm_registry_observe(root, "*<trainer>.cost", write_down, &notes, NULL));
     sgm_registry *plain = grow(root, "plain", NULL, NULL), *trainer = grow(root, "late", "trainer", NULL);
     CHECK_OK(sgm_registry_set(plain, "cost", sgm_number_content(1)));
     CHECK_OK(sgm_registry_set(trainer, "cost", sgm_number_content(2)));
@@ -65,9 +69,9 @@ TEST(observers_at_every_level_see_their_own_identifier)
     sgm_registry *root = sgm_registry_create(), *a = grow(root, "a", NULL, NULL),
                  *b = grow(a, "b", NULL, NULL);
     seen from_root = {0}, from_a = {0}, from_b = {0};
-    CHECK_OK(sgm_observe(root, "*.*.x", write_down, &from_root, NULL));
-    CHECK_OK(sgm_observe(a, "b.x", write_down, &from_a, NULL));
-    CHECK_OK(sgm_observe(b, "*", write_down, &from_b, NULL));
+    CHECK_OK(sgm_registry_observe(root, "*.*.x", write_down, &from_root, NULL));
+    CHECK_OK(sgm_registry_observe(a, "b.x", write_down, &from_a, NULL));
+    CHECK_OK(sgm_registry_observe(b, "*", write_down, &from_b, NULL));
     CHECK_OK(sgm_registry_set(b, "x", sgm_integer_content(1)));
     CHECK_STR(from_root.text, "a.b.x: nothing -> 1");
     CHECK_STR(from_a.text, "b.x: nothing -> 1");
@@ -79,8 +83,8 @@ TEST(children_that_are_put_are_changes)
 {
     sgm_registry *root = sgm_registry_create();
     seen notes = {0}, tagged = {0};
-    CHECK_OK(sgm_observe(root, "*", write_down, &notes, NULL));
-    CHECK_OK(sgm_observe(root, "*<trainer>", write_down, &tagged, NULL));
+    CHECK_OK(sgm_registry_observe(root, "*", write_down, &notes, NULL));
+    CHECK_OK(sgm_registry_observe(root, "*<trainer>", write_down, &tagged, NULL));
     sgm_registry *first = grow(root, "a", NULL, NULL);
     CHECK_OK(sgm_registry_put(root, "a", first)); /* it is there */
     sgm_registry_set(first, "x", sgm_integer_content(1));
@@ -105,8 +109,8 @@ TEST(an_observer_may_set)
 {
     sgm_registry *root = sgm_registry_create();
     seen copier = {.root = root}, notes = {0};
-    CHECK_OK(sgm_observe(root, "x", set_other, &copier, NULL));
-    CHECK_OK(sgm_observe(root, "copy", write_down, &notes, NULL));
+    CHECK_OK(sgm_registry_observe(root, "x", set_other, &copier, NULL));
+    CHECK_OK(sgm_registry_observe(root, "copy", write_down, &notes, NULL));
     CHECK_OK(sgm_registry_set(root, "x", sgm_integer_content(5)));
     CHECK_STR(notes.text, "copy: nothing -> 5");
     CHECK_INT(copier.count, 1);
@@ -125,7 +129,7 @@ TEST(observers_that_set_each_other_come_to_an_end)
 {
     sgm_registry *root = sgm_registry_create();
     seen counter = {.root = root};
-    CHECK_OK(sgm_observe(root, "x", count_up, &counter, NULL));
+    CHECK_OK(sgm_registry_observe(root, "x", count_up, &counter, NULL));
     CHECK_OK(sgm_registry_set(root, "x", sgm_integer_content(0)));
     CHECK_INT(counter.count, 32);
     int64_t value;
@@ -138,7 +142,7 @@ static void once(void *user, const char *identifier, const sgm_content *before, 
 {
     seen *self = user;
     write_down(user, identifier, before, after);
-    sgm_unobserve(self->root, self->id);
+    sgm_registry_unobserve(self->root, self->id);
 }
 
 static void end_target(void *user, const char *identifier, const sgm_content *before,
@@ -153,12 +157,12 @@ TEST(an_observer_may_unobserve_itself_and_remove)
 {
     sgm_registry *root = sgm_registry_create(), *child = grow(root, "child", NULL, NULL);
     seen notes = {.root = root}, remover = {.root = root};
-    CHECK_OK(sgm_observe(root, "x", once, &notes, &notes.id));
+    CHECK_OK(sgm_registry_observe(root, "x", once, &notes, &notes.id));
     CHECK_OK(sgm_registry_set(root, "x", sgm_integer_content(1)));
     CHECK_OK(sgm_registry_set(root, "x", sgm_integer_content(2)));
     CHECK_STR(notes.text, "x: nothing -> 1");
     /* the registry that is being set goes, with its observers */
-    CHECK_OK(sgm_observe(child, "*", end_target, &remover, NULL));
+    CHECK_OK(sgm_registry_observe(child, "*", end_target, &remover, NULL));
     CHECK_OK(sgm_registry_set(child, "y", sgm_integer_content(1)));
     CHECK_STR(remover.text, "y: nothing -> 1");
     CHECK(!sgm_registry_has(root, "child"));
@@ -186,7 +190,7 @@ TEST(bound_entries_are_observed)
     double value = 0.5;
     seen notes = {0};
     CHECK_OK(sgm_registry_bind(root, &row, &(sgm_binding){clamped_get, clamped_set, NULL, &value}));
-    CHECK_OK(sgm_observe(root, "x", write_down, &notes, NULL));
+    CHECK_OK(sgm_registry_observe(root, "x", write_down, &notes, NULL));
     CHECK_OK(sgm_registry_set(root, "x", sgm_number_content(7)));
     CHECK_OK(sgm_registry_set(root, "x", sgm_number_content(8)));
     CHECK_STR(notes.text, "x: 0.5 -> 1"); /* what came of it */
@@ -204,12 +208,12 @@ static void try_to_set(void *user, const char *identifier, const sgm_content *be
 
 TEST(observers_of_a_view_cannot_set_through_it)
 {
-    sgm_registry *root = sgm_registry_create(), *view = sgm_registry_read_only(root);
+    sgm_registry *root = sgm_registry_create(), *view = sgm_registry_create_read_only(root);
     seen notes = {0};
-    CHECK_OK(sgm_observe(view, "*", try_to_set, &notes, &notes.id));
+    CHECK_OK(sgm_registry_observe(view, "*", try_to_set, &notes, &notes.id));
     grow(root, "child", NULL, NULL);
     CHECK_INT(notes.count, 1);
-    sgm_unobserve(view, notes.id);
+    sgm_registry_unobserve(view, notes.id);
     sgm_registry_free(view);
     sgm_registry_free(root);
 }
@@ -217,9 +221,9 @@ TEST(observers_of_a_view_cannot_set_through_it)
 TEST(wrong_observers_are_refused)
 {
     sgm_registry *root = sgm_registry_create();
-    CHECK_ERROR(sgm_observe(NULL, "*", write_down, NULL, NULL), "got NULL");
-    CHECK_ERROR(sgm_observe(root, "*", NULL, NULL, NULL), "got NULL");
-    CHECK_ERROR(sgm_observe(root, "a..b", write_down, NULL, NULL), "part 2 is empty");
+    CHECK_ERROR(sgm_registry_observe(NULL, "*", write_down, NULL, NULL), "got NULL");
+    CHECK_ERROR(sgm_registry_observe(root, "*", NULL, NULL, NULL), "got NULL");
+    CHECK_ERROR(sgm_registry_observe(root, "a..b", write_down, NULL, NULL), "part 2 is empty");
     sgm_registry_free(root);
 }
 
@@ -227,8 +231,9 @@ static bool use_observers(void)
 {
     seen notes = {0};
     sgm_registry *root = sgm_registry_create(), *child = grow(root, "child", NULL, NULL);
-    bool good = child != NULL && sgm_observe(root, "*.x", set_other, &(seen){.root = root}, NULL) == SGM_OK &&
-                sgm_observe(root, "*.x", write_down, &notes, &notes.id) == SGM_OK;
+    bool good = child != NULL &&
+                sgm_registry_observe(root, "*.x", set_other, &(seen){.root = root}, NULL) == SGM_OK &&
+                sgm_registry_observe(root, "*.x", write_down, &notes, &notes.id) == SGM_OK;
     bool is_set = good && sgm_registry_set(child, "x", sgm_text_content("text")) == SGM_OK;
     if (good && is_set != sgm_registry_has(child, "x"))
         abort(); /* a set that fails sets nothing */

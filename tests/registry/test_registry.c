@@ -96,10 +96,10 @@ TEST(wrong_arguments_are_told)
     CHECK_ERROR(sgm_registry_set(registry, "a", (sgm_content){.kind = (sgm_kind)99}), "got unknown kind");
     CHECK_ERROR(sgm_registry_get(registry, "a", NULL), "got NULL");
     CHECK_ERROR(sgm_registry_get(NULL, "a", &content), "got NULL");
-    CHECK_ERROR(sgm_registry_tag(registry, "a b"), "tag 'a b', column 2");
+    CHECK_ERROR(sgm_registry_add_tag(registry, "a b"), "tag 'a b', column 2");
     CHECK_ERROR(sgm_registry_put(registry, "a", NULL), "expected a registry to put, got NULL");
     CHECK_ERROR(sgm_registry_define(registry, NULL), "expected an option, got NULL");
-    CHECK_ERROR(sgm_registry_read_only(NULL), "got NULL");
+    CHECK_ERROR(sgm_registry_create_read_only(NULL), "got NULL");
     CHECK_ERROR(sgm_registry_path(NULL), "got NULL");
     CHECK_INT(sgm_registry_count(registry), 0);
     sgm_registry_free(registry);
@@ -134,7 +134,8 @@ TEST(rows_give_defaults_and_bounds)
     CHECK_ERROR(sgm_registry_set(registry, "epoch", sgm_integer_content(3)), "a.epoch is read-only");
     CHECK_OK(sgm_registry_set_own(registry, "epoch", sgm_integer_content(3)));
     CHECK_STR(described(registry, "epoch"), "3");
-    CHECK_ERROR(sgm_resolve_set(root, "*.epoch", sgm_integer_content(4), NULL, NULL), "a.epoch is read-only");
+    CHECK_ERROR(sgm_registry_resolve_set(root, "*.epoch", sgm_integer_content(4), NULL, NULL),
+                "a.epoch is read-only");
     CHECK_ERROR(sgm_registry_set(registry, "weights", sgm_number_content(3)),
                 "expected a tensor, got number 3");
     CHECK_ERROR(sgm_registry_define(registry, &rate), "there is an entry 'a.learning_rate' already");
@@ -264,15 +265,16 @@ TEST(bindings_that_fail_are_released_once)
     binding.get = place_fail;
     CHECK_OK(sgm_registry_bind(registry, &size_row, &binding));
     CHECK_ERROR(sgm_registry_get(registry, "size", &content), "size: not possible in the current state");
-    CHECK_ERROR(sgm_resolve(registry, "size", &(sgm_matches){0}), "size: ");
+    CHECK_ERROR(sgm_registry_resolve(registry, "size", &(sgm_matches){0}), "size: ");
     /* no value just now: of several it is left out, and a copy does without it */
     sgm_matches matches;
-    CHECK_OK(sgm_resolve(registry, "*", &matches));
+    CHECK_OK(sgm_registry_resolve(registry, "*", &matches));
     CHECK_INT(matches.count, 1);
     CHECK_STR(matches.items[0].identifier, "learning_rate");
     sgm_matches_free(&matches);
-    CHECK_ERROR(sgm_resolve(registry, "s*e", &matches), "size: not possible in the current state");
-    CHECK_ERROR(sgm_resolve_one(registry, "siz*", &content), "size: not possible in the current state");
+    CHECK_ERROR(sgm_registry_resolve(registry, "s*e", &matches), "size: not possible in the current state");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "siz*", &content),
+                "size: not possible in the current state");
     sgm_registry *copy = sgm_registry_copy(registry);
     CHECK_OK(copy);
     CHECK(sgm_registry_has(copy, "learning_rate") && !sgm_registry_has(copy, "size"));
@@ -353,8 +355,8 @@ TEST(tags_and_names)
     sgm_registry *registry = sgm_registry_create();
     char **names;
     size_t count;
-    CHECK_OK(sgm_registry_tag(registry, "dense"));
-    CHECK_OK(sgm_registry_tag(registry, "dense"));
+    CHECK_OK(sgm_registry_add_tag(registry, "dense"));
+    CHECK_OK(sgm_registry_add_tag(registry, "dense"));
     CHECK(sgm_registry_has_tag(registry, "dense"));
     CHECK(!sgm_registry_has_tag(registry, "dens"));
     CHECK_OK(sgm_registry_set(registry, "z", sgm_integer_content(1)));
@@ -372,7 +374,7 @@ TEST(tags_and_names)
 
 TEST(views_follow_and_refuse)
 {
-    sgm_registry *root = sgm_registry_create(), *view = sgm_registry_read_only(root);
+    sgm_registry *root = sgm_registry_create(), *view = sgm_registry_create_read_only(root);
     sgm_registry *child = grow(root, "child", "tagged", NULL);
     sgm_content content;
     CHECK_OK(sgm_registry_set(child, "a", sgm_integer_content(1)));
@@ -383,7 +385,7 @@ TEST(views_follow_and_refuse)
     CHECK_ERROR(sgm_registry_set(content.as.registry, "a", sgm_integer_content(2)), "read-only view");
     CHECK_ERROR(sgm_registry_set_own(view, "b", sgm_integer_content(2)), "read-only view");
     CHECK_ERROR(sgm_registry_remove(view, "child"), "read-only view");
-    CHECK_ERROR(sgm_registry_tag(view, "x"), "read-only view");
+    CHECK_ERROR(sgm_registry_add_tag(view, "x"), "read-only view");
     CHECK_ERROR(sgm_registry_define(view, &rate), "read-only view");
     CHECK_ERROR(sgm_registry_put(view, "x", child), "read-only view");
     CHECK_ERROR(sgm_registry_put(root, "x", content.as.registry), "got a read-only view of one");
@@ -402,9 +404,9 @@ TEST(copies_are_apart)
     place at = {.value = 3};
     double ones[] = {1, 1};
     sgm_shape pair = sgm_shape_of(2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT64, &pair, ones);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT64, &pair, ones);
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(root, "mnist", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "mnist", &content));
     sgm_registry *mnist = content.as.registry;
     CHECK_OK(sgm_registry_bind(mnist, &rate, &(sgm_binding){place_get, place_set, place_release, &at}));
     CHECK_OK(sgm_registry_set(mnist, "tensor", sgm_tensor_content(tensor)));
@@ -414,8 +416,8 @@ TEST(copies_are_apart)
     /* what changes here does not change there */
     sgm_tensor_set(tensor, (int64_t[]){0}, 5);
     at.value = 4;
-    CHECK_OK(sgm_resolve_set(mnist, "layers.*.units", sgm_integer_content(1), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(copy, "optimiser.name", sgm_text_content("sgd"), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(mnist, "layers.*.units", sgm_integer_content(1), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(copy, "optimiser.name", sgm_text_content("sgd"), NULL, NULL));
     CHECK_STR(resolve(copy, "*<optimiser>.*"), "optimiser.learning_rate optimiser.name");
     CHECK_STR(resolve(copy, "layers.*<big>.units"), "layers.1-dense.units");
     CHECK_STR(described(copy, "learning_rate"), "3");
@@ -423,12 +425,12 @@ TEST(copies_are_apart)
     CHECK(sgm_registry_option(copy, "learning_rate") == &rate);
     CHECK_OK(sgm_registry_set(copy, "learning_rate", sgm_number_content(7)));
     CHECK_NEAR(at.value, 4, 0);
-    CHECK_OK(sgm_resolve_one(copy, "layers.2-dense.units", &content));
+    CHECK_OK(sgm_registry_resolve_one(copy, "layers.2-dense.units", &content));
     CHECK_INT(content.as.integer, 20);
     CHECK_OK(sgm_registry_get(copy, "tensor", &content));
     CHECK_NEAR(sgm_tensor_get(content.as.tensor, (int64_t[]){0}), 1, 0);
     sgm_content_clear(&content);
-    CHECK_OK(sgm_resolve_one(root, "mnist.optimiser.name", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "mnist.optimiser.name", &content));
     CHECK_STR(content.as.text, "adam");
     sgm_content_clear(&content);
     sgm_tensor_free(tensor);
@@ -453,7 +455,8 @@ static bool use_registry(void)
     size_t count = 0;
     int binds = 0;
     bool good = root != NULL && child != NULL && sgm_registry_define(child, &method) == SGM_OK &&
-                sgm_registry_tag(child, "tag") == SGM_OK && sgm_registry_put(root, "child", child) == SGM_OK;
+                sgm_registry_add_tag(child, "tag") == SGM_OK &&
+                sgm_registry_put(root, "child", child) == SGM_OK;
     if (good) {
         sgm_binding binding = {place_get, place_set, place_release, &at};
         binds = 1;

@@ -37,7 +37,8 @@ static void *set_both(void *user)
 {
     shared *all = user;
     for (int i = 0; i < all->rounds; i++)
-        expect(all, sgm_resolve_set(all->root, "pair.*", sgm_number_content(i), NULL, NULL) == SGM_OK);
+        expect(all,
+               sgm_registry_resolve_set(all->root, "pair.*", sgm_number_content(i), NULL, NULL) == SGM_OK);
     return NULL;
 }
 
@@ -65,7 +66,7 @@ static void *put_and_remove(void *user)
         grow(child, "below", "tag", NULL);
         expect(all, sgm_registry_put(all->root, name, child) == SGM_OK);
         expect(all, sgm_registry_set(child, "value", sgm_text_content(name)) == SGM_OK);
-        expect(all, sgm_registry_tag(child, "late") == SGM_OK);
+        expect(all, sgm_registry_add_tag(child, "late") == SGM_OK);
         if (i % 3 != 0)
             expect(all, sgm_registry_remove(all->root, name) == SGM_OK);
         sgm_registry_free(child);
@@ -129,8 +130,8 @@ static void *observe_shortly(void *user)
         short_lived *self = malloc(sizeof *self);
         *self = (short_lived){all, 0};
         int64_t id = 0;
-        expect(all, sgm_observe(all->root, "pair.*", touch, self, &id) == SGM_OK);
-        sgm_unobserve(all->root, id);
+        expect(all, sgm_registry_observe(all->root, "pair.*", touch, self, &id) == SGM_OK);
+        sgm_registry_unobserve(all->root, id);
         self->alive = -1;
         free(self);
     }
@@ -145,7 +146,7 @@ TEST(everything_at_once)
     sgm_registry *pair = grow(all.root, "pair", NULL, NULL);
     CHECK_OK(sgm_registry_set(pair, "a", sgm_number_content(-1)));
     CHECK_OK(sgm_registry_set(pair, "b", sgm_number_content(-1)));
-    CHECK_OK(sgm_observe(all.root, "pair.a", count_call, &all, NULL));
+    CHECK_OK(sgm_registry_observe(all.root, "pair.a", count_call, &all, NULL));
     run_threads(&all, 8, work);
     CHECK(atomic_load(&all.calls) >= all.rounds);
     CHECK_NEAR(number_at(all.root, "pair.a"), number_at(all.root, "pair.b"), 0);
@@ -171,7 +172,7 @@ static void *join_and_part(void *user)
             (void)sgm_registry_remove(parent, name);
         expect(all, sgm_registry_set(child, "value", sgm_integer_content(i)) == SGM_OK);
         sgm_matches matches;
-        expect(all, sgm_resolve(parent, "*.value", &matches) == SGM_OK);
+        expect(all, sgm_registry_resolve(parent, "*.value", &matches) == SGM_OK);
         sgm_matches_free(&matches);
     }
     return NULL;
@@ -238,7 +239,7 @@ static void *use_bound(void *user)
         int64_t number;
         sgm_status status = sgm_registry_get_integer(all->root, "bound", &number);
         expect(all, status == SGM_OK || status == SGM_ERROR_NOT_FOUND);
-        status = sgm_resolve_set(all->root, "bound", sgm_integer_content(i), NULL, NULL);
+        status = sgm_registry_resolve_set(all->root, "bound", sgm_integer_content(i), NULL, NULL);
         expect(all, status == SGM_OK || status == SGM_ERROR_NOT_FOUND);
     }
     return NULL;
@@ -272,7 +273,7 @@ static void *free_parents(void *user)
     shared *all = user;
     for (int i = 0; i < all->rounds; i++) {
         sgm_registry *parent = sgm_registry_create();
-        expect(all, sgm_observe(parent, "*.value", count_call, all, NULL) == SGM_OK);
+        expect(all, sgm_registry_observe(parent, "*.value", count_call, all, NULL) == SGM_OK);
         expect(all, sgm_registry_put(parent, "child", all->root) == SGM_OK);
         sgm_registry_free(parent);
     }

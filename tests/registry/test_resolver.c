@@ -60,8 +60,8 @@ TEST(every_rule_of_identifiers)
     sgm_registry *root = make_tree();
     for (size_t i = 0; i < ARRAY_COUNT(rules); i++)
         CHECK_STR(resolve(root, rules[i].identifier), rules[i].expected);
-    CHECK_ERROR(sgm_resolve(root, NULL, &(sgm_matches){0}), "expected an identifier, got NULL");
-    CHECK_ERROR(sgm_resolve(NULL, "*", &(sgm_matches){0}), "expected a registry, got NULL");
+    CHECK_ERROR(sgm_registry_resolve(root, NULL, &(sgm_matches){0}), "expected an identifier, got NULL");
+    CHECK_ERROR(sgm_registry_resolve(NULL, "*", &(sgm_matches){0}), "expected a registry, got NULL");
     sgm_registry_free(root);
 }
 
@@ -69,12 +69,12 @@ TEST(matches_come_with_their_contents)
 {
     sgm_registry *root = make_tree();
     sgm_matches matches;
-    CHECK_OK(sgm_resolve(root, "mnist.optimiser.*", &matches));
+    CHECK_OK(sgm_registry_resolve(root, "mnist.optimiser.*", &matches));
     CHECK_INT(matches.count, 2);
     CHECK_NEAR(matches.items[0].content.as.number, 0.01, 0);
     CHECK_STR(matches.items[1].content.as.text, "adam");
     sgm_matches_free(&matches);
-    CHECK_OK(sgm_resolve(root, "mnist", &matches));
+    CHECK_OK(sgm_registry_resolve(root, "mnist", &matches));
     CHECK_INT(matches.items[0].content.kind, SGM_KIND_REGISTRY);
     CHECK_INT(sgm_registry_count(matches.items[0].content.as.registry), 3);
     sgm_matches_free(&matches);
@@ -86,17 +86,18 @@ TEST(resolving_one_suggests_what_is_near)
 {
     sgm_registry *root = make_tree();
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(root, "*.cost", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "*.cost", &content));
     CHECK_NEAR(content.as.number, 0.5, 0);
-    CHECK_ERROR(sgm_resolve_one(root, "mnist.optimizer.learning_rate", &content),
+    CHECK_ERROR(sgm_registry_resolve_one(root, "mnist.optimizer.learning_rate", &content),
                 "nothing matches 'mnist.optimizer.learning_rate'; did you mean "
                 "'mnist.optimiser.learning_rate'?");
-    CHECK_ERROR(sgm_resolve_one(root, "*.optimiser.learningrate", &content),
+    CHECK_ERROR(sgm_registry_resolve_one(root, "*.optimiser.learningrate", &content),
                 "did you mean 'mnist.optimiser.learning_rate'?");
-    CHECK_ERROR(sgm_resolve_one(root, "mnits", &content), "did you mean 'mnist'?");
-    CHECK_ERROR(sgm_resolve_one(root, "mnist.learning_rate", &content),
+    CHECK_ERROR(sgm_registry_resolve_one(root, "mnits", &content), "did you mean 'mnist'?");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "mnist.learning_rate", &content),
                 "nothing matches 'mnist.learning_rate'; did you mean 'mnist.optimiser.learning_rate'?");
-    CHECK_ERROR(sgm_resolve_one(root, "something-else", &content), "nothing matches 'something-else'");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "something-else", &content),
+                "nothing matches 'something-else'");
     CHECK(strstr(sgm_last_error(), "did you mean") == NULL);
     CHECK_INT(content.kind, SGM_KIND_NOTHING);
     sgm_registry_free(root);
@@ -119,7 +120,7 @@ TEST(the_suggestion_is_of_where_the_identifier_leads_furthest)
             sgm_registry *inner = grow(child, "inner", NULL, NULL);
             CHECK_OK(sgm_registry_set(inner, "rate", sgm_number_content(1)));
         }
-        CHECK_ERROR(sgm_resolve_one(root, "*.inner.rat", &content),
+        CHECK_ERROR(sgm_registry_resolve_one(root, "*.inner.rat", &content),
                     "nothing matches '*.inner.rat'; did you mean 'far.inner.rate'?");
         sgm_registry_free(root);
     }
@@ -131,7 +132,7 @@ TEST(the_suggestion_is_of_where_the_identifier_leads_furthest)
     CHECK_OK(sgm_registry_set(many, "momentum", sgm_number_content(1)));
     CHECK_OK(sgm_registry_set(same, "ratt", sgm_number_content(1)));
     CHECK_OK(sgm_registry_set(same, "momentum", sgm_number_content(1)));
-    CHECK_ERROR(sgm_resolve_one(root, "*.rat", &content), "did you mean 'many.rate'?");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "*.rat", &content), "did you mean 'many.rate'?");
     sgm_registry_free(root);
 }
 
@@ -140,7 +141,8 @@ TEST(the_same_again_is_no_suggestion)
 {
     sgm_registry *root = make_tree();
     sgm_content content;
-    CHECK_ERROR(sgm_resolve_one(root, "mnist.cost.more", &content), "nothing matches 'mnist.cost.more'");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "mnist.cost.more", &content),
+                "nothing matches 'mnist.cost.more'");
     CHECK(strstr(sgm_last_error(), "did you mean") == NULL);
     sgm_registry_free(root);
 }
@@ -151,7 +153,7 @@ TEST(a_resolver_is_never_stale)
     sgm_registry *layers = NULL;
     sgm_content content;
     sgm_matches matches;
-    CHECK_OK(sgm_resolve_one(root, "mnist.layers", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "mnist.layers", &content));
     layers = content.as.registry;
     sgm_resolver *resolver = sgm_resolver_create(root, "mnist.layers.*<dense>.weights");
     CHECK_OK(resolver);
@@ -162,7 +164,8 @@ TEST(a_resolver_is_never_stale)
     } while (0)
     CHECK_RESOLVER("mnist.layers.1-dense.weights mnist.layers.2-dense.weights");
     /* a new value */
-    CHECK_OK(sgm_resolve_set(root, "mnist.layers.2-dense.weights", sgm_number_content(7), NULL, NULL));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.layers.2-dense.weights", sgm_number_content(7), NULL, NULL));
     CHECK_OK(sgm_resolver_get(resolver, &matches));
     CHECK_NEAR(matches.items[1].content.as.number, 7, 0);
     sgm_matches_free(&matches);
@@ -176,8 +179,8 @@ TEST(a_resolver_is_never_stale)
     CHECK_RESOLVER("mnist.layers.2-dense.weights mnist.layers.4-dense.weights");
     grow(layers, "2-dense", "dense", NULL);
     CHECK_RESOLVER("mnist.layers.4-dense.weights");
-    CHECK_OK(sgm_resolve_one(root, "mnist.layers.3-dropout", &content));
-    CHECK_OK(sgm_registry_tag(content.as.registry, "dense"));
+    CHECK_OK(sgm_registry_resolve_one(root, "mnist.layers.3-dropout", &content));
+    CHECK_OK(sgm_registry_add_tag(content.as.registry, "dense"));
     sgm_content_clear(&content);
     CHECK_RESOLVER("mnist.layers.3-dropout.weights mnist.layers.4-dense.weights");
     /* a parent of the whole goes and comes */
@@ -188,7 +191,7 @@ TEST(a_resolver_is_never_stale)
     CHECK_RESOLVER("mnist.layers.3-dropout.weights mnist.layers.4-dense.weights");
     /* grown in a tree of its own, then put */
     sgm_registry *apart = sgm_registry_create();
-    CHECK_OK(sgm_registry_tag(apart, "dense"));
+    CHECK_OK(sgm_registry_add_tag(apart, "dense"));
     CHECK_OK(sgm_registry_put(layers, "5-dense", apart));
     CHECK_OK(sgm_registry_set(apart, "weights", sgm_number_content(5)));
     CHECK_RESOLVER(
@@ -234,20 +237,24 @@ TEST(setting_sets_all_that_match)
 {
     sgm_registry *root = make_tree();
     size_t count = 99;
-    CHECK_OK(sgm_resolve_set(root, "*.optimiser.learning_rate", sgm_number_content(0.5), NULL, &count));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "*.optimiser.learning_rate", sgm_number_content(0.5), NULL, &count));
     CHECK_INT(count, 2);
     CHECK_NEAR(number_at(root, "mnist.optimiser.learning_rate"), 0.5, 0);
     CHECK_NEAR(number_at(root, "iris.optimiser.learning_rate"), 0.5, 0);
     /* a star at the end makes no entry of that name */
-    CHECK_OK(sgm_resolve_set(root, "mnist.layers.*<dense>.w*", sgm_integer_content(3), NULL, &count));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.layers.*<dense>.w*", sgm_integer_content(3), NULL, &count));
     CHECK_INT(count, 2);
     CHECK_NEAR(number_at(root, "mnist.layers.2-dense.weights"), 3, 0);
     CHECK_STR(resolve(root, "mnist.layers.2-dense.*"),
               "mnist.layers.2-dense.weights mnist.layers.2-dense.units");
-    CHECK_ERROR(sgm_resolve_set(root, "*.optimizer.learning_rate", sgm_number_content(1), NULL, &count),
-                "did you mean 'mnist.optimiser.learning_rate'?");
+    CHECK_ERROR(
+        sgm_registry_resolve_set(root, "*.optimizer.learning_rate", sgm_number_content(1), NULL, &count),
+        "did you mean 'mnist.optimiser.learning_rate'?");
     CHECK_INT(count, 0);
-    CHECK_ERROR(sgm_resolve_set(root, "mnist", sgm_registry_content(root), NULL, NULL), "sgm_registry_put");
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist", sgm_registry_content(root), NULL, NULL),
+                "sgm_registry_put");
     sgm_registry_free(root);
 }
 
@@ -255,13 +262,14 @@ TEST(setting_is_all_or_nothing)
 {
     sgm_registry *root = make_tree();
     /* the third is of another kind: the first two keep what they had */
-    CHECK_OK(sgm_resolve_set(root, "mnist.layers.3-dropout.units", sgm_integer_content(30), NULL, NULL));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.layers.3-dropout.units", sgm_integer_content(30), NULL, NULL));
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(root, "mnist.layers.3-dropout", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "mnist.layers.3-dropout", &content));
     CHECK_OK(sgm_registry_remove(content.as.registry, "weights"));
     CHECK_OK(sgm_registry_set(content.as.registry, "weights", sgm_text_content("none")));
     sgm_content_clear(&content);
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.layers.*.weights", sgm_number_content(9), NULL, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.layers.*.weights", sgm_number_content(9), NULL, NULL),
                 "mnist.layers.3-dropout.weights: expected a text, got number 9");
     CHECK_NEAR(number_at(root, "mnist.layers.1-dense.weights"), 1, 0);
     CHECK_NEAR(number_at(root, "mnist.layers.2-dense.weights"), 2, 0);
@@ -273,24 +281,24 @@ TEST(missing_entries_are_added_where_they_are_asked_for)
     sgm_registry *root = make_tree();
     sgm_resolve_set_options add = {.struct_size = sizeof add, .add_if_missing = true};
     size_t count;
-    CHECK_ERROR(sgm_resolve_set(root, "*.optimiser.momentum", sgm_number_content(0.9), NULL, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "*.optimiser.momentum", sgm_number_content(0.9), NULL, NULL),
                 "nothing matches '*.optimiser.momentum'");
-    CHECK_OK(sgm_resolve_set(root, "*.optimiser.momentum", sgm_number_content(0.9), &add, &count));
+    CHECK_OK(sgm_registry_resolve_set(root, "*.optimiser.momentum", sgm_number_content(0.9), &add, &count));
     CHECK_INT(count, 2);
     CHECK_STR(resolve(root, "*.*.momentum"), "mnist.optimiser.momentum iris.optimiser.momentum");
     /* set where it is, added where it is not */
-    CHECK_OK(sgm_resolve_set(root, "*.*.name", sgm_text_content("sgd"), &add, &count));
+    CHECK_OK(sgm_registry_resolve_set(root, "*.*.name", sgm_text_content("sgd"), &add, &count));
     CHECK_STR(resolve(root, "*.*.name"), "mnist.optimiser.name mnist.layers.name iris.optimiser.name");
     CHECK_INT(count, 3);
     /* no registries are made on the way */
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.data.size", sgm_integer_content(1), &add, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.data.size", sgm_integer_content(1), &add, NULL),
                 "nothing matches 'mnist.data.size'");
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.*", sgm_integer_content(1), &add, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.*", sgm_integer_content(1), &add, NULL),
                 "an entry to be added needs a name without '*'");
     /* one that refuses: none is added */
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.layers.*.units", sgm_text_content("x"), &add, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.layers.*.units", sgm_text_content("x"), &add, NULL),
                 "expected an integer");
-    CHECK_ERROR(sgm_resolve_set(root, "*.*.learning_rate", sgm_text_content("x"), &add, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "*.*.learning_rate", sgm_text_content("x"), &add, NULL),
                 "expected a number, got text 'x'");
     CHECK_STR(resolve(root, "mnist.layers.learning_rate"), "");
     sgm_registry_free(root);
@@ -328,11 +336,12 @@ TEST(a_binding_that_refuses_sets_the_others_back)
     CHECK_OK(sgm_registry_bind(a, &rate, &(sgm_binding){bound_get, bound_set, NULL, &bounds[0]}));
     CHECK_OK(sgm_registry_set(b, "rate", sgm_number_content(5)));
     CHECK_OK(sgm_registry_bind(c, &rate, &(sgm_binding){bound_get, bound_set, NULL, &bounds[1]}));
-    CHECK_ERROR(sgm_resolve_set(root, "*.rate", sgm_number_content(8), NULL, NULL), "not while it runs");
+    CHECK_ERROR(sgm_registry_resolve_set(root, "*.rate", sgm_number_content(8), NULL, NULL),
+                "not while it runs");
     CHECK_NEAR(bounds[0].value, 1, 0);
     CHECK_NEAR(number_at(root, "b.rate"), 5, 0);
     bounds[1].refuses = false;
-    CHECK_OK(sgm_resolve_set(root, "*.rate", sgm_integer_content(8), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "*.rate", sgm_integer_content(8), NULL, NULL));
     CHECK_NEAR(number_at(root, "a.rate"), 8, 0);
     CHECK_NEAR(number_at(root, "b.rate"), 8, 0);
     CHECK_NEAR(number_at(root, "c.rate"), 8, 0);
@@ -366,7 +375,7 @@ TEST(of_one_that_is_wanted_no_other_is_read)
         CHECK_OK(sgm_registry_bind(child, &rate, &(sgm_binding){counted_get, NULL, NULL, &reads[i]}));
     }
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(root, "*.rate", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "*.rate", &content));
     CHECK_NEAR(content.as.number, 1, 0);
     CHECK_INT(reads[0], 1);
     CHECK_INT(reads[1] + reads[2], 0);
@@ -385,11 +394,11 @@ TEST(values_that_are_missing_are_left_out_of_several)
     CHECK_OK(sgm_registry_bind(b, &rate, &(sgm_binding){counted_get, NULL, NULL, &reads[1]}));
     CHECK_STR(resolve(root, "*.rate"), "b.rate");
     CHECK_STR(resolve(root, "<layer>.rate"), "b.rate");
-    CHECK_INT(sgm_resolve(root, "a.rate", &matches), SGM_ERROR_STATE);
+    CHECK_INT(sgm_registry_resolve(root, "a.rate", &matches), SGM_ERROR_STATE);
     CHECK_STR(sgm_last_error(), "a.rate: not yet");
     CHECK_INT(matches.count, 0);
     CHECK_OK(sgm_registry_remove(b, "rate"));
-    CHECK_INT(sgm_resolve(root, "*.rate", &matches), SGM_ERROR_STATE);
+    CHECK_INT(sgm_registry_resolve(root, "*.rate", &matches), SGM_ERROR_STATE);
     sgm_registry_free(root);
 }
 
@@ -404,15 +413,17 @@ TEST(options_of_older_and_newer_callers_are_read_as_far_as_they_go)
     sgm_registry *root = make_tree();
     size_t count;
     const sgm_resolve_set_options older = {.struct_size = sizeof older.struct_size, .add_if_missing = true};
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.second", sgm_number_content(1), &older, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.optimiser.second", sgm_number_content(1), &older, NULL),
                 "nothing matches 'mnist.optimiser.second'");
     memset(&newer, 0x5a, sizeof newer);
     newer.known = (sgm_resolve_set_options){.struct_size = sizeof newer, .add_if_missing = true};
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count),
-                "it is older than the headers");
+    CHECK_ERROR(
+        sgm_registry_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count),
+        "it is older than the headers");
     CHECK_INT(count, 0);
     memset(newer.more, 0, sizeof newer.more); /* it uses none of what is new */
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count));
+    CHECK_OK(
+        sgm_registry_resolve_set(root, "mnist.optimiser.third", sgm_number_content(1), &newer.known, &count));
     CHECK_INT(count, 1);
     sgm_registry_free(root);
 }
@@ -423,21 +434,24 @@ TEST(what_cannot_be_set_is_named)
     const sgm_resolve_set_options add = {.struct_size = sizeof add, .add_if_missing = true};
     const sgm_content text = {.kind = SGM_KIND_TEXT}, strange = {.kind = (sgm_kind)99};
     char identifier[400] = "mnist.optimiser.";
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.name", text, NULL, NULL), "mnist.optimiser.name: ");
-    CHECK_ERROR(sgm_resolve_set(root, "mnist.optimiser.na*", strange, NULL, NULL), "mnist.optimiser.na*: ");
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.optimiser.name", text, NULL, NULL),
+                "mnist.optimiser.name: ");
+    CHECK_ERROR(sgm_registry_resolve_set(root, "mnist.optimiser.na*", strange, NULL, NULL),
+                "mnist.optimiser.na*: ");
     memset(identifier + strlen(identifier), 'x', 300);
-    CHECK_ERROR(sgm_resolve_set(root, identifier, sgm_number_content(1), &add, NULL), "is longer than");
+    CHECK_ERROR(sgm_registry_resolve_set(root, identifier, sgm_number_content(1), &add, NULL),
+                "is longer than");
     CHECK_STR(resolve(root, "mnist.optimiser.*"), "mnist.optimiser.learning_rate mnist.optimiser.name");
     sgm_registry_free(root);
 }
 
 TEST(read_only_views_resolve_to_read_only_registries)
 {
-    sgm_registry *root = make_tree(), *view = sgm_registry_read_only(root);
+    sgm_registry *root = make_tree(), *view = sgm_registry_create_read_only(root);
     sgm_content content;
     CHECK_STR(resolve(view, "*.cost"), "mnist.cost iris.cost");
-    CHECK_ERROR(sgm_resolve_set(view, "*.cost", sgm_number_content(1), NULL, NULL), "read-only");
-    CHECK_OK(sgm_resolve_one(view, "mnist", &content));
+    CHECK_ERROR(sgm_registry_resolve_set(view, "*.cost", sgm_number_content(1), NULL, NULL), "read-only");
+    CHECK_OK(sgm_registry_resolve_one(view, "mnist", &content));
     CHECK_ERROR(sgm_registry_set(content.as.registry, "cost", sgm_number_content(1)), "read-only");
     sgm_content_clear(&content);
     sgm_registry_free(view);
@@ -461,13 +475,13 @@ TEST(texts_are_filled_in)
     sgm_registry *root = make_tree();
     for (size_t i = 0; i < ARRAY_COUNT(texts); i++) {
         char result[256];
-        char *text = sgm_resolve_text(root, texts[i].identifier);
+        char *text = sgm_registry_resolve_text(root, texts[i].identifier);
         snprintf(result, sizeof result, "%s%s",
                  text != NULL ? "" : "error: ", text != NULL ? text : sgm_last_error());
         sgm_string_free(text);
         CHECK_STR(result, texts[i].expected);
     }
-    CHECK_ERROR(sgm_resolve_text(root, NULL), "got NULL");
+    CHECK_ERROR(sgm_registry_resolve_text(root, NULL), "got NULL");
     sgm_registry_free(root);
 }
 
@@ -487,14 +501,14 @@ TEST(random_identifiers_never_crash)
         } while (length < sizeof text - 1 && (state >> 8) % 24 != 0);
         text[length] = '\0';
         sgm_matches matches;
-        if (sgm_resolve(root, text, &matches) != SGM_OK)
+        if (sgm_registry_resolve(root, text, &matches) != SGM_OK)
             CHECK_INT(matches.count, 0);
         sgm_matches_free(&matches);
-        sgm_string_free(sgm_resolve_text(root, text));
+        sgm_string_free(sgm_registry_resolve_text(root, text));
         sgm_registry_has(root, text);
         sgm_registry_set(root, text, sgm_integer_content(1));
         sgm_registry_remove(root, text);
-        sgm_resolve_set(root, text, sgm_number_content(2), NULL, NULL);
+        sgm_registry_resolve_set(root, text, sgm_number_content(2), NULL, NULL);
     }
     sgm_registry_free(root);
 }
@@ -505,12 +519,12 @@ TEST(long_identifiers_are_refused)
     char text[3000];
     memset(text, 'a', sizeof text);
     text[sizeof text - 1] = '\0';
-    CHECK_ERROR(sgm_resolve(root, text, &(sgm_matches){0}), "longer than 1000 bytes");
+    CHECK_ERROR(sgm_registry_resolve(root, text, &(sgm_matches){0}), "longer than 1000 bytes");
     CHECK_ERROR(sgm_registry_set(root, text, sgm_number_content(1)), "longer than 200 bytes");
     for (size_t i = 1; i < 200; i += 2)
         text[i] = '.';
     text[199] = '\0';
-    CHECK_ERROR(sgm_resolve(root, text, &(sgm_matches){0}), "more than 64 parts");
+    CHECK_ERROR(sgm_registry_resolve(root, text, &(sgm_matches){0}), "more than 64 parts");
     sgm_registry_free(root);
 }
 
@@ -522,14 +536,16 @@ static bool use_resolving(void)
     sgm_matches matches = {0};
     sgm_resolve_set_options add = {.struct_size = sizeof add, .add_if_missing = true};
     sgm_content content = {0};
-    bool good = root != NULL && sgm_resolve(root, "*<trainer>.*.*", &matches) == SGM_OK && matches.count == 6;
+    bool good = root != NULL && sgm_registry_resolve(root, "*<trainer>.*.*", &matches) == SGM_OK &&
+                matches.count == 6;
     sgm_matches_free(&matches);
-    good = good && sgm_resolve_one(root, "mnist.optimiser.name", &content) == SGM_OK;
-    good = good && sgm_resolve_set(root, "*.optimiser.note", sgm_text_content("x"), &add, NULL) == SGM_OK;
+    good = good && sgm_registry_resolve_one(root, "mnist.optimiser.name", &content) == SGM_OK;
+    good = good &&
+           sgm_registry_resolve_set(root, "*.optimiser.note", sgm_text_content("x"), &add, NULL) == SGM_OK;
     sgm_resolver *resolver = good ? sgm_resolver_create(root, "*.optimiser.*") : NULL;
     good = resolver != NULL && sgm_resolver_get(resolver, &matches) == SGM_OK && matches.count == 5;
     sgm_matches_free(&matches);
-    char *text = good ? sgm_resolve_text(root, "{mnist.cost}-{*.*.name}") : NULL;
+    char *text = good ? sgm_registry_resolve_text(root, "{mnist.cost}-{*.*.name}") : NULL;
     good = text != NULL && strcmp(text, "0.5-adam") == 0;
     sgm_string_free(text);
     good = good && sgm_registry_set(root, "new", sgm_text_content("x")) == SGM_OK &&

@@ -12,7 +12,7 @@ static const char *values_of(sgm_registry *root, const char *identifier)
 {
     static char text[1024];
     sgm_matches matches;
-    if (sgm_resolve(root, identifier, &matches) != SGM_OK) {
+    if (sgm_registry_resolve(root, identifier, &matches) != SGM_OK) {
         snprintf(text, sizeof text, "error: %s", sgm_last_error());
         return text;
     }
@@ -99,9 +99,9 @@ TEST(the_first_of_several_is_the_one)
 {
     sgm_registry *root = make_tree();
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(root, "*.cost", &content));
+    CHECK_OK(sgm_registry_resolve_one(root, "*.cost", &content));
     CHECK_NEAR(content.as.number, 0.5, 0);
-    CHECK_ERROR(sgm_resolve_one(root, "*.costs", &content), "nothing matches '*.costs'");
+    CHECK_ERROR(sgm_registry_resolve_one(root, "*.costs", &content), "nothing matches '*.costs'");
     CHECK_INT(sgm_last_status(), SGM_ERROR_NOT_FOUND);
     CHECK_INT(content.kind, SGM_KIND_NOTHING);
     sgm_registry_free(root);
@@ -163,7 +163,7 @@ TEST(what_a_set_does)
         sgm_registry *root = make_tree();
         sgm_resolve_set_options options = {.struct_size = sizeof options, .add_if_missing = row->add};
         size_t count = 99;
-        sgm_status status = sgm_resolve_set(root, row->identifier, row->content, &options, &count);
+        sgm_status status = sgm_registry_resolve_set(root, row->identifier, row->content, &options, &count);
         if ((status != SGM_OK) != (row->error != NULL))
             printf("rule '%s': %s\n", row->rule, sgm_last_error());
         CHECK_INT(status == SGM_OK, row->error == NULL);
@@ -209,7 +209,7 @@ static void untagged_sibling(sgm_registry *layers)
 
 static void tag_it(sgm_registry *layers)
 {
-    CHECK_OK(sgm_registry_tag(layer(layers, "5-dense"), "dense"));
+    CHECK_OK(sgm_registry_add_tag(layer(layers, "5-dense"), "dense"));
 }
 
 static void remove_second(sgm_registry *layers)
@@ -272,7 +272,7 @@ TEST(an_entry_takes_its_own_kind_and_integers_as_numbers)
 {
     float values[] = {1, 2};
     sgm_shape pair = sgm_shape_of(2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &pair, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &pair, values);
     const sgm_content contents[] = {sgm_boolean_content(true), sgm_integer_content(3),
                                     sgm_number_content(2.5), sgm_text_content("a"),
                                     sgm_tensor_content(tensor)};
@@ -339,21 +339,22 @@ static sgm_status get_nothing(void *user, sgm_content *content)
 
 TEST(nothing_can_be_done_through_a_view)
 {
-    sgm_registry *root = make_tree(), *view = sgm_registry_read_only(root), *child = sgm_registry_create();
+    sgm_registry *root = make_tree(), *view = sgm_registry_create_read_only(root),
+                 *child = sgm_registry_create();
     sgm_resolve_set_options add = {.struct_size = sizeof add, .add_if_missing = true};
     const sgm_binding binding = {.get = get_nothing};
     CHECK_ERROR(sgm_registry_set(view, "new", sgm_number_content(1)), "read-only");
     CHECK_ERROR(sgm_registry_set_own(view, "new", sgm_number_content(1)), "read-only");
     CHECK_ERROR(sgm_registry_put(view, "new", child), "read-only");
     CHECK_ERROR(sgm_registry_remove(view, "mnist"), "read-only");
-    CHECK_ERROR(sgm_registry_tag(view, "new"), "read-only");
+    CHECK_ERROR(sgm_registry_add_tag(view, "new"), "read-only");
     CHECK_ERROR(sgm_registry_define(view, &row), "read-only");
     CHECK_ERROR(sgm_registry_bind(view, &row, &binding), "read-only");
-    CHECK_ERROR(sgm_resolve_set(view, "*.cost", sgm_number_content(1), NULL, NULL), "read-only");
-    CHECK_ERROR(sgm_resolve_set(view, "*.new", sgm_number_content(1), &add, NULL), "read-only");
+    CHECK_ERROR(sgm_registry_resolve_set(view, "*.cost", sgm_number_content(1), NULL, NULL), "read-only");
+    CHECK_ERROR(sgm_registry_resolve_set(view, "*.new", sgm_number_content(1), &add, NULL), "read-only");
     CHECK_STR(values_of(root, "*"), "mnist = registry of 3; iris = registry of 2");
     /* it follows */
-    CHECK_OK(sgm_resolve_set(root, "*.new", sgm_number_content(1), &add, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "*.new", sgm_number_content(1), &add, NULL));
     CHECK_STR(values_of(view, "*.new"), "mnist.new = 1; iris.new = 1");
     sgm_registry_free(child);
     sgm_registry_free(view);
@@ -364,29 +365,29 @@ TEST(a_copy_and_its_original_are_apart)
 {
     float values[] = {1, 2};
     sgm_shape pair = sgm_shape_of(2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &pair, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &pair, values);
     sgm_registry *root = make_tree(), *mnist = layer(root, "mnist");
     CHECK_OK(sgm_registry_define(mnist, &row));
     CHECK_OK(sgm_registry_set(mnist, "tensor", sgm_tensor_content(tensor)));
     sgm_registry *copy = sgm_registry_copy(root);
     CHECK_OK(copy);
     sgm_tensor_set(tensor, (int64_t[]){0}, 9);
-    CHECK_OK(sgm_resolve_set(root, "*.cost", sgm_number_content(9), NULL, NULL));
-    CHECK_OK(sgm_resolve_set(root, "mnist.optimiser.name", sgm_text_content("new"), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "*.cost", sgm_number_content(9), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(root, "mnist.optimiser.name", sgm_text_content("new"), NULL, NULL));
     CHECK_OK(sgm_registry_remove(root, "iris"));
-    CHECK_OK(sgm_registry_tag(mnist, "late"));
+    CHECK_OK(sgm_registry_add_tag(mnist, "late"));
     CHECK_STR(values_of(copy, "*.cost"), "mnist.cost = 0.5; iris.cost = 0.25");
     CHECK_STR(values_of(copy, "*.*.name"), "mnist.optimiser.name = 'adam'");
     CHECK_STR(values_of(copy, "*<late>.cost"), "");
     CHECK_STR(values_of(copy, "*<trainer>.row"), "mnist.row = 1");
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(copy, "mnist.tensor", &content));
+    CHECK_OK(sgm_registry_resolve_one(copy, "mnist.tensor", &content));
     CHECK_NEAR(sgm_tensor_get(content.as.tensor, (int64_t[]){0}), 1, 0);
     sgm_content_clear(&content);
     /* its rows still check */
-    CHECK_ERROR(sgm_resolve_set(copy, "mnist.row", sgm_number_content(10), NULL, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(copy, "mnist.row", sgm_number_content(10), NULL, NULL),
                 "mnist.row: expected a number from 0 to 9, got 10");
-    CHECK_OK(sgm_resolve_set(copy, "mnist.row", sgm_number_content(3), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(copy, "mnist.row", sgm_number_content(3), NULL, NULL));
     CHECK_STR(values_of(root, "mnist.row"), "mnist.row = 1");
     sgm_registry_free(copy);
     sgm_registry_free(root);

@@ -7,7 +7,7 @@
 __attribute__((unused)) static bool has(sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content;
-    if (sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content) != SGM_OK)
+    if (sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content) != SGM_OK)
         return false;
     sgm_content_clear(&content);
     return true;
@@ -16,7 +16,7 @@ __attribute__((unused)) static bool has(sgm_trainer *trainer, const char *identi
 __attribute__((unused)) static double number_of(sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
     CHECK(content.kind == SGM_KIND_NUMBER || content.kind == SGM_KIND_INTEGER);
     return content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
 }
@@ -28,7 +28,7 @@ __attribute__((unused)) static const char *described(sgm_trainer *trainer, const
     static int next;
     char *kept = texts[next++ % 4];
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
     char *text = sgm_content_describe(&content);
     snprintf(kept, sizeof texts[0], "%s", text);
     sgm_string_free(text);
@@ -41,7 +41,7 @@ __attribute__((unused)) static const char *identifiers_of(sgm_trainer *trainer, 
 {
     static char text[1024];
     sgm_matches matches;
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(trainer), identifier, &matches));
+    CHECK_OK(sgm_registry_resolve(sgm_trainer_registry(trainer), identifier, &matches));
     text[0] = '\0';
     for (size_t i = 0; i < matches.count; i++) {
         size_t length = strlen(text);
@@ -55,7 +55,7 @@ __attribute__((unused)) static const char *identifiers_of(sgm_trainer *trainer, 
 __attribute__((unused)) static double element_of(sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
     CHECK_INT(content.kind, SGM_KIND_TENSOR);
     double value = sgm_tensor_get(content.as.tensor, (const int64_t[]){2, 1});
     sgm_content_clear(&content);
@@ -75,7 +75,7 @@ __attribute__((unused)) static double weight_of(sgm_trainer *trainer, const char
 __attribute__((unused)) static sgm_status set(sgm_trainer *trainer, const char *identifier,
                                               sgm_content content)
 {
-    return sgm_resolve_set(sgm_trainer_registry(trainer), identifier, content, NULL, NULL);
+    return sgm_registry_resolve_set(sgm_trainer_registry(trainer), identifier, content, NULL, NULL);
 }
 
 #endif

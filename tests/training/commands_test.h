@@ -64,7 +64,7 @@ typedef struct background {
 __attribute__((unused)) static void *run_there(void *user)
 {
     background *run = user;
-    run->status = sgm_trainer_run_options(run->trainer, &run->options);
+    run->status = sgm_trainer_run_with(run->trainer, &run->options);
     snprintf(run->error, sizeof run->error, "%s", sgm_last_error());
     return NULL;
 }
@@ -77,7 +77,7 @@ __attribute__((unused)) static void begin(background *run, sgm_trainer *trainer,
     CHECK_INT(pthread_create(&run->thread, NULL, run_there, run), 0);
     bool begun = false; /* a rule may reset it at once */
     for (int i = 0; i < 5000 && !begun; i++) {
-        begun = sgm_trainer_state_of(trainer) != SGM_TRAINER_IDLE && number_of(trainer, "iteration") >= 6;
+        begun = sgm_trainer_get_state(trainer) != SGM_TRAINER_IDLE && number_of(trainer, "iteration") >= 6;
         usleep(begun ? 0 : 1000);
     }
     CHECK(begun);
@@ -85,9 +85,9 @@ __attribute__((unused)) static void begin(background *run, sgm_trainer *trainer,
 
 __attribute__((unused)) static void wait_for_pause(sgm_trainer *trainer)
 {
-    for (int i = 0; i < 5000 && sgm_trainer_state_of(trainer) != SGM_TRAINER_PAUSED; i++)
+    for (int i = 0; i < 5000 && sgm_trainer_get_state(trainer) != SGM_TRAINER_PAUSED; i++)
         usleep(1000);
-    CHECK_INT(sgm_trainer_state_of(trainer), SGM_TRAINER_PAUSED);
+    CHECK_INT(sgm_trainer_get_state(trainer), SGM_TRAINER_PAUSED);
 }
 
 __attribute__((unused)) static void pause_it(sgm_trainer *trainer)

@@ -19,11 +19,11 @@ static const char device_recurrent[] = "input(8, 8) + gru(16) + attention(heads=
 static inline sgm_status set_device_training(sgm_trainer *trainer, const char *network)
 {
     sgm_dataset *digits = sgm_dataset_open("digits");
-    sgm_status status = sgm_trainer_network(trainer, network);
+    sgm_status status = sgm_trainer_set_network(trainer, network);
     if (status == SGM_OK)
-        status = sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.002));
+        status = sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.002));
     if (status == SGM_OK)
-        status = sgm_trainer_data(trainer, sgm_minibatches(digits, .size = DEVICE_BATCH, .seed = 3));
+        status = sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = DEVICE_BATCH, .seed = 3));
     sgm_dataset_free(digits);
     return status;
 }

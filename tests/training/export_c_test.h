@@ -88,15 +88,15 @@ static exported export_start(const export_case *c)
     e.inputs = export_values(input, EXPORT_STEPS * c->batch, c->tokens);
     e.targets = export_targets(target, EXPORT_STEPS * c->batch);
     const char *const fields[] = {recording.inputs[0].name, recording.targets[0].name};
-    sgm_dataset *data = sgm_dataset_from("random", fields, (sgm_tensor *[]){e.inputs, e.targets}, 2);
+    sgm_dataset *data = sgm_dataset_create_from("random", fields, (sgm_tensor *[]){e.inputs, e.targets}, 2);
     sgm_graph_free(graph);
     e.env = sgm_env_create("export", .seed = 7, .precision = c->precision);
     e.trainer = sgm_trainer_create(e.env, "t");
-    CHECK_OK(sgm_trainer_network_of(e.trainer, network));
+    CHECK_OK(sgm_trainer_adopt_network(e.trainer, network));
     sgm_optimiser_options how = {.struct_size = sizeof how, .learning_rate = EXPORT_RATE};
-    CHECK_OK(sgm_trainer_optimiser(
+    CHECK_OK(sgm_trainer_set_optimiser(
         e.trainer, sgm_optimiser_create(c->optimiser != NULL ? c->optimiser : "momentum", &how)));
-    CHECK_OK(sgm_trainer_data(e.trainer, sgm_minibatches(data, .size = c->batch, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_data(e.trainer, sgm_minibatches(data, .size = c->batch, .no_shuffle = true)));
     sgm_dataset_free(data);
     CHECK_OK(sgm_trainer_prepare(e.trainer));
     return e;

@@ -154,7 +154,7 @@ __attribute__((unused)) static double shared_number(floor_of_test *made, const c
     char identifier[128];
     sgm_content content;
     snprintf(identifier, sizeof identifier, "shared.%s", name);
-    if (sgm_resolve_one(made->registry, identifier, &content) != SGM_OK)
+    if (sgm_registry_resolve_one(made->registry, identifier, &content) != SGM_OK)
         return NAN;
     double value = content.kind == SGM_KIND_INTEGER ? (double)content.as.integer : content.as.number;
     sgm_content_clear(&content);

@@ -27,7 +27,7 @@ static void check_steady_state(const char *handler, sgm_operator *parallel)
     wave_trainer made = make_wave_trainer((wave_options){.handler = handler, .shuffle = true, .batch = 7});
     allocation_watch seen = {0};
     if (parallel != NULL)
-        CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, parallel));
     CHECK_OK(sgm_trainer_on_progress(made.trainer, watch_allocations, &seen));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
     free_wave_trainer(made);
@@ -47,13 +47,13 @@ static bool train_shortly(void (*fill)(sgm_trainer *trainer, sgm_dataset *datase
     sgm_handler *handler = sgm_handler_create("reference");
     sgm__trainer_settings settings = {3, handler, SGM_FLOAT32};
     sgm_trainer *trainer = handler != NULL ? sgm__trainer_create("short", &settings) : NULL;
-    sgm_tensor *values[2] = {sgm_tensor_from(SGM_FLOAT32, &shape, numbers),
-                             sgm_tensor_from(SGM_FLOAT32, &shape, numbers)};
+    sgm_tensor *values[2] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, numbers)};
     sgm_dataset *dataset =
-        values[0] != NULL && values[1] != NULL ? sgm_dataset_from("short", fields, values, 2) : NULL;
+        values[0] != NULL && values[1] != NULL ? sgm_dataset_create_from("short", fields, values, 2) : NULL;
     if (trainer != NULL && dataset != NULL) {
-        sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 3, .no_prefetch = true));
-        sgm_trainer_optimiser(trainer, sgm_adam());
+        sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 3, .no_prefetch = true));
+        sgm_trainer_set_optimiser(trainer, sgm_adam());
         fill(trainer, dataset);
         done = sgm_trainer_run(trainer, .epochs = 2) == SGM_OK;
     }

@@ -29,7 +29,7 @@ TEST(twice_is_as_before_and_training_goes_on)
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 6));
     CHECK(!equal(made.trainer, "1-dense.weights", made.trainer, "average.1-dense.weights"));
     CHECK_OK(sgm_trainer_swap_averages(made.trainer));
-    CHECK(sgm_trainer_averages_are_in(made.trainer));
+    CHECK(sgm_trainer_has_swapped_averages(made.trainer));
     CHECK(equal(made.trainer, "1-dense.weights", plain.trainer, "average.1-dense.weights"));
     CHECK(equal(made.trainer, "average.1-dense.weights", plain.trainer, "1-dense.weights"));
     sgm_dataset *dataset = wave_dataset();
@@ -54,14 +54,14 @@ TEST(a_checkpoint_says_which_it_holds)
     char folder[] = "/tmp/sigma-averages-XXXXXX", path[128];
     CHECK(mkdtemp(folder) != NULL);
     wave_trainer made = averaging_trainer(), plain = averaging_trainer();
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_averages_saver("smooth", sgm_after(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_averages_saver("smooth", sgm_after(2, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3, .folder = folder));
-    CHECK(!sgm_trainer_averages_are_in(made.trainer));
+    CHECK(!sgm_trainer_has_swapped_averages(made.trainer));
     CHECK_OK(sgm_trainer_run(plain.trainer, .epochs = 2));
     wave_trainer loaded = averaging_trainer();
     snprintf(path, sizeof path, "%s/smooth.safetensors", folder);
     CHECK_OK(sgm_trainer_load(loaded.trainer, path));
-    CHECK(sgm_trainer_averages_are_in(loaded.trainer));
+    CHECK(sgm_trainer_has_swapped_averages(loaded.trainer));
     CHECK(equal(loaded.trainer, "1-dense.weights", plain.trainer, "average.1-dense.weights"));
     CHECK_OK(sgm_trainer_swap_averages(loaded.trainer));
     CHECK_OK(sgm_trainer_run(loaded.trainer, .epochs = 3));
@@ -100,7 +100,7 @@ static void set_in_the_registry(wave_trainer made)
     sgm_tensor *ones = weights_of_ones();
     CHECK_OK(sgm_trainer_prepare(made.trainer));
     sgm_content found;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "network.layers.1-dense", &found));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "network.layers.1-dense", &found));
     CHECK_OK(sgm_registry_set(found.as.registry, "weights", sgm_tensor_content(ones)));
     sgm_content_clear(&found);
     sgm_tensor_free(ones);
@@ -138,7 +138,7 @@ static void check_set(void (*set)(wave_trainer made), sgm_operator *workers)
 {
     wave_trainer made = averaging_trainer(), plain = averaging_trainer();
     if (workers != NULL)
-        CHECK_OK(sgm_trainer_operator(made.trainer, workers));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, workers));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 6));
     CHECK_OK(sgm_trainer_copy_parts(plain.trainer, made.trainer));
     set(made);
@@ -196,7 +196,7 @@ TEST(an_average_begins_anew_at_what_a_hook_sets)
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "setter", .invoke = set_in_a_hook};
     int at = 3;
     wave_trainer made = averaging_trainer();
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&type, &at, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&type, &at, .failure = SGM_HOOK_STOP)));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
     sgm_tensor *value = sgm_trainer_get(made.trainer, "1-dense.weights"),
                *average = sgm_trainer_get(made.trainer, "average.1-dense.weights");

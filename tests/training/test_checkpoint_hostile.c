@@ -29,11 +29,11 @@ static wave_trainer make(void)
     sgm_dataset *held_out = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
     sgm_dataset_free(held_out);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("optimiser.loss")));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_accumulator("optimiser.loss")));
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_early_stopper("validation.loss", 90, SGM_MINIMUM, sgm_every(1, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every 3 iterations if optimiser.loss > 0 "
-                                                          "then set optimiser.learning_rate *= 0.9")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook("every 3 iterations if optimiser.loss > 0 "
+                                                              "then set optimiser.learning_rate *= 0.9")));
     return made;
 }
 
@@ -70,16 +70,16 @@ static sgm_bundle *snapshot(sgm_trainer *trainer)
 
 static void check_same(const sgm_bundle *a, const sgm_bundle *b, const char *what)
 {
-    if (strcmp(sgm_bundle_text(a, "sigma.state"), sgm_bundle_text(b, "sigma.state")) != 0)
-        TEST_FAIL("%s: %s\nwas\n%s", what, sgm_bundle_text(b, "sigma.state"),
-                  sgm_bundle_text(a, "sigma.state"));
+    if (strcmp(sgm_bundle_get_text(a, "sigma.state"), sgm_bundle_get_text(b, "sigma.state")) != 0)
+        TEST_FAIL("%s: %s\nwas\n%s", what, sgm_bundle_get_text(b, "sigma.state"),
+                  sgm_bundle_get_text(a, "sigma.state"));
     CHECK_INT(sgm_bundle_count(a), sgm_bundle_count(b));
     for (size_t i = 0; i < sgm_bundle_count(a); i++) {
-        const sgm_tensor *x = sgm_bundle_get(a, sgm_bundle_name(a, i)),
-                         *y = sgm_bundle_get(b, sgm_bundle_name(a, i));
+        const sgm_tensor *x = sgm_bundle_get(a, sgm_bundle_name_at(a, i)),
+                         *y = sgm_bundle_get(b, sgm_bundle_name_at(a, i));
         size_t size = (size_t)sgm_shape_elements(sgm_tensor_shape(x)) * sgm_dtype_size(sgm_tensor_dtype(x));
         if (memcmp(sgm_tensor_const_data(x), sgm_tensor_const_data(y), size) != 0)
-            TEST_FAIL("%s: %s has changed", what, sgm_bundle_name(a, i));
+            TEST_FAIL("%s: %s has changed", what, sgm_bundle_name_at(a, i));
     }
 }
 
@@ -193,7 +193,7 @@ static void save_as_version(const sgm_bundle *whole, int version)
 {
     sgm_bundle *changed = sgm_bundle_load(file);
     CHECK(changed != NULL);
-    json_t *state = json_loads(sgm_bundle_text(whole, "sigma.state"), 0, NULL);
+    json_t *state = json_loads(sgm_bundle_get_text(whole, "sigma.state"), 0, NULL);
     if (version > 0)
         CHECK_INT(json_object_set_new(state, "version", json_integer(version)), 0);
     else

@@ -58,7 +58,7 @@ TEST(the_last_ones_stay)
 {
     new_folder();
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(3, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(3, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3, .folder = folder)); /* 12 iterations */
     CHECK_STR(files_like("last"),
               "last-epoch2-iteration12.safetensors last-epoch2-iteration9.safetensors last.json ");
@@ -83,9 +83,10 @@ static const sgm_hook_type pretending = {.api = SGM_HOOK_API, .name = "pretend",
 static wave_trainer pretending_trainer(sgm_extremum extremum)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&pretending, NULL, .priority = -1)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_best_checkpoints(3, "shared.measure", extremum,
-                                                                 sgm_every(1, SGM_ITERATION), .name = "b")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&pretending, NULL, .priority = -1)));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_best_checkpoints(3, "shared.measure", extremum,
+                                                                sgm_every(1, SGM_ITERATION), .name = "b")));
     return made;
 }
 
@@ -125,7 +126,7 @@ TEST(a_crash_leaves_neither_orphans_nor_gaps)
         CHECK(child >= 0);
         if (child == 0) {
             wave_trainer made = pretending_trainer(SGM_MINIMUM);
-            sgm_trainer_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(1, SGM_ITERATION)));
+            sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(1, SGM_ITERATION)));
             sgm_trainer_on_progress(made.trainer, die_at, &death);
             sgm_trainer_run(made.trainer, .epochs = 6, .checkpoint_every = 2, .folder = folder);
             _exit(1);
@@ -134,7 +135,7 @@ TEST(a_crash_leaves_neither_orphans_nor_gaps)
         CHECK(waitpid(child, &status, 0) == child);
         CHECK_INT(WEXITSTATUS(status), 9);
         wave_trainer made = pretending_trainer(SGM_MINIMUM);
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(1, SGM_ITERATION))));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(1, SGM_ITERATION))));
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 16, .folder = folder, .resume = true));
         CHECK_STR(files_like("b"), "b-epoch0-iteration2-1.safetensors b-epoch1-iteration8-0.5.safetensors "
                                    "b-epoch3-iteration16-0.5.safetensors b.json ");
@@ -157,7 +158,7 @@ TEST(what_others_wrote_is_left_alone)
     CHECK(file != NULL);
     fclose(file);
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_last_checkpoints(1, sgm_every(1, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(1, sgm_every(1, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4, .folder = folder));
     CHECK_STR(files_like("last"), "last-epoch0-iteration2.safetensors last-epoch0-iteration4.safetensors "
                                   "last-words.safetensors last.json ");
@@ -179,7 +180,7 @@ TEST(a_list_of_other_files_is_refused)
     fputs("[{\"file\": \"last-/../checkpoint.safetensors\"}, {\"file\": \"checkpoint.safetensors\"}]", file);
     fclose(file);
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_last_checkpoints(1, sgm_every(1, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(1, sgm_every(1, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4, .folder = folder));
     CHECK_STR(files_like("last"), "last.json ");
     CHECK_STR(files_like("check"), "checkpoint.safetensors ");
@@ -199,7 +200,7 @@ TEST(what_a_crash_cut_off_is_cleared_away)
     CHECK(file != NULL);
     fclose(file);
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(4, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_last_checkpoints(2, sgm_every(4, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4, .folder = folder));
     CHECK_STR(files_like("last"), "last-epoch0-iteration4.safetensors last.json ");
     free_wave_trainer(made);

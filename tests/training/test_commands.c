@@ -29,16 +29,16 @@ TEST(a_paused_trainer_is_reset_and_stays_paused)
     background run;
     begin(&run, made.trainer, NULL);
     pause_it(made.trainer);
-    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.02),
-                             NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
+                                      sgm_number_content(0.02), NULL, NULL));
     CHECK_OK(sgm_trainer_reset(made.trainer));
-    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_PAUSED);
+    CHECK_INT(sgm_trainer_get_state(made.trainer), SGM_TRAINER_PAUSED);
     CHECK_NEAR(number_of(made.trainer, "iteration"), 0, 0);
     CHECK_NEAR(number_of(made.trainer, "running_time"), 0, 0);
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.02, 0); /* what was set stays */
     step(made.trainer, 7);
-    CHECK_OK(sgm_resolve_set(fresh.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.02),
-                             NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(fresh.trainer->registry, "optimiser.learning_rate",
+                                      sgm_number_content(0.02), NULL, NULL));
     CHECK_OK(sgm_trainer_run(fresh.trainer, .iterations = 7));
     CHECK(same_states(fresh.trainer, made.trainer));
     end(&run);
@@ -54,7 +54,7 @@ TEST(a_running_trainer_goes_on_from_the_beginning)
     while (number_of(made.trainer, "iteration") < 400)
         usleep(1000);
     CHECK_OK(sgm_trainer_reset(made.trainer));
-    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_RUNNING);
+    CHECK_INT(sgm_trainer_get_state(made.trainer), SGM_TRAINER_RUNNING);
     CHECK(number_of(made.trainer, "iteration") < 400);
     while (number_of(made.trainer, "iteration") < 20)
         usleep(1000);
@@ -117,8 +117,8 @@ TEST(workers_are_reset_and_restored_with_their_trainer)
         open_folder();
         wave_trainer made = make(), fresh = make();
         background run;
-        CHECK_OK(sgm_trainer_operator(made.trainer, kinds[kind]()));
-        CHECK_OK(sgm_trainer_operator(fresh.trainer, kinds[kind]()));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, kinds[kind]()));
+        CHECK_OK(sgm_trainer_set_operator(fresh.trainer, kinds[kind]()));
         begin(&run, made.trainer, folder);
         pause_it(made.trainer);
         CHECK_OK(sgm_trainer_reset(made.trainer));
@@ -143,13 +143,14 @@ TEST(validation_and_results_are_forgotten)
     sgm_dataset *data = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(data)));
     sgm_dataset_free(data);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_accumulator("training.loss", .name = "sum")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_accumulator("training.loss", .name = "sum")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(number_of(made.trainer, "validation.loss") > 0);
     double sum = number_of(made.trainer, "shared.sum");
     CHECK_OK(sgm_trainer_reset(made.trainer));
-    CHECK_INT(sgm_resolve_one(made.trainer->registry, "validation.loss", &content), SGM_ERROR_NOT_FOUND);
-    CHECK_INT(sgm_resolve_one(made.trainer->registry, "shared.sum", &content), SGM_ERROR_NOT_FOUND);
+    CHECK_INT(sgm_registry_resolve_one(made.trainer->registry, "validation.loss", &content),
+              SGM_ERROR_NOT_FOUND);
+    CHECK_INT(sgm_registry_resolve_one(made.trainer->registry, "shared.sum", &content), SGM_ERROR_NOT_FOUND);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(number_of(made.trainer, "shared.sum") == sum); /* the hook began anew, too */
     CHECK(number_of(made.trainer, "validation.loss") > 0);
@@ -159,9 +160,10 @@ TEST(validation_and_results_are_forgotten)
 TEST(hooks_begin_anew_and_those_that_lived_come_back)
 {
     wave_trainer made = make();
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_rule_hook("after 6 iterations set optimiser.learning_rate += 0.5")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("at reset set optimiser.learning_rate += 0.125")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_rule_hook("after 6 iterations set optimiser.learning_rate += 0.5")));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_rule_hook("at reset set optimiser.learning_rate += 0.125")));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 9));
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.51, 1e-12);
     CHECK_OK(sgm_trainer_reset(made.trainer));
@@ -175,13 +177,13 @@ TEST(hooks_begin_anew_and_those_that_lived_come_back)
 TEST(a_rule_resets_a_run)
 {
     wave_trainer made = make(), fresh = make();
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_rule_hook("at epoch 3 reset"), NULL));
+    CHECK_OK(sgm_trainer_attach_hook(made.trainer, sgm_rule_hook("at epoch 3 reset"), NULL));
     /* The rule comes back with the reset, so it has to be taken off. */
     background run;
     begin(&run, made.trainer, NULL);
     usleep(50000);
     CHECK(number_of(made.trainer, "epoch") < 3);
-    CHECK_OK(sgm_trainer_detach(made.trainer, "rule"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "rule"));
     pause_it(made.trainer);
     CHECK_OK(sgm_trainer_reset(made.trainer));
     step(made.trainer, 10);
@@ -195,7 +197,7 @@ TEST(a_rule_resets_a_run)
 TEST(a_reset_that_is_asked_for_at_the_end_is_done)
 {
     wave_trainer made = make();
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("at stop reset")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook("at stop reset")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_NEAR(number_of(made.trainer, "iteration"), 0, 0);
     free_wave_trainer(made);
@@ -215,7 +217,7 @@ TEST(restoring_keeps_what_it_leaves)
     step(made.trainer, 40);
     sgm_tensor *left = sgm_trainer_get(made.trainer, "1-dense.weights");
     CHECK_OK(sgm_trainer_restore(made.trainer, "old"));
-    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_PAUSED);
+    CHECK_INT(sgm_trainer_get_state(made.trainer), SGM_TRAINER_PAUSED);
     CHECK_NEAR(number_of(made.trainer, "iteration"), at, 0);
     CHECK_OK(sgm_trainer_load(other.trainer, in_folder("old.safetensors")));
     CHECK(same_states(other.trainer, made.trainer));
@@ -300,7 +302,7 @@ TEST(idle_and_running_trainers_are_restored_too)
         usleep(1000);
     CHECK_OK(sgm_trainer_reset(made.trainer));
     CHECK_OK(sgm_trainer_restore(made.trainer, "nine"));
-    CHECK_INT(sgm_trainer_state_of(made.trainer), SGM_TRAINER_RUNNING);
+    CHECK_INT(sgm_trainer_get_state(made.trainer), SGM_TRAINER_RUNNING);
     CHECK(number_of(made.trainer, "iteration") >= 9);
     end(&run);
     CHECK_INT(made.trainer->journal.branch, 2);
@@ -343,9 +345,9 @@ TEST(hooks_and_observers_may_reset)
         if (kind == 2)
             CHECK_OK(sgm_trainer_on_progress(made.trainer, reset_at_five, &self));
         else
-            CHECK_OK(sgm_trainer_hook(made.trainer,
-                                      sgm_hook_create(&resetter, &self, .when = sgm_every(5, SGM_ITERATION),
-                                                      .background = kind == 1)));
+            CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&resetter, &self,
+                                                                        .when = sgm_every(5, SGM_ITERATION),
+                                                                        .background = kind == 1)));
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
         CHECK(self.times >= 1);
         if (kind == 1 && number_of(made.trainer, "iteration") == 0) /* it came after the last one */
@@ -372,9 +374,9 @@ TEST(two_runs_that_reset_each_other_do_not_stand_still)
 {
     wave_trainer one = make(), two = make();
     background first, second;
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         one.trainer, sgm_hook_create(&other_resetter, two.trainer, .when = sgm_every(3, SGM_ITERATION))));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         two.trainer, sgm_hook_create(&other_resetter, one.trainer, .when = sgm_every(2, SGM_ITERATION))));
     first.trainer = one.trainer;
     second.trainer = two.trainer;
@@ -382,8 +384,8 @@ TEST(two_runs_that_reset_each_other_do_not_stand_still)
         (sgm_run_options){.struct_size = sizeof first.options, .iterations = 1000000000};
     CHECK_INT(pthread_create(&first.thread, NULL, run_there, &first), 0);
     CHECK_INT(pthread_create(&second.thread, NULL, run_there, &second), 0);
-    while (sgm_trainer_state_of(one.trainer) == SGM_TRAINER_IDLE ||
-           sgm_trainer_state_of(two.trainer) == SGM_TRAINER_IDLE)
+    while (sgm_trainer_get_state(one.trainer) == SGM_TRAINER_IDLE ||
+           sgm_trainer_get_state(two.trainer) == SGM_TRAINER_IDLE)
         usleep(1000);
     usleep(100000);
     CHECK_OK(sgm_trainer_reset(one.trainer));
@@ -408,7 +410,7 @@ TEST(each_command_says_what_is_wrong)
     CHECK_ERROR(sgm_trainer_stop(made.trainer, NULL), "is idle and cannot be stopped");
     CHECK_ERROR(sgm_trainer_restore(made.trainer, "nowhere"), "there is no checkpoint 'nowhere'");
     CHECK_ERROR(sgm_trainer_reset(NULL), "NULL");
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, NULL), "NULL");
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, NULL), "NULL");
     background run;
     begin(&run, made.trainer, NULL);
     CHECK_OK(sgm_trainer_step(made.trainer, 4)); /* run on for 4, then pause */

@@ -13,18 +13,21 @@ TEST(hooks_have_names_of_their_own)
     wave_trainer made = make();
     char *name;
     size_t count;
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 1000)"), &name));
+    CHECK_OK(
+        sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("early_stopper(training.loss, 1000)"), &name));
     CHECK_STR(name, "early_stopper#1");
     sgm_string_free(name);
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name));
+    CHECK_OK(
+        sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name));
     CHECK_STR(name, "early_stopper#2");
     sgm_string_free(name);
-    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name),
-                "an equal hook is attached already, as 'early_stopper#2'");
+    CHECK_ERROR(
+        sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("early_stopper(training.loss, 2000)"), &name),
+        "an equal hook is attached already, as 'early_stopper#2'");
     CHECK(name == NULL);
-    CHECK_ERROR(sgm_trainer_attach(made.trainer, sgm_hook_parse("early_stoper(a)"), NULL), "column 1");
+    CHECK_ERROR(sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("early_stoper(a)"), NULL), "column 1");
     CHECK_OK(sgm_trainer_status(made.trainer)); /* not the trainer's failure */
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss"), NULL));
+    CHECK_OK(sgm_trainer_attach_hook(made.trainer, sgm_accumulator("training.loss"), NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     sgm_attached_hook *list = hooks_of(made.trainer, &count);
     CHECK_INT(count, 3);
@@ -41,12 +44,13 @@ TEST(hooks_have_names_of_their_own)
     CHECK_INT(list[1].runs, 0);
     CHECK(!list[1].background);
     sgm_attached_hooks_free(list, count);
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper"), "early_stopper#1, early_stopper#2");
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "early_stopper#3"), "no hook is named 'early_stopper#3'");
-    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper#1"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "early_stopper"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator"));
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "accumulator"), "there are none");
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "early_stopper"), "early_stopper#1, early_stopper#2");
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "early_stopper#3"),
+                "no hook is named 'early_stopper#3'");
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "early_stopper#1"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "early_stopper"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "accumulator"));
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "accumulator"), "there are none");
     free_wave_trainer(made);
 }
 
@@ -55,15 +59,16 @@ TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
     open_folder();
     wave_trainer made = make();
     sgm_hook *own = sgm_accumulator("training.loss", .name = "own");
-    CHECK_OK(sgm_trainer_hook(made.trainer, own));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, own));
     background run;
     begin(&run, made.trainer, folder);
     pause_it(made.trainer);
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("accumulator(training.loss, text)"), NULL));
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_parse("save(gone)"), NULL));
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_accumulator("training.loss", .name = "program"), NULL));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "save"));
-    CHECK_OK(sgm_trainer_detach(made.trainer, "accumulator#1"));
+    CHECK_OK(sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("accumulator(training.loss, text)"), NULL));
+    CHECK_OK(sgm_trainer_attach_hook(made.trainer, sgm_hook_parse("save(gone)"), NULL));
+    CHECK_OK(
+        sgm_trainer_attach_hook(made.trainer, sgm_accumulator("training.loss", .name = "program"), NULL));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "save"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "accumulator#1"));
     step(made.trainer, 8);
     double sum = number_of(made.trainer, "shared.text"), iteration = number_of(made.trainer, "iteration");
     end(&run);
@@ -78,7 +83,7 @@ TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
         1);
 
     wave_trainer second = make();
-    CHECK_OK(sgm_trainer_hook(second.trainer, sgm_accumulator("training.loss", .name = "own")));
+    CHECK_OK(sgm_trainer_add_hook(second.trainer, sgm_accumulator("training.loss", .name = "own")));
     CHECK_OK(sgm_trainer_run(second.trainer, .iterations = (int64_t)iteration + 1, .folder = folder,
                              .resume = true));
     size_t count;
@@ -90,7 +95,7 @@ TEST(what_was_attached_to_a_run_comes_back_with_a_resume)
                1e-9);
 
     wave_trainer third = make();
-    CHECK_OK(sgm_trainer_hook(third.trainer, sgm_accumulator("training.loss", .name = "own")));
+    CHECK_OK(sgm_trainer_add_hook(third.trainer, sgm_accumulator("training.loss", .name = "own")));
     CHECK_OK(sgm_trainer_run(third.trainer, .iterations = (int64_t)iteration + 2, .folder = folder,
                              .resume = true));
     sgm_attached_hooks_free(hooks_of(third.trainer, &count), count);

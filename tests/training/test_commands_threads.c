@@ -50,16 +50,16 @@ static void act(sgm_trainer *trainer, uint32_t what)
         count(sgm_trainer_restore(trainer, "start"));
         break;
     case 6:
-        count(sgm_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                              sgm_number_content(0.001 * (1 + what % 7)), NULL, NULL));
+        count(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                       sgm_number_content(0.001 * (1 + what % 7)), NULL, NULL));
         break;
     case 7:
     case 8:
         snprintf(text, sizeof text, texts[what / 12 % 4], (unsigned)(what / 48 % 5));
-        count(sgm_trainer_attach(trainer, sgm_hook_parse(text), NULL));
+        count(sgm_trainer_attach_hook(trainer, sgm_hook_parse(text), NULL));
         break;
     case 9:
-        count(sgm_trainer_detach(trainer, names[what / 12 % 5]));
+        count(sgm_trainer_detach_hook(trainer, names[what / 12 % 5]));
         break;
     case 10:
         count(sgm_trainer_hooks(trainer, &list, &hooks));
@@ -95,9 +95,9 @@ static void ask_for_everything(sgm_operator *workers_of)
     atomic_store(&ends, false);
     atomic_store(&done, 0);
     if (workers_of != NULL)
-        CHECK_OK(sgm_trainer_operator(made.trainer, workers_of));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, workers_of));
     sgm_set_logger(NULL, NULL, SGM_LOG_ERROR);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every 70 iterations reset")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook("every 70 iterations reset")));
     snprintf(path, sizeof path, "%s/start.safetensors", folder);
     CHECK_OK(sgm_trainer_save(made.trainer, path));
     worker workers[4];

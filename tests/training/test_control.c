@@ -197,8 +197,8 @@ TEST(listeners_are_told)
     wave_trainer made = make();
     heard all = {0};
     CHECK_OK(sgm__changes_listen(made.trainer, hear, &all));
-    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.3), NULL,
-                             NULL));
+    CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
+                                      sgm_number_content(0.3), NULL, NULL));
     CHECK_INT(all.count, 0); /* the program puts its trainer together */
     ask(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.learning_rate\",\"value\":0.5}");
     CHECK_INT(all.count, 1);
@@ -280,7 +280,8 @@ TEST(a_command_is_taken_back_as_a_whole_or_not_at_all)
     pause_it(made.trainer);
     CHECK_ANSWER(made.trainer, "{\"command\":\"set\",\"identifier\":\"optimiser.beta*\",\"value\":0.5}",
                  "\"value\":0.5");
-    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.beta1", sgm_number_content(0.4), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.beta1", sgm_number_content(0.4),
+                                      NULL, NULL));
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}", "optimiser.beta1 was changed again after change 1");
     CHECK_NEAR(number_of(made.trainer, "optimiser.beta1"), 0.4, 0);
     CHECK_NEAR(number_of(made.trainer, "optimiser.beta2"), 0.5, 0);
@@ -306,7 +307,7 @@ TEST(a_parameter_that_is_put_back_has_its_average_again)
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
     sgm_tensor *biases = sgm_trainer_get(made.trainer, "3-dense.biases");
     sgm_tensor *average = sgm_trainer_get(made.trainer, "average.3-dense.biases");
-    sgm_tensor *given = sgm_tensor_from(SGM_FLOAT32, &shape, set);
+    sgm_tensor *given = sgm_tensor_create_from(SGM_FLOAT32, &shape, set);
     CHECK(memcmp(sgm_tensor_const_data(biases), sgm_tensor_const_data(average), 3 * sizeof(float)) != 0);
     ask(made.trainer,
         "{\"command\":\"set\",\"identifier\":\"network.layers.3-dense.biases\",\"value\":[1,2,3]}");
@@ -366,8 +367,8 @@ TEST(what_others_changed_since_is_left_alone)
     begin(&run, made.trainer, NULL);
     pause_it(made.trainer);
     ask(made.trainer, SET_RATE("0.2"));
-    CHECK_OK(sgm_resolve_set(made.trainer->registry, "optimiser.learning_rate", sgm_number_content(0.4), NULL,
-                             NULL));
+    CHECK_OK(sgm_registry_resolve_set(made.trainer->registry, "optimiser.learning_rate",
+                                      sgm_number_content(0.4), NULL, NULL));
     CHECK_ANSWER(made.trainer, "{\"command\":\"undo\"}",
                  "optimiser.learning_rate was changed again after change 1, by program (change 2): take that "
                  "back first, or set it");
@@ -387,7 +388,8 @@ TEST(the_record_is_bounded_and_keeps_what_persons_did)
 {
     wave_trainer made = make();
     background run;
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook("every iteration set optimiser.accumulate += 1")));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_rule_hook("every iteration set optimiser.accumulate += 1")));
     ask(made.trainer, SET_RATE("0.02"));
     begin(&run, made.trainer, NULL);
     for (int i = 0; i < 20000 && number_of(made.trainer, "iteration") < 2500; i++)
@@ -443,7 +445,7 @@ TEST(a_resume_makes_them_again)
     free_wave_trainer(made);
     made = make();
     sgm_run_options options = {.struct_size = sizeof options, .folder = folder, .resume = true, .epochs = 4};
-    CHECK_OK(sgm_trainer_run_options(made.trainer, &options));
+    CHECK_OK(sgm_trainer_run_with(made.trainer, &options));
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.07, 0);
     free_wave_trainer(made);
     close_folder();

@@ -21,7 +21,7 @@ static void *run_for_long(void *user)
     running *r = user;
     sgm_run_options options = {
         .struct_size = sizeof options, .epochs = 1000000000, .folder = r->folder, .checkpoint_every = -1};
-    r->status = sgm_trainer_run_options(r->made.trainer, &options);
+    r->status = sgm_trainer_run_with(r->made.trainer, &options);
     return NULL;
 }
 
@@ -416,8 +416,8 @@ static void hold_up(running *r)
 {
     static int self;
     atomic_store(&holds, true);
-    CHECK_OK(sgm_trainer_hook(r->made.trainer,
-                              sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(r->made.trainer,
+                                  sgm_hook_create(&holder, &self, .when = sgm_every(1, SGM_ITERATION))));
     for (int i = 0; i < 10000 && !atomic_load(&held); i++)
         usleep(1000);
     CHECK(atomic_load(&held));

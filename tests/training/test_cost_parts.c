@@ -126,7 +126,7 @@ static sgm_value weigh(sgm_layer_call *call, sgm_graph *graph, sgm_value x, sgm_
                        sgm_value weights)
 {
     sgm_value squares = sgm_square(graph, sgm_subtract(graph, x, targets)), all = sgm_sum(graph, weights);
-    sgm_layer_count(call, all);
+    sgm_layer_set_count(call, all);
     return sgm_divide(graph, sgm_sum(graph, sgm_multiply(graph, squares, weights)), all);
 }
 
@@ -268,7 +268,7 @@ static sgm_dataset *make_data(const char *network)
         names[count] = fields[i].name;
         tensors[count++] = fill(&fields[i]);
     }
-    sgm_dataset *data = sgm_dataset_from("parts", names, tensors, count);
+    sgm_dataset *data = sgm_dataset_create_from("parts", names, tensors, count);
     CHECK_OK(data);
     for (size_t i = 0; i < count; i++)
         sgm_tensor_free(tensors[i]);
@@ -290,11 +290,11 @@ static training make(const problem *p, const char *handler)
     made.trainer = sgm__trainer_create("parts", &settings);
     CHECK_OK(made.trainer);
     sgm_dataset *data = make_data(p->network);
-    CHECK_OK(sgm_trainer_network(made.trainer, p->network));
-    CHECK_OK(sgm_trainer_data(
+    CHECK_OK(sgm_trainer_set_network(made.trainer, p->network));
+    CHECK_OK(sgm_trainer_set_data(
         made.trainer, sgm_minibatches(data, .size = p->batch > 0 ? p->batch : 4, .no_shuffle = true)));
     sgm_dataset_free(data);
-    CHECK_OK(sgm_trainer_optimiser(made.trainer, p->optimiser != NULL ? p->optimiser() : descent()));
+    CHECK_OK(sgm_trainer_set_optimiser(made.trainer, p->optimiser != NULL ? p->optimiser() : descent()));
     return made;
 }
 
@@ -384,8 +384,8 @@ static void check_workers(const char *handler, const char *handlers, int32_t wor
         const problem *p = &problems[i];
         training one = make(p, "reference"), several = make(p, handler);
         told wanted, got;
-        CHECK_OK(sgm_trainer_operator(several.trainer,
-                                      sgm_gradient_operator(.workers = workers, .handlers = handlers)));
+        CHECK_OK(sgm_trainer_set_operator(several.trainer,
+                                          sgm_gradient_operator(.workers = workers, .handlers = handlers)));
         run(one, &wanted);
         run(several, &got);
         check_told(p, &got, &wanted);
@@ -437,7 +437,7 @@ static void train_as_rank(int32_t workers)
         told all;
         char name[48];
         CHECK_OK(ranks);
-        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
         sgm__trainer_ranks(made.trainer)->options.messages = by_messages;
         run(made, &all);
         if (sgm_operator_rank(ranks) == sgm_operator_ranks(ranks) - 1) {
@@ -530,7 +530,7 @@ static void check_refused(const char *network, sgm_operator *parallel, const cha
     const problem p = {.network = network};
     training made = make(&p, "reference");
     CHECK_OK(parallel);
-    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, parallel));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), message);
     free_training(made);
 }
@@ -546,14 +546,14 @@ TEST(a_cost_that_compares_examples_wants_them_all)
     const problem p = {.network = COMPARED};
     training one = make(&p, "reference"), made = make(&p, "reference");
     told wanted, got;
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 1)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 1)));
     run(one, &wanted);
     run(made, &got);
     check_told(&p, &got, &wanted);
     free_training(one);
     free_training(made);
     made = make(&p, "reference");
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     free_training(made);
 }
@@ -565,7 +565,7 @@ TEST(batch_norm_of_one_example_fails_as_without_workers)
         .network = "input(4) + dense(5, no_bias) + batch_norm + dense(3) + mean_squared(targets=numbers)",
         .batch = 1};
     training made = make(&p, "reference");
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_ERROR(
         sgm_trainer_run(made.trainer, .epochs = 1),
         "batch_norm: one number for each channel has no variance: take minibatches of more than 1 example");
@@ -582,7 +582,7 @@ TEST(batch_norm_can_be_local)
                   "take minibatches of more than 1 example for each worker, or leave `local` out");
     training one = make(&even, "reference"), two = make(&even, "reference");
     told wanted, got;
-    CHECK_OK(sgm_trainer_operator(two.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(two.trainer, sgm_gradient_operator(.workers = 2)));
     run(one, &wanted);
     run(two, &got);
     CHECK(fabs(got.numbers[0] - wanted.numbers[0]) > 1e-3);
@@ -598,7 +598,7 @@ TEST(a_worker_that_fails_amid_a_sum_ends_the_run)
             "input(6, 4, lengths=steps, name=series) + dense(5, time_distributed, no_bias) + batch_norm + "
             "dense(2, time_distributed) + softmax_cross_entropy(targets=class_steps)"};
     training made = make(&p, "cpu");
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1),
                 "one_hot, layer 4-softmax_cross_entropy: class 2 is out of range: there are 2 classes");
     free_training(made);
@@ -610,7 +610,7 @@ RANK_PART(rank_that_fails)
     const problem p = {.network = "input(4) + dense(5, no_bias) + batch_norm + dense(2) + "
                                   "softmax_cross_entropy(targets=class, classes)"};
     training made = make(&p, "cpu");
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.timeout = 20)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_mpi_operator(.timeout = 20)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     free_training(made);
 }

@@ -10,7 +10,7 @@
 #include "test.h"
 
 #include <pthread.h>
-#include <sigma/criteria.h>
+#include <sigma/rules.h>
 #include <sigma/tensor.h>
 
 /* Series of values: numbers between spaces, '-' is missing, 'n' is NaN. */
@@ -171,7 +171,7 @@ TEST(what_they_remember_goes_on_exactly)
 
 static sgm_criteria *above(const char *identifier, double value)
 {
-    return sgm_criteria_threshold(identifier, SGM_ABOVE, value, false);
+    return sgm_threshold_criteria(identifier, SGM_ABOVE, value, false);
 }
 
 TEST(equality_is_of_structure_and_numbers)
@@ -225,16 +225,16 @@ TEST(wrong_arguments_are_refused_and_parts_are_freed)
     CHECK_ERROR(above(NULL, 1), "criteria need an identifier");
     CHECK_ERROR(above("not", 1), "criteria need an identifier");
     CHECK_ERROR(above("a", (double)NAN), "finite number");
-    CHECK_ERROR(sgm_criteria_threshold("a", (sgm_comparison)7, 1, false), "no comparison 7");
-    CHECK_ERROR(sgm_criteria_extremum("a", (sgm_extremum)7), "no extremum 7");
-    CHECK_ERROR(sgm_criteria_reaches("a", SGM_MAXIMUM, (double)INFINITY), "finite number");
-    CHECK_ERROR(sgm_criteria_stalls("a", SGM_MAXIMUM, 0), "from 1 to 2^53, not 0");
-    CHECK_ERROR(sgm_criteria_repeated(above("a", 1), -1, true), "not -1");
-    CHECK_ERROR(sgm_criteria_external(""), "external criteria need a name");
-    CHECK_ERROR(sgm_criteria_external("a\n"), "external criteria need a name");
-    CHECK_ERROR(sgm_criteria_and(above("a", 1), above("a b", 1)), "not 'a b'");
-    CHECK_ERROR(sgm_criteria_or(above("", 1), above("a", 1)), "not ''");
-    CHECK_ERROR(sgm_criteria_not(sgm_criteria_repeated(above("?", 1), 2, true)), "not '?'");
+    CHECK_ERROR(sgm_threshold_criteria("a", (sgm_comparison)7, 1, false), "no comparison 7");
+    CHECK_ERROR(sgm_extremum_criteria("a", (sgm_extremum)7), "no extremum 7");
+    CHECK_ERROR(sgm_reaching_criteria("a", SGM_MAXIMUM, (double)INFINITY), "finite number");
+    CHECK_ERROR(sgm_stalling_criteria("a", SGM_MAXIMUM, 0), "from 1 to 2^53, not 0");
+    CHECK_ERROR(sgm_repeated_criteria(above("a", 1), -1, true), "not -1");
+    CHECK_ERROR(sgm_external_criteria(""), "external criteria need a name");
+    CHECK_ERROR(sgm_external_criteria("a\n"), "external criteria need a name");
+    CHECK_ERROR(sgm_and_criteria(above("a", 1), above("a b", 1)), "not 'a b'");
+    CHECK_ERROR(sgm_or_criteria(above("", 1), above("a", 1)), "not ''");
+    CHECK_ERROR(sgm_not_criteria(sgm_repeated_criteria(above("?", 1), 2, true)), "not '?'");
     CHECK_ERROR(sgm_criteria_text(NULL, NULL), "no criteria");
     CHECK(sgm_criteria_copy(NULL) == NULL);
     sgm_criteria_free(NULL);
@@ -248,23 +248,23 @@ TEST(bounds_are_allowed_and_one_more_is_not)
 {
     const int64_t maximum = (int64_t)1 << 53;
     char name[258];
-    sgm_criteria *made = sgm_criteria_stalls("a", SGM_MAXIMUM, maximum);
+    sgm_criteria *made = sgm_stalling_criteria("a", SGM_MAXIMUM, maximum);
     CHECK_OK(made);
     sgm_criteria_free(made);
-    CHECK_ERROR(sgm_criteria_stalls("a", SGM_MAXIMUM, maximum + 1), "from 1 to 2^53, not 9007199254740993");
-    made = sgm_criteria_repeated(above("a", 1), maximum, false);
+    CHECK_ERROR(sgm_stalling_criteria("a", SGM_MAXIMUM, maximum + 1), "from 1 to 2^53, not 9007199254740993");
+    made = sgm_repeated_criteria(above("a", 1), maximum, false);
     CHECK_OK(made);
-    CHECK_ERROR(sgm_criteria_repeated(made, maximum, false), "from 1 to 2^53"); /* together 2^106 */
+    CHECK_ERROR(sgm_repeated_criteria(made, maximum, false), "from 1 to 2^53"); /* together 2^106 */
     memset(name, 'x', sizeof name);
     name[255] = '\0';
-    made = sgm_criteria_external(name);
+    made = sgm_external_criteria(name);
     CHECK_OK(made);
     sgm_criteria_free(made);
     name[255] = 'x';
     name[256] = '\0';
-    CHECK_ERROR(sgm_criteria_external(name), "1 to 255 bytes");
-    CHECK_ERROR(sgm_criteria_external("a\x7f"), "without control characters");
-    made = sgm_criteria_external(" ");
+    CHECK_ERROR(sgm_external_criteria(name), "1 to 255 bytes");
+    CHECK_ERROR(sgm_external_criteria("a\x7f"), "without control characters");
+    made = sgm_external_criteria(" ");
     CHECK_OK(made);
     sgm_criteria_free(made);
 }
@@ -272,7 +272,7 @@ TEST(bounds_are_allowed_and_one_more_is_not)
 static sgm_criteria *negated(int times, sgm_criteria *criteria)
 {
     for (int i = 0; i < times; i++)
-        criteria = sgm_criteria_not(criteria);
+        criteria = sgm_not_criteria(criteria);
     return criteria;
 }
 
@@ -281,31 +281,31 @@ static sgm_criteria *joined(int count)
 {
     sgm_criteria *all = above("a", 0);
     for (int i = 1; i < count; i++)
-        all = sgm_criteria_and(all, above("a", i));
+        all = sgm_and_criteria(all, above("a", i));
     return all;
 }
 
 /* Parts of the same kind become one node, of which the joint is counted once: 128 parts, 32 deep. */
 TEST(joining_counts_each_part_once)
 {
-    sgm_criteria *made = sgm_criteria_and(joined(63), joined(64));
+    sgm_criteria *made = sgm_and_criteria(joined(63), joined(64));
     CHECK_OK(made);
     sgm_criteria_free(made);
-    CHECK_ERROR(sgm_criteria_and(joined(64), joined(64)), "at most 128 parts, 32 deep");
-    made = sgm_criteria_and(above("a", 1), sgm_criteria_and(above("b", 1), negated(30, above("c", 1))));
+    CHECK_ERROR(sgm_and_criteria(joined(64), joined(64)), "at most 128 parts, 32 deep");
+    made = sgm_and_criteria(above("a", 1), sgm_and_criteria(above("b", 1), negated(30, above("c", 1))));
     CHECK_OK(made);
-    CHECK_ERROR(sgm_criteria_not(made), "at most 128 parts, 32 deep");
-    made = sgm_criteria_and(negated(30, above("c", 1)), above("a", 1)); /* the deep one first */
+    CHECK_ERROR(sgm_not_criteria(made), "at most 128 parts, 32 deep");
+    made = sgm_and_criteria(negated(30, above("c", 1)), above("a", 1)); /* the deep one first */
     CHECK_OK(made);
-    CHECK_ERROR(sgm_criteria_not(made), "at most 128 parts, 32 deep");
+    CHECK_ERROR(sgm_not_criteria(made), "at most 128 parts, 32 deep");
 }
 
 TEST(identifiers_are_those_of_values)
 {
     sgm_criteria *criteria = sgm_criteria_parse("external \"go\" or a > 1 or external \"on\" or b < 2", NULL);
-    CHECK_STR(sgm_criteria_identifier(criteria, 0), "a");
-    CHECK_STR(sgm_criteria_identifier(criteria, 1), "b");
-    CHECK_STR(sgm_criteria_identifier(criteria, 2), NULL);
+    CHECK_STR(sgm_criteria_identifier_at(criteria, 0), "a");
+    CHECK_STR(sgm_criteria_identifier_at(criteria, 1), "b");
+    CHECK_STR(sgm_criteria_identifier_at(criteria, 2), NULL);
     sgm_criteria_free(criteria);
 }
 
@@ -357,7 +357,7 @@ TEST(external_criteria_are_for_buttons)
 {
     for (size_t i = 0; i < CASE_COUNT(external_cases); i++) {
         const struct external_case *c = &external_cases[i];
-        sgm_criteria *button = sgm_criteria_external("go"), *resumed;
+        sgm_criteria *button = sgm_external_criteria("go"), *resumed;
         char fires[16] = "";
         double state;
         size_t count = 1;
@@ -378,7 +378,7 @@ TEST(external_criteria_are_for_buttons)
                 break;
             default:
                 CHECK_OK(sgm_criteria_get_state(button, &state, &count));
-                resumed = sgm_criteria_external("go");
+                resumed = sgm_external_criteria("go");
                 CHECK_OK(sgm_criteria_set_state(resumed, &state, count));
                 sgm_criteria_free(button);
                 button = resumed;
@@ -393,7 +393,7 @@ TEST(external_criteria_are_for_buttons)
 /* A copy has what was held when it was made, and its own from then on. */
 TEST(a_copy_of_a_button_is_pressed_as_often)
 {
-    sgm_criteria *button = sgm_criteria_external("go");
+    sgm_criteria *button = sgm_external_criteria("go");
     series s = {"", "", 0, 0, 0};
     CHECK_OK(sgm_criteria_hold(button, "go"));
     CHECK_OK(sgm_criteria_hold(button, "go"));
@@ -408,7 +408,7 @@ TEST(a_copy_of_a_button_is_pressed_as_often)
 TEST(external_criteria_follow_toggle_and_hold)
 {
     series s = {"0 0 0 0 0 0 0 0 0 0 0 0 ", "", 0, 0, 0};
-    sgm_criteria *button = sgm_criteria_or(sgm_criteria_external("go"), above("a", 1));
+    sgm_criteria *button = sgm_or_criteria(sgm_external_criteria("go"), above("a", 1));
     CHECK_INT(check_once(button, &s), '.');
     CHECK_OK(sgm_criteria_hold(button, "go"));
     CHECK_OK(sgm_criteria_hold(button, "go"));
@@ -443,7 +443,7 @@ static void *hold_often(void *criteria)
 
 TEST(no_hold_is_lost_between_threads)
 {
-    sgm_criteria *button = sgm_criteria_external("go");
+    sgm_criteria *button = sgm_external_criteria("go");
     pthread_t thread;
     int fired = 0;
     bool fires, joined = false;

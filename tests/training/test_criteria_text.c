@@ -2,14 +2,14 @@
 #include "base/allocator.h"
 #include "test.h"
 
-#include <sigma/criteria.h>
+#include <sigma/rules.h>
 #include <sigma/tensor.h>
 
 #define CASE_COUNT(cases) (sizeof(cases) / sizeof *(cases))
 
 static sgm_criteria *above(const char *identifier, double value)
 {
-    return sgm_criteria_threshold(identifier, SGM_ABOVE, value, false);
+    return sgm_threshold_criteria(identifier, SGM_ABOVE, value, false);
 }
 
 TEST(text_reads_back_as_the_same)
@@ -71,10 +71,10 @@ TEST(text_reads_back_as_the_same)
 
 TEST(constructors_and_text_build_the_same)
 {
-    sgm_criteria *built = sgm_criteria_or(
-        sgm_criteria_and(above("a", 1), sgm_criteria_and(sgm_criteria_reaches("b", SGM_MAXIMUM, 2),
-                                                         sgm_criteria_extremum("c", SGM_MINIMUM))),
-        sgm_criteria_not(sgm_criteria_repeated(sgm_criteria_stalls("a.loss", SGM_MINIMUM, 4), 3, true)));
+    sgm_criteria *built = sgm_or_criteria(
+        sgm_and_criteria(above("a", 1), sgm_and_criteria(sgm_reaching_criteria("b", SGM_MAXIMUM, 2),
+                                                         sgm_extremum_criteria("c", SGM_MINIMUM))),
+        sgm_not_criteria(sgm_repeated_criteria(sgm_stalling_criteria("a.loss", SGM_MINIMUM, 4), 3, true)));
     sgm_criteria *read =
         sgm_criteria_parse("a > 1 and b reaches 2 and c reaches minimum or not (a.loss stalls 4 "
                            "times repeated 3 times in a row)",
@@ -83,8 +83,8 @@ TEST(constructors_and_text_build_the_same)
     CHECK(sgm_criteria_equal(built, read));
     static const char *const identifiers[] = {"a", "b", "c", "a.loss"};
     for (size_t i = 0; i < 4; i++)
-        CHECK_STR(sgm_criteria_identifier(built, i), identifiers[i]);
-    CHECK_STR(sgm_criteria_identifier(built, 4), NULL);
+        CHECK_STR(sgm_criteria_identifier_at(built, i), identifiers[i]);
+    CHECK_STR(sgm_criteria_identifier_at(built, 4), NULL);
     sgm_criteria_free(built);
     sgm_criteria_free(read);
 }
@@ -105,7 +105,7 @@ TEST(units_of_time_become_checks)
     CHECK_STR(alone, "a stalls 3 times");
     sgm_string_free(alone);
     sgm_criteria_free(criteria);
-    criteria = sgm_criteria_stalls("a", SGM_MAXIMUM, 3);
+    criteria = sgm_stalling_criteria("a", SGM_MAXIMUM, 3);
     alone = sgm_criteria_text(criteria, &iterations);
     CHECK_STR(alone, "a stalls 300 iterations");
     sgm_string_free(alone);
@@ -184,7 +184,7 @@ TEST(units_of_steps_without_interval_and_of_many_checks)
         {((int64_t)1 << 52) + 1, &even, "a stalls 4503599627370497 times"},
     };
     for (size_t i = 0; i < CASE_COUNT(cases); i++) {
-        sgm_criteria *criteria = sgm_criteria_stalls("a", SGM_MAXIMUM, cases[i].checks);
+        sgm_criteria *criteria = sgm_stalling_criteria("a", SGM_MAXIMUM, cases[i].checks);
         char *text = sgm_criteria_text(criteria, cases[i].step);
         CHECK_STR(text, cases[i].text);
         sgm_criteria *again = sgm_criteria_parse(text, cases[i].step);
@@ -230,7 +230,7 @@ TEST(deep_trees_read_back)
 {
     sgm_criteria *deep = above("a", 1);
     for (int i = 0; i < 31; i++)
-        deep = i % 2 ? sgm_criteria_not(deep) : sgm_criteria_repeated(deep, 2, i % 4 == 0);
+        deep = i % 2 ? sgm_not_criteria(deep) : sgm_repeated_criteria(deep, 2, i % 4 == 0);
     CHECK_OK(deep);
     char *text = sgm_criteria_text(deep, NULL);
     sgm_criteria *again = sgm_criteria_parse(text, NULL);
@@ -238,7 +238,7 @@ TEST(deep_trees_read_back)
     CHECK(sgm_criteria_equal(deep, again));
     sgm_string_free(text);
     sgm_criteria_free(again);
-    CHECK_ERROR(sgm_criteria_not(deep), "32 deep");
+    CHECK_ERROR(sgm_not_criteria(deep), "32 deep");
 }
 
 static const char *const long_text =

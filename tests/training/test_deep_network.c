@@ -26,17 +26,17 @@ TEST(ten_thousand_layers_learn)
 {
     const float x[] = {1}, target[] = {0.5f};
     sgm_shape shape = sgm_shape_of(1, 1);
-    sgm_tensor *inputs = sgm_tensor_from(SGM_FLOAT32, &shape, x);
-    sgm_tensor *targets = sgm_tensor_from(SGM_FLOAT32, &shape, target);
+    sgm_tensor *inputs = sgm_tensor_create_from(SGM_FLOAT32, &shape, x);
+    sgm_tensor *targets = sgm_tensor_create_from(SGM_FLOAT32, &shape, target);
     sgm_env *env = sgm_env_create("deep", .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "deep");
-    sgm_dataset *dataset = sgm_dataset_from("pair", (const char *const[]){"inputs", "targets"},
-                                            (sgm_tensor *const[]){inputs, targets}, 2);
-    CHECK_OK(sgm_trainer_network(trainer, "input(1) + 10000 * (dense(1)) + squared_difference"));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 1)));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = RATE)));
-    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_constant_value(.value = 1)));
-    CHECK_OK(sgm_run(env, .iterations = 1));
+    sgm_dataset *dataset = sgm_dataset_create_from("pair", (const char *const[]){"inputs", "targets"},
+                                                   (sgm_tensor *const[]){inputs, targets}, 2);
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(1) + 10000 * (dense(1)) + squared_difference"));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 1)));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = RATE)));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_constant_value(.value = 1)));
+    CHECK_OK(sgm_env_run(env, .iterations = 1));
     check_parameters(trainer, -RATE);
     sgm_env_free(env);
     sgm_dataset_free(dataset);
@@ -48,8 +48,8 @@ TEST(a_network_that_no_memory_holds_fails_at_once)
 {
     sgm_env *env = sgm_env_create("large", .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "large");
-    CHECK_OK(sgm_trainer_network(trainer, "input(1000000) + dense(100000000) + squared_difference"));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.01)));
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(1000000) + dense(100000000) + squared_difference"));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01)));
     CHECK_ERROR(sgm_trainer_prepare(trainer),
                 "parameters, which take 1200.0 TB with what the optimiser remembers");
     sgm_env_free(env);
@@ -77,8 +77,8 @@ TEST(drawing_many_parameters_is_told)
     sgm_env *env = sgm_env_create("wide", .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "wide");
     CHECK_OK(sgm_task_watch(watch, &seen));
-    CHECK_OK(sgm_trainer_network(trainer, "input(1024) + dense(5000) + squared_difference"));
-    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_constant_value(.value = 1)));
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(1024) + dense(5000) + squared_difference"));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_constant_value(.value = 1)));
     CHECK_OK(sgm_trainer_prepare(trainer));
     sgm_task_unwatch(watch, &seen);
     CHECK_INT(seen.ended, 1);

@@ -16,7 +16,7 @@ static void learn(const char *network, const char *handler, int64_t steps, loss_
     memset(curve, 0, sizeof *curve);
     CHECK_OK(set_device_training(trainer, network));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
-    CHECK_OK(sgm_run(env, .iterations = steps));
+    CHECK_OK(sgm_env_run(env, .iterations = steps));
     if (weights != NULL)
         CHECK_OK(*weights = sgm_trainer_get(trainer, "1-dense.weights"));
     sgm_env_free(env);
@@ -109,13 +109,13 @@ static void learn_together(const char *handlers, loss_curve *curve)
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
     sgm_dataset *digits = sgm_dataset_open("digits");
     memset(curve, 0, sizeof *curve);
-    CHECK_OK(
-        sgm_trainer_network(trainer, "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy"));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.002)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(digits, .size = 32, .seed = 3)));
-    CHECK_OK(sgm_trainer_operator(trainer, sgm_gradient_operator(.handlers = handlers)));
+    CHECK_OK(sgm_trainer_set_network(trainer,
+                                     "input(8, 8) + dense(32, relu) + dense(10) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.002)));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = 32, .seed = 3)));
+    CHECK_OK(sgm_trainer_set_operator(trainer, sgm_gradient_operator(.handlers = handlers)));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, curve));
-    CHECK_OK(sgm_run(env, .iterations = 40));
+    CHECK_OK(sgm_env_run(env, .iterations = 40));
     sgm_dataset_free(digits);
     sgm_env_free(env);
 }
@@ -143,7 +143,7 @@ static sgm_status learn_a_little(double *loss)
     set_device_training(trainer, device_dense);
     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(digits));
     sgm_trainer_on_progress(trainer, follow_losses, &curve);
-    sgm_status status = sgm_run(env, .iterations = 2);
+    sgm_status status = sgm_env_run(env, .iterations = 2);
     *loss = curve.losses[1];
     sgm_dataset_free(digits);
     sgm_env_free(env);

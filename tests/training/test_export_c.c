@@ -65,7 +65,7 @@ static void check_training(exported *e, const export_case *c, double tolerance)
 static void check(const export_case *c)
 {
     exported e = export_start(c);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = c->batch, .train = c->batch));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .batch = c->batch, .train = c->batch));
     export_load(&e, c->fast ? "-O2" : "");
     check_predictions(&e, c, 1e-5);
     check_training(&e, c, 1e-5);
@@ -90,7 +90,7 @@ TEST(a_device_that_starts_again_goes_on)
                                  .optimiser = "adam",
                                  .batch = 4};
     exported e = export_start(&dropped);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .train = dropped.batch));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .train = dropped.batch));
     export_load(&e, "");
     train_function step;
     state_function state;
@@ -127,7 +127,7 @@ TEST(digits_in_less_than_100_kilobytes)
                                            " + softmax_cross_entropy",
                                 .batch = 1};
     exported e = export_start(&digits);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net"));
     export_load(&e, "-O2");
     char object[80], command[256], line[128] = "";
     snprintf(object, sizeof object, "%s.o", e.path);

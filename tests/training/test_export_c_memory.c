@@ -27,15 +27,15 @@ TEST(any_allocation_may_fail_in_an_export)
     unlink(path);
     sgm_env *env = sgm_env_create("export", .seed = 7);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
-    CHECK_OK(sgm_trainer_network(
+    CHECK_OK(sgm_trainer_set_network(
         trainer, "input(4) + dropout(0.5) + dense(3, gelu) + dense(2) + softmax_cross_entropy"));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam()));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam()));
     CHECK_OK(sgm_trainer_prepare(trainer));
     long failures = 0;
     for (long n = 1;; n++) {
         allocator_start_once(n);
         sgm_clear_error();
-        sgm_status status = sgm_export_c(trainer, path, .train = 2);
+        sgm_status status = sgm_trainer_export_c(trainer, path, .train = 2);
         bool told = sgm_last_status() != SGM_OK;
         bool failed = atomic_load(&allocator_calls) >= n;
         allocator_stop();

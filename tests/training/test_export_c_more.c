@@ -41,7 +41,7 @@ static void check_doubles(exported *e, double tolerance)
 TEST(double_in_place_of_float)
 {
     exported e = export_start(&small);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
     export_load(&e, "-DNET_REAL=double");
     check_doubles(&e, 1e-6);
     export_end(&e);
@@ -52,7 +52,7 @@ TEST(networks_of_float64_are_exact)
     export_case wide = small;
     wide.precision = SGM_FLOAT64;
     exported e = export_start(&wide);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .batch = 2));
     export_load(&e, "");
     check_doubles(&e, 1e-12);
     export_end(&e);
@@ -66,7 +66,7 @@ TEST(networks_of_bfloat16_are_written_in_float32)
     int (*predict)(const float *inputs, float *outputs);
     float outputs[4];
     double expected[4];
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .batch = 2, .train = 2));
     export_load(&e, "");
     find_c(e.library, "net_predict", &predict);
     expect(&e, 2, expected, 4);
@@ -82,7 +82,7 @@ TEST(a_row_that_is_none_is_told)
         .network = "input(3) + embedding(5, 4) + dense(2) + mean_squared", .batch = 1, .tokens = 5});
     int (*predict)(const float *inputs, float *outputs);
     float outputs[2] = {7, 7};
-    CHECK_OK(sgm_export_c(e.trainer, e.path));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path));
     export_load(&e, "");
     find_c(e.library, "model_predict", &predict);
     CHECK_INT(predict((float[]){0, 4, 1}, outputs), 0);
@@ -119,11 +119,11 @@ TEST(several_inputs_and_outputs)
     close(file);
     e.env = sgm_env_create("export", .seed = 7);
     e.trainer = sgm_trainer_create(e.env, "t");
-    CHECK_OK(sgm_trainer_network(e.trainer,
-                                 "a = input(4, name=double) + dense(3, tanh); b = input(3, name=x) +"
-                                 " dense(3, tanh); concatenate(a, b) + output(name=seen) + dense(2)"
-                                 " + softmax_cross_entropy"));
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .batch = 2));
+    CHECK_OK(sgm_trainer_set_network(e.trainer,
+                                     "a = input(4, name=double) + dense(3, tanh); b = input(3, name=x) +"
+                                     " dense(3, tanh); concatenate(a, b) + output(name=seen) + dense(2)"
+                                     " + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .batch = 2));
     export_load(&e, "");
     char *text = text_of(e.path);
     CHECK(strstr(text, "int net_predict(const NET_REAL *double_values, const NET_REAL *x_values, "
@@ -133,7 +133,8 @@ TEST(several_inputs_and_outputs)
     float outputs[4], seen[12];
     find_c(e.library, "net_predict", &predict);
     CHECK_INT(predict(sgm_tensor_const_data(e.inputs), sgm_tensor_const_data(right), outputs, seen), 0);
-    sgm_dataset *data = sgm_dataset_from("random", fields, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
+    sgm_dataset *data =
+        sgm_dataset_create_from("random", fields, (sgm_tensor *[]){e.inputs, right, e.targets}, 3);
     sgm_iterator *batches = sgm_minibatches(data, .size = 2, .no_shuffle = true);
     const sgm_block *block;
     CHECK_OK(sgm_iterator_next(batches, &block));
@@ -148,7 +149,7 @@ TEST(several_inputs_and_outputs)
 TEST(the_file_says_what_it_is)
 {
     exported e = export_start(&small);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net", .train = 2));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net", .train = 2));
     char *text = text_of(e.path);
     CHECK(strstr(text, "input(4) + dense(3, gelu) + dense(2) + softmax_cross_entropy") != NULL);
     CHECK(strstr(text, "int net_predict(const NET_REAL *inputs, NET_REAL *outputs);") != NULL);
@@ -160,7 +161,7 @@ TEST(the_file_says_what_it_is)
     CHECK(strstr(text, "/* 1-dense.weights (4, 3) */\nstatic NET_REAL net_1_dense_weights[12] = {") != NULL);
     CHECK(strstr(text, "/* 2-dense: matmul -> (1, 2) */") != NULL);
     free(text);
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .name = "net"));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .name = "net"));
     text = text_of(e.path);
     CHECK(strstr(text, "static const NET_REAL net_1_dense_weights[12] = {") != NULL);
     CHECK(strstr(text, "net_train_step") == NULL);
@@ -175,7 +176,7 @@ TEST(a_trainer_goes_on_after_its_export)
     export_seed = 1;
     exported other = export_start(&small);
     CHECK_OK(sgm_trainer_run(e.trainer, .iterations = 2));
-    CHECK_OK(sgm_export_c(e.trainer, e.path, .train = 2));
+    CHECK_OK(sgm_trainer_export_c(e.trainer, e.path, .train = 2));
     CHECK_OK(sgm_trainer_run(e.trainer, .iterations = 4));
     CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 4));
     sgm_tensor *a = sgm_trainer_get(e.trainer, "1-dense.weights");
@@ -218,22 +219,24 @@ TEST(mistakes_are_named)
     CHECK_OK(sgm_register_op(&cube_op));
     sgm_env *env = sgm_env_create("export");
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c"), "no network");
-    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(3, cube_of_a_test) + dense(2) + mean_squared"));
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c"),
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c"), "no network");
+    CHECK_OK(
+        sgm_trainer_set_network(trainer, "input(4) + dense(3, cube_of_a_test) + dense(2) + mean_squared"));
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c"),
                 "cube_of_a_test, layer 1-dense: it cannot be written as C");
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .train = 1), "no optimiser");
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .name = "2 nets"), "cannot begin names of C");
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .batch = -1), "numbers of examples, not -1");
-    CHECK_ERROR(sgm_export_c(trainer, ""), "the path of a file");
-    CHECK_ERROR(sgm_export_c(NULL, "/tmp/never.c"), "NULL");
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c", .train = 1), "no optimiser");
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c", .name = "2 nets"), "cannot begin names of C");
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c", .batch = -1), "numbers of examples, not -1");
+    CHECK_ERROR(sgm_trainer_export_c(trainer, ""), "the path of a file");
+    CHECK_ERROR(sgm_trainer_export_c(NULL, "/tmp/never.c"), "NULL");
     CHECK(access("/tmp/never.c", F_OK) != 0);
     CHECK_OK(sgm_trainer_status(trainer));
     trainer = sgm_trainer_create(env, "other");
-    CHECK_OK(sgm_trainer_network(trainer, "input(4) + dense(2) + mean_squared"));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.accumulate = 4)));
-    CHECK_ERROR(sgm_export_c(trainer, "/tmp/never.c", .train = 1), "accumulates gradients of 4 minibatches");
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(4) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.accumulate = 4)));
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/tmp/never.c", .train = 1),
+                "accumulates gradients of 4 minibatches");
     CHECK_OK(sgm_trainer_status(trainer));
-    CHECK_ERROR(sgm_export_c(trainer, "/nowhere/model.c"), "/nowhere/model.c");
+    CHECK_ERROR(sgm_trainer_export_c(trainer, "/nowhere/model.c"), "/nowhere/model.c");
     sgm_env_free(env);
 }

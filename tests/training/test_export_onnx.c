@@ -27,7 +27,7 @@ static void check_answers(exported *e, sgm_onnx *model, int64_t examples, double
 
 static sgm_onnx *export_model(exported *e, int64_t batch)
 {
-    sgm_status status = sgm_export_onnx(e->trainer, e->path, .batch = batch);
+    sgm_status status = sgm_trainer_export_onnx(e->trainer, e->path, .batch = batch);
     if (status == SGM_ERROR_UNSUPPORTED && strstr(sgm_last_error(), "built without ONNX") != NULL) {
         export_end(e);
         SKIP("built without ONNX");
@@ -162,11 +162,11 @@ TEST(what_cannot_be_written_is_named)
     exported e =
         export_start(&(export_case){.network = "input(4) + dense(3) + softmax_cross_entropy", .batch = 2});
     sgm_onnx_free(export_model(&e, 0));
-    CHECK_ERROR(sgm_export_onnx(e.trainer, "/nowhere/model.onnx"), "/nowhere/model.onnx");
+    CHECK_ERROR(sgm_trainer_export_onnx(e.trainer, "/nowhere/model.onnx"), "/nowhere/model.onnx");
     sgm_graph *graph = sgm_graph_create();
     sgm_shape shape = sgm_shape_of(3, 3);
     sgm_graph_push_label(graph, "solver");
-    sgm_output(graph, "y", sgm_inverse(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &shape)));
+    sgm_graph_add_output(graph, "y", sgm_inverse(graph, sgm_input_value(graph, "x", SGM_FLOAT32, &shape)));
     sgm_graph_pop_label(graph);
     CHECK_ERROR(sgm_onnx_export(e.path, graph, NULL),
                 "operation 'inverse' of 'solver': ONNX has no operator");

@@ -14,8 +14,8 @@ static sgm_trainer *trainer_of(const char *network, sgm_dtype precision)
 {
     env = sgm_env_create("generator", .seed = 5, .precision = precision, .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "generator");
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_initialiser(trainer, "*.*", sgm_gaussian(.standard_deviation = 0.5));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_add_initialiser(trainer, "*.*", sgm_gaussian(.standard_deviation = 0.5));
     CHECK_OK(sgm_trainer_prepare(trainer));
     return trainer;
 }
@@ -93,12 +93,12 @@ TEST(the_averages_are_what_is_read_with)
 {
     env = sgm_env_create("averages", .seed = 5, .precision = SGM_FLOAT64);
     sgm_trainer *trainer = sgm_trainer_create(env, "averages");
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
-    sgm_dataset *data = sgm_dataset_tokens("text", bytes, "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 16,
-                                           SGM_TOKENS(.window = TIME, .step = 1));
-    sgm_trainer_network(trainer, networks[0]);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 4));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.05, .average = 0.9));
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
+    sgm_dataset *data = sgm_token_dataset("text", bytes, "\1\2\3\4\1\2\3\4\1\2\3\4\1\2\3\4", 16,
+                                          SGM_TOKENS(.window = TIME, .step = 1));
+    sgm_trainer_set_network(trainer, networks[0]);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 4));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.05, .average = 0.9));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
     sgm_generator *generator = sgm_generator_create(trainer);
     CHECK_OK(generator);
@@ -152,19 +152,21 @@ TEST(the_same_seed_says_the_same)
     sgm_trainer *trainer = trainer_of(networks[4], SGM_FLOAT32);
     sgm_generator *generator = sgm_generator_create(trainer);
     int64_t a[40], b[40], c[40], told = 0;
-    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, a, 40, SGM_GENERATION(.seed = 1)));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){1, 2}, 2, a, 40, SGM_GENERATION(.seed = 1)));
     CHECK_OK(sgm_generator_reset(generator));
-    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, b, 40, SGM_GENERATION(.seed = 1)));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){1, 2}, 2, b, 40, SGM_GENERATION(.seed = 1)));
     CHECK_OK(sgm_generator_reset(generator));
-    CHECK_OK(sgm_generate(generator, (const int64_t[]){1, 2}, 2, c, 40, SGM_GENERATION(.seed = 2)));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){1, 2}, 2, c, 40, SGM_GENERATION(.seed = 2)));
     CHECK_INT(memcmp(a, b, sizeof a), 0);
     CHECK(memcmp(a, c, sizeof a) != 0);
-    CHECK_OK(sgm_generate(generator, (const int64_t[]){1}, 1, NULL, 40,
-                          SGM_GENERATION(.told = enough, .user = &told)));
+    CHECK_OK(sgm_generator_generate(generator, (const int64_t[]){1}, 1, NULL, 40,
+                                    SGM_GENERATION(.told = enough, .user = &told)));
     CHECK_INT(told, 7);
-    CHECK_ERROR(sgm_generate(generator, NULL, 0, a, 40, NULL), "at least 1 token is wanted to begin with");
-    CHECK_ERROR(sgm_generate(generator, (const int64_t[]){5}, 1, a, 4, NULL), "5 is no token: there are 5");
-    CHECK_ERROR(sgm_generate(generator, (const int64_t[]){1}, 1, a, 4, SGM_GENERATION(.top_p = 2)),
+    CHECK_ERROR(sgm_generator_generate(generator, NULL, 0, a, 40, NULL),
+                "at least 1 token is wanted to begin with");
+    CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){5}, 1, a, 4, NULL),
+                "5 is no token: there are 5");
+    CHECK_ERROR(sgm_generator_generate(generator, (const int64_t[]){1}, 1, a, 4, SGM_GENERATION(.top_p = 2)),
                 "top_p is above 0");
     sgm_generator_free(generator);
     sgm_env_free(env);

@@ -20,7 +20,7 @@ static wave_trainer watched(const char *const *texts)
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_minibatches(dataset, .size = 10)));
     sgm_dataset_free(dataset);
     for (size_t i = 0; texts[i] != NULL; i++)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(texts[i])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse(texts[i])));
     messages[0] = '\0';
     sgm_set_logger(note_message, NULL, SGM_LOG_WARNING);
     return made;
@@ -31,7 +31,7 @@ static void refuses(const char *text, const char *message)
     wave_trainer made = watched((const char *const[]){text, NULL});
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 2), message);
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "iteration", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "iteration", &content));
     CHECK_INT(content.as.integer, 0);
     free_wave_trainer(made);
 }

@@ -3,9 +3,7 @@
 #include "hooks/hooks_internal.h"
 #include "test.h"
 
-#include <sigma/diagnostics.h>
 #include <sigma/hooks.h>
-#include <sigma/metrics.h>
 
 static sgm_hook *early_stopper(void)
 {
@@ -30,19 +28,19 @@ static sgm_hook *save(void)
 static sgm_hook *save_if(void)
 {
     return sgm_save_hook(sgm_every(1, SGM_EPOCH), "best",
-                         .only_if = sgm_criteria_extremum("validation.accuracy", SGM_MAXIMUM));
+                         .only_if = sgm_extremum_criteria("validation.accuracy", SGM_MAXIMUM));
 }
 
 static sgm_hook *stop(void)
 {
     return sgm_stop_hook(sgm_every(1, SGM_ITERATION), .reason = "so \"be\" it",
-                         .only_if = sgm_criteria_stalls("a", SGM_MINIMUM, 100));
+                         .only_if = sgm_stalling_criteria("a", SGM_MINIMUM, 100));
 }
 
 static sgm_hook *reporter(void)
 {
     return sgm_value_reporter("training.loss layers.*<dense>.*", sgm_every(2, SGM_EPOCH), .with_time = true,
-                              .only_if = sgm_criteria_threshold("epoch", SGM_ABOVE, 3, false));
+                              .only_if = sgm_threshold_criteria("epoch", SGM_ABOVE, 3, false));
 }
 
 static sgm_hook *accumulator(void)

@@ -154,7 +154,7 @@ TEST(of_equal_hooks_one_is_attached)
         probe_self first = {.name = "a", .alike = 1}, second = {.name = "b", .alike = c->alike};
         floor_of_test at = open_floor();
         CHECK(attach(&at, sgm_hook_create(&probe_type, &first, .reads = one_read)));
-        bool is_new = attach(&at, sgm_hook_create_options(&probe_type, &second, &c->options));
+        bool is_new = attach(&at, sgm_hook_create_with(&probe_type, &second, &c->options));
         if (is_new != c->is_new)
             TEST_FAIL("%s: attached is %d", c->what, is_new);
         CHECK_INT(sgm__hooks_count(at.hooks), c->is_new ? 2 : 1);
@@ -217,7 +217,7 @@ static sgm_hook *make_required(probe_self *probe, sgm_hook_options options, cons
 {
     options.struct_size = sizeof options;
     options.only_if = only_if ? sgm_criteria_parse(only_if, NULL) : NULL;
-    return sgm_hook_create_options(&probe_type, probe, &options);
+    return sgm_hook_create_with(&probe_type, probe, &options);
 }
 
 TEST(equal_required_hooks_are_one)
@@ -282,11 +282,11 @@ TEST(what_cannot_be_required_is_refused)
         probe_self probes[2] = {PROBE("r", 1), PROBE("d", 2)};
         sgm_hook_options options = c->required;
         options.struct_size = sizeof options;
-        sgm_hook *required = sgm_hook_create_options(&probe_type, &probes[0], &options);
+        sgm_hook *required = sgm_hook_create_with(&probe_type, &probes[0], &options);
         options = c->dependent;
         options.struct_size = sizeof options;
         options.requires_hooks[0] = required;
-        sgm_hook *hook = sgm_hook_create_options(&probe_type, &probes[1], &options);
+        sgm_hook *hook = sgm_hook_create_with(&probe_type, &probes[1], &options);
         floor_of_test at = open_floor();
         if (c->message)
             CHECK_ERROR(sgm__hooks_attach(at.hooks, hook, NULL), c->message);

@@ -139,12 +139,12 @@ static sgm_tensor *fill_registry(sgm_registry *root)
     sgm_registry *zeroth = sgm_registry_create(), *first = sgm_registry_create();
     const double values[] = {1, 2};
     sgm_shape shape = sgm_shape_of(2);
-    sgm_tensor *weights = sgm_tensor_from(SGM_FLOAT64, &shape, values);
+    sgm_tensor *weights = sgm_tensor_create_from(SGM_FLOAT64, &shape, values);
     CHECK_OK(sgm_registry_put(root, "optimiser", optimiser));
     CHECK_OK(sgm_registry_put(root, "layers", layers));
     CHECK_OK(sgm_registry_put(layers, "zeroth", zeroth));
     CHECK_OK(sgm_registry_put(layers, "first", first));
-    CHECK_OK(sgm_registry_tag(first, "dense"));
+    CHECK_OK(sgm_registry_add_tag(first, "dense"));
     CHECK_OK(sgm_registry_set(optimiser, "rate", sgm_number_content(0.5)));
     CHECK_OK(sgm_registry_set(optimiser, "other", sgm_number_content(9)));
     CHECK_OK(sgm_registry_set(zeroth, "units", sgm_integer_content(3)));
@@ -165,7 +165,7 @@ static void check_copies(const char *const *reads)
     sgm_tensor *weights = fill_registry(at.registry);
     attach(&at, sgm_hook_create(&probe_type, &probe, .background = true, .reads = reads));
     iterate(&at, 1);
-    CHECK_OK(sgm_resolve_set(at.registry, "optimiser.rate", sgm_number_content(0.25), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(at.registry, "optimiser.rate", sgm_number_content(0.25), NULL, NULL));
     int64_t place = 0;
     sgm_tensor_set(weights, &place, 100);
     gate_open(&seen.gate, 1);
@@ -195,7 +195,7 @@ TEST(what_criteria_ask_for_is_copied_too)
     floor_of_test at = open_floor();
     CHECK_OK(sgm_registry_set(at.registry, "cost", sgm_number_content(1)));
     attach(&at, sgm_hook_create(&probe_type, &probe, .background = true,
-                                .only_if = sgm_criteria_threshold("cost", SGM_BELOW, 2, false)));
+                                .only_if = sgm_threshold_criteria("cost", SGM_BELOW, 2, false)));
     iterate(&at, 1);
     sgm__hooks_wait(at.hooks);
     CHECK_INT(probe.runs, 1);

@@ -15,7 +15,7 @@ TEST(criteria_decide_whether_a_due_hook_runs)
     floor_of_test at = open_floor();
     CHECK_OK(sgm_registry_set(at.registry, "cost", sgm_number_content(3)));
     attach(&at, sgm_hook_create(&probe_type, &probe, .when = sgm_live(sgm_every(1, SGM_ITERATION), 4),
-                                .only_if = sgm_criteria_threshold("cost", SGM_BELOW, 2, false)));
+                                .only_if = sgm_threshold_criteria("cost", SGM_BELOW, 2, false)));
     iterate(&at, 1);
     CHECK_OK(sgm_registry_set(at.registry, "cost", sgm_number_content(1)));
     iterate(&at, 1);
@@ -41,7 +41,7 @@ TEST(names_that_nothing_has_are_told_in_the_second_epoch)
     floor_of_test at = open_floor();
     CHECK_OK(sgm_registry_set(at.registry, "cost", sgm_number_content(3)));
     attach(&at, sgm_hook_create(&probe_type, &probe, .reads = reads,
-                                .only_if = sgm_criteria_threshold("lost", SGM_BELOW, 2, false)));
+                                .only_if = sgm_threshold_criteria("lost", SGM_BELOW, 2, false)));
     iterate(&at, 3);
     CHECK_STR(seen_log, "");
     CHECK_OK(sgm_registry_set(at.registry, "late", sgm_number_content(3)));
@@ -73,11 +73,11 @@ TEST(hooks_that_differ_in_their_criteria_differ)
     probe_self probes[4] = {PROBE("a", 1), PROBE("b", 1), PROBE("c", 1), PROBE("d", 1)};
     floor_of_test at = open_floor();
     CHECK(attach(&at, sgm_hook_create(&probe_type, &probes[0],
-                                      .only_if = sgm_criteria_threshold("cost", SGM_BELOW, 2, false))));
+                                      .only_if = sgm_threshold_criteria("cost", SGM_BELOW, 2, false))));
     CHECK(!attach(&at, sgm_hook_create(&probe_type, &probes[1],
-                                       .only_if = sgm_criteria_threshold("cost", SGM_BELOW, 2, false))));
+                                       .only_if = sgm_threshold_criteria("cost", SGM_BELOW, 2, false))));
     CHECK(attach(&at, sgm_hook_create(&probe_type, &probes[2],
-                                      .only_if = sgm_criteria_threshold("cost", SGM_BELOW, 3, false))));
+                                      .only_if = sgm_threshold_criteria("cost", SGM_BELOW, 3, false))));
     CHECK(attach(&at, sgm_hook_create(&probe_type, &probes[3])));
     close_floor(&at);
 }
@@ -92,7 +92,7 @@ TEST(criteria_keep_their_memory_over_a_resume)
         for (int i = 0; i < 2; i++) {
             CHECK_OK(sgm_registry_set(both[i]->registry, "accuracy", sgm_number_content(i == 0 ? 0.9 : 0.8)));
             attach(both[i], sgm_hook_create(&probe_type, &probes[i],
-                                            .only_if = sgm_criteria_extremum("accuracy", SGM_MAXIMUM)));
+                                            .only_if = sgm_extremum_criteria("accuracy", SGM_MAXIMUM)));
         }
         iterate(&first, 1);
         CHECK_INT(probes[0].runs, 1);
@@ -116,7 +116,7 @@ TEST(criteria_of_a_hook_can_be_reached_from_outside)
 {
     probe_self probe = {.name = "a"}, presser = {.name = "p", .alike = 2, .act = press};
     floor_of_test at = open_floor();
-    sgm_hook *hook = sgm_hook_create(&probe_type, &probe, .only_if = sgm_criteria_external("button"));
+    sgm_hook *hook = sgm_hook_create(&probe_type, &probe, .only_if = sgm_external_criteria("button"));
     CHECK_OK(sgm__hooks_attach(at.hooks, hook, NULL));
     presser.user = hook;
     attach(&at, sgm_hook_create(&probe_type, &presser, .when = sgm_after(2, SGM_ITERATION)));
@@ -279,7 +279,7 @@ TEST(hooks_read_values_and_share_results)
     sgm_registry *optimiser = sgm_registry_create();
     double three = 3;
     sgm_shape shape = sgm_shape_of(1);
-    sgm_tensor *scale = sgm_tensor_from(SGM_FLOAT64, &shape, &three);
+    sgm_tensor *scale = sgm_tensor_create_from(SGM_FLOAT64, &shape, &three);
     CHECK_OK(sgm_registry_set(optimiser, "cost", sgm_number_content(2.5)));
     CHECK_OK(sgm_registry_set(optimiser, "scale", sgm_tensor_content(scale)));
     CHECK_OK(sgm_registry_put(at.registry, "optimiser", optimiser));

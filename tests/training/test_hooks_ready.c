@@ -2,7 +2,6 @@
 #include "base/allocator.h"
 #include "hooks_test.h"
 
-#include <sigma/diagnostics.h>
 #include <sigma/hooks.h>
 
 static void set_number(floor_of_test *at, const char *name, double value)
@@ -98,18 +97,18 @@ TEST(a_reporter_takes_options_of_other_versions)
                                         .only_if = (sgm_criteria *)(uintptr_t)1};
     set_number(&at, "loss", 2);
     lines[0] = 0;
-    CHECK(attach(&at, sgm_value_reporter_create("loss", when, &older)));
-    CHECK(attach(&at, sgm_value_reporter_create("loss", when, &newer.known)));
-    CHECK(attach(&at, sgm_value_reporter_create("loss", when, NULL)));
+    CHECK(attach(&at, sgm_value_reporter_with("loss", when, &older)));
+    CHECK(attach(&at, sgm_value_reporter_with("loss", when, &newer.known)));
+    CHECK(attach(&at, sgm_value_reporter_with("loss", when, NULL)));
     sgm_set_logger(seen_message, NULL, SGM_LOG_INFO);
     iterate(&at, 1);
     CHECK_STR(lines, "loss = 2 epoch 0, iteration 1: loss = 2");
     CHECK_STR(seen_log, "loss = 2");
     close_floor(&at);
     newer.unknown[7] = 1;
-    CHECK_ERROR(sgm_value_reporter_create("loss", when, &newer.known), "sgm_value_reporter: has options of");
+    CHECK_ERROR(sgm_value_reporter_with("loss", when, &newer.known), "sgm_value_reporter: has options of");
     older.struct_size = 0;
-    CHECK_ERROR(sgm_value_reporter_create("loss", when, &older), "struct_size of the options is 0");
+    CHECK_ERROR(sgm_value_reporter_with("loss", when, &older), "struct_size of the options is 0");
 }
 
 TEST(equal_reporters_are_one)
@@ -120,7 +119,7 @@ TEST(equal_reporters_are_one)
     CHECK(!attach(&at, sgm_value_reporter(" a  b", when)));
     CHECK(attach(&at, sgm_value_reporter("a b", when, .with_time = true)));
     CHECK(attach(&at, sgm_value_reporter("a b", when, .report = note_line)));
-    CHECK(attach(&at, sgm_value_reporter("a b", when, .only_if = sgm_criteria_extremum("a", SGM_MAXIMUM))));
+    CHECK(attach(&at, sgm_value_reporter("a b", when, .only_if = sgm_extremum_criteria("a", SGM_MAXIMUM))));
     CHECK(attach(&at, sgm_value_reporter("a", when)));
     close_floor(&at);
     releases = 0;
@@ -150,7 +149,7 @@ static void check_sums(const struct sum_case *c, int resume_at)
     floor_of_test at = open_floor();
     sgm_accumulator_options options = c->options;
     options.struct_size = sizeof options;
-    attach(&at, sgm_accumulator_create("loss", &options));
+    attach(&at, sgm_accumulator_with("loss", &options));
     for (int i = 0; i < 6; i++) {
         if (i == resume_at) {
             double numbers[64];
@@ -158,7 +157,7 @@ static void check_sums(const struct sum_case *c, int resume_at)
             floor_of_test next = open_floor();
             next.epoch = at.epoch;
             next.iteration = at.iteration;
-            attach(&next, sgm_accumulator_create("loss", &options));
+            attach(&next, sgm_accumulator_with("loss", &options));
             CHECK_OK(sgm__hooks_set_state(next.hooks, numbers, count));
             close_floor(&at);
             at = next;
@@ -236,7 +235,7 @@ TEST(a_stop_comes_after_so_many_events_or_with_criteria)
     floor_of_test at = open_floor();
     attach(&at, sgm_stop_hook(sgm_after(3, SGM_ITERATION)));
     attach(&at, sgm_stop_hook(sgm_every(1, SGM_ITERATION), .reason = "good enough",
-                              .only_if = sgm_criteria_threshold("loss", SGM_BELOW, 0.5, true)));
+                              .only_if = sgm_threshold_criteria("loss", SGM_BELOW, 0.5, true)));
     set_number(&at, "loss", 1);
     iterate(&at, 2);
     CHECK_STR(requests(&at), "");
@@ -305,7 +304,7 @@ TEST(saves_have_names_with_values_and_come_before_stops)
     floor_of_test at = open_floor();
     attach(&at, sgm_stop_hook(sgm_after(3, SGM_ITERATION), .reason = "end"));
     attach(&at, sgm_save_hook(sgm_every(1, SGM_ITERATION), "best-{number}",
-                              .only_if = sgm_criteria_extremum("accuracy", SGM_MAXIMUM)));
+                              .only_if = sgm_extremum_criteria("accuracy", SGM_MAXIMUM)));
     for (int i = 0; i < 3; i++) {
         CHECK_OK(sgm_registry_set(at.registry, "number", sgm_integer_content(i)));
         set_number(&at, "accuracy", accuracy[i]);
@@ -316,7 +315,7 @@ TEST(saves_have_names_with_values_and_come_before_stops)
     CHECK_ERROR(sgm_save_hook(sgm_every(1, SGM_EPOCH), ""), "no name to save under");
     CHECK_ERROR(sgm_save_hook(sgm_every(1, SGM_EPOCH), "../x"), "no name to save under");
     CHECK_ERROR(
-        sgm_save_hook(sgm_every(1, SGM_EPOCH), "a/b", .only_if = sgm_criteria_extremum("a", SGM_MAXIMUM)),
+        sgm_save_hook(sgm_every(1, SGM_EPOCH), "a/b", .only_if = sgm_extremum_criteria("a", SGM_MAXIMUM)),
         "no name to save under");
 }
 
@@ -409,12 +408,12 @@ static void use_all(void)
     sgm_time_step always = sgm_every(1, SGM_ITERATION);
     sgm_hook *made[] = {
         sgm_value_reporter("loss", always, .report = note_line, .release = note_release, .with_time = true,
-                           .only_if = sgm_criteria_threshold("loss", SGM_ABOVE, 0, false)),
+                           .only_if = sgm_threshold_criteria("loss", SGM_ABOVE, 0, false)),
         sgm_accumulator("loss"),
         sgm_running_time(SGM_ITERATION),
         sgm_stop_hook(always),
         sgm_early_stopper("loss", 1, SGM_MAXIMUM, always),
-        sgm_save_hook(always, "a-{loss}", .only_if = sgm_criteria_extremum("loss", SGM_MAXIMUM)),
+        sgm_save_hook(always, "a-{loss}", .only_if = sgm_extremum_criteria("loss", SGM_MAXIMUM)),
         sgm_rule_hook("every 1 iteration if loss > 0 then set loss += 1 and stop"),
     };
     if (hooks)

@@ -78,7 +78,7 @@ static bool follow(void *user, const sgm_training_progress *progress)
     note(to, "%s %g:", progress->kind == SGM_PROGRESS_EPOCH ? "epoch" : "iteration",
          (double)progress->iteration);
     sgm_matches matches;
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(to->trainer), "shared.*", &matches));
+    CHECK_OK(sgm_registry_resolve(sgm_trainer_registry(to->trainer), "shared.*", &matches));
     for (size_t i = 0; i < matches.count; i++)
         if (matches.items[i].content.kind == SGM_KIND_NUMBER)
             note(to, " %s=%.17g", matches.items[i].identifier + strlen("shared."),
@@ -95,7 +95,7 @@ static wave_trainer make(const struct resume_case *c, trace *to)
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
     sgm_dataset_free(held_out);
     for (size_t i = 0; i < 3 && c->hooks[i] != NULL; i++)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(c->hooks[i])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse(c->hooks[i])));
     to->trainer = made.trainer;
     CHECK_OK(sgm_trainer_on_progress(made.trainer, follow, to));
     return made;

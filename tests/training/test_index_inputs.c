@@ -43,7 +43,7 @@ static sgm_dataset *dataset_of(const problem *p)
               targets = sgm_shape_of(EXAMPLES, p->target_size);
     sgm_tensor *tensors[] = {tensor(&tokens, p->tokens), tensor(&one, p->lengths),
                              tensor(p->target_size > 0 ? &targets : &one, p->targets)};
-    sgm_dataset *dataset = sgm_dataset_from("numbers", fields, tensors, 3);
+    sgm_dataset *dataset = sgm_dataset_create_from("numbers", fields, tensors, 3);
     for (int i = 0; i < 3; i++)
         sgm_tensor_free(tensors[i]);
     CHECK_OK(dataset);
@@ -55,16 +55,16 @@ static void check(const problem *p, const char *message)
 {
     static const char *const handlers[] = {"reference", "cpu"};
     for (int i = 0; i < 2; i++) {
-        wave_trainer made = {.handler = sgm_handler_create_options(handlers[i], NULL)};
+        wave_trainer made = {.handler = sgm_handler_create_with(handlers[i], NULL)};
         sgm__trainer_settings settings = {5, made.handler, p->precision};
         made.trainer = sgm__trainer_create("numbers", &settings);
         sgm_dataset *dataset = dataset_of(p);
-        CHECK_OK(sgm_trainer_network(made.trainer, p->network));
-        CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 3, .no_shuffle = true)));
+        CHECK_OK(sgm_trainer_set_network(made.trainer, p->network));
+        CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 3, .no_shuffle = true)));
         sgm_dataset_free(dataset);
-        CHECK_OK(sgm_trainer_optimiser(made.trainer, sgm_gradient_descent()));
+        CHECK_OK(sgm_trainer_set_optimiser(made.trainer, sgm_gradient_descent()));
         if (p->workers)
-            CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+            CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
         if (message != NULL)
             CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), message);
         else
@@ -165,7 +165,7 @@ TEST(questions_are_checked_too)
     wave_trainer made = {.handler = sgm_handler_create("cpu")};
     sgm__trainer_settings settings = {5, made.handler, SGM_FLOAT32};
     made.trainer = sgm__trainer_create("numbers", &settings);
-    CHECK_OK(sgm_trainer_network(made.trainer, p.network));
+    CHECK_OK(sgm_trainer_set_network(made.trainer, p.network));
     sgm_tensor *question = tensor(&shape, (const double[]){0, 1, 1.5});
     CHECK_ERROR(sgm_trainer_predict(made.trainer, question, NULL),
                 "input 'inputs' at [0, 2]: 1.5 is no whole number");

@@ -6,7 +6,7 @@
 static sgm_content get(sgm_trainer *trainer, const char *identifier)
 {
     sgm_content content = {0};
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), identifier, &content));
     return content;
 }
 
@@ -28,9 +28,10 @@ TEST(an_input_is_found_that_the_network_takes_for_the_class)
             (wave_options){.handler = handlers[i],
                            .network = "input(6) + dense(8) + dense(3) + softmax_cross_entropy",
                            .optimiser = sgm_adam(.learning_rate = 0.02)});
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_target_maximiser(2, sgm_after(3, SGM_EPOCH))));
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_art_reporter("shared.target_2_input",
-                                                                 sgm_after(3, SGM_EPOCH), .report = listen)));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_target_maximiser(2, sgm_after(3, SGM_EPOCH))));
+        CHECK_OK(
+            sgm_trainer_add_hook(made.trainer, sgm_art_reporter("shared.target_2_input",
+                                                                sgm_after(3, SGM_EPOCH), .report = listen)));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
         sgm_content found = get(made.trainer, "shared.target_2_found"),
                     cost = get(made.trainer, "shared.target_2_cost"),
@@ -57,8 +58,8 @@ TEST(looking_for_an_input_changes_no_training)
 {
     wave_trainer looking = make_wave_trainer((wave_options){.shuffle = true});
     wave_trainer plain = make_wave_trainer((wave_options){.shuffle = true});
-    CHECK_OK(
-        sgm_trainer_hook(looking.trainer, sgm_target_maximiser(0, sgm_every(3, SGM_ITERATION), .steps = 5)));
+    CHECK_OK(sgm_trainer_add_hook(looking.trainer,
+                                  sgm_target_maximiser(0, sgm_every(3, SGM_ITERATION), .steps = 5)));
     CHECK_OK(sgm_trainer_run(looking.trainer, .iterations = 10));
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 10));
     sgm_tensor *a = sgm_trainer_get(looking.trainer, "1-dense.weights");
@@ -74,7 +75,7 @@ TEST(tensors_as_pictures)
 {
     const float values[6] = {0, 1, 2, 3, 4, 9};
     sgm_shape shape = sgm_shape_of(2, 3);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, values);
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, values);
     char *art = sgm_tensor_art(tensor);
     CHECK_STR(art, "  ..::\n--==@@\n");
     sgm_string_free(art);
@@ -108,8 +109,8 @@ TEST(a_pass_runs_beside_the_training)
     sgm_block *block = sgm_block_create(2);
     sgm_tensor *inputs = wave(2, 6, 0.7, 1, SGM_FLOAT32);
     CHECK_OK(sgm_block_add(block, "inputs", sgm_tensor_retain(inputs)));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_network_pass(WAVE_NETWORK, block, receive, &got, sgm_every(1, SGM_STOP))));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_network_pass_hook(WAVE_NETWORK, block, receive, &got, sgm_every(1, SGM_STOP))));
     sgm_block_free(block);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
     CHECK_INT(got.iteration, 7);

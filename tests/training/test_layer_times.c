@@ -18,9 +18,9 @@ static sgm_dataset *random_dataset(int width)
     for (int i = 0; i < EXAMPLES * 2; i++)
         y[i] = (float)cos(2.3 * i);
     sgm_shape inputs = sgm_shape_of(EXAMPLES, width), targets = sgm_shape_of(EXAMPLES, 2);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &inputs, x),
-                             sgm_tensor_from(SGM_FLOAT32, &targets, y)};
-    sgm_dataset *dataset = sgm_dataset_from("random", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &inputs, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &targets, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("random", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     return dataset;
@@ -33,9 +33,9 @@ static sgm_trainer *make(sgm_env *env, int width)
     sgm_dataset *dataset = random_dataset(width);
     sgm_trainer *trainer = sgm_trainer_create(env, "timed");
     snprintf(network, sizeof network, "input(%d) + dense(%d, relu) + dense(2) + mean_squared", width, width);
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 32));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.001));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 32));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.001));
     sgm_dataset_free(dataset);
     CHECK_OK(sgm_trainer_status(trainer));
     return trainer;

@@ -58,7 +58,7 @@ static sgm_value network_loss(sgm_graph *graph, sgm_dtype dtype, const sgm__trai
 static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtype dtype)
 {
     bench b = {
-        .handler = sgm_handler_create_options(handler, NULL), .graph = sgm_graph_create(), .dtype = dtype};
+        .handler = sgm_handler_create_with(handler, NULL), .graph = sgm_graph_create(), .dtype = dtype};
     sgm__trained_parameter parameters[PARAMETERS];
     b.session = sgm_session_create(b.handler);
     for (int i = 0; i < PARAMETERS; i++) {
@@ -70,7 +70,7 @@ static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtyp
         sgm_tensor_free(values);
     }
     sgm_value loss = network_loss(b.graph, dtype, parameters);
-    sgm_output(b.graph, "loss", loss);
+    sgm_graph_add_output(b.graph, "loss", loss);
     CHECK_OK(sgm__optimiser_record(
         optimiser, b.graph,
         &(sgm__update_request){.cost = loss, .parameters = parameters, .count = PARAMETERS, .update = true}));
@@ -224,7 +224,7 @@ TEST(a_run_goes_on_as_if_it_had_not_stopped)
 TEST(workers_whose_gradients_are_merged_take_the_same_steps)
 {
     wave_trainer one = make(10, SGM_FLOAT64), parallel = make(10, SGM_FLOAT64);
-    CHECK_OK(sgm_trainer_operator(parallel.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(parallel.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 12));
     CHECK_OK(sgm_trainer_run(parallel.trainer, .iterations = 12));
     check_same(one.trainer, parallel.trainer, 1e-9);
@@ -271,14 +271,14 @@ TEST(the_number_of_steps_remembered_may_change)
     wave_trainer made = make(10, SGM_FLOAT32);
     sgm_registry *registry = sgm_trainer_registry(made.trainer);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
-    CHECK_OK(sgm_resolve_set(registry, "optimiser.history", sgm_integer_content(7), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(registry, "optimiser.history", sgm_integer_content(7), NULL, NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 16));
     sgm_tensor *oldest = sgm_trainer_get(made.trainer, "optimiser.step_6.2-dense.weights");
     CHECK_OK(oldest);
     sgm_tensor_free(oldest);
-    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.history", sgm_integer_content(101), NULL, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(registry, "optimiser.history", sgm_integer_content(101), NULL, NULL),
                 "from 1 to 100");
-    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.5), NULL, NULL),
+    CHECK_ERROR(sgm_registry_resolve_set(registry, "optimiser.beta1", sgm_number_content(0.5), NULL, NULL),
                 "tolerance, history");
     free_wave_trainer(made);
 }

@@ -8,7 +8,7 @@
 
 static sgm_tensor *field(int32_t rank, float (*value)(int64_t example, int64_t step))
 {
-    sgm_shape shape = sgm_shape_make(rank, (const int64_t[]){EXAMPLES, TIME});
+    sgm_shape shape = sgm_shape_create(rank, (const int64_t[]){EXAMPLES, TIME});
     sgm_tensor *tensor = sgm_tensor_create(SGM_FLOAT32, &shape);
     int64_t steps = rank == 2 ? TIME : 1;
     for (int64_t i = 0; i < EXAMPLES * steps; i++)
@@ -39,7 +39,7 @@ static float target(int64_t example, int64_t step)
 static void score(sgm_trainer *trainer, sgm_iterator *examples)
 {
     sgm_registry *results = sgm_registry_create();
-    CHECK_OK(sgm_trainer_score(trainer, examples, "f1 confusion", results));
+    CHECK_OK(sgm_trainer_evaluate_metrics(trainer, examples, "f1 confusion", results));
     sgm_content confusion;
     CHECK_OK(sgm_registry_get_number(results, "f1", &f1));
     CHECK_OK(sgm_registry_get(results, "confusion", &confusion));
@@ -58,10 +58,10 @@ static sgm_metrics train(float behind, const char *network, int64_t epochs, bool
     sgm_trainer *trainer = sgm_trainer_create(env, "lengths");
     sgm_tensor *fields[] = {field(2, token), field(2, target), field(1, length_of)};
     sgm_dataset *data =
-        sgm_dataset_from("words", (const char *const[]){"inputs", "targets", "lengths"}, fields, 3);
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 4, .no_shuffle = true));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.05));
+        sgm_dataset_create_from("words", (const char *const[]){"inputs", "targets", "lengths"}, fields, 3);
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 4, .no_shuffle = true));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.05));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
     sgm_iterator *all = sgm_full_batch(data);
     sgm_metrics metrics = {0};

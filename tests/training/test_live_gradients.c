@@ -11,17 +11,18 @@ TEST(gradients_are_kept_for_who_reads_them)
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     sgm_content content;
     sgm_registry *registry = sgm_trainer_registry(made.trainer);
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
                 "optimiser.gradients.2-dense.weights: gradients are kept from now on");
     CHECK_INT(sgm_last_status(), SGM_ERROR_STATE);
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.updates.2-dense.weights", &content), "updates are kept");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.updates.2-dense.weights", &content),
+                "updates are kept");
     double before = weight_of(made.trainer, "2-dense.weights");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
     double after = weight_of(made.trainer, "2-dense.weights");
     CHECK_NEAR(element_of(made.trainer, "optimiser.updates.2-dense.weights"), after - before, 1e-7);
     CHECK_NEAR(element_of(made.trainer, "optimiser.gradients.2-dense.weights"), (before - after) / 0.5, 1e-6);
     CHECK_OK(set(made.trainer, "optimiser.frozen", sgm_text_content("1-dense.*")));
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.1-dense.weights", &content),
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.gradients.1-dense.weights", &content),
                 "1-dense.weights is frozen and has no gradients");
     CHECK_ERROR(set(made.trainer, "optimiser.gradients.2-dense.weights", sgm_number_content(1)),
                 "is read-only");
@@ -46,22 +47,25 @@ TEST(gradients_are_let_go_of_after_a_while)
     sgm_content content;
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     made.trainer->kept.read_for = 0.05;
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
+                "from now on");
     made.trainer->kept.read_for = 0;
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
     CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
     usleep(60000);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
     CHECK(!keeps(made.trainer, "trainer.gradients.2-dense.weights"));
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
+                "from now on");
     made.trainer->kept.read_for = 0.01;
-    CHECK_ERROR(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content), "from now on");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content),
+                "from now on");
     made.trainer->kept.read_for = 0;
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
     usleep(20000);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 7));
     CHECK(keeps(made.trainer, "trainer.gradients.2-dense.weights"));
-    CHECK_OK(sgm_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content));
+    CHECK_OK(sgm_registry_resolve_one(registry, "optimiser.gradients.2-dense.weights", &content));
     sgm_content_clear(&content);
     free_wave_trainer(made);
 }
@@ -98,7 +102,7 @@ TEST(accumulated_gradients_are_those_of_the_update)
         sgm_optimiser_free(i == 0 ? in_two : plain);
         sgm_content content;
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-        CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), name, &content), "are kept");
+        CHECK_ERROR(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), name, &content), "are kept");
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
         *(i == 0 ? &whole : &parts) = element_of(made.trainer, name);
         free_wave_trainer(made);
@@ -124,9 +128,9 @@ TEST(a_hook_that_names_them_has_them_from_the_first_iteration_on)
     for (int background = 0; background < 2; background++) {
         int looks = 0;
         wave_trainer made = make_wave_trainer((wave_options){0});
-        CHECK_OK(sgm_trainer_hook(made.trainer,
-                                  sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP,
-                                                  .background = background == 1)));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&looker, &looks, .reads = reads,
+                                                                    .failure = SGM_HOOK_STOP,
+                                                                    .background = background == 1)));
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
         CHECK(background == 1 ? looks >= 1 : looks == 3);
         free_wave_trainer(made);
@@ -143,8 +147,9 @@ TEST(checkpoints_do_without_what_is_kept)
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
         sgm_matches matches;
         if (i == 1)
-            CHECK_ERROR(sgm_resolve(sgm_trainer_registry(made.trainer), "optimiser.updates.*.*", &matches),
-                        "updates are kept from now on");
+            CHECK_ERROR(
+                sgm_registry_resolve(sgm_trainer_registry(made.trainer), "optimiser.updates.*.*", &matches),
+                "updates are kept from now on");
         CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 4));
         snprintf(path[i], sizeof path[i], "%s/%d.safetensors", folder, i);
         CHECK_OK(sgm_trainer_save(made.trainer, path[i]));
@@ -189,9 +194,9 @@ TEST(changes_reach_all_workers)
     for (int i = 0; i < 2; i++) {
         made[i] = make_wave_trainer((wave_options){.shuffle = true, .precision = SGM_FLOAT64});
         if (i == 1)
-            CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
+            CHECK_OK(sgm_trainer_set_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
         CHECK_OK(sgm_trainer_on_progress(made[i].trainer, change_for_workers, made[i].trainer));
-        CHECK_OK(sgm_trainer_hook(
+        CHECK_OK(sgm_trainer_add_hook(
             made[i].trainer, sgm_hook_create(&looker, &looks[i], .reads = reads, .failure = SGM_HOOK_STOP)));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 12));
         CHECK_INT(looks[i], 12);
@@ -211,9 +216,9 @@ TEST(workers_that_merge_parameters_have_gradients_too)
     static const char *const reads[] = {"optimiser.updates.*.weights", NULL};
     int looks = 0;
     wave_trainer made = make_wave_trainer((wave_options){.batch = 20});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_parameter_operator(.workers = 2, .every = 1)));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_hook_create(&looker, &looks, .reads = reads, .failure = SGM_HOOK_STOP)));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 3));
     CHECK_INT(looks, 3);
     double before = weight_of(made.trainer, "2-dense.weights");

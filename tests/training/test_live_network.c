@@ -30,8 +30,9 @@ TEST(a_network_shows_its_layers_before_it_is_prepared)
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
         CHECK_STR(described(made.trainer, values[i].identifier), values[i].text);
     sgm_content content;
-    CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), "network.parameter_count", &content),
-                "network.parameter_count: the trainer is not prepared yet");
+    CHECK_ERROR(
+        sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "network.parameter_count", &content),
+        "network.parameter_count: the trainer is not prepared yet");
     CHECK_OK(sgm_trainer_prepare(made.trainer));
     CHECK_NEAR(number_of(made.trainer, "network.parameter_count"), 18, 0);
     free_wave_trainer(made);
@@ -66,7 +67,8 @@ TEST(another_network_replaces_what_is_shown)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 2));
-    CHECK_OK(sgm_trainer_network(made.trainer, "input(6) + dropout(0.5) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(
+        sgm_trainer_set_network(made.trainer, "input(6) + dropout(0.5) + dense(3) + softmax_cross_entropy"));
     CHECK_STR(identifiers_of(made.trainer, "network.layers.*<layer>"),
               "network.layers.0-input network.layers.1-dropout network.layers.2-dense "
               "network.layers.3-softmax_cross_entropy");
@@ -300,7 +302,7 @@ TEST(rules_set_numbers_texts_and_booleans)
     };
     wave_trainer made = make_wave_trainer((wave_options){.network = DROPPING, .shuffle = true});
     for (size_t i = 0; i < sizeof rules / sizeof *rules; i++)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rules[i])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rules[i])));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 8));
     CHECK_STR(described(made.trainer, "iteration"), "8");
     for (size_t i = 0; i < sizeof values / sizeof *values; i++)
@@ -308,7 +310,7 @@ TEST(rules_set_numbers_texts_and_booleans)
     free_wave_trainer(made);
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         made = make_wave_trainer((wave_options){.network = DROPPING});
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(wrong[i][0])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(wrong[i][0])));
         CHECK_ERROR(sgm_trainer_run(made.trainer, .iterations = 8), wrong[i][1]);
         free_wave_trainer(made);
     }

@@ -61,9 +61,10 @@ TEST(settings_of_other_optimisers_have_no_value_and_are_refused)
         set(made.trainer, "optimiser.momentum", sgm_number_content(0.5)),
         "the optimiser adam has no momentum; it has learning_rate, beta1, beta2, epsilon, weight_decay, "
         "clip_value, clip_norm, average, accumulate");
-    CHECK_ERROR(sgm_resolve_one(sgm_trainer_registry(made.trainer), "optimiser.decay_rate", &content),
-                "the optimiser adam has no decay_rate");
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(made.trainer), "optimiser.*rate", &matches));
+    CHECK_ERROR(
+        sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "optimiser.decay_rate", &content),
+        "the optimiser adam has no decay_rate");
+    CHECK_OK(sgm_registry_resolve(sgm_trainer_registry(made.trainer), "optimiser.*rate", &matches));
     CHECK_INT(matches.count, 2);
     for (size_t i = 0; i < 2; i++)
         CHECK(strcmp(matches.items[i].identifier, "optimiser.decay_rate") != 0);
@@ -91,12 +92,13 @@ TEST(what_is_computed_cannot_be_observed)
     sgm_registry *registry = sgm_trainer_registry(made.trainer);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     CHECK_ERROR(
-        sgm_observe(registry, "optimiser.gradients.1-dense.weights", never_called, NULL, NULL),
+        sgm_registry_observe(registry, "optimiser.gradients.1-dense.weights", never_called, NULL, NULL),
         "optimiser.gradients.1-dense.weights is computed where it lives, and changes without being set: "
         "nobody would be told; read it in a hook instead");
-    CHECK_ERROR(sgm_observe(registry, "epoch", never_called, NULL, NULL), "read it in a hook instead");
-    CHECK_OK(sgm_observe(registry, "optimiser.*", never_called, NULL, NULL));
-    CHECK_OK(sgm_observe(registry, "network.layers.1-dense.weights", never_called, NULL, NULL));
+    CHECK_ERROR(sgm_registry_observe(registry, "epoch", never_called, NULL, NULL),
+                "read it in a hook instead");
+    CHECK_OK(sgm_registry_observe(registry, "optimiser.*", never_called, NULL, NULL));
+    CHECK_OK(sgm_registry_observe(registry, "network.layers.1-dense.weights", never_called, NULL, NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     free_wave_trainer(made);
 }
@@ -168,8 +170,8 @@ TEST(accumulation_changes_after_the_update_that_it_is_in)
     sgm_optimiser *first = sgm_gradient_descent(.learning_rate = 0.1, .accumulate = 4);
     wave_trainer other = make_wave_trainer((wave_options){.optimiser = first});
     CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 4));
-    CHECK_OK(
-        sgm_trainer_optimiser(other.trainer, sgm_gradient_descent(.learning_rate = 0.1, .accumulate = 2)));
+    CHECK_OK(sgm_trainer_set_optimiser(other.trainer,
+                                       sgm_gradient_descent(.learning_rate = 0.1, .accumulate = 2)));
     CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 8));
     CHECK(weight_of(made.trainer, "2-dense.weights") == weight_of(other.trainer, "2-dense.weights"));
     free_wave_trainer(made);
@@ -229,7 +231,7 @@ static void change_all(sgm_trainer *trainer, const live_case *cases, size_t coun
 {
     for (size_t i = 0; i < count; i++) {
         sgm_content old, new;
-        CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), cases[i].identifier, &old));
+        CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), cases[i].identifier, &old));
         CHECK_OK(sgm_content_parse(cases[i].now, old.kind, &new));
         CHECK_OK(set(trainer, cases[i].identifier, new));
         sgm_content_clear(&old);

@@ -34,8 +34,8 @@ static void *set_values(void *user)
         for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
             sgm_content content;
             CHECK_OK(sgm_content_parse(rows[i].values[round % 2], rows[i].kind, &content));
-            CHECK_OK(sgm_resolve_set(sgm_trainer_registry(self->trainer), rows[i].identifier, content, NULL,
-                                     NULL));
+            CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(self->trainer), rows[i].identifier,
+                                              content, NULL, NULL));
             sgm_content_clear(&content);
             atomic_fetch_add(&self->sets, 1);
         }
@@ -50,7 +50,7 @@ static void *read_values(void *user)
     while (!atomic_load(&self->over))
         for (size_t i = 0; i < sizeof identifiers / sizeof *identifiers; i++) {
             sgm_matches matches;
-            if (sgm_resolve(sgm_trainer_registry(self->trainer), identifiers[i], &matches) == SGM_OK)
+            if (sgm_registry_resolve(sgm_trainer_registry(self->trainer), identifiers[i], &matches) == SGM_OK)
                 sgm_matches_free(&matches);
             else
                 CHECK_INT(sgm_last_status(), SGM_ERROR_STATE); /* nothing is kept yet, or all is frozen */
@@ -125,7 +125,7 @@ static void *look(void *user)
         for (size_t i = 0; i < sizeof requests / sizeof *requests && !atomic_load(&self->over); i++) {
             sgm_matches matches;
             obey(self->trainer, requests[i]);
-            if (sgm_resolve(sgm_trainer_registry(self->trainer), "*.*", &matches) == SGM_OK)
+            if (sgm_registry_resolve(sgm_trainer_registry(self->trainer), "*.*", &matches) == SGM_OK)
                 sgm_matches_free(&matches);
             sgm_tensor_free(sgm_trainer_get(self->trainer, "1-dense.weights"));
             (void)sgm_trainer_status(self->trainer);
@@ -143,17 +143,17 @@ static bool go_on(void *user, const sgm_training_progress *progress)
 static void put_together(sgm_trainer *trainer, sgm_dataset *data, bool workers)
 {
     CHECK_OK(sgm_trainer_on_progress(trainer, go_on, NULL));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_value_reporter("epoch", sgm_every(2, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_network(trainer, WAVE_NETWORK));
-    CHECK_OK(sgm_trainer_initialiser(trainer, "*.biases", sgm_initialiser_parse("constant(0.5)")));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(data, .size = 10)));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_value_reporter("epoch", sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_set_network(trainer, WAVE_NETWORK));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.biases", sgm_initialiser_parse("constant(0.5)")));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 10)));
     CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_momentum(.learning_rate = 0.1)));
-    CHECK_OK(sgm_trainer_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_momentum(.learning_rate = 0.1)));
+    CHECK_OK(sgm_trainer_add_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
     CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.*"));
     if (workers)
-        CHECK_OK(sgm_trainer_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_f1_metric("validation")));
+        CHECK_OK(sgm_trainer_set_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_f1_metric("validation")));
 }
 
 static void use(sgm_trainer *trainer, sgm_dataset *data)
@@ -163,16 +163,16 @@ static void use(sgm_trainer *trainer, sgm_dataset *data)
     sgm_metrics metrics;
     CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 2));
-    CHECK_OK(sgm_trainer_score(trainer, iterator, NULL, results));
+    CHECK_OK(sgm_trainer_evaluate_metrics(trainer, iterator, NULL, results));
     CHECK_OK(sgm_trainer_unfreeze(trainer, "1-dense.*"));
     CHECK_OK(sgm_trainer_on_progress(trainer, go_on, NULL));
-    CHECK_OK(sgm_trainer_hook(trainer, sgm_value_reporter("iteration", sgm_every(3, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_value_reporter("iteration", sgm_every(3, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_save(trainer, "/tmp/sigma-live-threads.safetensors"));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 3));
     CHECK_OK(sgm_trainer_load(trainer, "/tmp/sigma-live-threads.safetensors"));
     CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));
-    CHECK_OK(sgm_trainer_network(trainer,
-                                 "input(6) + dense(8, relu) + dense(5) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_set_network(
+        trainer, "input(6) + dense(8, relu) + dense(5) + dense(3) + softmax_cross_entropy"));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 4));
     sgm_registry_free(results);
     sgm_iterator_free(iterator);

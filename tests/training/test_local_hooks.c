@@ -37,12 +37,12 @@ static wave_trainer make(operator_maker maker, bool before, double *sums)
 {
     wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
     if (!before)
-        CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_accumulator("optimiser.loss", .name = "all_costs"))));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, maker()));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_hook_make_local(sgm_accumulator("optimiser.loss", .name = "all_costs"))));
     if (before)
-        CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&adder, sums, .failure = SGM_HOOK_STOP)));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, maker()));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&adder, sums, .failure = SGM_HOOK_STOP)));
     return made;
 }
 
@@ -57,11 +57,11 @@ TEST(each_worker_has_a_sum_of_its_own)
         CHECK_NEAR(number_of(made.trainer, "operator.local.0.shared.all_costs"), sums[0], 1e-9);
         CHECK_NEAR(number_of(made.trainer, "operator.local.1.shared.all_costs"), sums[1], 1e-9);
         CHECK(fabs(sums[0] - sums[1]) > 1e-4);
-        CHECK_INT(sgm_resolve_one(sgm_trainer_registry(made.trainer), "shared.all_costs", &content),
+        CHECK_INT(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "shared.all_costs", &content),
                   SGM_ERROR_NOT_FOUND);
         CHECK_OK(sgm_trainer_reset(made.trainer));
-        CHECK_INT(sgm_resolve_one(sgm_trainer_registry(made.trainer), "operator.local.0.shared.all_costs",
-                                  &content),
+        CHECK_INT(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer),
+                                           "operator.local.0.shared.all_costs", &content),
                   SGM_ERROR_NOT_FOUND);
         sums[0] = sums[1] = 0;
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
@@ -112,12 +112,12 @@ TEST(means_are_reported_of_each_worker)
     char expected[96];
     heard lines = {0};
     wave_trainer made = make(gradients, true, sums);
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_mean_reporter("optimiser.loss", sgm_every(1, SGM_EPOCH),
-                                                                    .report = hear, .user = &lines))));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_value_reporter("worker", sgm_every(1, SGM_EPOCH),
-                                                                     .report = hear, .user = &lines))));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_hook_make_local(sgm_mean_reporter("optimiser.loss", sgm_every(1, SGM_EPOCH),
+                                                            .report = hear, .user = &lines))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_make_local(sgm_value_reporter("worker", sgm_every(1, SGM_EPOCH),
+                                                                         .report = hear, .user = &lines))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(lines.count, 4);
     for (int i = 0; i < 2; i++) {
@@ -156,7 +156,7 @@ TEST(series_times_and_statistics_of_each_worker)
         sgm_running_time(SGM_ITERATION), sgm_throughput(.every = 1),
         sgm_statistics("network.layers.1-dense.weights", sgm_every(1, SGM_EPOCH))};
     for (size_t i = 0; i < sizeof hooks / sizeof *hooks; i++)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_make_local(hooks[i])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_make_local(hooks[i])));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 13, .folder = folder));
     CHECK_INT(lines_of(folder, "costs-worker0.csv", "optimiser.loss"), 13);
     CHECK_INT(lines_of(folder, "costs-worker1.csv", "optimiser.loss"), 13);
@@ -166,10 +166,10 @@ TEST(series_times_and_statistics_of_each_worker)
     for (int i = 0; i < 2; i++) {
         sgm_content series, cost;
         snprintf(identifier, sizeof identifier, "operator.local.%d.shared.optimiser_loss_series", i);
-        CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), identifier, &series));
+        CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), identifier, &series));
         CHECK_INT(sgm_tensor_shape(series.as.tensor)->dims[0], 5);
         snprintf(identifier, sizeof identifier, "operator.local.%d.cost", i);
-        CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), identifier, &cost));
+        CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), identifier, &cost));
         const double *points = sgm_tensor_const_data(series.as.tensor);
         CHECK_NEAR(points[8], 13, 0);
         CHECK_NEAR(points[9], cost.as.number, 0);
@@ -225,13 +225,14 @@ TEST(local_is_a_word_in_front_of_a_text)
 {
     double sums[2] = {0};
     wave_trainer made = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
-    CHECK_OK(sgm_trainer_operator(made.trainer, gradients()));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, gradients()));
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_hook_parse("local every 2 iterations accumulator(optimiser.loss, name=odd)")));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_hook_parse("local every 1 iteration if worker >= 1 and iteration >= 6 then stop")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&adder, sums, .when = sgm_every(2, SGM_ITERATION),
-                                                            .failure = SGM_HOOK_STOP)));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_hook_create(&adder, sums, .when = sgm_every(2, SGM_ITERATION),
+                                                           .failure = SGM_HOOK_STOP)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(made.trainer->position.iteration, 6);
     CHECK_NEAR(number_of(made.trainer, "operator.local.0.shared.odd"), sums[0], 1e-9);
@@ -280,8 +281,8 @@ TEST(help_shows_what_can_be_local)
 static sgm_status attach_one(void *self, sgm_hook_call *call)
 {
     char **name = self;
-    return sgm_trainer_attach(sgm_hook_trainer(call),
-                              sgm_hook_parse("local accumulator(optimiser.loss, name=late)"), name);
+    return sgm_trainer_attach_hook(sgm_hook_trainer(call),
+                                   sgm_hook_parse("local accumulator(optimiser.loss, name=late)"), name);
 }
 
 TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
@@ -296,10 +297,11 @@ TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
         wave_trainer made[2];
         for (int k = 0; k < 2; k++) {
             made[k] = make_wave_trainer((wave_options){.shuffle = true, .seed = 3, .batch = 5});
-            CHECK_OK(sgm_trainer_operator(made[k].trainer, makers[i]()));
+            CHECK_OK(sgm_trainer_set_operator(made[k].trainer, makers[i]()));
         }
-        CHECK_OK(sgm_trainer_hook(made[0].trainer, sgm_hook_create(&attacher, &name, .failure = SGM_HOOK_STOP,
-                                                                   .when = sgm_after(2, SGM_ITERATION))));
+        CHECK_OK(
+            sgm_trainer_add_hook(made[0].trainer, sgm_hook_create(&attacher, &name, .failure = SGM_HOOK_STOP,
+                                                                  .when = sgm_after(2, SGM_ITERATION))));
         CHECK_OK(sgm_trainer_run(made[0].trainer, .iterations = 4));
         CHECK_STR(name, "local accumulator#1");
         sgm_string_free(name);
@@ -320,8 +322,8 @@ TEST(a_local_text_that_was_attached_to_a_run_comes_back_with_its_checkpoint)
         CHECK_STR(list[0].name, "local accumulator#1");
         CHECK_STR(list[0].text, "local accumulator(optimiser.loss, name=late)");
         sgm_attached_hooks_free(list, count);
-        CHECK_OK(sgm_trainer_detach(made[1].trainer, "local accumulator#1"));
-        CHECK_ERROR(sgm_trainer_detach(made[1].trainer, "accumulator"), "no hook is named");
+        CHECK_OK(sgm_trainer_detach_hook(made[1].trainer, "local accumulator#1"));
+        CHECK_ERROR(sgm_trainer_detach_hook(made[1].trainer, "accumulator"), "no hook is named");
         free_wave_trainer(made[0]);
         free_wave_trainer(made[1]);
     }

@@ -59,16 +59,16 @@ TEST(metrics_of_one_event_share_one_pass)
 {
     wave_trainer made = make_validated_trainer(3);
     observed = 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_metric("validation")));
-    CHECK_OK(
-        sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_confusion_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_roc_auc_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6); /* two of them pass */
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6);
-    CHECK_OK(
-        sgm_observe(sgm_trainer_registry(made.trainer), "validation.outputs", count_observed, NULL, NULL));
+    CHECK_OK(sgm_registry_observe(sgm_trainer_registry(made.trainer), "validation.outputs", count_observed,
+                                  NULL, NULL));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
     CHECK_INT(observed, 5);
     by_hand expected = measure_by_hand(made.trainer);
@@ -81,7 +81,8 @@ TEST(metrics_of_one_event_share_one_pass)
     CHECK_NEAR(number_of(made.trainer, "validation.f1"), expected.macro_f1, 1e-12);
     CHECK_NEAR(number_of(made.trainer, "validation.cost"), number_of(made.trainer, "validation.loss"), 0);
     CHECK(number_of(made.trainer, "validation.roc_auc") > 0); /* of epoch 4 */
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "validation.confusion", &confusion));
+    CHECK_OK(
+        sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "validation.confusion", &confusion));
     CHECK_OK(sgm_tensor_read(confusion.as.tensor, counts, 9));
     sgm_content_clear(&confusion);
     for (int i = 0; i < 9; i++)
@@ -98,7 +99,7 @@ TEST(what_is_loaded_is_measured_anew)
     wave_trainer made = make_validated_trainer(3), other = make_validated_trainer(8);
     sgm_hook *f1 = sgm_f1_metric("validation");
     sgm_metrics measured;
-    CHECK_OK(sgm_trainer_hook(made.trainer, f1));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, f1));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_OK(sgm_trainer_run(other.trainer, .epochs = 2));
     CHECK_OK(sgm_trainer_save(other.trainer, path));
@@ -119,8 +120,8 @@ TEST(training_goes_on_as_without_metrics)
     for (int i = 0; i < 2; i++) {
         wave_trainer made = make_validated_trainer(5);
         if (i == 1)
-            CHECK_OK(sgm_trainer_hook(made.trainer,
-                                      sgm_f1_metric("training", .when = sgm_every(3, SGM_ITERATION))));
+            CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                          sgm_f1_metric("training", .when = sgm_every(3, SGM_ITERATION))));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
         CHECK(i == 0 || number_of(made.trainer, "training.f1") > 0);
         weights[i] = sgm_trainer_get(made.trainer, "2-dense.weights");
@@ -138,11 +139,11 @@ TEST(rules_see_the_metrics_of_their_event)
     wave_trainer made = make_validated_trainer(3);
     CHECK(mkdtemp(folder) != NULL);
     CHECK_OK(
-        sgm_trainer_hook(made.trainer, sgm_rule_hook("if validation.top_1 >= 0 then stop \"measured\"")));
-    CHECK_OK(sgm_trainer_hook(
+        sgm_trainer_add_hook(made.trainer, sgm_rule_hook("if validation.top_1 >= 0 then stop \"measured\"")));
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_rule_hook("every epoch if validation.f1 reaches maximum then save \"best\"")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder));
     CHECK_INT(made.trainer->position.epoch, 1);
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
@@ -167,9 +168,9 @@ static char *read_lines(const char *folder)
 static void run_in(const char *folder, int64_t epochs)
 {
     wave_trainer made = make_validated_trainer(11);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(
-        sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_perplexity_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
     free_wave_trainer(made);
 }
@@ -218,8 +219,8 @@ TEST(observers_are_told_what_was_measured_in_the_epoch)
     wave_trainer made = make_validated_trainer(3);
     score_seen = -1;
     CHECK_OK(sgm_trainer_on_progress(made.trainer, see_scores, NULL));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "left", .tops = {1, 2},
-                                                             .when = sgm_after(1, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .name = "left", .tops = {1, 2},
+                                                                 .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(scores_seen, 2);
     CHECK_NEAR(score_seen, number_of(made.trainer, "validation.left_top_2"), 0);
@@ -233,7 +234,7 @@ static sgm_status spoil(void *self, sgm_hook_call *call)
     (void)self;
     sgm_shape weights = sgm_shape_of(5, 3), biases = sgm_shape_of(3);
     sgm_tensor *zero = sgm_tensor_create(SGM_FLOAT32, &weights),
-               *one = sgm_tensor_from(SGM_FLOAT32, &biases, (const float[]){0, 1, 0});
+               *one = sgm_tensor_create_from(SGM_FLOAT32, &biases, (const float[]){0, 1, 0});
     SGM_TRY(sgm_trainer_set(sgm_hook_trainer(call), "3-dense.weights", zero));
     SGM_TRY(sgm_trainer_set(sgm_hook_trainer(call), "3-dense.biases", one));
     sgm_tensor_free(zero);
@@ -247,9 +248,10 @@ static const sgm_hook_type spoiler = {.api = SGM_HOOK_API, .name = "spoiler", .i
 TEST(a_hook_that_sets_parameters_first_is_seen)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&spoiler, NULL, .when = sgm_every(2, SGM_EPOCH),
-                                                            .priority = SGM_METRIC_PRIORITY - 1)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_hook_create(&spoiler, NULL, .when = sgm_every(2, SGM_EPOCH),
+                                                           .priority = SGM_METRIC_PRIORITY - 1)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
     CHECK_NEAR(number_of(made.trainer, "validation.f1_micro"), 13 / 40.0, 1e-12);
     free_wave_trainer(made);
@@ -262,9 +264,9 @@ static sgm_status count_classes(void *self, sgm_hook_call *call)
     SGM_TRY(sgm_hook_get(call, "validation.targets", &targets));
     int64_t examples = sgm_tensor_shape(targets.as.tensor)->dims[0];
     sgm_content_clear(&targets);
-    CHECK_ERROR(sgm_hook_score(call, "validation", "loss", 1, false), "a name of its own, not 'loss'");
-    CHECK_ERROR(sgm_hook_score(call, "", "x", 1, false), "expected the name of a trainer's data");
-    return sgm_hook_score(call, "validation", "examples_seen", (double)examples, true);
+    CHECK_ERROR(sgm_hook_add_score(call, "validation", "loss", 1, false), "a name of its own, not 'loss'");
+    CHECK_ERROR(sgm_hook_add_score(call, "", "x", 1, false), "expected the name of a trainer's data");
+    return sgm_hook_add_score(call, "validation", "examples_seen", (double)examples, true);
 }
 
 static const sgm_hook_type counter = {.api = SGM_HOOK_API, .name = "counter", .invoke = count_classes};
@@ -274,12 +276,12 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
     wave_trainer made = make_validated_trainer(3);
     sgm_hook *hook = sgm_hook_create(&counter, NULL, .when = sgm_every(1, SGM_EPOCH));
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, hook));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, hook));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_NEAR(number_of(made.trainer, "validation.examples_seen"), 40, 0);
     hook = sgm_hook_create(&counter, &observed, .background = true, .when = sgm_every(1, SGM_EPOCH));
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
-    CHECK_ERROR(sgm_trainer_hook(made.trainer, hook),
+    CHECK_ERROR(sgm_trainer_add_hook(made.trainer, hook),
                 "hook 'counter' runs in the background, but 'predictions'");
     free_wave_trainer(made);
 }
@@ -289,27 +291,28 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
 TEST(values_go_with_a_detached_hook)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .name = "other")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(
-        sgm_trainer_hook(made.trainer, sgm_perplexity_metric("training", .when = sgm_after(1, SGM_EPOCH))));
+        sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .name = "other")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_perplexity_metric("training", .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(number_of(made.trainer, "validation.f1_macro") >= 0 &&
           number_of(made.trainer, "validation.other_top_1") >= 0);
-    CHECK_OK(sgm_trainer_detach(made.trainer, "f1#1"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "f1#1"));
     CHECK(number_of(made.trainer, "validation.f1_macro") >= 0);
-    CHECK_OK(sgm_trainer_detach(made.trainer, "f1"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "f1"));
     CHECK(!has(made.trainer, "validation.f1_macro"));
     CHECK(number_of(made.trainer, "validation.other_top_1") >= 0 &&
           number_of(made.trainer, "validation.cost") >= 0);
-    CHECK_OK(sgm_trainer_detach(made.trainer, "top_k"));
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, "top_k"));
     CHECK(!has(made.trainer, "validation.other_top_1") && !has(made.trainer, "validation.cost"));
     CHECK(number_of(made.trainer, "training.perplexity") >= 1); /* of a hook whose time was over */
     CHECK(number_of(made.trainer, "validation.loss") >= 0);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3)); /* nothing gathers any more */
     CHECK(!has(made.trainer, "validation.cost"));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
     CHECK(number_of(made.trainer, "validation.f1_macro") >= 0);
     free_wave_trainer(made);
@@ -317,8 +320,8 @@ TEST(values_go_with_a_detached_hook)
 
 static sgm_status leave_late(void *trainer, sgm_hook_call *call)
 {
-    CHECK_OK(sgm_trainer_detach(trainer, "late"));
-    return sgm_hook_score(call, "validation", "late", 1, false);
+    CHECK_OK(sgm_trainer_detach_hook(trainer, "late"));
+    return sgm_hook_add_score(call, "validation", "late", 1, false);
 }
 
 /* As when a person detaches it meanwhile. */
@@ -328,10 +331,10 @@ TEST(a_hook_that_was_detached_while_it_measured_leaves_nothing)
     wave_trainer made = make_validated_trainer(3);
     sgm_hook *hook = sgm_hook_create(&late, made.trainer, .when = sgm_every(1, SGM_EPOCH));
     sgm_hook_retain(hook);
-    CHECK_OK(sgm_trainer_hook(made.trainer, hook));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, hook));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK(!has(made.trainer, "validation.late"));
-    CHECK_OK(sgm_trainer_hook(made.trainer, hook)); /* again */
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, hook)); /* again */
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(!has(made.trainer, "validation.late"));
     free_wave_trainer(made);
@@ -341,16 +344,16 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
     wave_trainer made = make_validated_trainer(3);
     seen_clear();
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_binary_accuracy_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_roc_auc_metric("validation", .targets = "inputs")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_binary_accuracy_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_roc_auc_metric("validation", .targets = "inputs")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(strstr(seen_log,
                  "hook 'binary_accuracy' failed and is taken off: binary_accuracy wants one output") != NULL);
     CHECK(strstr(seen_log, "the network has no output '9-none'") != NULL);
     CHECK(strstr(seen_log, "got (40, 3) and (40, 6)") != NULL);
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 0);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("test", .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("test", .failure = SGM_HOOK_STOP)));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 4),
                 "the trainer has no data 'test'; it has validation, training");
     free_wave_trainer(made);
@@ -376,17 +379,17 @@ TEST(each_of_two_trainers_has_its_own)
     for (int i = 0; i < 2; i++) {
         sgm_dataset *dataset = wave_dataset();
         trainers[i] = sgm_trainer_create(env, i == 0 ? "bold" : "careful");
-        CHECK_OK(sgm_trainer_network(trainers[i], WAVE_NETWORK));
-        CHECK_OK(sgm_trainer_data(trainers[i], sgm_minibatches(dataset, .size = 10)));
+        CHECK_OK(sgm_trainer_set_network(trainers[i], WAVE_NETWORK));
+        CHECK_OK(sgm_trainer_set_data(trainers[i], sgm_minibatches(dataset, .size = 10)));
         CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_full_batch(dataset)));
-        CHECK_OK(sgm_trainer_optimiser(trainers[i], sgm_momentum(.learning_rate = i == 0 ? 0.1 : 0.01)));
-        CHECK_OK(sgm_trainer_hook(trainers[i], sgm_f1_metric("validation")));
-        CHECK_OK(sgm_trainer_hook(trainers[i], sgm_top_k_metric("validation", .tops = {1, 2})));
-        CHECK_OK(sgm_trainer_hook(trainers[i],
-                                  sgm_cost_metric("validation", .when = sgm_every(3, SGM_ITERATION))));
+        CHECK_OK(sgm_trainer_set_optimiser(trainers[i], sgm_momentum(.learning_rate = i == 0 ? 0.1 : 0.01)));
+        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_f1_metric("validation")));
+        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_top_k_metric("validation", .tops = {1, 2})));
+        CHECK_OK(sgm_trainer_add_hook(trainers[i],
+                                      sgm_cost_metric("validation", .when = sgm_every(3, SGM_ITERATION))));
         sgm_dataset_free(dataset);
     }
-    CHECK_OK(sgm_run(env, .epochs = 15));
+    CHECK_OK(sgm_env_run(env, .epochs = 15));
     for (int i = 0; i < 2; i++) {
         by_hand expected = measure_by_hand(trainers[i]);
         CHECK_NEAR(number_of(trainers[i], "validation.f1"), expected.macro_f1, 1e-12);

@@ -20,20 +20,21 @@ TEST(reporters_bring_their_metrics)
     wave_trainer made = make_validated_trainer(3);
     lines[0] = 0;
     sgm_time_step at_the_end = sgm_every(3, SGM_EPOCH);
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_accuracy_reporter("validation", at_the_end, .tops = {1, 2}, .report = note_line)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
     snprintf(expected, sizeof expected, "top1 = %.4g, top2 = %.4g |",
              number_of(made.trainer, "validation.top_1"), number_of(made.trainer, "validation.top_2"));
     CHECK_STR(lines, expected);
     lines[0] = 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH),
-                                                                   .report = note_line, .classes = names)));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH),
+                                                                  .report = note_line, .classes = names)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
     CHECK(strncmp(lines, "target \\ output ", 16) == 0 && strstr(lines, "examples   recall | 0 a ") != NULL);
     seen_clear();
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH), .classes = few)));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_confusion_reporter("validation", sgm_every(1, SGM_EPOCH), .classes = few)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
     CHECK(strstr(seen_log, "there are 3 classes, but names for 1") != NULL);
     free_wave_trainer(made);
@@ -43,17 +44,17 @@ static void hook_from_text(sgm_trainer *trainer, const char *text)
 {
     sgm_hook *hook = sgm_hook_parse(text);
     CHECK_OK(hook);
-    CHECK_OK(sgm_trainer_hook(trainer, hook));
+    CHECK_OK(sgm_trainer_add_hook(trainer, hook));
 }
 
 TEST(metrics_come_as_text)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
     size_t count = sgm__hooks_count(made.trainer->hooks);
     hook_from_text(made.trainer, "every epoch top_k(validation, 1 2)");
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
     count = sgm__hooks_count(made.trainer->hooks);
     hook_from_text(made.trainer, "f1"); /* of validation, every epoch */
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
@@ -83,7 +84,7 @@ TEST(processors_average_over_matches)
     floor_of_test at = open_floor();
     sgm_registry *layers = sgm_registry_create(), *inner = sgm_registry_create();
     sgm_shape shape = sgm_shape_of(2, 2);
-    sgm_tensor *tensor = sgm_tensor_from(SGM_FLOAT32, &shape, (const float[]){1, 3, 5, 7});
+    sgm_tensor *tensor = sgm_tensor_create_from(SGM_FLOAT32, &shape, (const float[]){1, 3, 5, 7});
     CHECK_OK(sgm_registry_put(at.registry, "layers", layers));
     CHECK_OK(sgm_registry_put(layers, "inner", inner));
     attach(&at, sgm_metric_processor("layers.*", largest, "of_layers"));
@@ -119,21 +120,21 @@ TEST(numbers_are_measured_too)
         make_wave_trainer((wave_options){.seed = 3, .network = "input(6) + dense(3) + mean_squared"});
     sgm_dataset *dataset = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_regression_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     double root = number_of(made.trainer, "validation.root_mean_squared_error");
     CHECK_NEAR(root * root, number_of(made.trainer, "validation.loss"), 1e-6);
     sgm_iterator *all = sgm_full_batch(dataset);
     sgm_registry *results = sgm_registry_create();
     double value;
-    CHECK_OK(sgm_trainer_score(made.trainer, all, NULL, results));
+    CHECK_OK(sgm_trainer_evaluate_metrics(made.trainer, all, NULL, results));
     CHECK_OK(sgm_registry_get_number(results, "root_mean_squared_error", &value));
     CHECK_NEAR(value, root, 1e-12);
     CHECK_OK(sgm_registry_get_number(results, "examples", &value));
     CHECK_NEAR(value, 40, 0);
     CHECK(!sgm_registry_has(results, "accuracy"));
-    CHECK_ERROR(sgm_trainer_score(made.trainer, all, "f2", results), "unknown metric 'f2'");
-    CHECK_ERROR(sgm_trainer_score(made.trainer, NULL, NULL, results), "expected an iterator");
+    CHECK_ERROR(sgm_trainer_evaluate_metrics(made.trainer, all, "f2", results), "unknown metric 'f2'");
+    CHECK_ERROR(sgm_trainer_evaluate_metrics(made.trainer, NULL, NULL, results), "expected an iterator");
     sgm_registry_free(results);
     sgm_iterator_free(all);
     sgm_dataset_free(dataset);
@@ -155,7 +156,7 @@ static sgm_dataset *two_targets(void)
                        sgm_tensor_get(tensors[0], (const int64_t[]){i, 0}) > 0);
         sgm_tensor_set(tensors[2], (const int64_t[]){i, 0}, sum);
     }
-    sgm_dataset *dataset = sgm_dataset_from("two", fields, tensors, 3);
+    sgm_dataset *dataset = sgm_dataset_create_from("two", fields, tensors, 3);
     for (int i = 0; i < 3; i++)
         sgm_tensor_free(tensors[i]);
     CHECK_OK(dataset);
@@ -166,20 +167,20 @@ TEST(a_second_output_has_metrics_of_its_own)
 {
     wave_trainer made = make_wave_trainer((wave_options){.seed = 3});
     sgm_dataset *dataset = two_targets();
-    CHECK_OK(sgm_trainer_network(made.trainer,
-                                 "x = input(6) + dense(8, tanh);"
-                                 "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
-                                 "x + dense(1, name=sum) + mean_squared(targets=sums)"));
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
+    CHECK_OK(sgm_trainer_set_network(made.trainer,
+                                     "x = input(6) + dense(8, tanh);"
+                                     "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
+                                     "x + dense(1, name=sum) + mean_squared(targets=sums)"));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     const char *sum = "sum";
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
-                                                                  .targets = "sums", .name = "second")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
+                                                                      .targets = "sums", .name = "second")));
     lines[0] = 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_binary_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH),
-                                                           .lower = 0.4, .upper = 0.6, .report = note_line)));
+    CHECK_OK(sgm_trainer_add_hook(
+        made.trainer, sgm_binary_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .lower = 0.4,
+                                                   .upper = 0.6, .report = note_line)));
     seen_clear();
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_STR(seen_log, "");
@@ -214,7 +215,7 @@ TEST(averages_are_measured_where_there_are_any)
         (wave_options){.seed = 3, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.95)});
     sgm_dataset *dataset = wave_dataset();
     CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_perplexity_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_perplexity_metric("validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_NEAR(number_of(made.trainer, "validation.perplexity"),
                exp(number_of(made.trainer, "validation.loss")), 1e-5);

@@ -251,8 +251,8 @@ TEST(sequences_have_an_prediction_for_each_step)
     static const double outputs[] = {0.9, 0.1, 0.4, 0.6, 0.3, 0.7, 0.2, 0.8},
                         targets[] = {1, 0, 1, 0, 0, 1, 0, 1};
     sgm_shape shape = sgm_shape_of(2, 2, 2);
-    sgm_tensor *o = sgm_tensor_from(SGM_FLOAT64, &shape, outputs),
-               *t = sgm_tensor_from(SGM_FLOAT64, &shape, targets);
+    sgm_tensor *o = sgm_tensor_create_from(SGM_FLOAT64, &shape, outputs),
+               *t = sgm_tensor_create_from(SGM_FLOAT64, &shape, targets);
     sgm_registry *results = sgm_registry_create();
     static const double expected[] = {1, 1, 0, 2};
     CHECK_OK(sgm_metrics_compute("top_k confusion", o, t, results));

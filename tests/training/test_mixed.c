@@ -39,11 +39,11 @@ static void learn(const problem *p, const char *handler, sgm_dtype precision, ou
     bool apart = p->share < 1;
     sgm_dataset *training = part_of(p->training, 0, p->share);
     sgm_dataset *measured = part_of(p->measured, apart ? p->share : 0, apart ? 1 - p->share : 1);
-    CHECK_OK(sgm_trainer_network(trainer, p->network));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(training, .size = p->batch, .seed = p->seed + 1)));
+    CHECK_OK(sgm_trainer_set_network(trainer, p->network));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = p->learning_rate)));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(training, .size = p->batch, .seed = p->seed + 1)));
     CHECK_OK(sgm_trainer_on_progress(trainer, follow_losses, &result->curve));
-    CHECK_OK(sgm_run(env, .epochs = p->epochs));
+    CHECK_OK(sgm_env_run(env, .epochs = p->epochs));
     sgm_iterator *iterator = sgm_minibatches(measured, .size = 100, .no_shuffle = true);
     CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &result->metrics));
     sgm_iterator_free(iterator);
@@ -173,15 +173,15 @@ TEST(small_updates_add_up)
     static const float x[] = {1}, y[] = {2};
     double first;
     sgm_shape shape = sgm_shape_of(1, 1);
-    sgm_tensor *tensors[] = {sgm_tensor_from(SGM_FLOAT32, &shape, x),
-                             sgm_tensor_from(SGM_FLOAT32, &shape, y)};
-    sgm_dataset *dataset = sgm_dataset_from("line", fields, tensors, 2);
+    sgm_tensor *tensors[] = {sgm_tensor_create_from(SGM_FLOAT32, &shape, x),
+                             sgm_tensor_create_from(SGM_FLOAT32, &shape, y)};
+    sgm_dataset *dataset = sgm_dataset_create_from("line", fields, tensors, 2);
     sgm_env *env = sgm_env_create("small", .precision = SGM_BFLOAT16);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
-    CHECK_OK(sgm_trainer_network(trainer, "input(1) + dense(1, no_bias) + mean_squared"));
-    CHECK_OK(sgm_trainer_initialiser(trainer, "*.weights", sgm_initialiser_parse("constant(1)")));
-    CHECK_OK(sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = 1e-4)));
-    CHECK_OK(sgm_trainer_data(trainer, sgm_minibatches(dataset, .size = 1)));
+    CHECK_OK(sgm_trainer_set_network(trainer, "input(1) + dense(1, no_bias) + mean_squared"));
+    CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_initialiser_parse("constant(1)")));
+    CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 1e-4)));
+    CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 1)));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = 1));
     read_state(trainer, "1-dense.weights", &first, 1);
     CHECK_NEAR(first, 1.0002, 1e-6);
@@ -357,7 +357,7 @@ static void run_workers(int32_t workers, loss_curve *curve)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .precision = SGM_BFLOAT16});
     if (workers > 1)
-        CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = workers)));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = workers)));
     CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, curve));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 25));
     free_wave_trainer(made);

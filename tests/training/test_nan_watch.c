@@ -12,8 +12,8 @@ static wave_trainer overflowing_trainer(const char *handler)
         (wave_options){.handler = handler,
                        .network = "input(6) + dense(8, tanh) + dense(5) + dense(4) + dense(3) + "
                                   "softmax_cross_entropy"});
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "2-dense.weights", sgm_constant_value(.value = 1e25)));
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "3-dense.weights", sgm_constant_value(.value = 1e25)));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "2-dense.weights", sgm_constant_value(.value = 1e25)));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "3-dense.weights", sgm_constant_value(.value = 1e25)));
     return made;
 }
 
@@ -23,7 +23,7 @@ TEST(the_layer_that_overflows_is_named)
     for (int i = 0; i < 2; i++) {
         open_folder();
         wave_trainer made = overflowing_trainer(handlers[i]);
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_nan_watch()));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_nan_watch()));
         CHECK_INT(sgm_trainer_run(made.trainer, .iterations = 5, .folder = folder), SGM_ERROR_NUMERIC);
         const char *message = sgm_last_error();
         CHECK(strstr(message, "at iteration 1, in epoch 1") != NULL);
@@ -53,9 +53,9 @@ static const sgm_hook_type raising = {.api = SGM_HOOK_API, .name = "raise", .inv
 static wave_trainer raising_trainer(bool pause)
 {
     wave_trainer made = make_wave_trainer(LINEAR);
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_create(&raising, NULL, .when = sgm_after(17, SGM_ITERATION))));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_nan_watch(.every = 7, .pause = pause)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_create(&raising, NULL, .when = sgm_after(17, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_nan_watch(.every = 7, .pause = pause)));
     return made;
 }
 
@@ -77,8 +77,8 @@ TEST(steps_are_done_again_with_the_rates_they_had)
     CHECK_OK(sgm_trainer_load(kept.trainer, path));
     CHECK_INT(kept.trainer->position.iteration, 19);
     wave_trainer calm = make_wave_trainer(LINEAR);
-    CHECK_OK(sgm_trainer_hook(calm.trainer,
-                              sgm_hook_create(&raising, NULL, .when = sgm_after(17, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(calm.trainer,
+                                  sgm_hook_create(&raising, NULL, .when = sgm_after(17, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(calm.trainer, .iterations = 19));
     static const char *const names[] = {"2-dense.weights", "optimiser.momentum.2-dense.weights"};
     for (int i = 0; i < 2; i++) {
@@ -115,7 +115,8 @@ static sgm_status mend(void *self, sgm_hook_call *call)
         CHECK_OK(sgm_trainer_set(trainer, name, value));
         sgm_tensor_free(value);
     }
-    SGM_TRY(sgm_resolve_set(call->registry, "optimiser.learning_rate", sgm_number_content(0.1), NULL, NULL));
+    SGM_TRY(sgm_registry_resolve_set(call->registry, "optimiser.learning_rate", sgm_number_content(0.1), NULL,
+                                     NULL));
     return sgm_trainer_resume(trainer);
 }
 static const sgm_hook_type mending = {.api = SGM_HOOK_API, .name = "mend", .invoke = mend};
@@ -124,8 +125,8 @@ TEST(a_pause_stands_before_the_bad_step)
 {
     int pauses = 0;
     wave_trainer made = raising_trainer(true);
-    CHECK_OK(
-        sgm_trainer_hook(made.trainer, sgm_hook_create(&mending, &pauses, .when = sgm_every(1, SGM_PAUSE))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_create(&mending, &pauses, .when = sgm_every(1, SGM_PAUSE))));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 40));
     CHECK_INT(pauses, 1);
     CHECK_INT(made.trainer->position.iteration, 40);
@@ -136,7 +137,7 @@ TEST(nothing_changes_when_all_is_well)
 {
     wave_trainer watched = make_wave_trainer(LINEAR);
     wave_trainer plain = make_wave_trainer(LINEAR);
-    CHECK_OK(sgm_trainer_hook(watched.trainer, sgm_nan_watch(.every = 1)));
+    CHECK_OK(sgm_trainer_add_hook(watched.trainer, sgm_nan_watch(.every = 1)));
     CHECK_OK(sgm_trainer_run(watched.trainer, .iterations = 9));
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 9));
     sgm_tensor *a = sgm_trainer_get(watched.trainer, "1-dense.weights");
@@ -153,9 +154,9 @@ TEST(nothing_changes_when_all_is_well)
 TEST(several_workers_are_told_of)
 {
     wave_trainer made = overflowing_trainer("cpu");
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_nan_watch()));
-    CHECK_ERROR(sgm_learning_rate_finder(made.trainer), "one worker");
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_nan_watch()));
+    CHECK_ERROR(sgm_trainer_find_learning_rate(made.trainer), "one worker");
     CHECK_INT(sgm_trainer_run(made.trainer, .iterations = 5), SGM_ERROR_NUMERIC);
     CHECK(strstr(sgm_last_error(), "several workers") != NULL);
     free_wave_trainer(made);

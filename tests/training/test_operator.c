@@ -30,7 +30,7 @@ static void check_equality(const equality *wanted)
 {
     loss_curve one_curve = {0}, curve = {0};
     wave_trainer one = make_one(wanted), several = make_one(wanted);
-    CHECK_OK(sgm_trainer_operator(
+    CHECK_OK(sgm_trainer_set_operator(
         several.trainer, sgm_gradient_operator(.workers = wanted->workers, .handlers = wanted->handlers)));
     CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &one_curve));
     CHECK_OK(sgm_trainer_on_progress(several.trainer, follow_losses, &curve));
@@ -89,7 +89,7 @@ TEST(a_float32_worker_on_cpu_and_one_on_the_reference_train_together)
     loss_curve curve = {0}, one_curve = {0};
     wave_trainer one = make_wave_trainer((wave_options){.handler = "cpu"}),
                  mixed = make_wave_trainer((wave_options){.handler = "cpu"});
-    CHECK_OK(sgm_trainer_operator(mixed.trainer, sgm_gradient_operator(.handlers = "cpu reference")));
+    CHECK_OK(sgm_trainer_set_operator(mixed.trainer, sgm_gradient_operator(.handlers = "cpu reference")));
     CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &one_curve));
     CHECK_OK(sgm_trainer_on_progress(mixed.trainer, follow_losses, &curve));
     CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 15));
@@ -106,9 +106,10 @@ TEST(what_is_frozen_or_modified_is_so_with_workers)
     for (int i = 0; i < 2; i++) {
         made[i] = make_wave_trainer((wave_options){.precision = SGM_FLOAT64});
         if (i == 1)
-            CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
+            CHECK_OK(sgm_trainer_set_operator(made[i].trainer, sgm_gradient_operator(.workers = 2)));
         CHECK_OK(sgm_trainer_freeze(made[i].trainer, "1-dense.*"));
-        CHECK_OK(sgm_trainer_modifier(made[i].trainer, "*.weights", sgm_modifier_parse("clip(-0.3, 0.3)")));
+        CHECK_OK(
+            sgm_trainer_add_modifier(made[i].trainer, "*.weights", sgm_modifier_parse("clip(-0.3, 0.3)")));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .epochs = 5));
         CHECK_OK(sgm_trainer_unfreeze(made[i].trainer, "1-dense.*"));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .epochs = 8));
@@ -140,7 +141,7 @@ static sgm_iterator *every_second(int first, int64_t minibatch)
         }
         at += block->count;
     }
-    sgm_dataset *half = sgm_dataset_from("half", fields, halves, 2);
+    sgm_dataset *half = sgm_dataset_create_from("half", fields, halves, 2);
     sgm_tensor_free(halves[0]);
     sgm_tensor_free(halves[1]);
     sgm_iterator_free(iterator);
@@ -170,11 +171,11 @@ static const struct {
 TEST(parameters_are_averaged_as_if_two_trainers_had_trained_apart)
 {
     wave_trainer together = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .batch = 5});
-    CHECK_OK(sgm_trainer_operator(together.trainer, sgm_parameter_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(together.trainer, sgm_parameter_operator(.workers = 2)));
     wave_trainer apart[2];
     for (int i = 0; i < 2; i++) {
         apart[i] = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .batch = 5});
-        CHECK_OK(sgm_trainer_data(apart[i].trainer, every_second(i, 5)));
+        CHECK_OK(sgm_trainer_set_data(apart[i].trainer, every_second(i, 5)));
     }
     for (int64_t epoch = 1; epoch <= 4; epoch++) {
         CHECK_OK(sgm_trainer_run(together.trainer, .epochs = epoch));
@@ -233,10 +234,10 @@ TEST(hooks_see_merged_values_between_merges_that_disturb_nothing)
     int seen = 0;
     for (int i = 0; i < 2; i++) {
         made[i] = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .batch = 5});
-        CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
+        CHECK_OK(sgm_trainer_set_operator(made[i].trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
         if (i == 0)
-            CHECK_OK(
-                sgm_trainer_hook(made[i].trainer, sgm_hook_create(&type, &seen, .failure = SGM_HOOK_STOP)));
+            CHECK_OK(sgm_trainer_add_hook(made[i].trainer,
+                                          sgm_hook_create(&type, &seen, .failure = SGM_HOOK_STOP)));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .epochs = 5));
     }
     CHECK_INT(seen, 20);
@@ -248,7 +249,7 @@ TEST(hooks_see_merged_values_between_merges_that_disturb_nothing)
 TEST(a_value_that_is_set_reaches_all_workers)
 {
     wave_trainer made = make_wave_trainer((wave_options){.precision = SGM_FLOAT64, .batch = 5});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 3, .every = 100)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_parameter_operator(.workers = 3, .every = 100)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     sgm_tensor *value = sgm_trainer_get(made.trainer, "3-dense.biases");
     CHECK_OK(sgm_tensor_write(value, (const double[]){1, 2, 3}, 3));
@@ -329,14 +330,15 @@ TEST(operators_that_cannot_be_are_refused)
     CHECK(sgm_gradient_operator(.every = 3) == NULL);
     CHECK(strstr(sgm_last_error(), "sgm_parameter_operator") != NULL);
     CHECK(sgm_parameter_operator(.every = -3) == NULL);
-    CHECK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.handlers = "cpu refrence")) != SGM_OK);
+    CHECK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.handlers = "cpu refrence")) !=
+          SGM_OK);
     CHECK(strstr(sgm_last_error(), "worker 1") != NULL);
     CHECK(strstr(sgm_last_error(), "did you mean 'reference'") != NULL);
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){0});
     sgm_reducer *reducer = sgm_average_reducer();
     CHECK_OK(sgm_reducer_add(reducer, "*.wieghts", sgm_maximum_reducer()));
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.reducer = reducer)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_parameter_operator(.reducer = reducer)));
     CHECK(sgm_trainer_run(made.trainer, .epochs = 1) != SGM_OK);
     CHECK(strstr(sgm_last_error(), "'*.wieghts' matches no parameter") != NULL);
     free_wave_trainer(made);
@@ -350,11 +352,11 @@ TEST(a_worker_that_fails_is_named)
     sgm_shape shape = sgm_shape_of(4, 2);
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
     sgm_tensor_set(values[0], (const int64_t[]){3, 1}, NAN);
-    sgm_dataset *dataset = sgm_dataset_from("bad", fields, values, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("bad", fields, values, 2);
     wave_trainer made = make_wave_trainer((wave_options){.network = "input(2) + dense(2) + mean_squared"});
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_operator(made.trainer,
-                                  sgm_gradient_operator(.handlers = "debug:reference debug:reference")));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer,
+                                      sgm_gradient_operator(.handlers = "debug:reference debug:reference")));
     CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 1), SGM_ERROR_NUMERIC);
     CHECK(strstr(sgm_last_error(), "worker 1: ") != NULL);
     sgm_tensor_free(values[0]);

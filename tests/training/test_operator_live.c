@@ -40,11 +40,11 @@ static wave_trainer make_counted(sgm_operator *parallel, int64_t batch)
     sgm_tensor *values[2] = {sgm_tensor_create(SGM_FLOAT32, &shape), sgm_tensor_create(SGM_FLOAT32, &shape)};
     for (int64_t i = 0; i < COUNTED_EXAMPLES; i++)
         sgm_tensor_set(values[1], (const int64_t[]){i, 0}, ldexp(1, (int)i));
-    sgm_dataset *dataset = sgm_dataset_from("counted", fields, values, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("counted", fields, values, 2);
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(1) + dense(1) + target_cost", .precision = SGM_FLOAT64});
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = batch, .seed = 5)));
-    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = batch, .seed = 5)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, parallel));
     sgm_tensor_free(values[0]);
     sgm_tensor_free(values[1]);
     sgm_dataset_free(dataset);
@@ -75,8 +75,8 @@ static void check_examples(sgm_operator *parallel, int64_t batch, int64_t calls)
     static const sgm_hook_type type = {.api = SGM_HOOK_API, .name = "examples", .invoke = count_examples};
     wave_trainer made = make_counted(parallel, batch);
     example_count count = {0};
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_create(&type, &count, .local = true, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_create(&type, &count, .local = true, .failure = SGM_HOOK_STOP)));
     for (int64_t epoch = 1; epoch <= 3; epoch++) {
         count = (example_count){0};
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epoch));
@@ -153,18 +153,18 @@ TEST(a_local_hook_runs_for_each_worker_with_what_that_worker_has)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally before = {0}, after = {0};
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &before, .local = true,
-                                                            .when = sgm_every(2, SGM_ITERATION))));
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 3)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &after, .local = true,
-                                                            .when = sgm_after(3, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&shared_tally, &before, .local = true,
+                                                                .when = sgm_every(2, SGM_ITERATION))));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 3)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&shared_tally, &after, .local = true,
+                                                                .when = sgm_after(3, SGM_ITERATION))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     for (int i = 0; i < 3; i++) {
         CHECK_INT(before.calls[i], 4); /* of 8 iterations, counted for each worker */
         CHECK_INT(after.calls[i], 1);
     }
     sgm_content content;
-    CHECK_INT(sgm_resolve_one(sgm_trainer_registry(made.trainer), "shared.mine", &content),
+    CHECK_INT(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "shared.mine", &content),
               SGM_ERROR_NOT_FOUND);
     free_wave_trainer(made);
     CHECK_INT(before.frees, 1);
@@ -175,7 +175,7 @@ TEST(a_local_hook_without_an_operator_runs_for_the_trainer)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally alone = {0};
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &alone, .local = true)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&shared_tally, &alone, .local = true)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(alone.calls[0], 8);
     free_wave_trainer(made);
@@ -185,9 +185,9 @@ TEST(a_hook_that_can_be_copied_has_a_self_for_each_worker)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally origin = {0};
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_parameter_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_hook_create(&own_tally, &origin, .when = {0}))));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_parameter_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_make_local(sgm_hook_create(&own_tally, &origin, .when = {0}))));
     CHECK_INT(living, 2);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(origin.calls[0], 0);
@@ -200,10 +200,10 @@ TEST(criteria_of_a_local_hook_are_checked_for_each_worker)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally fired = {0};
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_hook_create(&shared_tally, &fired, .local = true,
-                                      .only_if = sgm_criteria_threshold("worker", SGM_ABOVE, 0, false))));
+                                      .only_if = sgm_threshold_criteria("worker", SGM_ABOVE, 0, false))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(fired.calls[0], 0);
     CHECK_INT(fired.calls[1], 4);
@@ -215,15 +215,16 @@ TEST(a_local_hook_can_be_taken_off_all_workers)
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally seen = {0};
     char *name;
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_attach(made.trainer, sgm_hook_create(&shared_tally, &seen, .local = true), &name));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(
+        sgm_trainer_attach_hook(made.trainer, sgm_hook_create(&shared_tally, &seen, .local = true), &name));
     CHECK_STR(name, "local tally#1");
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_value_reporter("epoch", sgm_every(9, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_value_reporter("epoch", sgm_every(9, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, "nobody"),
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, "nobody"),
                 "no hook is named 'nobody': there are value_reporter#1");
-    CHECK_OK(sgm_trainer_detach(made.trainer, name));
-    CHECK_ERROR(sgm_trainer_detach(made.trainer, name), "tally");
+    CHECK_OK(sgm_trainer_detach_hook(made.trainer, name));
+    CHECK_ERROR(sgm_trainer_detach_hook(made.trainer, name), "tally");
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(seen.calls[0], 4);
     CHECK_INT(seen.calls[1], 4);
@@ -235,11 +236,10 @@ TEST(local_and_global_hooks_do_not_require_each_other)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     tally a = {0}, b = {0};
-    CHECK_ERROR(
-        sgm_trainer_hook(made.trainer,
-                         sgm_hook_create(&shared_tally, &a, .local = true,
-                                         .requires_hooks = {sgm_hook_create(&own_tally, &b, .priority = 1)})),
-        "is local, but 'own tally', which it requires, is global");
+    CHECK_ERROR(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&shared_tally, &a, .local = true,
+                                                                   .requires_hooks = {sgm_hook_create(
+                                                                       &own_tally, &b, .priority = 1)})),
+                "is local, but 'own tally', which it requires, is global");
     free_wave_trainer(made);
 }
 
@@ -262,13 +262,13 @@ TEST(the_global_cost_is_that_of_all_workers)
     wave_trainer made = make_wave_trainer((wave_options){.batch = 9, .precision = SGM_FLOAT64});
     int calls = 0;
     sgm_content content;
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&type, &calls, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&type, &calls, .failure = SGM_HOOK_STOP)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_INT(calls, 10);
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "operator.workers", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "operator.workers", &content));
     CHECK_INT(content.as.integer, 2);
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "operator.merge", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "operator.merge", &content));
     CHECK_STR(content.as.text, "gradients");
     sgm_content_clear(&content);
     free_wave_trainer(made);
@@ -298,15 +298,15 @@ static void command(rush *at, sgm__random *random)
         sgm_trainer_step(at->trainer, 1 + (int64_t)sgm__random_below(random, 3));
         break;
     case 4:
-        sgm_resolve_set(registry, "optimiser.learning_rate",
-                        sgm_number_content(0.01 + 0.01 * sgm__random_uniform(random)), NULL, NULL);
+        sgm_registry_resolve_set(registry, "optimiser.learning_rate",
+                                 sgm_number_content(0.01 + 0.01 * sgm__random_uniform(random)), NULL, NULL);
         break;
     case 5:
-        if (sgm_resolve_one(registry, "network.layers.2-dense.weights", &content) == SGM_OK)
+        if (sgm_registry_resolve_one(registry, "network.layers.2-dense.weights", &content) == SGM_OK)
             sgm_content_clear(&content);
         break;
     default:
-        if (sgm_resolve_one(registry, "operator.local.1.cost", &content) == SGM_OK)
+        if (sgm_registry_resolve_one(registry, "operator.local.1.cost", &content) == SGM_OK)
             sgm_content_clear(&content);
         break;
     }
@@ -342,8 +342,8 @@ static void check_rush(sgm_operator *parallel, uint64_t seed)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .seed = seed, .batch = 5});
     tally local = {0};
-    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&shared_tally, &local, .local = true)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, parallel));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_create(&shared_tally, &local, .local = true)));
     for (int run = 0; run < 3; run++) {
         pthread_t threads[3];
         rush hurry[3] = {{made.trainer, false, seed},
@@ -396,7 +396,7 @@ TEST(a_dynamic_network_of_a_worker_notices_what_is_frozen)
     CHECK_OK(sgm_register_layer(&as_ever));
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(6) + dense(8) + as_ever + dense(3) + softmax_cross_entropy"});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 1)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 1)));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
     sgm_tensor *before = sgm_trainer_get(made.trainer, "1-dense.weights");
     CHECK_OK(sgm_trainer_freeze(made.trainer, "1-dense.*"));

@@ -19,22 +19,22 @@ static const sgm_hook_type idle = {.api = SGM_HOOK_API, .name = "idle", .invoke 
 
 static void fill(sgm_trainer *trainer)
 {
-    sgm_trainer_network(trainer, "input(2) + dropout(0.5) + dense(2) + mean_squared");
-    sgm_trainer_hook(trainer, sgm_hook_create(&idle, NULL, .local = true));
+    sgm_trainer_set_network(trainer, "input(2) + dropout(0.5) + dense(2) + mean_squared");
+    sgm_trainer_add_hook(trainer, sgm_hook_create(&idle, NULL, .local = true));
 }
 
 static void fill_with_gradients(sgm_trainer *trainer, sgm_dataset *dataset)
 {
     (void)dataset;
     fill(trainer);
-    sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
+    sgm_trainer_set_operator(trainer, sgm_gradient_operator(.workers = 2));
 }
 
 static void fill_with_parameters(sgm_trainer *trainer, sgm_dataset *dataset)
 {
     (void)dataset;
     fill(trainer);
-    sgm_trainer_operator(trainer, sgm_parameter_operator(.workers = 2));
+    sgm_trainer_set_operator(trainer, sgm_parameter_operator(.workers = 2));
 }
 
 TEST(any_allocation_may_fail_in_a_short_run_with_workers)

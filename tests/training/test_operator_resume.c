@@ -34,10 +34,10 @@ static wave_trainer make(operator_maker maker)
                        .shuffle = true,
                        .seed = 11,
                        .batch = 7});
-    CHECK_OK(sgm_trainer_hook(made.trainer,
-                              sgm_hook_make_local(sgm_early_stopper("optimiser.loss", 1000, SGM_MINIMUM,
-                                                                    sgm_every(1, SGM_ITERATION)))));
-    CHECK_OK(sgm_trainer_operator(made.trainer, maker()));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer,
+                                  sgm_hook_make_local(sgm_early_stopper("optimiser.loss", 1000, SGM_MINIMUM,
+                                                                        sgm_every(1, SGM_ITERATION)))));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, maker()));
     return made;
 }
 
@@ -96,11 +96,13 @@ TEST(what_workers_keep_for_readers_is_no_part_of_a_checkpoint)
     char path[128];
     sgm_matches matches;
     wave_trainer one = make(parameters), other = make(parameters);
-    CHECK_OK(sgm_trainer_hook(one.trainer, sgm_hook_parse("statistics(optimiser.gradients.*.weights)")));
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(one.trainer), "optimiser.updates.*.weights", &matches));
+    CHECK_OK(sgm_trainer_add_hook(one.trainer, sgm_hook_parse("statistics(optimiser.gradients.*.weights)")));
+    CHECK_OK(
+        sgm_registry_resolve(sgm_trainer_registry(one.trainer), "optimiser.updates.*.weights", &matches));
     sgm_matches_free(&matches);
     CHECK_OK(sgm_trainer_run(one.trainer, .iterations = 7));
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(one.trainer), "optimiser.gradients.*.weights", &matches));
+    CHECK_OK(
+        sgm_registry_resolve(sgm_trainer_registry(one.trainer), "optimiser.gradients.*.weights", &matches));
     CHECK_INT(matches.count, 2);
     sgm_matches_free(&matches);
     save(one.trainer, "kept", NULL, NULL);
@@ -109,7 +111,7 @@ TEST(what_workers_keep_for_readers_is_no_part_of_a_checkpoint)
     CHECK_OK(bundle);
     CHECK(sgm_bundle_has(bundle, "workers.1.2-dense.weights"));
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++)
-        CHECK(strstr(sgm_bundle_name(bundle, i), "trainer.") == NULL);
+        CHECK(strstr(sgm_bundle_name_at(bundle, i), "trainer.") == NULL);
     sgm_bundle_free(bundle);
     CHECK_OK(sgm_trainer_load(other.trainer, path));
     CHECK_OK(sgm_trainer_run(other.trainer, .iterations = 9));
@@ -164,8 +166,8 @@ static void check_reset(operator_maker maker, bool while_it_runs)
     int calls = 0;
     CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = 11));
     if (while_it_runs)
-        CHECK_OK(sgm_trainer_hook(reset.trainer,
-                                  sgm_hook_create(&type, &calls, .when = sgm_after(8, SGM_ITERATION))));
+        CHECK_OK(sgm_trainer_add_hook(reset.trainer,
+                                      sgm_hook_create(&type, &calls, .when = sgm_after(8, SGM_ITERATION))));
     else
         CHECK_OK(sgm_trainer_run(reset.trainer, .iterations = 8));
     if (!while_it_runs)
@@ -217,8 +219,8 @@ TEST(random_numbers_differ_from_worker_to_worker)
 TEST(states_of_workers_that_do_not_fit_are_refused)
 {
     char path[128];
-    sgm_shape scalar = sgm_shape_scalar();
-    sgm_tensor *number = sgm_tensor_from(SGM_FLOAT32, &scalar, &(float){1});
+    sgm_shape scalar = sgm_scalar_shape();
+    sgm_tensor *number = sgm_tensor_create_from(SGM_FLOAT32, &scalar, &(float){1});
     wave_trainer made = make(parameters), victim = make(parameters);
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 5));
     save(made.trainer, "workers", NULL, NULL);
@@ -231,12 +233,12 @@ TEST(states_of_workers_that_do_not_fit_are_refused)
         CHECK_OK(whole);
         CHECK_OK(sgm_bundle_add(changed, names[i], number));
         for (size_t k = 0; k < sgm_bundle_count(whole); k++) {
-            const char *name = sgm_bundle_name(whole, k);
+            const char *name = sgm_bundle_name_at(whole, k);
             if (strcmp(name, names[i]) != 0)
                 CHECK_OK(sgm_bundle_add(changed, name, sgm_bundle_get(whole, name)));
         }
-        CHECK_OK(sgm_bundle_set_text(changed, "sigma.network", sgm_bundle_text(whole, "sigma.network")));
-        CHECK_OK(sgm_bundle_set_text(changed, "sigma.state", sgm_bundle_text(whole, "sigma.state")));
+        CHECK_OK(sgm_bundle_set_text(changed, "sigma.network", sgm_bundle_get_text(whole, "sigma.network")));
+        CHECK_OK(sgm_bundle_set_text(changed, "sigma.state", sgm_bundle_get_text(whole, "sigma.state")));
         char bad[160];
         snprintf(bad, sizeof bad, "%s-bad", path);
         CHECK_OK(sgm_bundle_save(changed, bad));

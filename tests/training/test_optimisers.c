@@ -18,7 +18,7 @@ static void check_optimiser(sgm_optimiser *optimiser, void (*update)(follower *s
     sgm_handler *handler = sgm_handler_create("reference");
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value p = sgm_state(graph, "p", SGM_FLOAT64, &scalar);
     sgm_value difference = sgm_subtract(graph, p, sgm_number(graph, 3));
     sgm_value cost = sgm_multiply(graph, sgm_square(graph, difference), sgm_number(graph, 0.5));
@@ -27,7 +27,7 @@ static void check_optimiser(sgm_optimiser *optimiser, void (*update)(follower *s
         optimiser, graph,
         &(sgm__update_request){.cost = cost, .parameters = &parameter, .count = 1, .update = true}));
     double start = 10;
-    sgm_tensor *value = sgm_tensor_from(SGM_FLOAT64, &scalar, &start),
+    sgm_tensor *value = sgm_tensor_create_from(SGM_FLOAT64, &scalar, &start),
                *zero = sgm_tensor_create(SGM_FLOAT64, &scalar);
     CHECK_OK(sgm_session_set(session, "p", value));
     CHECK_OK(sgm_session_set(session, "optimiser.momentum.p", zero));
@@ -186,10 +186,10 @@ TEST(clipping_by_norm)
 /* The change of a parameter by update number t with empty memories and a learning rate of 1. */
 static double change_of(const sgm_optimiser *optimiser, const char *handler_name, int64_t t, double gradient)
 {
-    sgm_handler *handler = sgm_handler_create_options(handler_name, NULL);
+    sgm_handler *handler = sgm_handler_create_with(handler_name, NULL);
     sgm_session *session = sgm_session_create(handler);
     sgm_graph *graph = sgm_graph_create();
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value p = sgm_state(graph, "p", SGM_FLOAT32, &scalar);
     sgm_value g = sgm_input_value(graph, "g", SGM_FLOAT32, &scalar);
     sgm__trained_parameter parameter = {.name = "p", .value = p};
@@ -287,5 +287,6 @@ TEST(bad_options_are_refused)
     CHECK_ERROR(sgm_adam(.learning_rate = -1), "learning_rate: expected a number of at least 0, got -1");
     CHECK_ERROR(sgm_adam(.accumulate = -3),
                 "accumulate: expected an integer from 1 to 1000000 minibatches, got -3");
-    CHECK_ERROR(sgm_optimiser_create("adma", &(sgm_optimiser_options){0}), "did you mean 'adam'");
+    CHECK_ERROR(sgm_optimiser_create("adma", &(sgm_optimiser_options){.struct_size = 0}),
+                "did you mean 'adam'");
 }

@@ -34,7 +34,7 @@ static void set_state(bench *b, const char *name, const sgm_type *type, sgm_tens
 static bench start(const sgm_optimiser *optimiser, const char *handler, sgm_dtype dtype)
 {
     bench b = {.optimiser = optimiser,
-               .handler = sgm_handler_create_options(handler, NULL),
+               .handler = sgm_handler_create_with(handler, NULL),
                .graph = sgm_graph_create()};
     sgm__trained_parameter parameters[PARAMETERS];
     sgm_value gradients[PARAMETERS];

@@ -113,7 +113,7 @@ TEST(what_was_asked_for_is_saved)
         CHECK_INT(sgm_bundle_has(bundle, "average.1-dense.weights"), c->average);
         CHECK_INT(sgm_bundle_has(bundle, "optimiser.momentum.1-dense.weights"), c->slot);
         CHECK_INT(sgm_bundle_has(bundle, "random.step"), c->random);
-        CHECK_INT(sgm_bundle_text(bundle, "sigma.network") != NULL, c->network);
+        CHECK_INT(sgm_bundle_get_text(bundle, "sigma.network") != NULL, c->network);
         sgm_bundle_free(bundle);
     }
     CHECK_ERROR(sgm_trainer_save_parts(made.trainer, file, .states = "*.wieghts"),
@@ -175,8 +175,8 @@ TEST(what_does_not_fit_is_listed_and_changes_nothing)
         CHECK_OK(sgm_trainer_status(to.trainer)); /* a refusal leaves it usable */
         CHECK_OK(sgm_trainer_save(to.trainer, other_file));
         sgm_bundle *after = sgm_bundle_load(other_file);
-        bool same =
-            strcmp(sgm_bundle_text(before, "sigma.state"), sgm_bundle_text(after, "sigma.state")) == 0;
+        bool same = strcmp(sgm_bundle_get_text(before, "sigma.state"),
+                           sgm_bundle_get_text(after, "sigma.state")) == 0;
         bool states_only = c->parts == SGM_PART_PARAMETERS;
         CHECK_INT(same, c->message != NULL || states_only);
         sgm_bundle_free(before);
@@ -203,10 +203,10 @@ static void keep_log(void *user, sgm_log_level level, const char *component, con
 static void check_rounded(sgm_trainer *to, const sgm_bundle *saved, sgm_dtype dtype)
 {
     for (size_t i = 0; i < sgm_bundle_count(saved); i++) {
-        sgm_tensor *value = sgm_bundle_get(saved, sgm_bundle_name(saved, i));
+        sgm_tensor *value = sgm_bundle_get(saved, sgm_bundle_name_at(saved, i));
         if (!sgm_dtype_is_float(sgm_tensor_dtype(value)))
             continue;
-        sgm_tensor *got = sgm_trainer_get(to, sgm_bundle_name(saved, i));
+        sgm_tensor *got = sgm_trainer_get(to, sgm_bundle_name_at(saved, i));
         CHECK_OK(got);
         CHECK_INT(sgm_tensor_dtype(got), dtype);
         double wanted[512], is[512];
@@ -254,7 +254,7 @@ TEST(what_workers_have_of_their_own_is_converted)
     open_folder();
     for (int i = 0; i < 2; i++) {
         made[i] = make_wave_trainer((wave_options){.precision = i == 0 ? SGM_FLOAT64 : SGM_FLOAT32});
-        CHECK_OK(sgm_trainer_operator(made[i].trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
+        CHECK_OK(sgm_trainer_set_operator(made[i].trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
     }
     CHECK_OK(sgm_trainer_run(made[0].trainer, .iterations = 4));
     CHECK_OK(sgm_trainer_save(made[0].trainer, file));
@@ -525,7 +525,7 @@ TEST(a_failed_load_leaves_no_network)
     CHECK_ERROR(sgm_trainer_load(unscheduled, file), "freezing '9-dense.weights' matches no parameter");
     CHECK(unscheduled->learner.network == NULL);
     CHECK_OK(sgm_trainer_unfreeze(unscheduled, "9-dense.weights"));
-    CHECK_OK(sgm_trainer_copy_parameters(wide.trainer, unscheduled)); /* no state of the first one is left */
+    CHECK_OK(sgm_trainer_copy_parameters(unscheduled, wide.trainer)); /* no state of the first one is left */
     CHECK_NEAR(print_of(unscheduled, "1-dense.weights"), print_of(wide.trainer, "1-dense.weights"), 0);
     sgm__trainer_free(unscheduled);
     unscheduled = sgm__trainer_create("unscheduled", &settings);
@@ -541,11 +541,11 @@ TEST(parameters_go_from_trainer_to_trainer)
 {
     wave_trainer from = make(SMALL), to = make(SMALL_RELU), wide = make(SMALL_WIDE);
     CHECK_OK(sgm_trainer_run(from.trainer, .epochs = 1));
-    CHECK_OK(sgm_trainer_copy_parameters(from.trainer, to.trainer));
+    CHECK_OK(sgm_trainer_copy_parameters(to.trainer, from.trainer));
     CHECK_NEAR(print_of(to.trainer, "2-dense.weights"), print_of(from.trainer, "2-dense.weights"), 0);
     CHECK_NEAR(number_of(to.trainer, "iteration"), 0, 0);
-    CHECK_ERROR(sgm_trainer_copy_parameters(from.trainer, wide.trainer), "'waves' does not fit the trainer");
-    CHECK_ERROR(sgm_trainer_copy_parameters(NULL, to.trainer), "is NULL");
+    CHECK_ERROR(sgm_trainer_copy_parameters(wide.trainer, from.trainer), "'waves' does not fit the trainer");
+    CHECK_ERROR(sgm_trainer_copy_parameters(to.trainer, NULL), "is NULL");
     CHECK_OK(sgm_trainer_copy_parts(wide.trainer, from.trainer, .parts = SGM_PART_PARAMETERS,
                                     .states = "2-*.biases"));
     CHECK_NEAR(print_of(wide.trainer, "2-dense.biases"), print_of(from.trainer, "2-dense.biases"), 0);
@@ -570,11 +570,11 @@ TEST(parameters_of_a_running_trainer_are_copied_between_iterations)
     void *ended;
     double newest = 0;
     CHECK_INT(pthread_create(&thread, NULL, run_for_long, from.trainer), 0);
-    while (sgm_trainer_state_of(from.trainer) == SGM_TRAINER_IDLE)
+    while (sgm_trainer_get_state(from.trainer) == SGM_TRAINER_IDLE)
         usleep(100);
     for (int i = 0; i < 40; i++) {
         sgm_metrics metrics;
-        CHECK_OK(sgm_trainer_copy_parameters(from.trainer, unscheduled.trainer));
+        CHECK_OK(sgm_trainer_copy_parameters(unscheduled.trainer, from.trainer));
         CHECK_OK(sgm_trainer_evaluate(unscheduled.trainer, iterator, &metrics));
         newest = metrics.loss;
     }
@@ -612,9 +612,9 @@ TEST(metrics_and_shared_results_are_there_again)
         sgm_dataset *held_out = wave_dataset();
         CHECK_OK(sgm_trainer_add_data(both[i].trainer, "validation", sgm_full_batch(held_out)));
         sgm_dataset_free(held_out);
-        CHECK_OK(sgm_trainer_hook(both[i].trainer,
-                                  sgm_accumulator("training.loss", .when = sgm_every(1, SGM_EPOCH))));
-        CHECK_OK(sgm_trainer_hook(both[i].trainer, sgm_running_time(SGM_ITERATION)));
+        CHECK_OK(sgm_trainer_add_hook(both[i].trainer,
+                                      sgm_accumulator("training.loss", .when = sgm_every(1, SGM_EPOCH))));
+        CHECK_OK(sgm_trainer_add_hook(both[i].trainer, sgm_running_time(SGM_ITERATION)));
     }
     CHECK_OK(sgm_trainer_run(both[0].trainer, .epochs = 3, .iterations = 6));
     CHECK_OK(sgm_trainer_save(both[0].trainer, file));
@@ -634,8 +634,8 @@ TEST(metrics_and_shared_results_are_there_again)
 
 static void set_rate(sgm_trainer *trainer, double rate)
 {
-    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
-                             sgm_number_content(rate), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(trainer), "optimiser.learning_rate",
+                                      sgm_number_content(rate), NULL, NULL));
 }
 
 TEST(values_that_were_changed_stay_changed)
@@ -650,7 +650,7 @@ TEST(values_that_were_changed_stay_changed)
     CHECK_NEAR(number_of(same.trainer, "optimiser.learning_rate"), 0.025, 0);
     CHECK_OK(sgm_trainer_load(same.trainer, other_file)); /* from before the change */
     CHECK_NEAR(number_of(same.trainer, "optimiser.learning_rate"), 0.1, 0);
-    CHECK_OK(sgm_trainer_optimiser(other.trainer, sgm_momentum(.learning_rate = 0.7)));
+    CHECK_OK(sgm_trainer_set_optimiser(other.trainer, sgm_momentum(.learning_rate = 0.7)));
     sgm_set_logger(keep_log, NULL, SGM_LOG_WARNING);
     CHECK_OK(sgm_trainer_load(other.trainer, file));
     sgm_set_logger(NULL, NULL, SGM_LOG_NONE);
@@ -671,8 +671,8 @@ TEST(a_resumed_run_keeps_what_a_rule_set)
     wave_trainer whole = make(NULL), first = make(NULL), second = make(NULL);
     sgm_trainer *const all[] = {whole.trainer, first.trainer, second.trainer};
     for (int i = 0; i < 3; i++)
-        CHECK_OK(
-            sgm_trainer_hook(all[i], sgm_rule_hook("every 5 iterations set optimiser.learning_rate *= 0.5")));
+        CHECK_OK(sgm_trainer_add_hook(
+            all[i], sgm_rule_hook("every 5 iterations set optimiser.learning_rate *= 0.5")));
     CHECK_OK(sgm_trainer_run(whole.trainer, .epochs = 3));
     CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 3, .iterations = 7));
     CHECK_OK(sgm_trainer_save(first.trainer, file));

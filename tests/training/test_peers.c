@@ -13,7 +13,7 @@
 static bool sums_between_devices(sgm_trainer *trainer)
 {
     sgm_content together;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "operator.together", &together));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "operator.together", &together));
     return together.as.boolean;
 }
 
@@ -49,7 +49,7 @@ static wave_trainer make_with(const problem *p, sgm_operator *parallel)
                                                          .seed = 3,
                                                          .batch = p->batch});
     CHECK_OK(parallel);
-    CHECK_OK(sgm_trainer_operator(made.trainer, parallel));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, parallel));
     return made;
 }
 
@@ -150,7 +150,7 @@ typedef struct meddler {
 static void read_tensor(sgm_trainer *trainer, const char *name, double *values)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), name, &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), name, &content));
     sgm_tensor *tensor = content.as.tensor;
     CHECK_OK(sgm_tensor_read(tensor, values, (size_t)sgm_shape_elements(sgm_tensor_shape(tensor))));
     sgm_content_clear(&content);
@@ -163,8 +163,8 @@ static bool meddle(void *user, const sgm_training_progress *progress)
         return true;
     if (progress->iteration == 3) { /* nobody has wanted them before */
         sgm_content none;
-        CHECK(sgm_resolve_one(sgm_trainer_registry(self->trainer), "optimiser.gradients.1-dense.weights",
-                              &none) != SGM_OK);
+        CHECK(sgm_registry_resolve_one(sgm_trainer_registry(self->trainer),
+                                       "optimiser.gradients.1-dense.weights", &none) != SGM_OK);
     }
     if (progress->iteration == 5) {
         read_tensor(self->trainer, "network.layers.1-dense.weights", self->weights);
@@ -220,7 +220,7 @@ TEST(what_was_learnt_on_devices_stays_when_the_trainer_changes)
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 3));
         CHECK_OK(sgm_trainer_save(made[i].trainer, in_folder("early")));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 7));
-        CHECK_OK(sgm_trainer_network(made[i].trainer, SMALL));
+        CHECK_OK(sgm_trainer_set_network(made[i].trainer, SMALL));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 9));
         CHECK_OK(sgm_trainer_load_parts(made[i].trainer, in_folder("early"), .parts = SGM_PART_PARAMETERS));
         CHECK_OK(sgm_trainer_run(made[i].trainer, .iterations = 11));
@@ -306,11 +306,11 @@ TEST(a_worker_that_fails_is_named_and_nobody_waits_for_it)
     CHECK_OK(sgm_register_op(&fragile));
     CHECK_OK(sgm_register_layer(&fragile_layer));
     sgm_tensor_set(values[0], (const int64_t[]){7, 1}, 1e7);
-    sgm_dataset *dataset = sgm_dataset_from("bad", fields, values, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("bad", fields, values, 2);
     wave_trainer made =
         make_wave_trainer((wave_options){.network = "input(2) + test_fragile + dense(2) + mean_squared"});
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.handlers = TWO)));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.handlers = TWO)));
     double began = sgm__now();
     CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 1), SGM_ERROR_ARGUMENT);
     if (strstr(sgm_last_error(), "worker 1: ") == NULL || strstr(sgm_last_error(), "too much") == NULL)

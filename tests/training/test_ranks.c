@@ -126,7 +126,7 @@ static void train_way(const way *w, const char *name)
         ranks = sgm_mpi_operator(.workers = number, .timeout = 20, .check_every = 7);
         CHECK_OK(ranks);
     }
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     sgm__trainer_ranks(made.trainer)->options.messages = w->messages;
     CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6));
@@ -275,7 +275,7 @@ RANK_PART(average)
         sgm_operator *ranks =
             sgm_mpi_operator(.workers = averagings[i].workers, .every = averagings[i].every, .timeout = 20);
         CHECK_OK(ranks);
-        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5));
         CHECK_INT(made.trainer->position.batch, 0);
         if (sgm_operator_rank(ranks) == 1)
@@ -292,7 +292,7 @@ TEST(ranks_that_average_parameters_do_what_workers_do)
     for (size_t i = 0; i < AVERAGINGS; i++) {
         const averaging *a = &averagings[i];
         wave_trainer one = make_averaged(a);
-        CHECK_OK(sgm_trainer_operator(
+        CHECK_OK(sgm_trainer_set_operator(
             one.trainer, sgm_parameter_operator(.workers = a->ranks * a->workers, .every = a->every)));
         CHECK_OK(sgm_trainer_run(one.trainer, .epochs = 5));
         check_wave_states(one.trainer, rank_file(i));
@@ -309,7 +309,7 @@ RANK_PART(pieces)
         .network = "input(6) + dense(300, tanh) + dense(200, tanh) + dense(3) + softmax_cross_entropy",
         .handler = "cpu",
         .precision = SGM_FLOAT64});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
     sgm__trainer_ranks(made.trainer)->options.messages = true;
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     free_wave_trainer(made);
@@ -338,7 +338,7 @@ RANK_PART(narrow)
     wave_trainer made = make_narrow();
     sgm_operator *ranks = sgm_mpi_operator(.bfloat16 = true, .bucket = 1024, .timeout = 20);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 40));
     if (sgm_operator_rank(ranks) == 1)
@@ -387,7 +387,7 @@ TEST(alone_it_is_one_rank_with_workers)
         CHECK_OK(ranks);
         CHECK_INT(sgm_operator_rank(ranks), 0);
         CHECK_INT(sgm_operator_ranks(ranks), 1);
-        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
         sgm__trainer_ranks(made.trainer)->options.messages = i % 2 == 0;
         CHECK_OK(sgm_trainer_on_progress(one.trainer, follow_losses, &one_curve));
         CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));

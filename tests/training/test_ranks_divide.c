@@ -56,7 +56,7 @@ static sgm__ranks *give_ranks(const way *w, sgm_trainer *trainer)
     sgm_operator *ranks =
         sgm_mpi_operator(.workers = w->workers, .timeout = 20, .check_every = 5, .sharded = w->sharded);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(trainer, ranks));
     return sgm__trainer_ranks(trainer);
 }
 
@@ -191,7 +191,7 @@ static bool look(void *user, const sgm_training_progress *progress)
     for (int i = 0; i < 2; i++) {
         double values[WAVE_MAXIMUM];
         sgm_content content;
-        if (sgm_resolve_one(sgm_trainer_registry(w->trainer), names[i], &content) != SGM_OK)
+        if (sgm_registry_resolve_one(sgm_trainer_registry(w->trainer), names[i], &content) != SGM_OK)
             continue; /* from now on */
         size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(content.as.tensor));
         CHECK(count <= WAVE_MAXIMUM);

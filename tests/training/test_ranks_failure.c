@@ -62,7 +62,7 @@ static void train(wave_trainer made, int64_t check_every, bool resume, sgm_train
     leave_number();
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT, .check_every = check_every);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     if (function != NULL)
         CHECK_OK(sgm_trainer_on_progress(made.trainer, function, made.trainer));
     if (sgm_trainer_run(made.trainer, .epochs = number_of("TEST_EPOCHS", 3), .folder = rank_path("run"),
@@ -154,7 +154,7 @@ RANK_PART(train_patiently)
 {
     wave_trainer made = make();
     leave_number();
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.timeout = 12)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_mpi_operator(.timeout = 12)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1000000, .folder = rank_path("run")));
     free_wave_trainer(made);
 }
@@ -260,7 +260,7 @@ static void train_with(sgm_operator *ranks, int64_t batch, uint64_t seed)
     CHECK_OK(ranks);
     wave_trainer made =
         make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = seed, .batch = batch});
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     run_or_say(made.trainer);
     free_wave_trainer(made);
 }
@@ -289,9 +289,9 @@ RANK_PART(other_rates)
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT);
     wave_trainer made = make();
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_optimiser(made.trainer,
-                                   sgm_adam(.learning_rate = sgm_operator_rank(ranks) == 1 ? 0.25 : 0.5)));
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_optimiser(
+        made.trainer, sgm_adam(.learning_rate = sgm_operator_rank(ranks) == 1 ? 0.25 : 0.5)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     run_or_say(made.trainer);
 }
 
@@ -301,8 +301,8 @@ RANK_PART(other_networks)
     wave_trainer made = make();
     CHECK_OK(ranks);
     if (sgm_operator_rank(ranks) == 1)
-        CHECK_OK(sgm_trainer_network(made.trainer, "input(6) + dense(3) + softmax_cross_entropy"));
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_set_network(made.trainer, "input(6) + dense(3) + softmax_cross_entropy"));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     run_or_say(made.trainer);
 }
 
@@ -318,9 +318,9 @@ RANK_PART(other_examples)
     CHECK_OK(ranks);
     if (sgm_operator_rank(ranks) == 1)
         sgm_tensor_set(tensors[0], (const int64_t[]){WAVE_EXAMPLES - 1, 5}, 0.5);
-    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 10)));
+    sgm_dataset *dataset = sgm_dataset_create_from("waves", fields, tensors, 2);
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 10)));
     run_or_say(made.trainer);
 }
 
@@ -337,12 +337,12 @@ static void train_with_another(int field, bool validates)
     CHECK_OK(ranks);
     if (sgm_operator_rank(ranks) == 1)
         sgm_tensor_set(tensors[field], (const int64_t[]){ANOTHER, 2}, 0.5);
-    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    sgm_dataset *dataset = sgm_dataset_create_from("waves", fields, tensors, 2);
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     if (validates)
         CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
     else
-        CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 1000)));
+        CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 1000)));
     run_or_say(made.trainer);
 }
 
@@ -367,7 +367,7 @@ RANK_PART(others_frozen)
     wave_trainer made = make();
     CHECK_OK(ranks);
     CHECK_OK(sgm_trainer_freeze(made.trainer, sgm_operator_rank(ranks) == 1 ? "1-dense.*" : "2-dense.*"));
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     run_or_say(made.trainer);
 }
 
@@ -377,7 +377,7 @@ RANK_PART(other_precisions)
     CHECK_OK(ranks);
     wave_trainer made = make_wave_trainer((wave_options){
         .handler = "cpu", .precision = sgm_operator_rank(ranks) == 1 ? SGM_FLOAT32 : SGM_FLOAT64});
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     run_or_say(made.trainer);
 }
 
@@ -480,9 +480,9 @@ RANK_PART(narrow)
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = 3});
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT, .bfloat16 = true);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse("at iteration 10 save(\"hooked\")")));
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse("at iteration 11 last_checkpoints(1)")));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at iteration 10 save(\"hooked\")")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at iteration 11 last_checkpoints(1)")));
     if (!resume && sgm_operator_rank(ranks) == 0)
         CHECK_OK(sgm_trainer_on_progress(made.trainer, save_beside, made.trainer));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = number_of("TEST_EPOCHS", 3), .folder = rank_path("run"),

@@ -61,7 +61,7 @@ static rank_run begin(void)
     rank_run run = {.made = make_wave_trainer((wave_options){.handler = "cpu", .shuffle = true, .seed = 3}),
                     .ranks = sgm_mpi_operator(.timeout = TIMEOUT)};
     CHECK_OK(run.ranks);
-    CHECK_OK(sgm_trainer_operator(run.made.trainer, run.ranks));
+    CHECK_OK(sgm_trainer_set_operator(run.made.trainer, run.ranks));
     return run;
 }
 
@@ -71,8 +71,8 @@ static void attach(const rank_run *run, sgm_status (*ask)(sgm_hook_call *call), 
     asker *self = malloc(sizeof *self);
     CHECK(self != NULL);
     *self = (asker){ask, iteration, false};
-    CHECK_OK(
-        sgm_trainer_hook(run->made.trainer, sgm_hook_create(&asker_type, self, .background = background)));
+    CHECK_OK(sgm_trainer_add_hook(run->made.trainer,
+                                  sgm_hook_create(&asker_type, self, .background = background)));
 }
 
 /* What the rank has in the end, in a file of its own. */

@@ -88,16 +88,16 @@ static sgm_env *train_all(sgm_trainer *trainers[TRAINERS], bool on_ranks)
         snprintf(name, sizeof name, "trainer-%d", i);
         sgm_dataset *dataset = wave_dataset();
         trainers[i] = sgm_trainer_create(env, name);
-        CHECK_OK(sgm_trainer_network(trainers[i], WAVE_NETWORK));
-        CHECK_OK(sgm_trainer_data(trainers[i], sgm_minibatches(dataset, .size = 10 + 5 * i)));
-        CHECK_OK(sgm_trainer_optimiser(trainers[i], sgm_momentum(.learning_rate = 0.1)));
+        CHECK_OK(sgm_trainer_set_network(trainers[i], WAVE_NETWORK));
+        CHECK_OK(sgm_trainer_set_data(trainers[i], sgm_minibatches(dataset, .size = 10 + 5 * i)));
+        CHECK_OK(sgm_trainer_set_optimiser(trainers[i], sgm_momentum(.learning_rate = 0.1)));
         if (on_ranks) {
-            CHECK_OK(sgm_trainer_operator(trainers[i], sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
+            CHECK_OK(sgm_trainer_set_operator(trainers[i], sgm_mpi_operator(.bucket = 1024, .timeout = 20)));
             sgm__trainer_ranks(trainers[i])->options.messages = true; /* they use MPI most */
         }
         sgm_dataset_free(dataset);
     }
-    CHECK_OK(sgm_run(env, .epochs = 60));
+    CHECK_OK(sgm_env_run(env, .epochs = 60));
     return env;
 }
 

@@ -105,7 +105,7 @@ static wave_trainer make(const way *w)
     if (w->frozen != NULL)
         CHECK_OK(sgm_trainer_freeze(made.trainer, w->frozen));
     for (int i = 0; i < 2 && w->hooks[i] != NULL; i++)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse(w->hooks[i])));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse(w->hooks[i])));
     return made;
 }
 
@@ -135,7 +135,7 @@ RANK_PART(train)
         sgm_operator *ranks = sgm_mpi_operator(.workers = ways[i].workers, .bucket = ways[i].bucket,
                                                .timeout = TIMEOUT, .check_every = 7, .sharded = true);
         CHECK_OK(ranks);
-        CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
         sgm__trainer_ranks(made.trainer)->options.messages = number_of("TEST_MESSAGES") != 0;
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 6)); /* goes on with what each has */
@@ -243,7 +243,7 @@ static void look_beside(sgm_trainer *trainer, const char *path)
     sgm_matches slots = {0};
     CHECK_OK(sgm_trainer_status(trainer));
     sgm__trainer_lock(trainer);
-    CHECK_OK(sgm_resolve(trainer->registry, "optimiser.slots.*.*.*", &slots));
+    CHECK_OK(sgm_registry_resolve(trainer->registry, "optimiser.slots.*.*.*", &slots));
     CHECK_OK(sgm_trainer_save(trainer, path));
     sgm__trainer_unlock(trainer);
     sgm_bundle *bundle = sgm_bundle_load(path);
@@ -319,13 +319,13 @@ static void train_on(bool sharded, bool narrow, int64_t epochs)
                                                          .seed = 3});
     sgm_operator *ranks = sgm_mpi_operator(.timeout = TIMEOUT, .sharded = sharded, .bfloat16 = narrow);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     sgm__trainer_ranks(made.trainer)->options.messages = number_of("TEST_MESSAGES") != 0;
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_parse("at iteration 10 save(\"hooked\")")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse("at iteration 10 save(\"hooked\")")));
     if (number_of("TEST_BESIDE") != NOTHING && sgm_operator_rank(ranks) == 0)
         CHECK_OK(sgm_trainer_on_progress(made.trainer, begin_beside, made.trainer));
     if (number_of("TEST_BESIDE") != NOTHING)
-        CHECK_OK(sgm_trainer_hook(
+        CHECK_OK(sgm_trainer_add_hook(
             made.trainer,
             sgm_hook_create(&behind_type, NULL, .when = sgm_every(9, SGM_ITERATION), .background = true)));
     snprintf(path, sizeof path, "%s", rank_path("run"));
@@ -489,7 +489,7 @@ TEST(what_a_killed_rank_had_is_in_the_checkpoint)
 RANK_PART(together)
 {
     wave_trainer made = make_wave_trainer((wave_options){.optimiser = sgm_lbfgs(.learning_rate = 1)});
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.sharded = true, .timeout = TIMEOUT)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_mpi_operator(.sharded = true, .timeout = TIMEOUT)));
     if (sgm_trainer_run(made.trainer, .epochs = 1) != SGM_OK) {
         fprintf(stderr, "failed: %s\n", sgm_last_error());
         exit(3);
@@ -511,7 +511,7 @@ RANK_PART(prepared)
 {
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu"});
     CHECK_OK(sgm_trainer_prepare(made.trainer));
-    CHECK_ERROR(sgm_trainer_operator(made.trainer, sgm_mpi_operator(.sharded = true)),
+    CHECK_ERROR(sgm_trainer_set_operator(made.trainer, sgm_mpi_operator(.sharded = true)),
                 "give it an operator that is sharded before");
     free_wave_trainer(made);
 }
@@ -522,16 +522,17 @@ static void check_far(sgm_trainer *trainer, const char *name, bool first)
     double values[MAXIMUM] = {0}, sum = 0;
     sgm_content content = {0};
     if (!first) {
-        CHECK_ERROR(sgm_resolve_one(trainer->registry, name, &content), "is in rank 0's part");
+        CHECK_ERROR(sgm_registry_resolve_one(trainer->registry, name, &content), "is in rank 0's part");
         return;
     }
-    CHECK_OK(sgm_resolve_one(trainer->registry, name, &content));
+    CHECK_OK(sgm_registry_resolve_one(trainer->registry, name, &content));
     size_t count = (size_t)sgm_shape_elements(sgm_tensor_shape(content.as.tensor));
     CHECK_OK(sgm_tensor_read(content.as.tensor, values, count));
     for (size_t i = 0; i < count; i++)
         sum += values[i] * values[i];
     CHECK(sum > 0);
-    CHECK_ERROR(sgm_resolve_set(trainer->registry, name, content, NULL, NULL), "is in rank 1's part");
+    CHECK_ERROR(sgm_registry_resolve_set(trainer->registry, name, content, NULL, NULL),
+                "is in rank 1's part");
     sgm_content_clear(&content);
 }
 
@@ -540,7 +541,7 @@ RANK_PART(looked_at)
     wave_trainer made = make_wave_trainer((wave_options){.handler = "cpu"});
     sgm_operator *ranks = sgm_mpi_operator(.sharded = true, .timeout = TIMEOUT);
     CHECK_OK(ranks);
-    CHECK_OK(sgm_trainer_operator(made.trainer, ranks));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     sgm_registry *registry = made.trainer->registry;
     bool last = sgm_operator_rank(ranks) == 1;
@@ -549,14 +550,14 @@ RANK_PART(looked_at)
     char name[128];
     sgm_content content = {0};
     snprintf(name, sizeof name, "optimiser.slots.momentum.%s", own);
-    CHECK_OK(sgm_resolve_one(registry, name, &content));
-    CHECK_ERROR(sgm_resolve_set(registry, name, content, NULL, NULL),
+    CHECK_OK(sgm_registry_resolve_one(registry, name, &content));
+    CHECK_ERROR(sgm_registry_resolve_set(registry, name, content, NULL, NULL),
                 "cannot be set; a checkpoint can be restored");
     sgm_content_clear(&content);
     snprintf(name, sizeof name, "optimiser.slots.momentum.%s", other);
     check_far(made.trainer, name, !last);
     snprintf(name, sizeof name, "optimiser.gradients.%s", other);
-    CHECK_ERROR(sgm_resolve_one(registry, name, &content), "which updates it");
+    CHECK_ERROR(sgm_registry_resolve_one(registry, name, &content), "which updates it");
     free_wave_trainer(made);
 }
 

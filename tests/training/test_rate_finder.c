@@ -36,7 +36,7 @@ TEST(training_goes_on_as_if_nothing_had_been)
             CHECK_OK(sgm_trainer_run(searched.trainer, .iterations = before));
             CHECK_OK(sgm_trainer_run(plain.trainer, .iterations = before));
         }
-        sgm_rate_curve *curve = sgm_learning_rate_finder(searched.trainer, .iterations = 33);
+        sgm_rate_curve *curve = sgm_trainer_find_learning_rate(searched.trainer, .iterations = 33);
         CHECK_OK(curve);
         sgm_rate_curve_free(curve);
         CHECK_INT(searched.trainer->position.iteration, before);
@@ -51,8 +51,8 @@ TEST(training_goes_on_as_if_nothing_had_been)
 TEST(rates_rise_geometrically_and_the_proposal_is_between)
 {
     wave_trainer made = make_wave_trainer((wave_options){.batch = 40});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-4, .maximum = 100,
-                                                     .iterations = 61, .smoothing = 0.5);
+    sgm_rate_curve *curve = sgm_trainer_find_learning_rate(made.trainer, .minimum = 1e-4, .maximum = 100,
+                                                           .iterations = 61, .smoothing = 0.5);
     CHECK_OK(curve);
     CHECK(curve->count > 30);
     CHECK_NEAR(curve->points[0].rate, 1e-4, 1e-18);
@@ -90,7 +90,7 @@ TEST(it_ends_where_training_diverges)
         make_wave_trainer((wave_options){.batch = 40,
                                          .network = "input(6) + dense(3) + mean_squared",
                                          .optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-3, .maximum = 1e6);
+    sgm_rate_curve *curve = sgm_trainer_find_learning_rate(made.trainer, .minimum = 1e-3, .maximum = 1e6);
     CHECK_OK(curve);
     CHECK(curve->diverged);
     CHECK(curve->count < 100);
@@ -105,7 +105,8 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
 {
     wave_trainer made = make_wave_trainer((wave_options){.batch = 1, .shuffle = true, .seed = 4});
     for (uint64_t seed = 1; seed <= 5; seed++) {
-        sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
+        sgm_rate_curve *curve =
+            sgm_trainer_find_learning_rate(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
         CHECK_OK(curve);
         CHECK(isnan(curve->proposed));
         CHECK(curve->noise > 0 && curve->fall < 1.5 * curve->noise);
@@ -114,7 +115,7 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
     }
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){.batch = 40});
-    sgm_rate_curve *curve = sgm_learning_rate_finder(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
+    sgm_rate_curve *curve = sgm_trainer_find_learning_rate(made.trainer, .minimum = 1e-9, .maximum = 1e-6);
     CHECK_OK(curve);
     CHECK(curve->fall > 0 && curve->fall < 1e-4);
     CHECK(isnan(curve->proposed));
@@ -125,14 +126,15 @@ TEST(nothing_is_proposed_where_the_loss_does_not_fall)
 TEST(wrong_requests_are_refused)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_ERROR(sgm_learning_rate_finder(made.trainer, .minimum = 2, .maximum = 1), "0 < minimum < maximum");
-    CHECK_ERROR(sgm_learning_rate_finder(made.trainer, .iterations = 3), "10 to 100000 iterations");
+    CHECK_ERROR(sgm_trainer_find_learning_rate(made.trainer, .minimum = 2, .maximum = 1),
+                "0 < minimum < maximum");
+    CHECK_ERROR(sgm_trainer_find_learning_rate(made.trainer, .iterations = 3), "10 to 100000 iterations");
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     free_wave_trainer(made);
     sgm_handler *handler = sgm_handler_create("reference");
     sgm__trainer_settings settings = {.handler = handler};
     sgm_trainer *empty = sgm__trainer_create("empty", &settings);
-    CHECK_ERROR(sgm_learning_rate_finder(empty), "has no data yet");
+    CHECK_ERROR(sgm_trainer_find_learning_rate(empty), "has no data yet");
     sgm__trainer_free(empty);
     sgm_handler_free(handler);
 }

@@ -2,7 +2,7 @@
 #include "base/allocator.h"
 #include "test.h"
 
-#include <sigma/rule.h>
+#include <sigma/rules.h>
 #include <sigma/tensor.h>
 
 #define CASE_COUNT(cases) (sizeof(cases) / sizeof *(cases))
@@ -133,7 +133,7 @@ TEST(actions_say_what_is_to_be_done)
         CHECK_NEAR(actions[i].number, expected[i].action.number, 0);
         CHECK_NEAR(sgm_action_apply(&actions[i], 8), expected[i].after, 0);
     }
-    CHECK_STR(sgm_criteria_identifier(sgm_rule_criteria(rule), 0), "x");
+    CHECK_STR(sgm_criteria_identifier_at(sgm_rule_criteria(rule), 0), "x");
     sgm_rule_free(rule);
     rule = sgm_rule_parse("at start pause");
     CHECK(sgm_rule_criteria(rule) == NULL);

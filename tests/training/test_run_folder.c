@@ -38,7 +38,7 @@ static void train(int64_t epochs, const char *rule)
 {
     wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
     if (rule != NULL)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rule)));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rule)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
     free_wave_trainer(made);
 }
@@ -64,7 +64,7 @@ static void resume_to(const char *rule, int64_t epochs, int64_t expected, const 
     char stopped_by[64] = "";
     wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
     if (rule != NULL)
-        CHECK_OK(sgm_trainer_hook(made.trainer, sgm_rule_hook(rule)));
+        CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_rule_hook(rule)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
     sgm__control_stops(&made.trainer->control, stopped_by, sizeof stopped_by);
     CHECK_INT(made.trainer->position.epoch, expected);
@@ -222,13 +222,13 @@ TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
     fclose(file);
     wave_trainer made = make_wave_trainer((wave_options){.seed = 4});
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder, .resume = true));
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
     CHECK(content.as.number > 1000.5 && content.as.number < 2000);
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "training.loss", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "training.loss", &content));
     CHECK(content.as.number > 0);
     CHECK(strstr(read_file("metrics.jsonl"), "\"seconds\":1000.5") != NULL);
     CHECK_OK(sgm_trainer_reset(made.trainer));
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer), "running_time", &content));
     CHECK(content.as.number < 1000);
     free_wave_trainer(made);
     close_folder();
@@ -237,7 +237,7 @@ TEST(the_time_goes_on_and_the_loss_of_an_epoch_stays)
 static double loss_of(sgm_trainer *trainer)
 {
     sgm_content content;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(trainer), "training.loss", &content));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(trainer), "training.loss", &content));
     return content.as.number;
 }
 
@@ -246,7 +246,7 @@ TEST(before_its_first_step_it_shows_what_the_checkpoint_had)
 {
     open_folder();
     wave_trainer first = make_wave_trainer((wave_options){.seed = 4});
-    CHECK_OK(sgm_trainer_hook(first.trainer, sgm_rule_hook("at epoch 2 save \"hook\"")));
+    CHECK_OK(sgm_trainer_add_hook(first.trainer, sgm_rule_hook("at epoch 2 save \"hook\"")));
     CHECK_OK(sgm_trainer_run(first.trainer, .epochs = 2, .folder = folder));
     double loss = loss_of(first.trainer);
     wave_trainer second = make_wave_trainer((wave_options){.seed = 4});

@@ -15,7 +15,7 @@ static sgm_dataset *dataset_of(int64_t inputs, int64_t targets)
         tensors[i] = sgm_tensor_create(SGM_FLOAT32, widths[i] > 0 ? &wide : &one);
         CHECK_OK(tensors[i]);
     }
-    sgm_dataset *dataset = sgm_dataset_from("numbers", fields, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("numbers", fields, tensors, 2);
     CHECK_OK(dataset);
     for (int i = 0; i < 2; i++)
         sgm_tensor_free(tensors[i]);
@@ -27,10 +27,10 @@ static wave_trainer trainer_of(const char *network, bool workers)
     wave_trainer made = {.handler = sgm_handler_create("cpu", .threads = 1)};
     sgm__trainer_settings settings = {5, made.handler, SGM_FLOAT32};
     made.trainer = sgm__trainer_create("shape mismatch", &settings);
-    CHECK_OK(sgm_trainer_network(made.trainer, network));
-    CHECK_OK(sgm_trainer_optimiser(made.trainer, sgm_gradient_descent()));
+    CHECK_OK(sgm_trainer_set_network(made.trainer, network));
+    CHECK_OK(sgm_trainer_set_optimiser(made.trainer, sgm_gradient_descent()));
     if (workers)
-        CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+        CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     return made;
 }
 
@@ -40,7 +40,7 @@ static void check(const char *network, int64_t inputs, int64_t targets, const ch
     for (int workers = 0; workers < 2; workers++) {
         wave_trainer made = trainer_of(network, workers != 0);
         sgm_dataset *dataset = dataset_of(inputs, targets);
-        CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 3)));
+        CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 3)));
         sgm_dataset_free(dataset);
         if (message != NULL)
             CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), message);
@@ -83,7 +83,7 @@ TEST(targets_of_other_costs)
 {
     wave_trainer made = trainer_of("input(4) + embedding(5, 2) + dense(3, time_distributed) + ctc(2)", false);
     sgm_dataset *dataset = dataset_of(4, 3);
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 3)));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 3)));
     sgm_dataset_free(dataset);
     CHECK_INT(sgm_trainer_run(made.trainer, .epochs = 1), SGM_ERROR_SHAPE);
     CHECK_STR(sgm_last_error(),

@@ -104,9 +104,9 @@ TEST(a_run_that_a_signal_ended_goes_on_as_if_it_had_not)
         check_interrupted_at(
             (plan){SIGHUP, at > 0 ? SGM_PROGRESS_ITERATION : SGM_PROGRESS_START, at, false, false}, at);
         sgm_bundle *resumed = finished();
-        CHECK_STR(sgm_bundle_text(resumed, "sigma.state"), sgm_bundle_text(whole, "sigma.state"));
+        CHECK_STR(sgm_bundle_get_text(resumed, "sigma.state"), sgm_bundle_get_text(whole, "sigma.state"));
         for (size_t i = 0; i < sgm_bundle_count(whole); i++) {
-            const char *name = sgm_bundle_name(whole, i);
+            const char *name = sgm_bundle_name_at(whole, i);
             check_near_tensors(sgm_bundle_get(whole, name), sgm_bundle_get(resumed, name), 0);
         }
         sgm_bundle_free(resumed);

@@ -35,15 +35,15 @@ static sgm_trainer *trainer_of(const char *network, int64_t window, double rate)
     char text[TOKENS];
     for (int i = 0; i < TOKENS; i++)
         text[i] = (char)((i * i + i / 3) % 8);
-    sgm_tokenizer *bytes = sgm_tokenizer_bytes();
+    sgm_tokenizer *bytes = sgm_byte_tokenizer();
     sgm_dataset *data =
-        sgm_dataset_tokens("text", bytes, text, TOKENS, SGM_TOKENS(.window = window, .streams = 2));
+        sgm_token_dataset("text", bytes, text, TOKENS, SGM_TOKENS(.window = window, .streams = 2));
     CHECK_OK(data);
     env = sgm_env_create("streams", .seed = 2, .precision = SGM_FLOAT64, .handler = "cpu");
     sgm_trainer *trainer = sgm_trainer_create(env, "streams");
-    sgm_trainer_network(trainer, network);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 2, .no_shuffle = true));
-    sgm_trainer_optimiser(trainer, sgm_gradient_descent(.learning_rate = rate));
+    sgm_trainer_set_network(trainer, network);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 2, .no_shuffle = true));
+    sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = rate));
     sgm_dataset_free(data);
     sgm_tokenizer_free(bytes);
     return trainer;
@@ -151,7 +151,7 @@ TEST(mistakes_are_told)
     CHECK_ERROR(sgm_trainer_run(trainer, .epochs = 1), "rnn: streams go on forwards");
     sgm_env_free(env);
     trainer = trainer_of(NETWORK(4, ", streams=2"), 4, 0.1);
-    sgm_trainer_operator(trainer, sgm_gradient_operator(.workers = 2));
+    sgm_trainer_set_operator(trainer, sgm_gradient_operator(.workers = 2));
     CHECK_ERROR(sgm_trainer_run(trainer, .epochs = 1), "train them without workers");
     sgm_env_free(env);
     trainer = trainer_of(NETWORK(4, ", streams=2"), 4, 0.1);

@@ -21,8 +21,8 @@ static sgm_dataset *text_dataset(const char *text)
             sgm_tensor_set(now, (const int64_t[]){i, t}, (double)(at - LETTERS));
             sgm_tensor_set(next, (const int64_t[]){i, t}, (double)(after - LETTERS));
         }
-    sgm_dataset *data = sgm_dataset_from("text", (const char *const[]){"inputs", "targets"},
-                                         (sgm_tensor *const[]){now, next}, 2);
+    sgm_dataset *data = sgm_dataset_create_from("text", (const char *const[]){"inputs", "targets"},
+                                                (sgm_tensor *const[]){now, next}, 2);
     CHECK_OK(data);
     sgm_tensor_free(now);
     sgm_tensor_free(next);
@@ -39,9 +39,9 @@ static sgm_metrics learn(const char *layers, int64_t epochs)
     sgm_dataset *data = text_dataset("the cat sat on the mat. the dog sat on the log. ");
     sgm_env *env = sgm_env_create("text", .seed = 3, .threads = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "text");
-    sgm_trainer_network(trainer, notation);
-    sgm_trainer_data(trainer, sgm_minibatches(data, .size = 12));
-    sgm_trainer_optimiser(trainer, sgm_adam(.learning_rate = 0.02));
+    sgm_trainer_set_network(trainer, notation);
+    sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 12));
+    sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.02));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
     sgm_iterator *all = sgm_full_batch(data);
     CHECK_OK(sgm_trainer_evaluate(trainer, all, &metrics));

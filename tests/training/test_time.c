@@ -3,7 +3,7 @@
 #include "test.h"
 
 #include <locale.h>
-#include <sigma/time.h>
+#include <sigma/rules.h>
 
 /* The events (numbered from 1) of `total` at which the step is due, as "2 4 6". */
 static char *due_events(sgm_time_step step, int total, char *buffer, size_t size)

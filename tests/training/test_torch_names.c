@@ -53,7 +53,7 @@ static sgm_trainer *make(const char *network)
     sgm_env_free(env);
     env = sgm_env_create("torch", .seed = 3, .handler = "cpu", .threads = 1);
     sgm_trainer *trainer = sgm_trainer_create(env, "t");
-    CHECK_OK(sgm_trainer_network(trainer, network));
+    CHECK_OK(sgm_trainer_set_network(trainer, network));
     return trainer;
 }
 
@@ -91,7 +91,7 @@ static void check_saved(sgm_trainer *trainer, const model *m, const char *ending
     CHECK(saved != NULL && first != NULL);
     size_t counters = 0;
     for (size_t i = 0; i < sgm_bundle_count(first); i++) {
-        const char *key = sgm_bundle_name(first, i);
+        const char *key = sgm_bundle_name_at(first, i);
         bool counter = strstr(key, "num_batches_tracked") != NULL;
         counters += counter;
         if (!counter && strstr(key, "bias_ih") == NULL && strstr(key, "bias_hh") == NULL)
@@ -209,7 +209,7 @@ TEST(what_has_no_name_in_pytorch_keeps_its_own)
     again = sgm_bundle_load(name);
     CHECK_INT(sgm_bundle_count(again), sgm_bundle_count(own));
     for (size_t i = 0; i < sgm_bundle_count(own); i++)
-        check_equal(own, again, sgm_bundle_name(own, i));
+        check_equal(own, again, sgm_bundle_name_at(own, i));
     sgm_bundle_free(own);
     sgm_bundle_free(again);
     unlink(name);

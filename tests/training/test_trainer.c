@@ -60,7 +60,7 @@ static void check_resume(int64_t iterations, sgm_trainer *whole)
     wave_trainer first = resumable(rich_optimiser());
     sgm_run_options options = {
         .struct_size = sizeof options, .epochs = 3, .iterations = iterations, .folder = folder};
-    CHECK_OK(sgm_trainer_run_options(first.trainer, &options));
+    CHECK_OK(sgm_trainer_run_with(first.trainer, &options));
     free_wave_trainer(first);
     wave_trainer second = resumable(rich_optimiser());
     CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 3, .folder = folder, .resume = true));
@@ -140,13 +140,13 @@ TEST(frozen_parameters_stay)
 TEST(the_maximum_specific_initialiser_counts)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "*.weights", sgm_constant_value(.value = 1)));
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "2-dense.weights", sgm_constant_value(.value = 2)));
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "2-*.*", sgm_constant_value(.value = 3)));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "*.weights", sgm_constant_value(.value = 1)));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "2-dense.weights", sgm_constant_value(.value = 2)));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "2-*.*", sgm_constant_value(.value = 3)));
     CHECK_NEAR(value_of(made.trainer, "1-dense.weights", 0), 1, 0);
     CHECK_NEAR(value_of(made.trainer, "2-dense.weights", 0), 2, 0);
     CHECK_NEAR(value_of(made.trainer, "2-dense.biases", 0), 3, 0);
-    CHECK_ERROR(sgm_trainer_initialiser(made.trainer, "*.weights", sgm_he()), "for '*.weights' already");
+    CHECK_ERROR(sgm_trainer_add_initialiser(made.trainer, "*.weights", sgm_he()), "for '*.weights' already");
     free_wave_trainer(made);
 }
 
@@ -181,7 +181,7 @@ TEST(an_observer_stops_the_run_after_the_step)
 TEST(failures_stay_and_name_the_trainer)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_ERROR(sgm_trainer_network(made.trainer, "input(6) + desne(3)"),
+    CHECK_ERROR(sgm_trainer_set_network(made.trainer, "input(6) + desne(3)"),
                 "trainer 'waves': network: column 12");
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "did you mean 'dense'");
     free_wave_trainer(made);
@@ -234,7 +234,7 @@ TEST(patterns_without_a_parameter_are_mistakes)
                 "freezing '1-dense.wieghts' matches no parameter of the network; there are 1-dense.weights,");
     free_wave_trainer(made);
     made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_initialiser(made.trainer, "*.bias", sgm_he()));
+    CHECK_OK(sgm_trainer_add_initialiser(made.trainer, "*.bias", sgm_he()));
     CHECK_ERROR(sgm_trainer_prepare(made.trainer), "the initialiser for '*.bias' matches no parameter");
     free_wave_trainer(made);
 }
@@ -358,11 +358,12 @@ TEST(modifiers_act_after_each_update)
 {
     wave_trainer made = make_wave_trainer((wave_options){.precision = SGM_FLOAT64});
     int recorded = 0;
-    CHECK_OK(sgm_trainer_modifier(made.trainer, "1-*.weights", sgm_modifier_parse("max_norm(0.25)")));
-    CHECK_OK(sgm_trainer_modifier(made.trainer, "2-*.weights", sgm_modifier_parse("scale(0)")));
+    CHECK_OK(sgm_trainer_add_modifier(made.trainer, "1-*.weights", sgm_modifier_parse("max_norm(0.25)")));
+    CHECK_OK(sgm_trainer_add_modifier(made.trainer, "2-*.weights", sgm_modifier_parse("scale(0)")));
+    CHECK_OK(sgm_trainer_add_modifier(made.trainer, "*.biases",
+                                      sgm_modifier_parse("clip(-0.001, maximum=0.001)")));
     CHECK_OK(
-        sgm_trainer_modifier(made.trainer, "*.biases", sgm_modifier_parse("clip(-0.001, maximum=0.001)")));
-    CHECK_OK(sgm_trainer_modifier(made.trainer, "3-*.weights", sgm_modifier_create(set_to_one, &recorded)));
+        sgm_trainer_add_modifier(made.trainer, "3-*.weights", sgm_modifier_create(set_to_one, &recorded)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK_NEAR(largest_norm(made.trainer, 6, 8), 0.25, 1e-12);
     CHECK(value_of(made.trainer, "2-dense.weights", 5) == 0);
@@ -382,7 +383,7 @@ TEST(modifiers_are_checked)
     CHECK_ERROR(sgm_modifier_parse(NULL), "got NULL");
     CHECK_ERROR(sgm_modifier_create(NULL, NULL), "wants a function");
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_modifier(made.trainer, "7-*", sgm_modifier_parse("scale(1)")));
+    CHECK_OK(sgm_trainer_add_modifier(made.trainer, "7-*", sgm_modifier_parse("scale(1)")));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 1), "the modifier for '7-*' matches no parameter");
     free_wave_trainer(made);
 }
@@ -413,7 +414,7 @@ TEST(data_may_come_after_the_checkpoint)
     CHECK_OK(sgm_trainer_save(first.trainer, path));
     CHECK_OK(sgm_trainer_load(second.trainer, path));
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_data(second.trainer, sgm_minibatches(dataset, .size = 7, .seed = 7)));
+    CHECK_OK(sgm_trainer_set_data(second.trainer, sgm_minibatches(dataset, .size = 7, .seed = 7)));
     sgm_dataset_free(dataset);
     CHECK_OK(sgm_trainer_run(second.trainer, .epochs = 2));
     check_same_bytes(whole.trainer, second.trainer, "1-dense.weights");
@@ -501,12 +502,12 @@ TEST(networks_with_several_inputs_and_costs_train)
     static const char *const fields[] = {"left", "right", "targets", "sums"};
     sgm_tensor *tensors[] = {wave(20, 3, 0, 1, SGM_FLOAT32), wave(20, 2, 1, 1, SGM_FLOAT32),
                              wave(20, 2, 2, 1, SGM_FLOAT32), wave(20, 1, 3, 1, SGM_FLOAT32)};
-    sgm_dataset *dataset = sgm_dataset_from("pairs", fields, tensors, 4);
+    sgm_dataset *dataset = sgm_dataset_create_from("pairs", fields, tensors, 4);
     wave_trainer made = make_wave_trainer((wave_options){
         .network = "a = input(3, name=left) + dense(4, tanh); b = input(2, name=right) + dense(4, tanh);"
                    "both = add(a, b); both + dense(2) + mean_squared;"
                    "both + dense(1) + squared_difference(targets=sums, importance=0.1)"});
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 5)));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 5)));
     loss_curve curve = {0};
     CHECK_OK(sgm_trainer_on_progress(made.trainer, follow_losses, &curve));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 30));

@@ -16,14 +16,15 @@ TEST(everything_has_a_name)
     CHECK(number_of(made.trainer, "training.loss") > 0);
     CHECK(number_of(made.trainer, "running_time") > 0);
     sgm_matches matches;
-    CHECK_OK(sgm_resolve(sgm_trainer_registry(made.trainer), "network.layers.*<dense>.weights", &matches));
+    CHECK_OK(sgm_registry_resolve(sgm_trainer_registry(made.trainer), "network.layers.*<dense>.weights",
+                                  &matches));
     CHECK_INT(matches.count, 3);
     CHECK_STR(matches.items[1].identifier, "network.layers.2-dense.weights");
     CHECK_INT(sgm_tensor_shape(matches.items[1].content.as.tensor)->dims[1], 5);
     sgm_matches_free(&matches);
     sgm_content velocity;
-    CHECK_OK(sgm_resolve_one(sgm_trainer_registry(made.trainer), "optimiser.slots.momentum.2-dense.weights",
-                             &velocity));
+    CHECK_OK(sgm_registry_resolve_one(sgm_trainer_registry(made.trainer),
+                                      "optimiser.slots.momentum.2-dense.weights", &velocity));
     sgm_content_clear(&velocity);
     free_wave_trainer(made);
 }
@@ -32,11 +33,13 @@ TEST(a_value_that_does_not_fit_is_refused)
 {
     wave_trainer made = make_wave_trainer((wave_options){0});
     sgm_registry *registry = sgm_trainer_registry(made.trainer);
-    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.learning_rate", sgm_text_content("banana"), NULL, NULL),
-                "banana");
-    CHECK_ERROR(sgm_resolve_set(registry, "optimiser.momentum", sgm_number_content(1.5), NULL, NULL),
+    CHECK_ERROR(
+        sgm_registry_resolve_set(registry, "optimiser.learning_rate", sgm_text_content("banana"), NULL, NULL),
+        "banana");
+    CHECK_ERROR(sgm_registry_resolve_set(registry, "optimiser.momentum", sgm_number_content(1.5), NULL, NULL),
                 "optimiser.momentum");
-    CHECK_ERROR(sgm_resolve_set(registry, "iteration", sgm_integer_content(3), NULL, NULL), "iteration");
+    CHECK_ERROR(sgm_registry_resolve_set(registry, "iteration", sgm_integer_content(3), NULL, NULL),
+                "iteration");
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.1, 0);
     free_wave_trainer(made);
 }
@@ -45,8 +48,8 @@ TEST(a_value_that_does_not_fit_is_refused)
 static bool set_rate_to_zero(void *user, const sgm_training_progress *progress)
 {
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 2)
-        CHECK_OK(sgm_resolve_set(sgm_trainer_registry(user), "optimiser.learning_rate", sgm_number_content(0),
-                                 NULL, NULL));
+        CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(user), "optimiser.learning_rate",
+                                          sgm_number_content(0), NULL, NULL));
     return true;
 }
 
@@ -78,8 +81,8 @@ TEST(a_change_counts_from_the_next_iteration_on_and_is_recorded)
 static bool change_momentum(void *user, const sgm_training_progress *progress)
 {
     if (progress->kind == SGM_PROGRESS_ITERATION && progress->iteration == 1)
-        CHECK_OK(sgm_resolve_set(sgm_trainer_registry(user), "optimiser.momentum", sgm_number_content(0.5),
-                                 NULL, NULL));
+        CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(user), "optimiser.momentum",
+                                          sgm_number_content(0.5), NULL, NULL));
     return true;
 }
 
@@ -100,15 +103,15 @@ static void *run_for_long(void *trainer)
 {
     sgm_run_options options = {.struct_size = sizeof options, .epochs = 1000000};
     static sgm_status status;
-    status = sgm_trainer_run_options(trainer, &options);
+    status = sgm_trainer_run_with(trainer, &options);
     return &status;
 }
 
 static void wait_for(sgm_trainer *trainer, sgm_trainer_state state)
 {
-    for (int i = 0; i < 5000 && sgm_trainer_state_of(trainer) != state; i++)
+    for (int i = 0; i < 5000 && sgm_trainer_get_state(trainer) != state; i++)
         usleep(1000);
-    CHECK_INT(sgm_trainer_state_of(trainer), state);
+    CHECK_INT(sgm_trainer_get_state(trainer), state);
 }
 
 TEST(commands_act_between_iterations)
@@ -129,8 +132,8 @@ TEST(commands_act_between_iterations)
         usleep(1000);
     wait_for(made.trainer, SGM_TRAINER_PAUSED);
     CHECK_NEAR(number_of(made.trainer, "iteration"), before + 3, 0);
-    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
-                             sgm_number_content(0.01), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
+                                      sgm_number_content(0.01), NULL, NULL));
     CHECK_OK(sgm_trainer_resume(made.trainer));
     for (int i = 0; i < 5000 && number_of(made.trainer, "iteration") < before + 10; i++)
         usleep(1000);
@@ -158,7 +161,7 @@ TEST(a_hook_sees_values_and_stops_the_run)
     static double limit = 1.05;
     static const char *const reads[] = {"training.loss", NULL};
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_hook_create(&stopper, &limit, .when = sgm_every(1, SGM_EPOCH), .reads = reads)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 500));
     CHECK(number_of(made.trainer, "epoch") < 500);
@@ -183,7 +186,8 @@ TEST(a_hook_may_use_its_trainer)
 {
     int64_t columns = 0;
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(made.trainer, sgm_hook_create(&looker, &columns, .failure = SGM_HOOK_STOP)));
+    CHECK_OK(
+        sgm_trainer_add_hook(made.trainer, sgm_hook_create(&looker, &columns, .failure = SGM_HOOK_STOP)));
     CHECK_OK(sgm_trainer_run(made.trainer, .iterations = 1));
     CHECK_INT(columns, 5);
     free_wave_trainer(made);
@@ -201,10 +205,10 @@ static wave_trainer stalled_trainer(void)
     wave_trainer made =
         make_wave_trainer((wave_options){.optimiser = sgm_gradient_descent(.learning_rate = 0.1)});
     CHECK_OK(sgm_trainer_freeze(made.trainer, "*-dense.weights"));
-    CHECK_OK(sgm_trainer_hook(made.trainer, patience()));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, patience()));
     CHECK_OK(sgm_trainer_prepare(made.trainer));
-    CHECK_OK(sgm_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
-                             sgm_number_content(0), NULL, NULL));
+    CHECK_OK(sgm_registry_resolve_set(sgm_trainer_registry(made.trainer), "optimiser.learning_rate",
+                                      sgm_number_content(0), NULL, NULL));
     return made;
 }
 
@@ -234,7 +238,7 @@ TEST(a_rule_changes_a_value_and_saves)
     size_t length;
     CHECK(mkdtemp(folder) != NULL);
     wave_trainer made = make_wave_trainer((wave_options){0});
-    CHECK_OK(sgm_trainer_hook(
+    CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_rule_hook("after 2 epochs set optimiser.learning_rate *= 0.5 and save \"half\"")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4, .folder = folder));
     CHECK_NEAR(number_of(made.trainer, "optimiser.learning_rate"), 0.05, 1e-15);

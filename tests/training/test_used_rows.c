@@ -35,7 +35,7 @@ static sgm_dataset *texts(int64_t words)
     sgm_shape shape = sgm_shape_of(EXAMPLES, STEPS), target = sgm_shape_of(EXAMPLES, 2);
     sgm_tensor *tensors[] = {sgm_tensor_create(SGM_FLOAT32, &shape), numbers(SGM_FLOAT32, &target, 5)};
     CHECK_OK(sgm_tensor_write(tensors[0], values, EXAMPLES * STEPS));
-    sgm_dataset *dataset = sgm_dataset_from("texts", fields, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("texts", fields, tensors, 2);
     CHECK_OK(dataset);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
@@ -44,15 +44,15 @@ static sgm_dataset *texts(int64_t words)
 
 static wave_trainer make(const char *handler, sgm_dtype precision, sgm_optimiser *optimiser, int64_t words)
 {
-    wave_trainer made = {.handler = sgm_handler_create_options(handler, NULL)};
+    wave_trainer made = {.handler = sgm_handler_create_with(handler, NULL)};
     sgm__trainer_settings settings = {7, made.handler, precision};
     made.trainer = sgm__trainer_create("words", &settings);
-    CHECK_OK(
-        sgm_trainer_network(made.trainer, "input(4) + embedding(40, 3, sparse) + dense(2) + mean_squared"));
+    CHECK_OK(sgm_trainer_set_network(made.trainer,
+                                     "input(4) + embedding(40, 3, sparse) + dense(2) + mean_squared"));
     sgm_dataset *dataset = texts(words);
-    CHECK_OK(sgm_trainer_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
+    CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 4, .no_shuffle = true)));
     sgm_dataset_free(dataset);
-    CHECK_OK(sgm_trainer_optimiser(made.trainer, optimiser));
+    CHECK_OK(sgm_trainer_set_optimiser(made.trainer, optimiser));
     sgm_shape shapes[] = {sgm_shape_of(WORDS, SIZE), sgm_shape_of(SIZE * STEPS, 2)};
     static const char *const names[] = {"1-embedding.weights", "2-dense.weights"};
     for (int i = 0; i < 2; i++) {
@@ -151,7 +151,7 @@ TEST(workers_whose_gradients_are_merged_leave_unused_rows)
 {
     double values[WORDS * SIZE];
     wave_trainer made = make("cpu", SGM_FLOAT64, sgm_adam(.learning_rate = 0.02, .epsilon = 1e-20), WORDS);
-    CHECK_OK(sgm_trainer_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
+    CHECK_OK(sgm_trainer_set_operator(made.trainer, sgm_gradient_operator(.workers = 2)));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     read(&made, "1-embedding.weights", values);
     for (int i = 0; i < WORDS * SIZE; i++)

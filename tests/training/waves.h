@@ -38,7 +38,7 @@ __attribute__((unused)) static sgm_dataset *wave_dataset(void)
     CHECK_OK(tensors[1]);
     for (int64_t i = 0; i < WAVE_EXAMPLES; i++)
         sgm_tensor_set(tensors[1], (const int64_t[]){i, i * 7 % 3}, 1);
-    sgm_dataset *dataset = sgm_dataset_from("waves", fields, tensors, 2);
+    sgm_dataset *dataset = sgm_dataset_create_from("waves", fields, tensors, 2);
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);
     CHECK_OK(dataset);
@@ -69,14 +69,14 @@ __attribute__((unused)) static wave_trainer make_wave_trainer(wave_options optio
     made.trainer = sgm__trainer_create("waves", &settings);
     CHECK_OK(made.trainer);
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_network(made.trainer, options.network != NULL ? options.network : WAVE_NETWORK));
-    CHECK_OK(sgm_trainer_data(made.trainer,
-                              sgm_minibatches(dataset, .size = options.batch > 0 ? options.batch : 10,
-                                              .seed = options.seed, .no_shuffle = !options.shuffle)));
+    CHECK_OK(sgm_trainer_set_network(made.trainer, options.network != NULL ? options.network : WAVE_NETWORK));
+    CHECK_OK(sgm_trainer_set_data(made.trainer,
+                                  sgm_minibatches(dataset, .size = options.batch > 0 ? options.batch : 10,
+                                                  .seed = options.seed, .no_shuffle = !options.shuffle)));
     sgm_dataset_free(dataset);
-    CHECK_OK(sgm_trainer_optimiser(made.trainer, options.optimiser != NULL
-                                                     ? options.optimiser
-                                                     : sgm_momentum(.learning_rate = 0.1, .momentum = 0.9)));
+    CHECK_OK(sgm_trainer_set_optimiser(
+        made.trainer,
+        options.optimiser != NULL ? options.optimiser : sgm_momentum(.learning_rate = 0.1, .momentum = 0.9)));
     return made;
 }
 
@@ -152,7 +152,7 @@ __attribute__((unused)) static void check_near_bundles(const sgm_bundle *a, cons
     CHECK_INT(sgm_bundle_count(a), sgm_bundle_count(b));
     CHECK(sgm_bundle_count(a) >= 12);
     for (size_t i = 0; i < sgm_bundle_count(a); i++) {
-        const char *name = sgm_bundle_name(a, i);
+        const char *name = sgm_bundle_name_at(a, i);
         check_near_tensors(sgm_bundle_get(a, name), sgm_bundle_get(b, name), tolerance);
     }
 }

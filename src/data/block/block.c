@@ -160,7 +160,7 @@ sgm_status sgm__field_values(sgm_field *field, float **values)
 sgm_shape sgm__example_shape(const sgm_tensor *values)
 {
     const sgm_shape *shape = sgm_tensor_shape(values);
-    return sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    return sgm_shape_create(shape->rank - 1, shape->dims + 1);
 }
 
 /* The shape of `count` examples. An example has fewer than SGM_MAX_RANK dimensions (sgm__builder_add_field

@@ -364,7 +364,7 @@ static void array_free(void *pointer)
     sgm__free(self);
 }
 
-sgm_extractor *sgm_array_extractor_create(sgm_reader *reader, const sgm_array_extractor_options *options)
+sgm_extractor *sgm_array_extractor_with(sgm_reader *reader, const sgm_array_extractor_options *options)
 {
     static const sgm_extractor_type type = {
         .name = "array extractor", .extract = array_extract, .free = array_free};

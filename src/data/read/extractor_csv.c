@@ -9,8 +9,9 @@
 
 #include <math.h>
 
-#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){0}.fields) / sizeof(sgm_columns))
-#define MAX_MAPPINGS (sizeof((sgm_csv_extractor_options){0}.mappings) / sizeof(sgm_value_mapping))
+#define MAX_GROUPS (sizeof((sgm_csv_extractor_options){.struct_size = 0}.fields) / sizeof(sgm_columns))
+#define MAX_MAPPINGS                                                                                         \
+    (sizeof((sgm_csv_extractor_options){.struct_size = 0}.mappings) / sizeof(sgm_value_mapping))
 
 /* A range of columns, both ends included, that goes to field number `field`. */
 typedef struct columns {
@@ -262,7 +263,7 @@ static sgm_status csv_skip(void *pointer, int64_t count, int64_t *skipped)
     return sgm__chunks_skip(&self->chunks, count, skipped);
 }
 
-sgm_extractor *sgm_csv_extractor_create(sgm_reader *reader, const sgm_csv_extractor_options *options)
+sgm_extractor *sgm_csv_extractor_with(sgm_reader *reader, const sgm_csv_extractor_options *options)
 {
     static const sgm_extractor_type type = {
         .name = "csv extractor", .extract = csv_extract, .free = csv_free};

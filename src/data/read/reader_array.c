@@ -19,7 +19,7 @@ sgm_status sgm__array_set_shape(sgm__array_input *array, const char *format, con
             name, format);
     array->count = shape->dims[0];
     array->next = 0;
-    array->example = sgm_shape_make(shape->rank - 1, shape->dims + 1);
+    array->example = sgm_shape_create(shape->rank - 1, shape->dims + 1);
     int64_t elements = sgm_shape_elements(&array->example);
     if (elements <= 0 ||
         __builtin_mul_overflow((uint64_t)elements, array->element.size, &array->example_size))

@@ -383,7 +383,7 @@ static sgm_status check_arguments(const sgm_source *source, const sgm_csv_option
 }
 
 /* Takes the source, also on failure. */
-sgm_reader *sgm_csv_reader_create(sgm_source *source, const sgm_csv_options *given)
+sgm_reader *sgm_csv_reader_with(sgm_source *source, const sgm_csv_options *given)
 {
     static const sgm_reader_type type = {"csv", csv_rewind, csv_read, csv_rewind, csv_free};
     sgm_csv_options options;

@@ -224,7 +224,7 @@ static sgm_status check_arguments(const char *folder, const sgm_image_options *o
     return SGM_OK;
 }
 
-sgm_reader *sgm_image_reader_create(const char *folder, const sgm_image_options *given)
+sgm_reader *sgm_image_reader_with(const char *folder, const sgm_image_options *given)
 {
     static const sgm_reader_type type = {"images", image_prepare, image_read, image_rewind, image_free};
     sgm_image_options options;

@@ -7,7 +7,7 @@
 #include "data/read/source.h"
 #include <errno.h>
 #include <fcntl.h>
-#include <sigma/task.h>
+#include <sigma/base.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -209,7 +209,7 @@ static sgm_status file_read(sgm_stream *stream, void *buffer, size_t size, size_
                         (unsigned long long)stream->position, sgm__errno_text(errno));
     *got = (size_t)count;
     if (extraction.task != 0)
-        sgm_task_progress(extraction.task, extraction.bytes += (uint64_t)count, 0);
+        sgm_task_set_progress(extraction.task, extraction.bytes += (uint64_t)count, 0);
     return SGM_OK;
 }
 
@@ -429,7 +429,7 @@ static first_source *first_create(sgm_source *const *sources, size_t count)
 }
 
 /* Takes all sources, also on failure. */
-sgm_source *sgm_first_source_of(sgm_source *const *sources, size_t count)
+sgm_source *sgm_first_source_with(sgm_source *const *sources, size_t count)
 {
     if (sources == NULL || count == 0) {
         sgm_fail(SGM_ERROR_ARGUMENT,

@@ -8,7 +8,7 @@
 #include "data/read/source.h"
 #include <dirent.h>
 #include <errno.h>
-#include <sigma/paths.h>
+#include <sigma/base.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>

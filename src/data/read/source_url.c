@@ -10,9 +10,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <nettle/sha2.h>
-#include <sigma/paths.h>
-#include <sigma/task.h>
-#include <sigma/units.h>
+#include <sigma/base.h>
 #include <stdio.h>
 #include <strings.h>
 #include <sys/file.h>
@@ -61,7 +59,7 @@ static void start_curl(void)
 static bool report(const url_source *self, sgm_task task, uint64_t done, uint64_t total)
 {
     bool wanted = self->progress == NULL || self->progress(self->user, self->task, done, total);
-    return sgm_task_progress(task, done, total) && wanted;
+    return sgm_task_set_progress(task, done, total) && wanted;
 }
 
 /* Writes what came and adds it to the checksum. Returning fewer bytes than came makes libcurl stop. */
@@ -343,7 +341,7 @@ static sgm_status url_prepare(sgm_source *source)
     double began = sgm__now();
     sgm__log(SGM_LOG_INFO, "data", "downloading %s to %s", source->name, self->path);
     sgm_task task = sgm_task_begin(SGM_TASK_DOWNLOAD, slash != NULL ? slash + 1 : self->path, "bytes");
-    sgm_task_can_cancel(task);
+    sgm_task_allow_cancel(task);
     sgm_status status = download_once(self, task);
     sgm_task_end(task, status);
     if (status == SGM_OK)
@@ -462,7 +460,7 @@ static sgm_status set_options(url_source *self, const sgm_url_options *options)
     return SGM_OK;
 }
 
-sgm_source *sgm_url_source_create(const char *url, const sgm_url_options *options)
+sgm_source *sgm_url_source_with(const char *url, const sgm_url_options *options)
 {
     static const sgm__source_type type = {url_exists, url_prepare, url_open, url_free};
     sgm_url_options copy;

@@ -1,9 +1,10 @@
 /* Makes a dataset of a text's tokens: windows as inputs, and the same windows one token on as targets.
  *
- * sgm_dataset_tokens is called by programs and by the command (cli/config/experiment.c) to train networks
+ * sgm_token_dataset is called by programs and by the command (cli/config/experiment.c) to train networks
  * that predict the next token. The tokens come from a tokenizer (tokenizer.c); the windows are kept in memory
- * (sgm_dataset_from), as float32, which holds every token up to 2^20 exactly. Both fields are (examples,
- * window). Texts that are too large for memory can be read in windows of characters instead (read/reader.c).
+ * (sgm_dataset_create_from), as float32, which holds every token up to 2^20 exactly. Both fields are
+ * (examples, window). Texts that are too large for memory can be read in windows of characters instead
+ * (read/reader.c).
  */
 #include "base/base.h"
 #include <sigma/data.h>
@@ -51,19 +52,20 @@ static sgm_dataset *make(const char *name, const sgm_tensor *tokens, windows w)
         return NULL;
     }
     sgm_tensor *fields[] = {examples_of(&w, 0), examples_of(&w, 1)};
-    sgm_dataset *dataset = fields[0] != NULL && fields[1] != NULL
-                               ? sgm_dataset_from(name, (const char *const[]){"inputs", "targets"}, fields, 2)
-                               : NULL;
+    sgm_dataset *dataset =
+        fields[0] != NULL && fields[1] != NULL
+            ? sgm_dataset_create_from(name, (const char *const[]){"inputs", "targets"}, fields, 2)
+            : NULL;
     sgm_tensor_free(fields[0]);
     sgm_tensor_free(fields[1]);
     return dataset;
 }
 
-sgm_dataset *sgm_dataset_tokens(const char *name, const sgm_tokenizer *tokenizer, const void *text,
-                                size_t size, const sgm_token_options *given)
+sgm_dataset *sgm_token_dataset(const char *name, const sgm_tokenizer *tokenizer, const void *text,
+                               size_t size, const sgm_token_options *given)
 {
     sgm_token_options options;
-    if (sgm__options_read(&options, sizeof options, given, "sgm_dataset_tokens") != SGM_OK)
+    if (sgm__options_read(&options, sizeof options, given, "sgm_token_dataset") != SGM_OK)
         return NULL;
     windows w = {.window = options.window > 0 ? options.window : DEFAULT_WINDOW,
                  .streams = options.streams > 0 ? options.streams : 1};

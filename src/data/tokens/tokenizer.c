@@ -72,7 +72,7 @@ void sgm__pairs_free(sgm__pairs *pairs)
 
 /* --- tables --- */
 
-sgm_tokenizer *sgm_tokenizer_bytes(void)
+sgm_tokenizer *sgm_byte_tokenizer(void)
 {
     sgm_tokenizer *tokenizer = sgm__calloc(1, sizeof *tokenizer);
     if (tokenizer != NULL)
@@ -218,7 +218,7 @@ sgm_tensor *sgm_tokenizer_encode(const sgm_tokenizer *tokenizer, const void *tex
     }
     sgm_shape shape = sgm_shape_of((int64_t)count);
     sgm_tensor *result =
-        count > 0 ? sgm_tensor_from(SGM_INT64, &shape, all) : sgm_tensor_create(SGM_INT64, &shape);
+        count > 0 ? sgm_tensor_create_from(SGM_INT64, &shape, all) : sgm_tensor_create(SGM_INT64, &shape);
     sgm__free(all);
     return result;
 }
@@ -336,7 +336,7 @@ sgm_tokenizer *sgm_tokenizer_load(const char *path)
     }
     if (sgm__file_read(path, MAXIMUM_OF_FILE, &text, &length) != SGM_OK)
         return NULL;
-    sgm_tokenizer *tokenizer = sgm_tokenizer_bytes();
+    sgm_tokenizer *tokenizer = sgm_byte_tokenizer();
     sgm_status status = tokenizer != NULL ? SGM_OK : sgm__last_failure();
     if (status == SGM_OK && (strlen(text) != length || strncmp(text, HEADING "\n", sizeof HEADING) != 0))
         status = sgm_fail(SGM_ERROR_FORMAT, "this is no tokenizer: its first line is not \"" HEADING "\"");

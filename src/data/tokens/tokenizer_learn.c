@@ -296,7 +296,7 @@ sgm_tokenizer *sgm_tokenizer_learn(const void *text, size_t size, int64_t vocabu
                  (long long)SGM__MAX_VOCABULARY, (long long)vocabulary);
         return NULL;
     }
-    sgm_tokenizer *tokenizer = sgm_tokenizer_bytes();
+    sgm_tokenizer *tokenizer = sgm_byte_tokenizer();
     sgm_status status = tokenizer != NULL ? learn(&l, tokenizer, text, size, vocabulary) : SGM_ERROR_MEMORY;
     free_learner(&l);
     if (status == SGM_OK)

@@ -52,7 +52,7 @@ sgm_status sgm__debug_open(const char *watched, const sgm_handler_options *optio
     if (handler == NULL)
         return SGM_ERROR_MEMORY;
     handler->report_only = options->report_only;
-    handler->watched = sgm_handler_create_options(watched, options);
+    handler->watched = sgm_handler_create_with(watched, options);
     if (handler->watched == NULL) {
         sgm__free(handler);
         return sgm_last_status();

@@ -1,7 +1,7 @@
 /* Criteria as trees: building, copying, comparing, and saving what they remember.
  *
  * Criteria tell whether something holds of a training's values, check after check
- * (include/sigma/criteria.h). This file knows neither values nor texts: criteria_check.c checks,
+ * (include/sigma/rules.h). This file knows neither values nor texts: criteria_check.c checks,
  * criteria_text.c reads and writes. A hook owns its criteria (hook.c); the engine checks them on the
  * hook's thread and puts their memory into checkpoints (hooks_state.c).
  *
@@ -76,7 +76,7 @@ static bool is_count(int64_t count, const char *what)
 
 /* Comparisons come from programs as numbers, so their range is checked; the cast makes negative ones
  * large. */
-sgm_criteria *sgm_criteria_threshold(const char *identifier, sgm_comparison comparison, double value,
+sgm_criteria *sgm_threshold_criteria(const char *identifier, sgm_comparison comparison, double value,
                                      bool edge)
 {
     if (!is_finite(value, "a threshold"))
@@ -107,24 +107,24 @@ static sgm_criteria *create_towards(sgm__criteria_kind kind, const char *identif
     return node;
 }
 
-sgm_criteria *sgm_criteria_extremum(const char *identifier, sgm_extremum extremum)
+sgm_criteria *sgm_extremum_criteria(const char *identifier, sgm_extremum extremum)
 {
     return create_towards(SGM__CRITERIA_EXTREMUM, identifier, extremum);
 }
 
 /* A change is one kind of node for both directions: towards larger values, or smaller ones. */
-sgm_criteria *sgm_criteria_increases(const char *identifier)
+sgm_criteria *sgm_increasing_criteria(const char *identifier)
 {
     return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MAXIMUM);
 }
 
-sgm_criteria *sgm_criteria_decreases(const char *identifier)
+sgm_criteria *sgm_decreasing_criteria(const char *identifier)
 {
     return create_towards(SGM__CRITERIA_CHANGE, identifier, SGM_MINIMUM);
 }
 
 /* From below (SGM_MAXIMUM) the value is reached when it is there or above. */
-sgm_criteria *sgm_criteria_reaches(const char *identifier, sgm_extremum direction, double value)
+sgm_criteria *sgm_reaching_criteria(const char *identifier, sgm_extremum direction, double value)
 {
     if (!is_finite(value, "what is to be reached"))
         return NULL;
@@ -135,7 +135,7 @@ sgm_criteria *sgm_criteria_reaches(const char *identifier, sgm_extremum directio
 }
 
 /* A count of checks; texts also have epochs and iterations, which their reader converts. */
-sgm_criteria *sgm_criteria_stalls(const char *identifier, sgm_extremum extremum, int64_t checks)
+sgm_criteria *sgm_stalling_criteria(const char *identifier, sgm_extremum extremum, int64_t checks)
 {
     if (!is_count(checks, "to stall"))
         return NULL;
@@ -146,7 +146,7 @@ sgm_criteria *sgm_criteria_stalls(const char *identifier, sgm_extremum extremum,
 }
 
 /* The name is written in quotes, and so may have spaces, but no control characters. */
-sgm_criteria *sgm_criteria_external(const char *name)
+sgm_criteria *sgm_external_criteria(const char *name)
 {
     bool good = name != NULL && *name != '\0' &&
                 strnlen(name, SGM__IDENTIFIER_LONGEST + 1) <= SGM__IDENTIFIER_LONGEST;
@@ -240,25 +240,25 @@ static sgm_criteria *join(sgm__criteria_kind kind, sgm_criteria *first, sgm_crit
 }
 
 /* Each joins two criteria into one, which owns both. */
-sgm_criteria *sgm_criteria_and(sgm_criteria *first, sgm_criteria *second)
+sgm_criteria *sgm_and_criteria(sgm_criteria *first, sgm_criteria *second)
 {
     return join(SGM__CRITERIA_AND, first, second);
 }
 
-sgm_criteria *sgm_criteria_or(sgm_criteria *first, sgm_criteria *second)
+sgm_criteria *sgm_or_criteria(sgm_criteria *first, sgm_criteria *second)
 {
     return join(SGM__CRITERIA_OR, first, second);
 }
 
 /* A missing value makes a `not` neither true nor false; see criteria_check.c. */
-sgm_criteria *sgm_criteria_not(sgm_criteria *part)
+sgm_criteria *sgm_not_criteria(sgm_criteria *part)
 {
     return create_around(SGM__CRITERIA_NOT, part);
 }
 
 /* Three times two times is six times: repeating in the same way only multiplies the count. A product that
  * overflows becomes INT64_MAX, which is_count refuses with its message. */
-sgm_criteria *sgm_criteria_repeated(sgm_criteria *part, int64_t times, bool in_a_row)
+sgm_criteria *sgm_repeated_criteria(sgm_criteria *part, int64_t times, bool in_a_row)
 {
     if (part == NULL)
         return NULL;
@@ -338,7 +338,7 @@ static const char *find_identifier(const sgm_criteria *node, size_t *index)
 
 /* One after the other, for callers that list what criteria ask for; each call walks the tree from its
  * root. */
-const char *sgm_criteria_identifier(const sgm_criteria *criteria, size_t index)
+const char *sgm_criteria_identifier_at(const sgm_criteria *criteria, size_t index)
 {
     return criteria != NULL ? find_identifier(criteria, &index) : NULL;
 }

@@ -7,7 +7,7 @@
 #define SGM_HOOKS_WHEN_CRITERIA_H
 
 #include "text/phrase.h"
-#include <sigma/criteria.h>
+#include <sigma/rules.h>
 #include <stdatomic.h>
 
 /* Leaves compare one value, found by its identifier; the others have parts. An external criterion has

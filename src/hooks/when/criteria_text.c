@@ -71,7 +71,7 @@ static sgm_status read_comparison(reader *r, const char *identifier, size_t at, 
     for (int i = 0; i < 5; i++)
         if (sgm__phrase_take(r->phrase, signs[i])) {
             SGM_TRY(sgm__phrase_number(r->phrase, &value));
-            return made(r, at, sgm_criteria_threshold(identifier, (sgm_comparison)i, value, edge), criteria);
+            return made(r, at, sgm_threshold_criteria(identifier, (sgm_comparison)i, value, edge), criteria);
         }
     if (edge)
         return sgm__phrase_expected(r->phrase, "'>', '>=', '==', '<=' or '<'", NULL, 0);
@@ -88,7 +88,7 @@ static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm
     sgm_extremum direction = default_extremum(identifier);
     for (int i = 0; i < 2; i++)
         if (sgm__phrase_take(p, words[i]))
-            return made(r, at, sgm_criteria_extremum(identifier, (sgm_extremum)i), criteria);
+            return made(r, at, sgm_extremum_criteria(identifier, (sgm_extremum)i), criteria);
     if (p->kind != SGM__PHRASE_NUMBER)
         return sgm__phrase_expected(p, "maximum, minimum or a number", words, 2);
     SGM_TRY(sgm__phrase_number(p, &value));
@@ -97,7 +97,7 @@ static sgm_status read_reaches(reader *r, const char *identifier, size_t at, sgm
         if (!sgm__phrase_take(p, "above") && !sgm__phrase_take(p, "below"))
             return sgm__phrase_expected(p, "below or above", directions, 2);
     }
-    return made(r, at, sgm_criteria_reaches(identifier, direction, value), criteria);
+    return made(r, at, sgm_reaching_criteria(identifier, direction, value), criteria);
 }
 
 /* The unit behind a count, `at`: turns *count from epochs or iterations into checks, of which there is one
@@ -146,7 +146,7 @@ static sgm_status read_stalls(reader *r, const char *identifier, size_t at, sgm_
         if (!sgm__phrase_take(p, words[extremum]))
             return sgm__phrase_expected(p, words[extremum], &words[extremum], 1);
     }
-    return made(r, at, sgm_criteria_stalls(identifier, extremum, count), criteria);
+    return made(r, at, sgm_stalling_criteria(identifier, extremum, count), criteria);
 }
 
 /* "x increases", "x increases 3 times in a row" */
@@ -158,7 +158,7 @@ static sgm_status read_change(reader *r, size_t at, sgm_criteria *change, sgm_cr
     if (r->phrase->kind != SGM__PHRASE_NUMBER)
         return SGM_OK;
     SGM_TRY(read_times(r, &times, &in_a_row));
-    return made(r, at, sgm_criteria_repeated(*criteria, times, in_a_row), criteria);
+    return made(r, at, sgm_repeated_criteria(*criteria, times, in_a_row), criteria);
 }
 
 /* What holds of the value of an identifier; the identifier has been read. */
@@ -169,9 +169,9 @@ static sgm_status read_of(reader *r, const char *identifier, size_t at, sgm_crit
     if (sgm__phrase_take(r->phrase, "stalls"))
         return read_stalls(r, identifier, at, criteria);
     if (sgm__phrase_take(r->phrase, "increases"))
-        return read_change(r, at, sgm_criteria_increases(identifier), criteria);
+        return read_change(r, at, sgm_increasing_criteria(identifier), criteria);
     if (sgm__phrase_take(r->phrase, "decreases"))
-        return read_change(r, at, sgm_criteria_decreases(identifier), criteria);
+        return read_change(r, at, sgm_decreasing_criteria(identifier), criteria);
     return read_comparison(r, identifier, at, criteria);
 }
 
@@ -190,7 +190,7 @@ static sgm_status read_external(reader *r, size_t at, sgm_criteria **criteria)
 {
     char *name = NULL;
     SGM_TRY(sgm__phrase_string(r->phrase, "a name in quotes", &name));
-    sgm_status status = made(r, at, sgm_criteria_external(name), criteria);
+    sgm_status status = made(r, at, sgm_external_criteria(name), criteria);
     sgm__free(name);
     return status;
 }
@@ -221,7 +221,7 @@ static sgm_status read_not(reader *r, sgm_criteria **criteria)
     sgm_status status = negated ? read_not(r, criteria) : read_one(r, criteria);
     r->phrase->depth--;
     if (status == SGM_OK && negated)
-        status = made(r, at, sgm_criteria_not(*criteria), criteria);
+        status = made(r, at, sgm_not_criteria(*criteria), criteria);
     return status;
 }
 
@@ -234,7 +234,7 @@ static sgm_status read_repeated(reader *r, sgm_criteria **criteria)
     SGM_TRY(read_not(r, criteria));
     while (sgm__phrase_take(r->phrase, "repeated")) {
         SGM_TRY(read_times(r, &times, &in_a_row));
-        SGM_TRY(made(r, at, sgm_criteria_repeated(*criteria, times, in_a_row), criteria));
+        SGM_TRY(made(r, at, sgm_repeated_criteria(*criteria, times, in_a_row), criteria));
     }
     return SGM_OK;
 }
@@ -259,12 +259,12 @@ static sgm_status read_joined(reader *r, const char *word, sgm_status (*read_par
 
 static sgm_status read_and(reader *r, sgm_criteria **criteria)
 {
-    return read_joined(r, "and", read_repeated, sgm_criteria_and, criteria);
+    return read_joined(r, "and", read_repeated, sgm_and_criteria, criteria);
 }
 
 static sgm_status read_or(reader *r, sgm_criteria **criteria)
 {
-    return read_joined(r, "or", read_and, sgm_criteria_or, criteria);
+    return read_joined(r, "or", read_and, sgm_or_criteria, criteria);
 }
 
 /* On failure everything that was read is freed, and *criteria is NULL. */

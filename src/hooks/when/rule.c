@@ -7,7 +7,7 @@
  * whose step and criteria are the rule's and whose invoke() asks for the actions. Steps are read by
  * time.c, criteria by criteria_text.c, tokens by src/text/phrase.c. */
 #include "hooks/when/criteria.h"
-#include <sigma/rule.h>
+#include <sigma/rules.h>
 
 #define MAXIMUM_ACTIONS 16 /* a rule is written on one line by a person */
 

@@ -3,7 +3,7 @@
 #include "handlers/source/source.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
-#include <sigma/export.h>
+#include <sigma/training.h>
 
 #include <ctype.h>
 #include <stdio.h>
@@ -64,7 +64,7 @@ static sgm_status check_trainer(const sgm_trainer *trainer, const sgm_export_c_o
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
     if (learner->network == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_set_network");
     if (sgm_network_is_dynamic(learner->network))
         return sgm_fail(SGM_ERROR_UNSUPPORTED,
                         "its network is recorded anew at each iteration, so there is no one program to write "
@@ -326,10 +326,11 @@ static sgm_status write_all(export *e, const char *path)
     return write_to(e, path);
 }
 
-sgm_status sgm_export_c_file(sgm_trainer *trainer, const char *path, const sgm_export_c_options *given)
+sgm_status sgm_trainer_export_c_with(sgm_trainer *trainer, const char *path,
+                                     const sgm_export_c_options *given)
 {
     sgm_export_c_options options;
-    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_c"));
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_trainer_export_c"));
     if (options.name == NULL)
         options.name = "model";
     if (path == NULL || *path == '\0')

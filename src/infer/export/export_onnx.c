@@ -2,8 +2,8 @@
 #include "graph/passes.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
-#include <sigma/export.h>
 #include <sigma/onnx.h>
+#include <sigma/training.h>
 
 /* What differs between these numbers of examples is left open. */
 enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
@@ -28,7 +28,7 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
 {
     sgm__learner *learner = sgm__learner_of(trainer);
     if (learner->network == NULL)
-        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_network");
+        return sgm_fail(SGM_ERROR_STATE, "has no network yet: call sgm_trainer_set_network");
     SGM_TRY(sgm__trainer_collect(trainer));
     sgm_graph *graph = record(trainer, options->batch > 0 ? options->batch : EXAMPLES), *other = NULL;
     sgm_status status = graph != NULL ? SGM_OK : sgm__last_failure();
@@ -45,10 +45,11 @@ static sgm_status export(sgm_trainer *trainer, const char *path, const sgm_expor
     return status;
 }
 
-sgm_status sgm_export_onnx_file(sgm_trainer *trainer, const char *path, const sgm_export_onnx_options *given)
+sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char *path,
+                                        const sgm_export_onnx_options *given)
 {
     sgm_export_onnx_options options;
-    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_export_onnx"));
+    SGM_TRY(sgm__options_read(&options, sizeof options, given, "sgm_trainer_export_onnx"));
     if (path == NULL || *path == '\0' || options.batch < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "expected the path of a file, and a number of examples from 0 on");

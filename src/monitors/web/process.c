@@ -547,7 +547,7 @@ static void release(void *state)
 {
     process *self = state;
     sgm_task_unwatch(keep_task, self);
-    sgm_log_end(self->sink);
+    sgm_log_remove_sink(self->sink);
     for (size_t i = 0; i < KEPT_MESSAGES; i++)
         sgm__free(self->messages[i].text);
     pthread_mutex_destroy(&self->lock);
@@ -564,7 +564,7 @@ static sgm_status create(sgm__web *web, void **state)
     pthread_mutex_init(&self->lock, NULL);
     *state = self;
     self->load.cpu = self->load.process_cpu = -1;
-    self->sink = sgm_log_to(keep_message, self, SGM_LOG_DEBUG);
+    self->sink = sgm_log_add_sink(keep_message, self, SGM_LOG_DEBUG);
     if (self->sink == NULL)
         return sgm__last_failure();
     return sgm__task_watch_ends(keep_task, self);

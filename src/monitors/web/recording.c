@@ -97,7 +97,7 @@ static void find_parent(sgm_registry *root, sgm__web_item *item)
         item->parent = sgm_registry_retain(root);
     } else {
         parent[strlen(parent) - 1] = '\0';
-        if (sgm_resolve_one(root, parent, &content) == SGM_OK && content.kind == SGM_KIND_REGISTRY)
+        if (sgm_registry_resolve_one(root, parent, &content) == SGM_OK && content.kind == SGM_KIND_REGISTRY)
             item->parent = sgm_registry_retain(content.as.registry);
         sgm_content_clear(&content);
     }
@@ -119,7 +119,7 @@ void sgm__web_add_costs(sgm__web_recording *recording)
 {
     sgm_matches matches = {0};
     sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
-    if (sgm_resolve(root, "optimiser.costs.*.partial", &matches) != SGM_OK)
+    if (sgm_registry_resolve(root, "optimiser.costs.*.partial", &matches) != SGM_OK)
         return;
     for (size_t i = 0; i < matches.count && matches.count > 1; i++) {
         sgm__web_item *item = sgm__web_add_item(recording, matches.items[i].identifier, true);
@@ -276,16 +276,16 @@ void sgm__web_recording_free(sgm__web_recording *recording)
 
 /* --- watching --- */
 
-/* All matches of an identifier, which may have wildcards. If there is none, sgm_resolve_one is asked for
- * its error, which names the nearest identifiers. */
+/* All matches of an identifier, which may have wildcards. If there is none, sgm_registry_resolve_one is asked
+ * for its error, which names the nearest identifiers. */
 static sgm_status resolve(sgm_registry *root, const char *identifier, sgm_matches *matches)
 {
-    SGM_TRY(sgm_resolve(root, identifier, matches));
+    SGM_TRY(sgm_registry_resolve(root, identifier, matches));
     if (matches->count > 0)
         return SGM_OK;
     sgm_content none = {0};
     sgm_matches_free(matches);
-    SGM_TRY(sgm_resolve_one(root, identifier, &none));
+    SGM_TRY(sgm_registry_resolve_one(root, identifier, &none));
     sgm_content_clear(&none);
     return SGM_OK;
 }
@@ -409,7 +409,7 @@ static char *take_found(sgm__web_recording *recording, sgm_matches *matches)
     pthread_mutex_lock(&recording->sampling);
     sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
     for (size_t i = 0; i < recording->pending_count && found == NULL; i++) {
-        if (sgm_resolve(root, recording->pending[i], matches) != SGM_OK)
+        if (sgm_registry_resolve(root, recording->pending[i], matches) != SGM_OK)
             continue;
         if (matches->count > 0)
             found = take_pending(recording, i);

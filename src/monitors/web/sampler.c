@@ -83,12 +83,13 @@ static void take_facts(sgm__web_recording *recording)
     sgm_registry *root = sgm_trainer_registry(trainer);
     sgm__web_status *status = &recording->status;
     sgm_content content = {0};
-    if (sgm_resolve_one(root, "network.notation", &content) == SGM_OK && content.kind == SGM_KIND_TEXT) {
+    if (sgm_registry_resolve_one(root, "network.notation", &content) == SGM_OK &&
+        content.kind == SGM_KIND_TEXT) {
         sgm__free(status->network);
         status->network = sgm__strdup(content.as.text);
     }
     sgm_content_clear(&content);
-    if (sgm_resolve_one(root, "network.parameter_count", &content) == SGM_OK &&
+    if (sgm_registry_resolve_one(root, "network.parameter_count", &content) == SGM_OK &&
         content.kind == SGM_KIND_INTEGER)
         status->parameters = content.as.integer;
     sgm_content_clear(&content);
@@ -103,7 +104,7 @@ static void begin_part(sgm__web_recording *recording, const sgm_training_progres
 {
     sgm_content content = {0};
     sgm_registry *root = sgm_trainer_registry(recording->watched->trainer);
-    if (sgm_resolve_one(root, "running_time", &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
+    if (sgm_registry_resolve_one(root, "running_time", &content) == SGM_OK && content.kind == SGM_KIND_NUMBER)
         recording->base = content.as.number - progress->seconds;
     sgm_content_clear(&content);
     recording->start = epoch_of(progress);

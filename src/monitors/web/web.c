@@ -1,7 +1,7 @@
 /* The web monitor itself: which trainers there are, its thread, its start and its end.
  *
  * What the page shows is the business of the parts (web.h); this file calls their functions.
- * sgm_web_monitor_create makes the monitor, the environment calls join, attach, start, finish and free
+ * sgm_web_monitor_with makes the monitor, the environment calls join, attach, start, finish and free
  * (monitors/monitor.h). The server (monitors/http/) and the monitor's thread (`tick`) start with the first
  * run and end in `finish`.
  *
@@ -139,7 +139,7 @@ sgm__web_standing sgm__web_standing_of(sgm__web_trainer *watched)
     sgm__web_standing standing = {.unscheduled = watched->unscheduled,
                                   .gone = watched->trainer == NULL || watched->leaving};
     if (!standing.gone) {
-        standing.state = sgm_trainer_state_of(watched->trainer);
+        standing.state = sgm_trainer_get_state(watched->trainer);
         standing.undoable = sgm__changes_can_undo(watched->trainer);
         describe_hold(watched->trainer, &standing);
     }
@@ -563,7 +563,7 @@ static sgm_status fill(sgm__web *web)
     return SGM_OK;
 }
 
-sgm_monitor *sgm_web_monitor_create(const sgm_web_monitor_options *given)
+sgm_monitor *sgm_web_monitor_with(const sgm_web_monitor_options *given)
 {
     sgm_web_monitor_options options;
     if (sgm__options_read(&options, sizeof options, given, "sgm_web_monitor") != SGM_OK)

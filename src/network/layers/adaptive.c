@@ -69,7 +69,7 @@ static sgm_value weights_of(sgm_graph *graph, sgm_dtype dtype, int64_t n, int64_
     }
     sgm_tensor_free(tensor);
     sgm__free(weights);
-    if (!sgm_value_is(value))
+    if (!sgm_value_exists(value))
         return sgm_graph_fail(graph, SGM_ERROR_MEMORY, "no memory for weights of (%lld, %lld)", (long long)n,
                               (long long)count);
     return value;
@@ -80,7 +80,7 @@ static sgm_value weights_of(sgm_graph *graph, sgm_dtype dtype, int64_t n, int64_
 static sgm_value weigh(sgm_graph *graph, sgm_value x, int32_t dimensions, const int64_t *sizes,
                        weights_function fill)
 {
-    for (int32_t i = 0; i < dimensions && sgm_value_is(x); i++) {
+    for (int32_t i = 0; i < dimensions && sgm_value_exists(x); i++) {
         sgm_type type = sgm_value_type(graph, x);
         int32_t axis = AXIS(dimensions, i);
         sgm_value weights = weights_of(graph, type.dtype, type.shape.dims[axis], sizes[axis - 2], fill);
@@ -119,7 +119,7 @@ static sgm_value window_places(sgm_graph *graph, int64_t n, int64_t count)
 /* Gathers (..., count, longest, ...) along each dimension and takes the maximum over the windows' axis. */
 static sgm_value largest(sgm_graph *graph, sgm_value x, int32_t dimensions, const int64_t *sizes)
 {
-    for (int32_t i = 0; i < dimensions && sgm_value_is(x); i++) {
+    for (int32_t i = 0; i < dimensions && sgm_value_exists(x); i++) {
         int32_t axis = AXIS(dimensions, i);
         int64_t n = sgm_value_type(graph, x).shape.dims[axis];
         x = sgm_gather(graph, x, window_places(graph, n, sizes[axis - 2]), axis);
@@ -148,7 +148,7 @@ static sgm_value adaptive(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
     int64_t sizes[2];
     sgm_window_options window;
     x = sgm__layer_channels(call, graph, x, dimensions);
-    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "size", dimensions, 1, sizes))
+    if (!sgm_value_exists(x) || !sgm__layer_pair(call, graph, "size", dimensions, 1, sizes))
         return (sgm_value){-1};
     sgm_shape shape = sgm_value_type(graph, x).shape;
     if (sgm_shape_elements(&shape) == 0)
@@ -188,7 +188,7 @@ static sgm_value upsample(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
 {
     int64_t factors[2], sizes[2];
     x = sgm__layer_channels(call, graph, x, dimensions);
-    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "factor", dimensions, 1, factors))
+    if (!sgm_value_exists(x) || !sgm__layer_pair(call, graph, "factor", dimensions, 1, factors))
         return (sgm_value){-1};
     sgm_shape shape = sgm_value_type(graph, x).shape;
     if (sgm_shape_elements(&shape) == 0)

@@ -26,7 +26,7 @@ static bool get_parameters(sgm_layer_call *call, sgm_graph *graph, int32_t dimen
     *biases = (sgm_value){-1};
     if (!sgm_layer_flag(call, "no_bias"))
         *biases = sgm_layer_parameter(call, graph, "biases", &biases_shape, 0, 0, true, "constant(0)");
-    return sgm_value_is(*weights);
+    return sgm_value_exists(*weights);
 }
 
 /* Groups must divide both the channels that come in and those that go out; each group is a convolution by
@@ -49,7 +49,7 @@ static sgm_value convolve(sgm_layer_call *call, sgm_graph *graph, sgm_value x, i
     sgm_window_options window = {.struct_size = sizeof window};
     sgm_value weights, biases, nothing = {-1};
     x = sgm__layer_channels(call, graph, x, dimensions);
-    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
+    if (!sgm_value_exists(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
         !sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){1, 1}, &window))
         return nothing;
     int64_t channels = sgm_value_type(graph, x).shape.dims[1], kernel[] = {window.size[0], window.size[1]};
@@ -72,7 +72,7 @@ static sgm_value transposed(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
     sgm_value weights, biases, nothing = {-1};
     int64_t output_padding[2];
     x = sgm__layer_channels(call, graph, x, dimensions);
-    if (!sgm_value_is(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
+    if (!sgm_value_exists(x) || !sgm__layer_pair(call, graph, "kernel", dimensions, 1, window.size) ||
         !sgm__layer_pair(call, graph, "output_padding", dimensions, 0, output_padding) ||
         !sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){1, 1}, &window))
         return nothing;

@@ -89,7 +89,7 @@ static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const
     (void)count;
     sgm_value y = inputs[0], shares = sgm__cost_shares(call, graph, y);
     sgm_shape shape = sgm_value_type(graph, y).shape;
-    if (!sgm_value_is(shares))
+    if (!sgm_value_exists(shares))
         return shares;
     sgm_value others = sgm_subtract(graph, sgm_number(graph, 1), shares);
     sgm_value own = sgm_multiply(graph, shares, sgm__masked(graph, shares, y));

@@ -12,7 +12,7 @@ static sgm_value lengths_of(const sgm_layer_call *call, sgm_graph *graph, const 
 {
     sgm_value lengths = sgm_layer_lengths(call);
     const sgm_shape line = sgm_shape_of(shape->dims[0]);
-    if (sgm_value_is(lengths))
+    if (sgm_value_exists(lengths))
         return lengths;
     return sgm_cast(graph, sgm_broadcast(graph, sgm_number(graph, (double)shape->dims[1]), &line), SGM_INT64);
 }

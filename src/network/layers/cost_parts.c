@@ -13,7 +13,7 @@ sgm_value sgm__cost_targets(sgm_layer_call *call, sgm_graph *graph, sgm_value pr
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: expected a prediction (batch, features), got %s",
                               call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
     }
-    sgm_shape example = sgm_shape_make(shape.rank - 1, shape.dims + 1);
+    sgm_shape example = sgm_shape_create(shape.rank - 1, shape.dims + 1);
     sgm_value targets = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
     /* Targets at steps that do not count may be NaN, and 0 times the gradient of NaN would be NaN. */
     return sgm__cost_counted(call, graph, targets); /* 0 times the gradient of NaN is NaN */
@@ -32,7 +32,7 @@ sgm_value sgm__cost_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value pre
                               "%s: targets are numbers of classes or shares, not both", layer);
     if (shares || shape.rank < 2 || (shape.rank == 2 && !classes))
         return sgm__cost_targets(call, graph, prediction);
-    sgm_shape example = sgm_shape_make(shape.rank - 2, shape.dims + 1);
+    sgm_shape example = sgm_shape_create(shape.rank - 2, shape.dims + 1);
     sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &example);
     int64_t last = shape.dims[shape.rank - 1];
     /* sgm__cost_counted returns its argument itself if all steps count. */
@@ -47,7 +47,7 @@ sgm_value sgm__cost_counted(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
     sgm_value lengths = sgm_layer_lengths(call);
     sgm_shape shape = sgm_value_type(graph, x).shape;
-    if (!sgm_value_is(lengths) || shape.rank < 2)
+    if (!sgm_value_exists(lengths) || shape.rank < 2)
         return x;
     sgm_value counts = sgm__layer_steps(graph, lengths, shape.dims[1]);
     sgm_shape wide = sgm_shape_of(shape.dims[0], shape.dims[1]);
@@ -68,13 +68,13 @@ sgm_value sgm__cost_mean_of_steps(sgm_layer_call *call, sgm_graph *graph, sgm_va
     if (type.shape.rank == 1)
         return x;
     sgm_value flat = sgm_flatten(graph, sgm__cost_counted(call, graph, x), 0);
-    if (!sgm_value_is(lengths))
+    if (!sgm_value_exists(lengths))
         return sgm_reduce_mean(graph, flat, second, 1, false);
     /* Values that each step has (axes behind the second), of which the mean is taken, too. */
     double places =
         (double)sgm_shape_elements(&type.shape) / (double)(type.shape.dims[0] * type.shape.dims[1]);
     sgm_value all = sgm_cast(graph, sgm_sum(graph, lengths), type.dtype);
-    sgm_layer_count(call, all);
+    sgm_layer_set_count(call, all);
     sgm_value factor = sgm_divide(graph, sgm_number(graph, (double)type.shape.dims[0] / places),
                                   sgm_maximum(graph, all, sgm_number(graph, 1)));
     return sgm_multiply(graph, sgm_reduce_sum(graph, flat, second, 1, false), factor);
@@ -89,7 +89,7 @@ sgm_value sgm__cost_sum_of_examples(sgm_layer_call *call, sgm_graph *graph, sgm_
 /* Without lengths it is one number; with lengths one for each example, whose mean the recorder takes. */
 sgm_value sgm__cost_mean(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
 {
-    bool all = !sgm_value_is(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;
+    bool all = !sgm_value_exists(sgm_layer_lengths(call)) || sgm_value_type(graph, x).shape.rank < 2;
     return all ? sgm_mean(graph, x) : sgm__cost_mean_of_steps(call, graph, x);
 }
 

@@ -34,9 +34,9 @@ static sgm_value row(sgm_graph *graph, sgm_value x, int64_t index)
 /* The field of classes, int64 (batch). Any whole number will do, as classes are only compared. */
 static sgm_value numbers_of(sgm_layer_call *call, sgm_graph *graph)
 {
-    sgm_shape scalar = sgm_shape_scalar();
+    sgm_shape scalar = sgm_scalar_shape();
     sgm_value numbers = sgm_layer_field(call, graph, sgm_layer_text(call, "targets"), &scalar);
-    return sgm_value_is(numbers) ? sgm__layer_index(call, graph, numbers, INT32_MAX) : numbers;
+    return sgm_value_exists(numbers) ? sgm__layer_index(call, graph, numbers, INT32_MAX) : numbers;
 }
 
 /* |a|^2 + |b|^2 - 2 a.b for all pairs of rows, (batch, batch), by one product. Close pairs lose digits,
@@ -63,7 +63,7 @@ static sgm_value of_batch(sgm_layer_call *call, sgm_graph *graph, sgm_value x)
             "operator has a part: train without workers, or merge parameters, where each "
             "worker has minibatches of its own");
     sgm_value numbers = numbers_of(call, graph);
-    if (!sgm_value_is(numbers))
+    if (!sgm_value_exists(numbers))
         return numbers;
     int64_t batch = sgm_value_type(graph, x).shape.dims[0];
     sgm_shape down = sgm_shape_of(batch, 1), across = sgm_shape_of(1, batch);

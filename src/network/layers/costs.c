@@ -42,7 +42,7 @@ static sgm_value wanted_shares(sgm_layer_call *call, sgm_graph *graph, sgm_value
     sgm_shape shape = sgm_value_type(graph, prediction).shape;
     double smoothing = sgm_layer_number(call, "label_smoothing");
     size_t count;
-    if (!sgm_value_is(shares))
+    if (!sgm_value_exists(shares))
         return shares;
     if (smoothing > 0) {
         double all = smoothing / (double)shape.dims[shape.rank - 1];

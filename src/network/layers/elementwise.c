@@ -14,7 +14,7 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     if (shape.rank < 1)
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "elementwise: expected (batch, features), got one number: ()");
-    sgm_shape example = sgm_shape_make(shape.rank - 1, shape.dims + 1), scalar = sgm_shape_scalar();
+    sgm_shape example = sgm_shape_create(shape.rank - 1, shape.dims + 1), scalar = sgm_scalar_shape();
     int64_t size = sgm_layer_integer(call, "size");
     if (size != 0 && size != sgm_shape_elements(&example))
         return sgm_graph_fail(

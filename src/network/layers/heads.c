@@ -115,7 +115,7 @@ static sgm_value look_at_steps(const heads *h, sgm_value q, sgm_value k, sgm_val
 {
     sgm_value lengths = sgm_layer_lengths(h->call);
     sgm_graph *graph = h->graph;
-    if (causal || !sgm_value_is(lengths))
+    if (causal || !sgm_value_exists(lengths))
         return look(h, q, k, v, h->size, causal);
     sgm_shape column = sgm_shape_of(-1, h->time, 1, 1);
     sgm_value counts = sgm_reshape(graph, sgm__layer_steps(graph, lengths, h->time), &column);
@@ -185,7 +185,7 @@ sgm_value sgm__layer_look(sgm_layer_call *call, sgm_graph *graph, sgm_value all,
     h.shared = sgm__layer_key_heads(call);
     h.size = features / h.count;
     bool causal = sgm_layer_flag(call, "causal"), rotary = sgm_layer_flag(call, "rotary");
-    bool masked = sgm_value_is(sgm_layer_lengths(call)) && !causal;
+    bool masked = sgm_value_exists(sgm_layer_lengths(call)) && !causal;
     sgm_shape sequences = sgm_shape_of(-1, time, 3 * features), rows = sgm_shape_of(-1, features);
     bool step = sgm_layer_is_step(call);
     if (!causal && sgm__layer_refuses_step(call, graph, "a place sees those behind it; it may be causal"))

@@ -9,7 +9,7 @@
 static sgm_value read_lengths(sgm_layer_call *call, sgm_graph *graph, const char *field,
                               const sgm_shape *example)
 {
-    const sgm_shape one = sgm_shape_scalar(), numbers = sgm_shape_of(example->dims[0] + 1);
+    const sgm_shape one = sgm_scalar_shape(), numbers = sgm_shape_of(example->dims[0] + 1);
     sgm_value given = sgm_layer_field(call, graph, field, &one);
     given = sgm__layer_index(call, graph, given, example->dims[0]);
     return sgm_gather(graph, sgm_iota(graph, SGM_INT64, &numbers, 0), given, 0);

@@ -15,7 +15,7 @@
 static bool read_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dimensions, sgm_value x,
                         sgm_window_options *window)
 {
-    return sgm_value_is(x) && sgm__layer_pair(call, graph, "size", dimensions, 1, window->size) &&
+    return sgm_value_exists(x) && sgm__layer_pair(call, graph, "size", dimensions, 1, window->size) &&
            sgm__layer_window(call, graph, dimensions, x, (const int64_t[]){window->size[0], window->size[1]},
                              window);
 }
@@ -53,7 +53,7 @@ static sgm_value over_steps(sgm_layer_call *call, sgm_graph *graph, sgm_value x,
         return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                               "%s(steps) wants a sequence (batch, time, features), got %s",
                               call->entry->layer->type->name, sgm_shape_text(&shape, text, sizeof text));
-    if (!sgm_value_is(lengths))
+    if (!sgm_value_exists(lengths))
         return is_max ? sgm_reduce_max(graph, x, second, 1, false)
                       : sgm_reduce_mean(graph, x, second, 1, false);
     sgm_shape wide = sgm_shape_of(shape.dims[0], shape.dims[1], 1), column = sgm_shape_of(shape.dims[0], 1);

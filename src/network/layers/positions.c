@@ -57,7 +57,7 @@ static sgm_value forward_tied(sgm_layer_call *call, sgm_graph *graph, const sgm_
     const char *of = sgm_layer_text(call, "of");
     sgm_value weights = find_weights(call, of);
     char a[128], b[128];
-    if (!sgm_value_is(weights))
+    if (!sgm_value_exists(weights))
         return sgm_graph_fail(graph, SGM_ERROR_NOT_FOUND,
                               "tied_dense: no layer '%s' with weights comes before it; give the embedding a "
                               "name: embedding(..., name=%s)",

@@ -44,14 +44,14 @@ static sgm_value gate_of(const sequence *s, sgm_value gates, int32_t gate)
  * sequence that begins with zeros. */
 static sgm_value remembered_gates(const sequence *s)
 {
-    return sgm_value_is(s->hidden) ? sgm_matmul(s->graph, s->hidden, s->recurrent) : s->hidden;
+    return sgm_value_exists(s->hidden) ? sgm_matmul(s->graph, s->hidden, s->recurrent) : s->hidden;
 }
 
 /* x W + b + h R of one gate. */
 static sgm_value gate_sum(const sequence *s, sgm_value remembered, int32_t gate)
 {
     sgm_value sum = gate_of(s, s->given, gate);
-    return sgm_value_is(remembered) ? sgm_add(s->graph, sum, gate_of(s, remembered, gate)) : sum;
+    return sgm_value_exists(remembered) ? sgm_add(s->graph, sum, gate_of(s, remembered, gate)) : sum;
 }
 
 /* h' = activation(x W + b + h R). */
@@ -71,13 +71,13 @@ static void step_gru(sequence *s)
     sgm_value reset = sgm_sigmoid(graph, gate_sum(s, remembered, 0));
     sgm_value update = sgm_sigmoid(graph, gate_sum(s, remembered, 1));
     sgm_value old = s->recurrent_biases;
-    if (sgm_value_is(remembered))
+    if (sgm_value_exists(remembered))
         old = sgm_add(graph, gate_of(s, remembered, 2), old);
     sgm_value sum = sgm_add(graph, gate_of(s, s->given, 2), sgm_multiply(graph, reset, old));
     sgm_value fresh = sgm_tanh(graph, sum);
     sgm_value rest = sgm_subtract(graph, sgm_number(graph, 1), update);
     sgm_value taken = sgm_multiply(graph, rest, fresh);
-    if (sgm_value_is(s->hidden))
+    if (sgm_value_exists(s->hidden))
         taken = sgm_add(graph, taken, sgm_multiply(graph, update, s->hidden));
     s->hidden = taken;
 }
@@ -96,7 +96,7 @@ static void step_lstm(sequence *s)
     sgm_value fresh = sgm_tanh(graph, gate_sum(s, remembered, 2));
     sgm_value output = sgm_sigmoid(graph, gate_sum(s, remembered, 3));
     sgm_value cell = sgm_multiply(graph, input, fresh);
-    if (sgm_value_is(s->cell))
+    if (sgm_value_exists(s->cell))
         cell = sgm_add(graph, sgm_multiply(graph, forget, s->cell), cell);
     s->cell = cell;
     s->hidden = sgm_multiply(graph, output, sgm_tanh(graph, cell));
@@ -164,7 +164,7 @@ static sgm_value begin_with(sequence *s, const char *name, sgm_value *state)
  * are. */
 static void remember(const sequence *s, sgm_value state, sgm_value value)
 {
-    if (!sgm_value_is(state) || sgm_graph_status(s->graph) != SGM_OK)
+    if (!sgm_value_exists(state) || sgm_graph_status(s->graph) != SGM_OK)
         return;
     value = sgm__mixed_cast(s->graph, value, sgm__master_dtype(s->call->options));
     int64_t streams = streams_of(s);
@@ -198,9 +198,9 @@ static bool streams_fit(const sequence *s, bool backwards)
 /* `now` for examples where the step counts, else `before` (nothing: zeros). `counts` is bool (batch, 1). */
 static sgm_value keep(const sequence *s, sgm_value counts, sgm_value now, sgm_value before)
 {
-    if (!sgm_value_is(now))
+    if (!sgm_value_exists(now))
         return now;
-    if (!sgm_value_is(before))
+    if (!sgm_value_exists(before))
         before = sgm_filled_like(s->graph, now, 0);
     return sgm_select(s->graph, counts, now, before);
 }
@@ -213,7 +213,7 @@ static sgm_value take_step(sequence *s, const cell_type *type, int64_t step)
     sgm_value hidden = s->hidden, cell = s->cell;
     s->given = sgm_slice(s->graph, s->projected, 0, step * s->batch, (step + 1) * s->batch, 1);
     type->step(s);
-    if (!sgm_value_is(s->counts))
+    if (!sgm_value_exists(s->counts))
         return s->hidden;
     sgm_shape column = sgm_shape_of(s->batch, 1);
     sgm_value counts = sgm_reshape(s->graph, sgm_slice(s->graph, s->counts, 0, step, step + 1, 1), &column);
@@ -274,7 +274,7 @@ static sgm_value read_sequence(sgm_layer_call *call, sgm_graph *graph, const cel
                   .size = sgm_layer_integer(call, "size"),
                   .counts = {-1}};
     sgm_value lengths = sgm_layer_lengths(call);
-    if (sgm_value_is(lengths))
+    if (sgm_value_exists(lengths))
         s.counts = sgm_transpose(graph, sgm__layer_steps(graph, lengths, s.time));
     sgm_shape flat = sgm_shape_of(s.time * s.batch, s.features);
     sgm_value rows = sgm_reshape(graph, sgm_permute(graph, x, (const int32_t[]){1, 0, 2}), &flat);

@@ -16,7 +16,7 @@ static sgm_value reshape(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     memcpy(after.dims + 1, example.dims, (size_t)example.rank * sizeof *example.dims);
     if (sgm_shape_elements(&after) == sgm_shape_elements(&before))
         return sgm_reshape(graph, inputs[0], &after);
-    sgm_shape given = sgm_shape_make(before.rank > 0 ? before.rank - 1 : 0, before.dims + 1);
+    sgm_shape given = sgm_shape_create(before.rank > 0 ? before.rank - 1 : 0, before.dims + 1);
     char there[128], wanted[128];
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE,
                           "an example of %s has %lld numbers, one of %s would have %lld: the product of the "
@@ -44,7 +44,7 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     int32_t axes[SGM_MAX_RANK] = {0};
     char text[128];
     if (!is_order(&order, shape.rank - 1)) {
-        sgm_shape example = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
+        sgm_shape example = sgm_shape_create(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
         return sgm_graph_fail(
             graph, SGM_ERROR_SHAPE,
             "expected the numbers 1 to %d, each once, for the dimensions of an example of %s",

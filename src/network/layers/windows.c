@@ -20,7 +20,7 @@ sgm_value sgm__layer_channels(sgm_layer_call *call, sgm_graph *graph, sgm_value 
             wide.dims[2 + i] = shape.dims[1 + i];
         return sgm_reshape(graph, x, &wide);
     }
-    sgm_shape example = sgm_shape_make(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
+    sgm_shape example = sgm_shape_create(shape.rank > 0 ? shape.rank - 1 : 0, shape.dims + 1);
     return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s wants examples of (%s) or (channels, %s), got %s%s",
                           call->entry->layer->type->name, dimensions == 2 ? "height, width" : "length",
                           dimensions == 2 ? "height, width" : "length",

@@ -247,9 +247,9 @@ sgm_value sgm__onnx_clip(sgm__onnx_node *n)
         minimum = number(n, sgm__onnx_number(n, "min", -INFINITY));
         maximum = number(n, sgm__onnx_number(n, "max", INFINITY));
     }
-    if (sgm_value_is(minimum))
+    if (sgm_value_exists(minimum))
         y = sgm_maximum(g, y, minimum);
-    if (sgm_value_is(maximum))
+    if (sgm_value_exists(maximum))
         y = sgm_minimum(g, y, maximum);
     return y.index == n->inputs[0].index ? sgm_copy(g, y) : y;
 }
@@ -259,14 +259,14 @@ sgm_value sgm__onnx_clip(sgm__onnx_node *n)
  * everywhere. */
 sgm_value sgm__onnx_dropout(sgm__onnx_node *n)
 {
-    bool trains = sgm_value_is(sgm__onnx_in(n, 2)) && sgm__onnx_known_number(n, 2, 0) != 0;
+    bool trains = sgm_value_exists(sgm__onnx_in(n, 2)) && sgm__onnx_known_number(n, 2, 0) != 0;
     if (trains && sgm__onnx_known_number(n, 1, 0.5) != 0)
         return sgm__onnx_unsupported(n, "dropout that acts (training_mode is true) is not supported");
     sgm_type type = sgm__onnx_type(n, n->inputs[0]);
     type.dtype = SGM_BOOL;
     if (n->output_count > 1) {
         sgm_value one =
-            sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_BOOL, &(sgm_shape){0}, &(bool){true}));
+            sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_BOOL, &(sgm_shape){0}, &(bool){true}));
         n->outputs[1] = sgm_broadcast(n->graph, one, &type.shape);
     }
     return sgm_copy(n->graph, n->inputs[0]);

@@ -58,7 +58,7 @@ static sgm_value places_along(sgm__onnx_node *n, sgm_value indices, int32_t axis
     for (int32_t i = x.rank; i-- > 0; stride = sgm__onnx_times(stride, x.dims[i])) {
         sgm_value along = i == axis ? indices : sgm_iota(g, SGM_INT64, &shape, i);
         along = sgm_multiply(g, along, sgm_number(g, (double)stride));
-        place = sgm_value_is(place) ? sgm_add(g, place, along) : along;
+        place = sgm_value_exists(place) ? sgm_add(g, place, along) : along;
         if (i != axis && shape.dims[i] > x.dims[i])
             return sgm_graph_fail(g, SGM_ERROR_SHAPE,
                                   "indices have %lld entries along axis %d, which has %lld",

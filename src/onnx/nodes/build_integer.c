@@ -36,7 +36,7 @@ static sgm_value along(sgm__onnx_node *n, sgm_value numbers, sgm_value like, int
 static sgm_value centred(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_t axis, sgm_dtype dtype)
 {
     sgm_value wide = sgm_cast(n->graph, x, dtype);
-    if (!sgm_value_is(zero))
+    if (!sgm_value_exists(zero))
         return wide;
     return sgm_subtract(n->graph, wide, along(n, sgm_cast(n->graph, zero, dtype), x, axis));
 }
@@ -47,7 +47,7 @@ static sgm_value to_bytes(sgm__onnx_node *n, sgm_value x, sgm_value zero, int64_
 {
     sgm_graph *g = n->graph;
     sgm_value y = sgm__onnx_round_even(g, x);
-    if (sgm_value_is(zero)) {
+    if (sgm_value_exists(zero)) {
         if (sgm__onnx_type(n, zero).dtype != SGM_UINT8)
             return sgm__onnx_unsupported(n, "only uint8 stands for numbers here");
         y = sgm_add(g, y, along(n, sgm__onnx_cast_like(g, zero, y), x, axis));
@@ -158,7 +158,7 @@ sgm_value sgm__onnx_qlinear_conv(sgm__onnx_node *n)
 {
     sgm_value *in = n->inputs, biases = sgm__onnx_in(n, 8);
     sgm_value x = centred(n, in[0], in[2], CHANNEL, EXACT), weights = centred(n, in[3], in[5], FILTER, EXACT);
-    if (sgm_value_is(biases))
+    if (sgm_value_exists(biases))
         biases = sgm_cast(n->graph, biases, EXACT);
     return rescaled(n, sgm__onnx_convolve(n, x, weights, biases), (const sgm_value[]){in[1], in[4], in[6]},
                     (const int64_t[]){CHANNEL, CHANNEL, CHANNEL}, in[7]);

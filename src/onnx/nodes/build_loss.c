@@ -41,10 +41,10 @@ static sgm_value cost_of(sgm__onnx_node *n, sgm_value logarithms, sgm_value targ
     sgm_graph *g = n->graph;
     sgm_type type = sgm__onnx_type(n, logarithms);
     const int32_t last = -1;
-    if (!sgm_value_is(logarithms))
+    if (!sgm_value_exists(logarithms))
         return logarithms;
     sgm_value hits = targets_of(n, targets, type.shape.dims[type.shape.rank - 1], type.dtype);
-    if (sgm_value_is(weights))
+    if (sgm_value_exists(weights))
         hits = sgm_multiply(g, hits, weights);
     sgm_value parts = sgm_multiply(g, hits, sgm__masked(g, hits, logarithms));
     sgm_value each = sgm_negate(g, sgm_reduce_sum(g, parts, &last, 1, false));

@@ -127,7 +127,7 @@ static void step_lstm(cell *c, sgm_value x)
 {
     sgm_graph *g = c->g;
     sgm_value sums = with_recurrence(c, x), i = part(c, sums, 0), o = part(c, sums, 1), f = part(c, sums, 2);
-    bool peeps = sgm_value_is(c->peepholes);
+    bool peeps = sgm_value_exists(c->peepholes);
     if (peeps) {
         i = sgm_add(g, i, sgm_multiply(g, part(c, c->peepholes, 0), c->c));
         f = sgm_add(g, f, sgm_multiply(g, part(c, c->peepholes, 2), c->c));
@@ -155,11 +155,11 @@ static void step_gru(cell *c, sgm_value x)
     sgm_graph *g = c->g;
     sgm_value gates = sgm_slice(g, c->recurrent, -1, 0, 2 * c->hidden, 1), last = part(c, c->recurrent, 2);
     sgm_value sums = sgm_matmul(g, c->h, gates), inner;
-    if (sgm_value_is(c->bias_recurrent))
+    if (sgm_value_exists(c->bias_recurrent))
         sums = sgm_add(g, sums, sgm_slice(g, c->bias_recurrent, -1, 0, 2 * c->hidden, 1));
     sgm_value z = activate(c, 0, sgm_add(g, part(c, x, 0), part(c, sums, 0)));
     sgm_value r = activate(c, 0, sgm_add(g, part(c, x, 1), part(c, sums, 1)));
-    sgm_value bias = sgm_value_is(c->bias_recurrent) ? part(c, c->bias_recurrent, 2) : sgm_number(g, 0);
+    sgm_value bias = sgm_value_exists(c->bias_recurrent) ? part(c, c->bias_recurrent, 2) : sgm_number(g, 0);
     if (sgm__onnx_integer(c->n, "linear_before_reset", 0) != 0)
         inner = sgm_multiply(g, r, sgm_add(g, sgm_matmul(g, c->h, last), bias));
     else
@@ -173,7 +173,7 @@ static void step_gru(cell *c, sgm_value x)
 /* A condition (batch, 1) that is true for sequences longer than t; no value if all have the full length. */
 static sgm_value still_runs(const cell *c, sgm_value lengths, int64_t t)
 {
-    if (!sgm_value_is(lengths))
+    if (!sgm_value_exists(lengths))
         return lengths;
     sgm_value runs = sgm_greater(c->g, lengths, sgm_number(c->g, (double)t));
     return sgm_reshape(c->g, runs, SGM__ONNX_SHAPE(c->batch, 1));
@@ -182,7 +182,7 @@ static sgm_value still_runs(const cell *c, sgm_value lengths, int64_t t)
 /* a where `runs` is true, else b; a if there is nothing to choose (all sequences run, or no cell state). */
 static sgm_value chosen(const cell *c, sgm_value runs, sgm_value a, sgm_value b)
 {
-    return sgm_value_is(runs) && sgm_value_is(b) ? sgm_select(c->g, runs, a, b) : a;
+    return sgm_value_exists(runs) && sgm_value_exists(b) ? sgm_select(c->g, runs, a, b) : a;
 }
 
 /* Records all steps and fills outputs[t] with (batch, hidden), in the order of the sequence. A sequence
@@ -203,7 +203,7 @@ static void run(cell *c, step_function step, bool backward, sgm_value lengths, s
 /* (batch, hidden): the given state of this direction, or zeros, made from a value that has this shape. */
 static sgm_value start_state(const cell *c, sgm_value given, int32_t direction, bool batch_first)
 {
-    if (!sgm_value_is(given))
+    if (!sgm_value_exists(given))
         return sgm_filled_like(c->g, sgm_slice(c->g, entry(c->g, c->x, 0), -1, 0, c->hidden, 1), 0);
     if (batch_first)
         given = sgm_permute(c->g, given, (const int32_t[]){1, 0, 2});
@@ -221,7 +221,7 @@ static void take_weights(cell *c, sgm_value x, int32_t direction)
     c->x = sgm_matmul(g, x, sgm_transpose(g, entry(g, c->n->inputs[1], direction)));
     c->recurrent = sgm_transpose(g, entry(g, c->n->inputs[2], direction));
     c->bias_recurrent = (sgm_value){-1};
-    if (!sgm_value_is(biases))
+    if (!sgm_value_exists(biases))
         return;
     biases = entry(g, biases, direction);
     c->x = sgm_add(g, c->x, sgm_slice(g, biases, 0, 0, sums, 1));
@@ -299,7 +299,7 @@ static sgm_value run_direction(cell *c, const kind *k, sgm_value x, sgm_value le
     c->h = start_state(c, sgm__onnx_in(c->n, 5), direction, batch_first);
     c->c = k->gates == 4 ? start_state(c, sgm__onnx_in(c->n, 6), direction, batch_first) : (sgm_value){-1};
     c->peepholes =
-        k->gates == 4 && sgm_value_is(peepholes) ? entry(c->g, peepholes, direction) : (sgm_value){-1};
+        k->gates == 4 && sgm_value_exists(peepholes) ? entry(c->g, peepholes, direction) : (sgm_value){-1};
     run(c, k->step, backward, lengths, outputs);
     sgm_value y = joined_steps(c, outputs);
     sgm__free(outputs);

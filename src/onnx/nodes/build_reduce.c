@@ -114,7 +114,7 @@ static sgm_value place(sgm__onnx_node *n, sgm_value (*function)(sgm_graph *, sgm
     sgm_value y = function(g, is_last ? sgm_flip(g, x, axis) : x, axis);
     if (is_last) {
         int64_t last = shape.dims[axis] - 1;
-        sgm_value end = sgm__onnx_constant(g, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &last));
+        sgm_value end = sgm__onnx_constant(g, sgm_tensor_create_from(SGM_INT64, &(sgm_shape){0}, &last));
         y = sgm_subtract(g, end, y);
     }
     shape.dims[axis] = 1;
@@ -250,7 +250,7 @@ sgm_value sgm__onnx_gemm(sgm__onnx_node *n)
     sgm_value y = sgm_matmul(g, a, b);
     if (alpha != 1)
         y = sgm_multiply(g, y, sgm_number(g, alpha));
-    if (!sgm_value_is(c))
+    if (!sgm_value_exists(c))
         return y;
     return sgm_add(g, y, beta != 1 ? sgm_multiply(g, c, sgm_number(g, beta)) : c);
 }

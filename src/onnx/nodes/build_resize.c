@@ -211,7 +211,7 @@ static sgm_value resize(resizing *r)
  * scales or sizes, the other is empty), and on failure. */
 static bool read_numbers(sgm__onnx_node *n, int32_t input, double *list, int32_t count)
 {
-    const sgm_tensor *tensor = sgm_value_is(sgm__onnx_in(n, input)) ? sgm__onnx_known(n, input) : NULL;
+    const sgm_tensor *tensor = sgm_value_exists(sgm__onnx_in(n, input)) ? sgm__onnx_known(n, input) : NULL;
     int64_t have = tensor != NULL ? sgm_shape_elements(sgm_tensor_shape(tensor)) : 0;
     if (have == 0)
         return false;

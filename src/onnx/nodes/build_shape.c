@@ -15,7 +15,8 @@
 /* A constant with one axis. */
 static sgm_value constant_list(sgm__onnx_node *n, sgm_dtype dtype, size_t count, const void *values)
 {
-    return sgm__onnx_constant(n->graph, sgm_tensor_from(dtype, SGM__ONNX_SHAPE((int64_t)count), values));
+    return sgm__onnx_constant(n->graph,
+                              sgm_tensor_create_from(dtype, SGM__ONNX_SHAPE((int64_t)count), values));
 }
 
 /* Constant has exactly one of these attributes. value_string, value_strings and sparse_value are not
@@ -27,9 +28,9 @@ sgm_value sgm__onnx_constant_node(sgm__onnx_node *n)
     if ((a = sgm__onnx_attribute(n, "value")) != NULL && a->t != NULL)
         return sgm__onnx_constant(n->graph, sgm__onnx_tensor(a->t));
     if ((a = sgm__onnx_attribute(n, "value_float")) != NULL)
-        return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_FLOAT32, &one, &a->f));
+        return sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_FLOAT32, &one, &a->f));
     if ((a = sgm__onnx_attribute(n, "value_int")) != NULL)
-        return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &one, &a->i));
+        return sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_INT64, &one, &a->i));
     if ((a = sgm__onnx_attribute(n, "value_floats")) != NULL)
         return constant_list(n, SGM_FLOAT32, a->n_floats, a->floats);
     if ((a = sgm__onnx_attribute(n, "value_ints")) != NULL)
@@ -56,7 +57,7 @@ sgm_value sgm__onnx_constant_of_shape(sgm__onnx_node *n)
                              ? sgm__onnx_tensor(value->t)
                              : sgm_tensor_create(SGM_FLOAT32, SGM__ONNX_SHAPE(1));
     sgm_value one = sgm__onnx_constant(n->graph, tensor);
-    if (!known_shape(n, 0, &shape) || !sgm_value_is(one))
+    if (!known_shape(n, 0, &shape) || !sgm_value_exists(one))
         return (sgm_value){-1};
     return sgm_broadcast(n->graph, sgm_reshape(n->graph, one, &(sgm_shape){0}), &shape);
 }
@@ -274,7 +275,7 @@ sgm_value sgm__onnx_size(sgm__onnx_node *n)
 {
     sgm_shape shape = sgm__onnx_type(n, n->inputs[0]).shape;
     int64_t count = sgm_shape_elements(&shape);
-    return sgm__onnx_constant(n->graph, sgm_tensor_from(SGM_INT64, &(sgm_shape){0}, &count));
+    return sgm__onnx_constant(n->graph, sgm_tensor_create_from(SGM_INT64, &(sgm_shape){0}, &count));
 }
 
 /* --- parts --- */
@@ -442,7 +443,7 @@ static sgm_value pad_by_value(sgm_graph *g, sgm_value x, int32_t axis, int64_t b
 static sgm_value pad_fill(sgm__onnx_node *n)
 {
     sgm_value fill = sgm__onnx_in(n, 2);
-    if (sgm_value_is(fill))
+    if (sgm_value_exists(fill))
         return sgm_reshape(n->graph, fill, &(sgm_shape){0});
     sgm_value one = sgm_number(n->graph, sgm__onnx_number(n, "value", 0));
     return sgm__onnx_cast_like(n->graph, one, n->inputs[0]);
@@ -458,7 +459,7 @@ sgm_value sgm__onnx_pad(sgm__onnx_node *n)
     int32_t rank = sgm__onnx_type(n, x).shape.rank;
     int32_t count = sgm__onnx_list(n, "pads", 1, sizes, 2 * SGM_MAX_RANK);
     int32_t axis_count =
-        sgm_value_is(sgm__onnx_in(n, 3)) ? sgm__onnx_known_integers(n, 3, axes, SGM_MAX_RANK) : -1;
+        sgm_value_exists(sgm__onnx_in(n, 3)) ? sgm__onnx_known_integers(n, 3, axes, SGM_MAX_RANK) : -1;
     bool is_edge = sgm__onnx_text_is(n, "mode", "constant", "edge");
     bool reflects = sgm__onnx_text_is(n, "mode", "constant", "reflect");
     int32_t given = axis_count < 0 ? rank : axis_count;
@@ -530,7 +531,7 @@ sgm_value sgm__onnx_trilu(sgm__onnx_node *n)
     sgm_value x = n->inputs[0];
     sgm_type type = sgm__onnx_type(n, x);
     int64_t shift = 0;
-    if (sgm_value_is(sgm__onnx_in(n, 1)))
+    if (sgm_value_exists(sgm__onnx_in(n, 1)))
         sgm__onnx_known_integers(n, 1, &shift, 1);
     if (type.shape.rank < 2 || g->status != SGM_OK)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "a triangle wants matrices");

@@ -214,7 +214,7 @@ sgm_value sgm__onnx_conv_transpose(sgm__onnx_node *n)
     for (int32_t i = 0; i < w.axes; i++)
         if (beyond[i] > 0)
             y = sgm_pad(n->graph, y, i + 2, 0, beyond[i], 0);
-    if (!sgm_value_is(sgm__onnx_in(n, 2)))
+    if (!sgm_value_exists(sgm__onnx_in(n, 2)))
         return y;
     sgm_shape column = w.axes == 2 ? sgm_shape_of(-1, 1, 1) : sgm_shape_of(-1, 1);
     return sgm_add(n->graph, y, sgm_reshape(n->graph, n->inputs[2], &column));
@@ -395,7 +395,7 @@ sgm_value sgm__onnx_layer_normalisation(sgm__onnx_node *n)
     n->outputs[2] = inverse;
     sgm_value y = count == 1 ? sgm_layer_norm(g, x, epsilon) : sgm_multiply(g, centred, inverse);
     y = sgm_multiply(g, y, n->inputs[1]);
-    return sgm_value_is(sgm__onnx_in(n, 2)) ? sgm_add(g, y, n->inputs[2]) : y;
+    return sgm_value_exists(sgm__onnx_in(n, 2)) ? sgm_add(g, y, n->inputs[2]) : y;
 }
 
 /* (x - mean) / (standard deviation + 1e-9), as the function body in ONNX's specification has it. */

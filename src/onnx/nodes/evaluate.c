@@ -72,7 +72,7 @@ static sgm_status add(sgm__onnx_import *import, path *p, int32_t index)
 {
     sgm__onnx_known_entry *entry = &import->known[index];
     sgm_tensor *leaf = NULL;
-    if (sgm_value_is(entry->copy))
+    if (sgm_value_exists(entry->copy))
         return SGM_OK;
     SGM_TRY(sgm__reserve(&p->items, &p->capacity, p->count + 1, sizeof *p->items));
     if (entry->tensor == NULL)
@@ -150,7 +150,7 @@ static sgm_status fill(sgm_graph *slice, const sgm__onnx_import *import, const p
                             "it has %lld elements; at most %d are computed before the run",
                             (long long)elements, MAXIMUM_KNOWN);
         if (i + 1 == p->count || elements <= MAXIMUM_KEPT)
-            sgm_output(slice, output_name(index, name), entry->copy);
+            sgm_graph_add_output(slice, output_name(index, name), entry->copy);
     }
     return sgm_graph_status(slice);
 }
@@ -207,7 +207,7 @@ static sgm_status find_out(sgm__onnx_import *import, int32_t last)
 
 const sgm_tensor *sgm__onnx_known_value(sgm__onnx_import *import, sgm_value value)
 {
-    if (!sgm_value_is(value) || import->graph->status != SGM_OK) {
+    if (!sgm_value_exists(value) || import->graph->status != SGM_OK) {
         sgm_fail(SGM_ERROR_ARGUMENT, "it is missing");
         return NULL;
     }

@@ -144,7 +144,7 @@ int32_t sgm__onnx_list(sgm__onnx_node *n, const char *name, int32_t input, int64
 {
     if (sgm__onnx_attribute(n, name) != NULL)
         return sgm__onnx_integers(n, name, list, maximum);
-    if (!sgm_value_is(sgm__onnx_in(n, input)))
+    if (!sgm_value_exists(sgm__onnx_in(n, input)))
         return -1;
     return sgm__onnx_known_integers(n, input, list, maximum);
 }
@@ -193,7 +193,7 @@ int32_t sgm__onnx_known_integers(sgm__onnx_node *n, int32_t input, int64_t *list
 /* Takes any numeric type: scalars of Range may be floats or integers. */
 double sgm__onnx_known_number(sgm__onnx_node *n, int32_t input, double default_value)
 {
-    if (!sgm_value_is(sgm__onnx_in(n, input)))
+    if (!sgm_value_exists(sgm__onnx_in(n, input)))
         return default_value;
     const sgm_tensor *tensor = sgm__onnx_known(n, input);
     double number = default_value;
@@ -230,7 +230,7 @@ sgm_value sgm__onnx_constant(sgm_graph *graph, sgm_tensor *tensor)
 
 sgm_value sgm__onnx_constant_integers(sgm_graph *graph, const int64_t *list, int32_t count)
 {
-    return sgm__onnx_constant(graph, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
+    return sgm__onnx_constant(graph, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
 }
 
 /* --- values --- */

@@ -187,7 +187,7 @@ static const char *shared_tensor(sgm__onnx_export *e, const char *name, sgm_tens
     char *own = sgm__onnx_take_text(e, name);
     if (own == NULL || tensor == NULL) {
         e->status = SGM_ERROR_MEMORY;
-    } else if (!sgm_value_is(sgm__onnx_find(&e->known, own))) {
+    } else if (!sgm_value_exists(sgm__onnx_find(&e->known, own))) {
         if (sgm__onnx_define(&e->known, own, (sgm_value){0}) != SGM_OK)
             e->status = SGM_ERROR_MEMORY;
         sgm__onnx_add_tensor(e, own, tensor);
@@ -206,7 +206,7 @@ const char *sgm__onnx_name_integers(sgm__onnx_export *e, const int64_t *list, in
         length += snprintf(name + length, sizeof name - (size_t)length, "%s%lld", i > 0 ? "," : "",
                            (long long)list[i]);
     snprintf(name + length, sizeof name - (size_t)length, ")");
-    return shared_tensor(e, name, sgm_tensor_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
+    return shared_tensor(e, name, sgm_tensor_create_from(SGM_INT64, SGM__ONNX_SHAPE(count), list));
 }
 
 /* The name has the type and the shortest decimal that reads back as the number, so different numbers have

@@ -6,7 +6,7 @@
 #include "graph/graph_internal.h"
 #include "parallel/collective/ranks.h"
 #include "runs/parts.h"
-#include <sigma/operations.h>
+#include <sigma/graph.h>
 
 /* Rank 0: asks for a state, or for all that the others have (NULL). They answer with sgm__ranks_bring_slot
  * and sgm__ranks_collect, as does rank 0 then. */
@@ -162,7 +162,7 @@ sgm_status sgm__ranks_loaded(const sgm_trainer *trainer, const sgm_bundle *bundl
         return SGM_OK;
     SGM_TRY(sgm__ranks_begin_anew(trainer));
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
-        const char *name = sgm_bundle_name(bundle, i);
+        const char *name = sgm_bundle_name_at(bundle, i);
         if (taken[i] && sgm__ranks_slot_owner(ranks, name) > 0)
             SGM_TRY(sgm_bundle_add(ranks->others, name, sgm_bundle_get(bundle, name)));
     }
@@ -206,7 +206,7 @@ sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const sgm__parts *wa
         return SGM_OK;
     SGM_TRY(check_complete(ranks));
     for (size_t i = 0; i < sgm_bundle_count(ranks->others); i++) {
-        const char *name = sgm_bundle_name(ranks->others, i);
+        const char *name = sgm_bundle_name_at(ranks->others, i);
         if (sgm__parts_have(wanted, name))
             SGM_TRY(sgm_bundle_add(bundle, name, sgm_bundle_get(ranks->others, name)));
     }

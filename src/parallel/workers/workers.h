@@ -9,7 +9,7 @@
 #include <sigma/data.h>
 #include <sigma/handler.h>
 #include <sigma/operator.h>
-#include <sigma/persistence.h>
+#include <sigma/tensor.h>
 
 /* What names of gradients begin with. An output of a worker (a state, where peers sum among themselves) is
  * called this and the parameter's name; an input of the update: this, the worker's number and the parameter's

@@ -12,7 +12,7 @@
 #define SGM_HANDLERS_CPU_VECTOR_VECTOR_H
 
 #include "handlers/sizes.h"
-#include <sigma/op.h>
+#include <sigma/graph.h>
 
 /* A vector function computes out[i] = operation(in[0][i], in[1][i], ...) for n contiguous elements; `out` may
  * be one of the operands. Bit k of `still` says that operand k is a single number: SGM__STILL_BYTES of its

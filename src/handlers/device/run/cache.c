@@ -11,7 +11,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
-#include <sigma/paths.h>
+#include <sigma/base.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <sys/stat.h>

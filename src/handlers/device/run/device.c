@@ -10,7 +10,7 @@
 
 #include "base/plugin.h"
 
-#include <sigma/units.h>
+#include <sigma/base.h>
 #include <stdio.h>
 
 /* Runs in the queue before `wait` really waits. Reads wait in any case; without a limit, a loop that reads

@@ -7,7 +7,7 @@
  */
 #include "handlers/device/run/device.h"
 
-#include <sigma/units.h>
+#include <sigma/base.h>
 
 #define MINIMUM 256 /* bytes: the smallest class, and the smallest step between classes */
 /* Bytes above which classes are multiples of LARGE_STEP, the size of a page on large devices, rather than

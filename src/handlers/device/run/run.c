@@ -440,7 +440,7 @@ static sgm_status run_first(sgm__device *device, executable *exe, const sgm__mem
         sgm_device_result result = device->driver->wait(device->self, message);
         if (status == SGM_OK && result != SGM_DEVICE_OK)
             status = sgm__device_fail(device, result, message);
-        sgm_task_progress(task, (uint64_t)s, (uint64_t)count);
+        sgm_task_set_progress(task, (uint64_t)s, (uint64_t)count);
     }
     exe->has_run = status == SGM_OK;
     sgm_task_end(task, status);

@@ -100,7 +100,7 @@ static sgm_status make_ends(pass *own)
             return SGM_ERROR_MEMORY;
     }
     const char *name = recording->outputs[0].name;
-    sgm_output(own->network.copied.graph, name, recording->outputs[0].value);
+    sgm_graph_add_output(own->network.copied.graph, name, recording->outputs[0].value);
     own->program = sgm__inference_copy_prepare(&own->network.copied);
     if (own->program == NULL)
         return sgm__last_failure();
@@ -153,7 +153,7 @@ static pass *begin(sgm__web_trainer *watched, const sgm__http_request *request)
 /* Names of the classes, if the dataset has as many as the network; null otherwise. */
 static void append_names(sgm__text *text, const pass *own)
 {
-    const char *const *names = sgm_dataset_class_names(own->dataset);
+    const char *const *names = sgm_dataset_get_class_names(own->dataset);
     int64_t classes = own->width > 1 ? own->width : 2, count = 0;
     while (names != NULL && names[count] != NULL)
         count++;
@@ -294,12 +294,12 @@ static sgm_status look(pass *own, const looker *who)
     for (int64_t i = 0; !who->has_all(who->user, first); i++) {
         if (atomic_load(own->ending))
             return sgm_fail(SGM_ERROR_STATE, "the monitor is to stop");
-        SGM_TRY(sgm_dataset_fetch(own->dataset, i, &own->block));
+        SGM_TRY(sgm_dataset_fetch_block(own->dataset, i, &own->block));
         if (own->block == NULL)
             return SGM_OK;
         sgm_status status = look_at_block(own, who, first);
         first += own->block->count;
-        sgm_dataset_release(own->dataset, own->block);
+        sgm_dataset_release_block(own->dataset, own->block);
         SGM_TRY(status);
     }
     return SGM_OK;

@@ -145,7 +145,8 @@ sgm_status sgm__inspect_tensor(sgm__web_trainer *watched, const char *identifier
     double began = sgm__now();
     copy->iteration = sgm__trainer_look(watched->trainer).iteration;
     sgm__trainer_read_for(watched->trainer, KEPT_SECONDS);
-    sgm_status status = sgm_resolve_one(sgm_trainer_registry(watched->trainer), identifier, &content);
+    sgm_status status =
+        sgm_registry_resolve_one(sgm_trainer_registry(watched->trainer), identifier, &content);
     sgm__trainer_read_for(watched->trainer, 0);
     sgm__trainer_unlock(watched->trainer);
     copy->seconds = sgm__now() - began;

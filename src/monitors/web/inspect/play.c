@@ -45,7 +45,7 @@ static sgm_status find_ends(copy *own)
     own->output = recording->outputs[0].name;
     own->classifies = recording->classifies;
     sgm_shape batch = sgm_value_type(own->network.copied.graph, recording->inputs[0].value).shape;
-    own->shape = sgm_shape_make(batch.rank - 1, batch.dims + 1);
+    own->shape = sgm_shape_create(batch.rank - 1, batch.dims + 1);
     own->elements = sgm_shape_elements(&own->shape);
     return SGM_OK;
 }
@@ -56,7 +56,8 @@ static sgm_status copy_network(copy *own, sgm__web_trainer *watched, int64_t exa
     *own = (copy){.examples = examples};
     SGM_TRY(sgm__web_copy_network(&own->network, watched, examples, SGM__WEB_PREPARED));
     SGM_TRY(find_ends(own));
-    sgm_output(own->network.copied.graph, own->output, own->network.copied.recording.outputs[0].value);
+    sgm_graph_add_output(own->network.copied.graph, own->output,
+                         own->network.copied.recording.outputs[0].value);
     own->program = sgm__inference_copy_prepare(&own->network.copied);
     return own->program != NULL ? SGM_OK : sgm__last_failure();
 }
@@ -119,7 +120,7 @@ static json_t *class_names(sgm__web_trainer *watched, int64_t classes)
     if (sgm__trainer_enter(watched->trainer) == SGM_OK) {
         const char *const *names = NULL;
         if (sgm__trainer_find_data(watched->trainer, "training", &iterator) == SGM_OK && iterator != NULL)
-            names = sgm_dataset_class_names(sgm_iterator_dataset(iterator));
+            names = sgm_dataset_get_class_names(sgm_iterator_dataset(iterator));
         for (size_t i = 0; names != NULL && names[i] != NULL; i++)
             json_array_append_new(list, json_string(names[i]));
         sgm__trainer_unlock(watched->trainer);

@@ -1,0 +1,277 @@
+/* What everything stands on: errors, options and memory; then logging, tasks, folders, and numbers as text.
+ *
+ * A function that can fail returns sgm_status; a constructor returns NULL. The message of the newest failure
+ * on this thread is sgm_last_error(): what was expected, what came instead, and what to do.
+ */
+#ifndef SIGMA_BASE_H
+#define SIGMA_BASE_H
+
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#if defined(__GNUC__)
+#define SGM_API __attribute__((visibility("default")))
+#define SGM_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define SGM_API
+#define SGM_PRINTF(text, first)
+#endif
+
+/* Functions with options are macros, whose options come last and by name:
+ *     sgm_csv_reader(source, .skip_rows = 1)
+ * What is not given is zero, which means the default. The library copies the struct.
+ *
+ * The function beneath a macro has its name and _with: sgm_csv_reader_with(source, &options). It takes a
+ * pointer to the struct (NULL: all defaults), which, called directly, as C++ must, is zeroed and has its
+ * struct_size set to sizeof it: by that the library knows which options the caller was compiled with, and so
+ * a newer library serves older programs. 0 there is an error. */
+#define SGM_WITH_OPTIONS(function, type, ...) SGM_WITH_OPTIONS_BEHIND(function, type, __VA_ARGS__, )
+#define SGM_WITH_OPTIONS_BEHIND(function, type, a, ...) function(a, SGM_OPTIONS(type, __VA_ARGS__))
+/* The same behind two, three and four values. */
+#define SGM_WITH_OPTIONS_2(function, type, ...) SGM_WITH_OPTIONS_BEHIND_2(function, type, __VA_ARGS__, )
+#define SGM_WITH_OPTIONS_BEHIND_2(function, type, a, b, ...) function(a, b, SGM_OPTIONS(type, __VA_ARGS__))
+#define SGM_WITH_OPTIONS_3(function, type, ...) SGM_WITH_OPTIONS_BEHIND_3(function, type, __VA_ARGS__, )
+#define SGM_WITH_OPTIONS_BEHIND_3(function, type, a, b, c, ...)                                              \
+    function(a, b, c, SGM_OPTIONS(type, __VA_ARGS__))
+#define SGM_WITH_OPTIONS_4(function, type, ...) SGM_WITH_OPTIONS_BEHIND_4(function, type, __VA_ARGS__, )
+#define SGM_WITH_OPTIONS_BEHIND_4(function, type, a, b, c, d, ...)                                           \
+    function(a, b, c, d, SGM_OPTIONS(type, __VA_ARGS__))
+/* The options' struct. A value without a name, as in sgm_minibatches(data, 64), would stand for another
+ * option in another version. In front of all names it does not compile by gcc and clang; others make the size
+ * 0, and the function fails. Behind a name gcc warns of it. */
+#define SGM_OPTIONS(type, ...)                                                                               \
+    (&(const type){.struct_size = SGM_OPTIONS_SIZE(type, #__VA_ARGS__ "."), __VA_ARGS__})
+#if defined(__GNUC__) && !defined(__cplusplus)
+#define SGM_OPTIONS_SIZE(type, text)                                                                         \
+    (sizeof(type) + 0 * __extension__ sizeof(struct {                                                        \
+                        int size;                                                                            \
+                        _Static_assert(__builtin_strncmp(text, ".", 1) == 0,                                 \
+                                       "options have names, as .name = value");                              \
+                    }))
+#else
+#define SGM_OPTIONS_SIZE(type, text) ((text)[0] == '.' ? sizeof(type) : 0)
+#endif
+
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__cplusplus)
+#define SGM_BY_NAME __attribute__((designated_init))
+#else
+#define SGM_BY_NAME
+#endif
+
+#define SGM_VERSION_MAJOR 0
+#define SGM_VERSION_MINOR 1
+#define SGM_VERSION_PATCH 0
+
+/* code, value, text */
+#define SGM_STATUS_LIST(X)                                                                                   \
+    X(OK, 0, "ok")                                                                                           \
+    X(ERROR_ARGUMENT, -1, "invalid argument")                                                                \
+    X(ERROR_SHAPE, -2, "shapes do not fit")                                                                  \
+    X(ERROR_TYPE, -3, "types do not fit")                                                                    \
+    X(ERROR_MEMORY, -4, "out of memory")                                                                     \
+    X(ERROR_FILE, -5, "file cannot be read or written")                                                      \
+    X(ERROR_FORMAT, -6, "malformed data")                                                                    \
+    X(ERROR_NOT_FOUND, -7, "not found")                                                                      \
+    X(ERROR_UNSUPPORTED, -8, "not supported")                                                                \
+    X(ERROR_NUMERIC, -9, "not a finite number")                                                              \
+    X(ERROR_NETWORK, -10, "network transfer failed")                                                         \
+    X(ERROR_STATE, -11, "not possible in the current state")                                                 \
+    X(ERROR_INTERRUPTED, -12, "interrupted")
+
+typedef enum sgm_status {
+#define SGM_STATUS_ENUM(code, value, text) SGM_##code = (value),
+    SGM_STATUS_LIST(SGM_STATUS_ENUM)
+#undef SGM_STATUS_ENUM
+} sgm_status;
+
+/* A short text for a code; any thread. */
+SGM_API const char *sgm_status_text(sgm_status status);
+/* Message of the newest failure on this thread, "" if there was none; valid until the next failure here. */
+SGM_API const char *sgm_last_error(void);
+SGM_API sgm_status sgm_last_status(void);
+SGM_API void sgm_clear_error(void);
+/* Reports a failure from an extension (operation, reader, callback); returns `status`. */
+SGM_API sgm_status sgm_fail(sgm_status status, const char *format, ...) SGM_PRINTF(2, 3);
+
+/* The version of the library that runs, which may differ from the header's. */
+SGM_API const char *sgm_version(void);
+
+/* Memory: set once before the first other call. Functions follow realloc and free; `user` is passed through.
+ */
+typedef struct sgm_allocator {
+    void *(*reallocate)(void *user, void *memory, size_t size);
+    void (*release)(void *user, void *memory);
+    void *user;
+} sgm_allocator;
+SGM_API void sgm_set_allocator(const sgm_allocator *allocator); /* NULL: the C library's */
+
+/* ======== logging ========
+ *
+ * Logging: one logger, any number of sinks, a level for each.
+ *
+ *     sgm_log_add_file("train.log", .level = SGM_LOG_INFO);    (beside warnings and errors on stderr)
+ *     sgm_log_message(SGM_LOG_INFO, "my-hook", "the loss is %g", loss);
+ *
+ * A message goes to every sink whose level it reaches. There is one sink from the beginning: stderr, from
+ * warnings on; the variable SIGMA_LOG (debug, info, warning, error, off) sets its level, SIGMA_LOG_FILE names
+ * a file that gets all messages. Both are read at the first use of the logger.
+ *
+ * Any thread may log, and no two messages mix. A message that no sink wants costs a comparison; none needs
+ * memory. What a sink's own function makes the library log is dropped. */
+
+typedef enum sgm_log_level {
+    SGM_LOG_DEBUG,
+    SGM_LOG_INFO,
+    SGM_LOG_WARNING,
+    SGM_LOG_ERROR,
+    SGM_LOG_NONE /* for a sink: nothing at all */
+} sgm_log_level;
+SGM_API const char *sgm_log_level_name(sgm_log_level level);                    /* "off" for NONE */
+SGM_API sgm_status sgm_log_level_parse(const char *name, sgm_log_level *level); /* a name as above */
+SGM_API void sgm_log_message(sgm_log_level level, const char *source, const char *format,
+                             ...) /* at most 2047 bytes */
+    SGM_PRINTF(3, 4);
+
+/* `source`: who says it. May be called from any thread, one call at a time; all others that log wait for it,
+ * so it must not wait for them: not for a trainer's values, for one. Commands such as sgm_trainer_stop do not
+ * wait. */
+typedef void (*sgm_log_function)(void *user, sgm_log_level level, const char *source, const char *message);
+/* Replaces the sink that is there from the beginning; `log` NULL: stderr. A line there is "10:07:40.123
+ * warning data: ...", in colour on a terminal unless NO_COLOR is set. */
+SGM_API void sgm_set_logger(sgm_log_function log, void *user, sgm_log_level minimum);
+
+typedef struct sgm_log_sink sgm_log_sink;
+/* One more sink; until sgm_log_remove_sink. NULL: out of memory, or no function. */
+SGM_API sgm_log_sink *sgm_log_add_sink(sgm_log_function log, void *user, sgm_log_level minimum);
+typedef struct sgm_log_file_options {
+    size_t struct_size;
+    sgm_log_level level; /* the lowest; default SGM_LOG_DEBUG: all */
+    int64_t bytes;       /* a file that would grow over this many is rotated; default 15,000,000; -1: never */
+    int files; /* old ones kept: PATH.1 (the newest), PATH.2 ...; default 5; -1: none; at most 999 */
+} SGM_BY_NAME sgm_log_file_options;
+/* Appends to a file: "2026-11-21 10:07:40.123 [4711] warning data: ...", with the process's number. Several
+ * processes and sinks may write to the same file, with the same options. A file that cannot be rotated grows
+ * on, one that cannot be written is done without; either is told to the other sinks, once. NULL: the file
+ * cannot be opened. */
+#define sgm_log_add_file(...) SGM_WITH_OPTIONS(sgm_log_add_file_with, sgm_log_file_options, __VA_ARGS__)
+SGM_API sgm_log_sink *sgm_log_add_file_with(const char *path, const sgm_log_file_options *options);
+/* Another level; `sink` NULL: for the one that is there from the beginning. */
+SGM_API void sgm_log_set_level(sgm_log_sink *sink, sgm_log_level minimum);
+/* Ends and frees a sink; it gets nothing any more once this has returned. NULL: nothing happens. */
+SGM_API void sgm_log_remove_sink(sgm_log_sink *sink);
+
+/* ======== tasks ========
+ *
+ * Tasks: what takes long, for everyone who wants to see it or to end it.
+ *
+ *     sgm_task task = sgm_task_begin(SGM_TASK_LOAD, "the recordings", "files");
+ *     for (i = 0; i < count && sgm_task_set_progress(task, i, count); i++)
+ *         ...
+ *     sgm_task_end(task, status);
+ *
+ * The library tells of its own: downloads, extractions, preparing and training, kernels that a device's
+ * compiler makes, checkpoints. They are in one
+ * table of the process; when it is full (64), or a task is 0, nothing is told and the work goes on. Telling
+ * takes no memory, and some nanoseconds while nobody watches. All functions may be called from any thread,
+ * for one task from one thread at a time. */
+
+/* name, noun, while it goes on */
+#define SGM_TASK_LIST(X)                                                                                     \
+    X(DOWNLOAD, "download", "downloading")                                                                   \
+    X(UNPACK, "unpack", "unpacking")                                                                         \
+    X(EXTRACT, "extract", "extracting")                                                                      \
+    X(PREPARE, "prepare", "preparing")                                                                       \
+    X(COMPILE, "compile", "compiling")                                                                       \
+    X(TRAIN, "train", "training")                                                                            \
+    X(SEARCH, "search", "searching")                                                                         \
+    X(LOAD, "load", "loading")                                                                               \
+    X(SAVE, "save", "saving")
+typedef enum sgm_task_kind {
+#define SGM_TASK_ENUM(name, noun, going) SGM_TASK_##name,
+    SGM_TASK_LIST(SGM_TASK_ENUM)
+#undef SGM_TASK_ENUM
+        SGM_TASK_KIND_COUNT
+} sgm_task_kind;
+SGM_API const char *sgm_task_kind_name(sgm_task_kind kind);  /* "download" */
+SGM_API const char *sgm_task_kind_going(sgm_task_kind kind); /* "downloading" */
+
+typedef enum sgm_task_status {
+    SGM_TASK_RUNNING,
+    SGM_TASK_ENDED,
+    SGM_TASK_FAILED,
+    SGM_TASK_CANCELLED
+} sgm_task_status;
+typedef int64_t sgm_task; /* never twice the same in a process; 0: none */
+typedef struct sgm_task_info {
+    sgm_task task;
+    sgm_task_kind kind;
+    sgm_task_status status;
+    char description[160]; /* "train-images-idx3-ubyte.gz" */
+    char unit[16];         /* of done and total: "bytes", "iterations"; "": nothing is counted */
+    uint64_t done, total;  /* total 0: unknown */
+    double progress;       /* 0 to 1; negative: unknown */
+    double rate;           /* units per second since it began; 0: unknown */
+    double began;          /* seconds since 1970 */
+    double seconds;        /* since then */
+    bool can_cancel;
+} sgm_task_info;
+
+/* Texts are copied; `unit` may be NULL. */
+SGM_API sgm_task sgm_task_begin(sgm_task_kind kind, const char *description, const char *unit);
+/* The task looks at what sgm_task_set_progress returns. */
+SGM_API void sgm_task_allow_cancel(sgm_task task);
+/* `done` of `total` (0: unknown). False: it was cancelled, and the work should end. */
+SGM_API bool sgm_task_set_progress(sgm_task task, uint64_t done, uint64_t total);
+/* SGM_OK: ended, SGM_ERROR_INTERRUPTED: cancelled, another one: failed. */
+SGM_API void sgm_task_end(sgm_task task, sgm_status status);
+
+/* Those that are running, oldest first: copies up to `room` of them, and returns how many there are. */
+SGM_API size_t sgm_tasks(sgm_task_info *infos, size_t room);
+/* Asks a running task to end. SGM_ERROR_NOT_FOUND: it is not running any more; SGM_ERROR_UNSUPPORTED: it
+ * cannot be. */
+SGM_API sgm_status sgm_task_cancel(sgm_task task);
+/* Told when a task begins, at most ten times a second about its progress, and when it has ended; on the
+ * task's thread, one call at a time. Of what such a function begins itself nobody is told. All other tasks
+ * wait for it, so it must not wait for them: not for a trainer's values, for one. */
+typedef void (*sgm_task_function)(void *user, const sgm_task_info *info);
+SGM_API sgm_status sgm_task_watch(sgm_task_function function, void *user); /* at most 16 */
+/* Not called any more once this has returned. */
+SGM_API void sgm_task_unwatch(sgm_task_function function, void *user);
+
+/* ======== folders of the user ========
+ *
+ * Where things of the user lie, as the XDG base directory specification says (relative values are ignored).
+ */
+
+typedef enum sgm_folder {
+    SGM_FOLDER_DATA, /* data sets of the user: SIGMA_DATA_DIR, $XDG_DATA_HOME/sigma or ~/.local/share/sigma */
+    SGM_FOLDER_CACHE /* what was fetched: SIGMA_CACHE_DIR, $XDG_CACHE_HOME/sigma or ~/.cache/sigma */
+} sgm_folder;
+/* The path, whether there is such a folder or not; free with sgm_string_free. NULL: no home is known. */
+SGM_API char *sgm_folder_path(sgm_folder folder);
+
+/* ======== quantities as text ========
+ *
+ * Quantities for people to read, the same everywhere; each returns `buffer` (64 bytes are always enough). */
+
+/* "1 h 2 min", "12.4 s", "3.1 ms" */
+SGM_API char *sgm_duration_text(double seconds, char *buffer, size_t size);
+/* "0:12", "3:07", "1:02:03": for what is drawn again and again */
+SGM_API char *sgm_clock_text(double seconds, char *buffer, size_t size);
+/* "12.4 examples/s", "3.5 epochs/min": in the shortest unit in which it is 1 or more */
+SGM_API char *sgm_rate_text(double per_second, const char *what, char *buffer, size_t size);
+/* "12,345" */
+SGM_API char *sgm_count_text(int64_t number, char *buffer, size_t size);
+/* "812 bytes", "1.2 MB": powers of 1000 */
+SGM_API char *sgm_bytes_text(double bytes, char *buffer, size_t size);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

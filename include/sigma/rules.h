@@ -1,0 +1,214 @@
+/* When something shall happen in a training: time steps, criteria that hold of its values, rules of both. */
+#ifndef SIGMA_RULES_H
+#define SIGMA_RULES_H
+
+#include <sigma/base.h>
+#include <sigma/registry.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ======== time steps ========
+ *
+ * Time in a training: scales of events, and steps that count them. */
+
+/* name, text; determinate ones first, from short to long */
+#define SGM_TIME_SCALE_LIST(X)                                                                               \
+    X(ITERATION, "iteration")                                                                                \
+    X(EPOCH, "epoch")                                                                                        \
+    X(START, "start")                                                                                        \
+    X(STOP, "stop")                                                                                          \
+    X(PAUSE, "pause")                                                                                        \
+    X(RESUME, "resume")                                                                                      \
+    X(RESET, "reset")
+typedef enum sgm_time_scale {
+#define SGM_TIME_SCALE_ENUM(name, text) SGM_##name,
+    SGM_TIME_SCALE_LIST(SGM_TIME_SCALE_ENUM)
+#undef SGM_TIME_SCALE_ENUM
+        SGM_TIME_SCALE_COUNT
+} sgm_time_scale;
+SGM_API const char *sgm_time_scale_name(sgm_time_scale scale);
+SGM_API sgm_status sgm_time_scale_parse(const char *name, sgm_time_scale *scale);
+
+/* When: every `interval` events of a scale, first at the interval-th; `live` times in all (0: for ever). */
+typedef struct sgm_time_step {
+    sgm_time_scale scale;
+    int64_t interval; /* 0 counts as 1 */
+    int64_t live;
+} sgm_time_step;
+SGM_API sgm_time_step sgm_every(int64_t interval, sgm_time_scale scale);
+SGM_API sgm_time_step sgm_after(int64_t count, sgm_time_scale scale); /* once, at the count-th event */
+SGM_API sgm_time_step sgm_live(sgm_time_step step, int64_t times);
+SGM_API bool sgm_time_step_equal(const sgm_time_step *a, const sgm_time_step *b);
+/* Whether everything due at `b` is due at `a` too: `a` may be required by `b`. Same scale: b's interval is a
+ * multiple of a's; an iteration step goes with an epoch step; lifecycle scales only with themselves; `a` must
+ * live long enough. */
+SGM_API bool sgm_time_step_covers(const sgm_time_step *a, const sgm_time_step *b);
+/* "every 5 epochs", "after 3 iterations", "at start", as sgm_time_step_parse reads it; returns `buffer` (96
+ * bytes are always enough). */
+SGM_API char *sgm_time_step_text(const sgm_time_step *step, char *buffer, size_t size);
+/* "every 5 epochs", "every epoch", "every 10 epochs, 3 times", "after 100 iterations", "at epoch 5" (the same
+ * as "after 5 epochs"), "at stop" (at every stop); errors name the column. */
+SGM_API sgm_status sgm_time_step_parse(const char *text, sgm_time_step *step);
+
+/* A holder's count of a step: every holder (a hook in a worker) has its own. */
+typedef struct sgm_time_count {
+    int64_t left; /* events until due; 0: not begun */
+    int64_t used; /* times it was due */
+} sgm_time_count;
+/* Counts one event of `scale`; true: due now. A step that has lived is never due again. */
+SGM_API bool sgm_time_count_event(const sgm_time_step *step, sgm_time_count *count, sgm_time_scale scale);
+SGM_API bool sgm_time_count_is_dead(const sgm_time_step *step, const sgm_time_count *count);
+
+/* ======== criteria ========
+ *
+ * Criteria: whether something holds of a training's values, check after check.
+ *
+ *     sgm_criteria *stalled = sgm_stalling_criteria("validation.accuracy", SGM_MAXIMUM, 5);
+ *     sgm_criteria *good = sgm_threshold_criteria("training.loss", SGM_BELOW, 0.1, false);
+ *     sgm_criteria *done = sgm_or_criteria(stalled, good);
+ *
+ * or as text: `validation.accuracy stalls 5 times or training.loss < 0.1`. Criteria are small trees with a
+ * memory of earlier checks. They get values through a function, and know nothing of where these come from. A
+ * value that is missing makes what asks for it neither true nor false: nothing fires (nor does its `not`), no
+ * memory changes, and the check says what was missing. NaN is a value that satisfies nothing.
+ *
+ * Parts given to other criteria belong to them, also when the call fails; NULL is passed on, so a program may
+ * check once. Criteria are used by one thread at a time, but for toggle and hold.
+ */
+
+typedef struct sgm_criteria sgm_criteria;
+
+typedef enum sgm_comparison {
+    SGM_ABOVE,    /* > */
+    SGM_AT_LEAST, /* >= */
+    SGM_EQUAL_TO, /* == */
+    SGM_AT_MOST,  /* <= */
+    SGM_BELOW     /* < */
+} sgm_comparison;
+typedef enum sgm_extremum { SGM_MAXIMUM, SGM_MINIMUM } sgm_extremum;
+
+/* `x > 5`; with `edge` only when it becomes true, `x becomes > 5` (also at a first check that finds it true).
+ */
+SGM_API sgm_criteria *sgm_threshold_criteria(const char *identifier, sgm_comparison comparison, double value,
+                                             bool edge);
+/* `x reaches maximum`: on each value beyond all before; the first check always fires. */
+SGM_API sgm_criteria *sgm_extremum_criteria(const char *identifier, sgm_extremum extremum);
+/* `x increases`, `x decreases`: against the check before; the first check does not fire. */
+SGM_API sgm_criteria *sgm_increasing_criteria(const char *identifier);
+SGM_API sgm_criteria *sgm_decreasing_criteria(const char *identifier);
+/* `x reaches 0.98 from below`: once, when the value is there or beyond. SGM_MAXIMUM: from below, SGM_MINIMUM:
+ * from above. */
+SGM_API sgm_criteria *sgm_reaching_criteria(const char *identifier, sgm_extremum direction, double value);
+/* `x stalls 5 times below maximum`: no new extremum for this many checks; then counts anew. */
+SGM_API sgm_criteria *sgm_stalling_criteria(const char *identifier, sgm_extremum extremum, int64_t checks);
+/* `... repeated 3 times in a row`: every time the part has fired this often, without a check in between at
+ * which it did not if `in_a_row`. Repeating what repeats in the same way multiplies. */
+SGM_API sgm_criteria *sgm_repeated_criteria(sgm_criteria *part, int64_t times, bool in_a_row);
+/* From left to right, and no further than needed: what is not reached is not checked, and its memory stays.
+ */
+SGM_API sgm_criteria *sgm_and_criteria(sgm_criteria *first, sgm_criteria *second);
+SGM_API sgm_criteria *sgm_or_criteria(sgm_criteria *first, sgm_criteria *second);
+SGM_API sgm_criteria *sgm_not_criteria(sgm_criteria *part);
+/* `external "button"`: fires when someone outside lets it. At first it does not. */
+SGM_API sgm_criteria *sgm_external_criteria(const char *name);
+/* Any thread. All external parts of this name: toggle turns them on for good, or off for good when they were
+ * on; hold lets one more check fire, unless they were toggled. SGM_ERROR_NOT_FOUND: there are none. */
+SGM_API sgm_status sgm_criteria_toggle(sgm_criteria *criteria, const char *name);
+SGM_API sgm_status sgm_criteria_hold(sgm_criteria *criteria, const char *name);
+
+SGM_API void sgm_criteria_free(sgm_criteria *criteria);
+SGM_API sgm_criteria *sgm_criteria_copy(const sgm_criteria *criteria); /* memory included */
+/* Whether they are built alike, with the same numbers; not what they remember. */
+SGM_API bool sgm_criteria_equal(const sgm_criteria *a, const sgm_criteria *b);
+/* What they ask for, in the order of the text; some may come twice. NULL: past the last. */
+SGM_API const char *sgm_criteria_identifier_at(const sgm_criteria *criteria, size_t index);
+
+/* Gives the value of an identifier. SGM_ERROR_NOT_FOUND: it is missing; other failures end the check. */
+typedef sgm_status (*sgm_lookup_function)(void *user, const char *identifier, double *value);
+/* One check. `missing` (may be NULL) gets the first identifier that had no value, NULL if all had. */
+SGM_API sgm_status sgm_criteria_check(sgm_criteria *criteria, sgm_lookup_function lookup, void *user,
+                                      bool *fires, const char **missing);
+
+/* What they remember, as numbers (some may be infinite), so that a resumed training goes on exactly.
+ * `numbers` NULL: only *count; else *count is the room, and becomes how many there are. */
+SGM_API sgm_status sgm_criteria_get_state(const sgm_criteria *criteria, double *numbers, size_t *count);
+SGM_API sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *numbers, size_t count);
+SGM_API void sgm_criteria_reset(sgm_criteria *criteria); /* to what they were before the first check */
+
+/* `a.b > 1 and (c increases 3 times in a row or not d reaches 5)`; `not` binds before `repeated`, then `and`,
+ * then `or`. Without a direction, `reaches 0.9` is from below and `stalls` is below the maximum, but for
+ * identifiers whose last part contains "loss", "cost", "error" or "perplexity": those should fall. `step`
+ * says when the criteria are checked, so that `stalls 6 epochs` is 3 checks of a step every 2 epochs; NULL:
+ * only `stalls 3 times`. Errors name the column. */
+SGM_API sgm_criteria *sgm_criteria_parse(const char *text, const sgm_time_step *step);
+/* As sgm_criteria_parse reads it; free with sgm_string_free. */
+SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_step *step);
+
+/* ======== rules ========
+ *
+ * Rules: what shall happen when something holds of a training, as a line of text.
+ *
+ *     if validation.accuracy stalls 5 epochs then stop
+ *     every 1 epoch if validation.accuracy reaches maximum then save "best"
+ *     if optimiser.loss increases 3 times then set optimiser.learning_rate *= 0.5 and save "before"
+ *     after 10 epochs stop "long enough"
+ *
+ * A rule is a time step, criteria and actions: `[STEP] [if CRITERIA then] ACTION [and ACTION ...]`, with a
+ * step, an `if`, or both. STEP is as in sgm_time_step_parse, CRITERIA as in sgm_criteria_parse. Without a
+ * step the unit of `stalls 100 iterations` says when the rule is checked, else every epoch. ACTION is one of
+ *
+ *     stop | stop "REASON" | pause | reset | save "NAME" | set IDENTIFIER = NUMBER   (also +=, -=, *=, /=)
+ *     set IDENTIFIER = "TEXT" | set IDENTIFIER = true | set IDENTIFIER = false
+ *
+ * A rule only says what is to be done; who holds it does it.
+ */
+
+typedef struct sgm_rule sgm_rule;
+
+typedef enum sgm_action_kind {
+    SGM_ACTION_STOP, /* text: the reason, NULL: none was given */
+    SGM_ACTION_PAUSE,
+    SGM_ACTION_RESET,
+    SGM_ACTION_SAVE, /* text: the name; not empty, without '/', not beginning with '.' */
+    SGM_ACTION_SET   /* text: the identifier */
+} sgm_action_kind;
+typedef enum sgm_assignment {
+    SGM_SET_TO,    /* = */
+    SGM_SET_PLUS,  /* += */
+    SGM_SET_MINUS, /* -= */
+    SGM_SET_TIMES, /* *= */
+    SGM_SET_OVER   /* /=, by what is not 0 */
+} sgm_assignment;
+typedef struct sgm_action {
+    sgm_action_kind kind;
+    const char *text;
+    sgm_assignment assignment; /* SET only */
+    double number;
+    sgm_kind
+        value_kind; /* SET: of a number; of a text or a boolean only with `=`, and then not in `number` */
+    const char *value_text;
+    bool value_boolean;
+} sgm_action;
+
+/* Errors name the column and the nearest word; NULL then. */
+SGM_API sgm_rule *sgm_rule_parse(const char *text);
+SGM_API void sgm_rule_free(sgm_rule *rule);
+/* The rule's own: valid as long as it is. */
+SGM_API const sgm_time_step *sgm_rule_step(const sgm_rule *rule);
+SGM_API sgm_criteria *sgm_rule_criteria(sgm_rule *rule); /* NULL: it fires whenever it is due */
+SGM_API const sgm_action *sgm_rule_actions(const sgm_rule *rule, size_t *count);
+/* The normal form, which reads back as an equal rule; free with sgm_string_free. */
+SGM_API char *sgm_rule_text(const sgm_rule *rule);
+/* The same step, criteria and actions; not what the criteria remember. */
+SGM_API bool sgm_rule_equal(const sgm_rule *a, const sgm_rule *b);
+/* What a number becomes by a SET of one. */
+SGM_API double sgm_action_apply(const sgm_action *action, double before);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
