@@ -177,8 +177,8 @@ typedef struct sgm__entry {
     const sgm_layer *layer;
     char *name;
     int32_t first_input, input_count; /* in network->slots */
-    sgm__argument_value
-        *own; /* a copy of the arguments once one was changed; texts stay the layer's; or NULL */
+    /* A copy of the arguments once one was changed, whose texts stay the layer's; else NULL. */
+    sgm__argument_value *own;
 } sgm__entry;
 
 /* One output of the network, which predicting returns under the producer's name. */
@@ -227,9 +227,10 @@ struct sgm_network {
     size_t output_count, output_capacity;
     bool dynamic;
     /* The newest recording. */
-    sgm_value *values; /* of the entries */
-    sgm_value
-        *lengths; /* of the entries that are sequences: steps of each example that count; nothing: all */
+    sgm_value *values; /* one for each entry */
+    /* One for each entry: how many steps of each example count, int64 (batch), if the value is a sequence;
+     * nothing: all count. */
+    sgm_value *lengths;
     /* Names that recorded values and parameters point to. The first `string_next` are in use; keep_string in
      * layer_call.c reuses the others in order. */
     char **strings;
