@@ -8,25 +8,26 @@
 
 #include <math.h>
 
-/* Columns: name, the types that it takes, the formula of a and b. maximum and minimum of a number and NaN
- * are NaN (a != a is true for NaN only; b is taken where it is NaN, since all comparisons with NaN are
- * false). equal and its like compare NaN as IEEE 754 does. */
+/* Columns: name; the types that it takes; its gradient, which what gives bool has not; the formula of int64,
+ * which floats and bool have not; the formula of a and b. maximum and minimum of a number and NaN are NaN (a
+ * != a is true for NaN only; b is taken where it is NaN, since all comparisons with NaN are false). equal and
+ * its like compare NaN as IEEE 754 does. */
 #define FORMULAS(X)                                                                                          \
-    X(add, number, a + b)                                                                                    \
-    X(subtract, number, a - b)                                                                               \
-    X(multiply, number, a *b)                                                                                \
-    X(divide, float, a / b)                                                                                  \
-    X(power, float, pow(a, b))                                                                               \
-    X(maximum, number, a >= b || a != a ? a : b)                                                             \
-    X(minimum, number, a <= b || a != a ? a : b)                                                             \
-    X(equal, any_to_bool, a == b)                                                                            \
-    X(not_equal, any_to_bool, a != b)                                                                        \
-    X(less, any_to_bool, a < b)                                                                              \
-    X(less_equal, any_to_bool, a <= b)                                                                       \
-    X(greater, any_to_bool, a > b)                                                                           \
-    X(greater_equal, any_to_bool, a >= b)                                                                    \
-    X(logical_and, bool, a != 0 && b != 0)                                                                   \
-    X(logical_or, bool, a != 0 || b != 0)
+    X(add, number, gradient_add, whole_add, a + b)                                                           \
+    X(subtract, number, gradient_subtract, whole_subtract, a - b)                                            \
+    X(multiply, number, gradient_multiply, whole_multiply, a *b)                                             \
+    X(divide, float, gradient_divide, NULL, a / b)                                                           \
+    X(power, float, gradient_power, NULL, pow(a, b))                                                         \
+    X(maximum, number, gradient_maximum, whole_maximum, a >= b || a != a ? a : b)                            \
+    X(minimum, number, gradient_minimum, whole_minimum, a <= b || a != a ? a : b)                            \
+    X(equal, any_to_bool, NULL, whole_equal, a == b)                                                         \
+    X(not_equal, any_to_bool, NULL, whole_not_equal, a != b)                                                 \
+    X(less, any_to_bool, NULL, whole_less, a < b)                                                            \
+    X(less_equal, any_to_bool, NULL, whole_less_equal, a <= b)                                               \
+    X(greater, any_to_bool, NULL, whole_greater, a > b)                                                      \
+    X(greater_equal, any_to_bool, NULL, whole_greater_equal, a >= b)                                         \
+    X(logical_and, bool, NULL, NULL, a != 0 && b != 0)                                                       \
+    X(logical_or, bool, NULL, NULL, a != 0 || b != 0)
 
 /* The formulas of int64. Sums, differences and products are computed from unsigned numbers, whose overflow
  * is defined. Operations of floats and of bool have none. */
@@ -42,10 +43,6 @@
     X(less_equal, a <= b)                                                                                    \
     X(greater, a > b)                                                                                        \
     X(greater_equal, a >= b)
-#define whole_divide NULL
-#define whole_power NULL
-#define whole_logical_and NULL
-#define whole_logical_or NULL
 
 /* The rules: two equal types and shapes; the result has them, too, but for comparisons, which give bool. */
 static sgm_status infer_any(const sgm_type *inputs, sgm_type *result)
@@ -183,7 +180,7 @@ static void gradient_minimum(sgm_graph *graph, const sgm_gradient_call *call, sg
 /* --- tables and functions --- */
 
 /* For each row of the table: formula and rule as functions of the signatures that sgm_op wants. */
-#define DEFINE_PARTS(name, types, formula)                                                                   \
+#define DEFINE_PARTS(name, types, gradient_of, of_int64, formula)                                            \
     static double scalar_##name(const double *inputs, const sgm_attributes *attributes)                      \
     {                                                                                                        \
         (void)attributes;                                                                                    \
@@ -207,12 +204,15 @@ FORMULAS(DEFINE_PARTS)
     }
 WHOLE_FORMULAS(DEFINE_WHOLE)
 
-#define DEFINE_OP(op_name, op_doc)                                                                           \
-    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 2, op_doc), .flags = SGM_OP_ELEMENTWISE,             \
-                                      .infer = infer_of_##op_name,  .gradient = gradient_##op_name,          \
-                                      .scalar = scalar_##op_name,   .whole = whole_##op_name};               \
+#define DEFINE_DOC(name, text) static const char doc_##name[] = text;
+SGM_BINARY_LIST(DEFINE_DOC)
+
+#define DEFINE_OP(op_name, types, gradient_of, of_int64, formula)                                            \
+    const sgm_op sgm__op_##op_name = {SGM__OP(#op_name, 2, doc_##op_name), .flags = SGM_OP_ELEMENTWISE,      \
+                                      .infer = infer_of_##op_name,         .gradient = gradient_of,          \
+                                      .scalar = scalar_##op_name,          .whole = of_int64};               \
     sgm_value sgm_##op_name(sgm_graph *graph, sgm_value a, sgm_value b)                                      \
     {                                                                                                        \
         return sgm_record(graph, &sgm__op_##op_name, (sgm_value[]){a, b}, 2, NULL);                          \
     }
-SGM_BINARY_LIST(DEFINE_OP)
+FORMULAS(DEFINE_OP)
