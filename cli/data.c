@@ -42,19 +42,15 @@ typedef struct summary {
  * that the field holds no classes, and ends the counting. */
 static void count_class(field_summary *s, const double *example, int64_t size)
 {
-    int64_t found = -1;
-    for (int64_t i = 0; i < size && s->classes != NULL; i++) {
-        bool one = example[i] == 1;
-        if ((!one && example[i] != 0) || (one && found >= 0)) {
-            found = -1;
-            break;
-        }
-        if (one)
-            found = i;
-    }
+    int64_t found = -1, others = 0;
     if (s->classes == NULL)
         return;
-    if (found >= 0) {
+    for (int64_t i = 0; i < size; i++)
+        if (example[i] == 1 && found < 0)
+            found = i;
+        else
+            others += example[i] != 0;
+    if (found >= 0 && others == 0) {
         s->classes[found]++;
     } else {
         sgm__free(s->classes);

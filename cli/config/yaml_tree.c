@@ -233,14 +233,10 @@ static bool is_content(yaml_event_type_t type)
 static yaml_node *read_document(yaml_reader *reader)
 {
     yaml_node *root = NULL;
-    for (bool more = true; more;) {
-        yaml_event_t event;
-        if (!next_event(reader, &event)) {
-            yaml_tree_free(root);
-            return NULL;
-        }
+    yaml_event_t event;
+    bool good = true, more = true;
+    while (good && more && (good = next_event(reader, &event))) {
         more = event.type != YAML_STREAM_END_EVENT;
-        bool good = true;
         if (root != NULL && event.type == YAML_DOCUMENT_START_EVENT) {
             fail_at(reader, event.start_mark, "a second document begins here; one is read");
             good = false;
@@ -249,14 +245,13 @@ static yaml_node *read_document(yaml_reader *reader)
             good = root != NULL;
         }
         yaml_event_delete(&event);
-        if (!good) {
-            yaml_tree_free(root);
-            return NULL;
-        }
     }
-    if (root == NULL)
+    if (good && root != NULL)
+        return root;
+    if (good)
         sgm_fail(SGM_ERROR_FORMAT, "%s:1:1: there is nothing in it", reader->name);
-    return root;
+    yaml_tree_free(root);
+    return NULL;
 }
 
 /* The length is checked before libyaml sees the text: its memory grows with it. */

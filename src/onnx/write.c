@@ -417,9 +417,17 @@ sgm_status sgm__onnx_write_matmul(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
-/* The attributes `strides` and `pads`, which convolutions and poolings share. The library has pairs
- * (height, width) also for data of one axis, whose entry is then the second of each pair: hence `first`.
- * ONNX's pads are all befores, then all afters. */
+/* An attribute with one integer for each axis of the window, from number `first` on of the instruction's. The
+ * library has pairs (height, width) also for data of one axis, whose entry is then the second of the pair. */
+static void put_axes(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value, const char *name,
+                     int32_t first)
+{
+    int32_t axes = shape_of(e, value)->rank - 2;
+    sgm__onnx_put_integers(e, node, name, integers_of(e, value) + first + 2 - axes, axes);
+}
+
+/* The attributes `strides` and `pads`, which convolutions and poolings share. ONNX's pads are all befores,
+ * then all afters. */
 static void put_window(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
 {
     const int64_t *integers = integers_of(e, value);
@@ -429,22 +437,8 @@ static void put_window(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value val
         pads[i] = integers[SGM__WINDOW_BEFORE + first + i];
         pads[i + axes] = integers[SGM__WINDOW_AFTER + first + i];
     }
-    sgm__onnx_put_integers(e, node, "strides", integers + SGM__WINDOW_STRIDE + first, axes);
+    put_axes(e, node, value, "strides", SGM__WINDOW_STRIDE);
     sgm__onnx_put_integers(e, node, "pads", pads, 2 * axes);
-}
-
-static void put_dilations(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
-{
-    int32_t axes = shape_of(e, value)->rank - 2;
-    sgm__onnx_put_integers(e, node, "dilations", integers_of(e, value) + SGM__WINDOW_DILATION + 2 - axes,
-                           axes);
-}
-
-static void put_size(sgm__onnx_export *e, Onnx__NodeProto *node, sgm_value value)
-{
-    int32_t axes = shape_of(e, value)->rank - 2;
-    sgm__onnx_put_integers(e, node, "kernel_shape", integers_of(e, value) + SGM__WINDOW_SIZE + 2 - axes,
-                           axes);
 }
 
 /* Without kernel_shape, which ONNX deduces from the weights. */
@@ -452,7 +446,7 @@ sgm_status sgm__onnx_write_convolution(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
     put_window(e, node, value);
-    put_dilations(e, node, value);
+    put_axes(e, node, value, "dilations", SGM__WINDOW_DILATION);
     sgm__onnx_put_integer(e, node, "group", integers_of(e, value)[SGM__WINDOW_GROUPS]);
     return SGM_OK;
 }
@@ -477,7 +471,7 @@ sgm_status sgm__onnx_write_transposed(sgm__onnx_export *e, sgm_value value)
     }
     Onnx__NodeProto *node = emit_row(e, value, NULL);
     put_window(e, node, value);
-    put_dilations(e, node, value);
+    put_axes(e, node, value, "dilations", SGM__WINDOW_DILATION);
     sgm__onnx_put_integers(e, node, "output_padding", output_padding, axes);
     sgm__onnx_put_integer(e, node, "group", integers[SGM__WINDOW_GROUPS]);
     return SGM_OK;
@@ -487,8 +481,8 @@ sgm_status sgm__onnx_write_max_pool(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
     put_window(e, node, value);
-    put_dilations(e, node, value);
-    put_size(e, node, value);
+    put_axes(e, node, value, "dilations", SGM__WINDOW_DILATION);
+    put_axes(e, node, value, "kernel_shape", SGM__WINDOW_SIZE);
     return SGM_OK;
 }
 
@@ -498,7 +492,7 @@ sgm_status sgm__onnx_write_average_pool(sgm__onnx_export *e, sgm_value value)
 {
     Onnx__NodeProto *node = emit_row(e, value, NULL);
     put_window(e, node, value);
-    put_size(e, node, value);
+    put_axes(e, node, value, "kernel_shape", SGM__WINDOW_SIZE);
     sgm__onnx_put_integer(e, node, "count_include_pad", integers_of(e, value)[SGM__WINDOW_FLAG] == 0);
     return SGM_OK;
 }

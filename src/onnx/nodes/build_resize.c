@@ -246,33 +246,24 @@ static bool begin(sgm__onnx_node *n, resizing *r)
 }
 
 /* Upsample, and Resize of opset 10: places are asymmetric (x / scale), and the nearest entry is the one
- * before. */
-static sgm_value upsample_by(sgm__onnx_node *n, const double *scales)
+ * before. The scales are an attribute up to opset 8, an input since. */
+sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
 {
     resizing r;
+    double scales[SGM_MAX_RANK] = {0};
+    const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "scales");
     if (!begin(n, &r))
         return (sgm_value){-1};
+    if (given != NULL && given->n_floats != (size_t)r.rank)
+        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "'scales' has %zu numbers, expected %d",
+                              given->n_floats, r.rank);
+    if (given == NULL && !read_numbers(n, 1, scales, r.rank))
+        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its scales are missing");
     r.place = ASYMMETRIC;
     r.round = FLOOR;
     for (int32_t i = 0; i < r.rank; i++)
-        set_scale(&r.lines[i], scales[i]);
+        set_scale(&r.lines[i], given != NULL ? (double)given->floats[i] : scales[i]);
     return resize(&r);
-}
-
-/* The scales are an attribute up to opset 8, an input since. */
-sgm_value sgm__onnx_upsample(sgm__onnx_node *n)
-{
-    double scales[SGM_MAX_RANK] = {0};
-    int32_t rank = sgm__onnx_type(n, n->inputs[0]).shape.rank;
-    const Onnx__AttributeProto *given = sgm__onnx_attribute(n, "scales");
-    if (given != NULL && given->n_floats != (size_t)rank)
-        return sgm_graph_fail(n->graph, SGM_ERROR_SHAPE, "'scales' has %zu numbers, expected %d",
-                              given->n_floats, rank);
-    for (int32_t i = 0; i < rank && given != NULL; i++)
-        scales[i] = (double)given->floats[i];
-    if (given == NULL && !read_numbers(n, 1, scales, rank))
-        return sgm_graph_fail(n->graph, SGM_ERROR_FORMAT, "its scales are missing");
-    return upsample_by(n, scales);
 }
 
 /* The attributes of Resize since opset 11. `axes`, antialias and keep_aspect_ratio_policy came later and
