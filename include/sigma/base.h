@@ -1,4 +1,4 @@
-/* What everything stands on: errors, options and memory; then logging, tasks, folders, and numbers as text.
+/* What all other headers need: errors, options and memory; then logging, tasks, folders, and numbers as text.
  *
  * A function that can fail returns sgm_status; a constructor returns NULL. The message of the newest failure
  * on this thread is sgm_last_error(): what was expected, what came instead, and what to do.
@@ -25,15 +25,15 @@ extern "C" {
 
 /* Functions with options are macros, whose options come last and by name:
  *     sgm_csv_reader(source, .skip_rows = 1)
- * What is not given is zero, which means the default. The library copies the struct.
+ * An option that is not given is zero, which means its default. The library copies the struct.
  *
  * The function beneath a macro has its name and _with: sgm_csv_reader_with(source, &options). It takes a
- * pointer to the struct (NULL: all defaults), which, called directly, as C++ must, is zeroed and has its
- * struct_size set to sizeof it: by that the library knows which options the caller was compiled with, and so
- * a newer library serves older programs. 0 there is an error. */
+ * pointer to the struct; NULL means all defaults. A caller of this function (every C++ program) zeroes the
+ * struct and sets struct_size to its sizeof. That tells the library which options the program was compiled
+ * with, so that a newer library serves older programs; a struct_size of 0 is an error. */
 #define SGM_WITH_OPTIONS(function, type, ...) SGM_WITH_OPTIONS_BEHIND(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND(function, type, a, ...) function(a, SGM_OPTIONS(type, __VA_ARGS__))
-/* The same behind two, three and four values. */
+/* For functions with two, three or four arguments before the options. */
 #define SGM_WITH_OPTIONS_2(function, type, ...) SGM_WITH_OPTIONS_BEHIND_2(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND_2(function, type, a, b, ...) function(a, b, SGM_OPTIONS(type, __VA_ARGS__))
 #define SGM_WITH_OPTIONS_3(function, type, ...) SGM_WITH_OPTIONS_BEHIND_3(function, type, __VA_ARGS__, )
@@ -42,9 +42,9 @@ extern "C" {
 #define SGM_WITH_OPTIONS_4(function, type, ...) SGM_WITH_OPTIONS_BEHIND_4(function, type, __VA_ARGS__, )
 #define SGM_WITH_OPTIONS_BEHIND_4(function, type, a, b, c, d, ...)                                           \
     function(a, b, c, d, SGM_OPTIONS(type, __VA_ARGS__))
-/* The options' struct. A value without a name, as in sgm_minibatches(data, 64), would stand for another
- * option in another version. In front of all names it does not compile by gcc and clang; others make the size
- * 0, and the function fails. Behind a name gcc warns of it. */
+/* The options' struct. An option without a name, as in sgm_minibatches(data, 64), would mean another option
+ * in another version. As the first option it does not compile with gcc and clang; other compilers make
+ * struct_size 0, and the function fails. After an option with a name gcc warns of it. */
 #define SGM_OPTIONS(type, ...)                                                                               \
     (&(const type){.struct_size = SGM_OPTIONS_SIZE(type, #__VA_ARGS__ "."), __VA_ARGS__})
 #if defined(__GNUC__) && !defined(__cplusplus)

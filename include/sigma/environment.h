@@ -1,4 +1,4 @@
-/* What runs trainings, and shows them: environments, monitors, models (the short way), searches.
+/* Running and showing trainings: environments, monitors, models (the short way), searches.
  *
  * The environment owns trainers and monitors, and gives them seed, handler and precision.
  *
@@ -342,8 +342,8 @@ typedef struct sgm_search_options {
     size_t struct_size;
     sgm_search_method method;
     sgm_search_values values[SGM_SEARCH_VALUES]; /* the first one without a name ends them */
-    const char
-        *objective; /* a number of the trainer's registry after its last epoch; default "validation.loss" */
+    const char *objective; /* number in the trainer's registry after its last epoch; default
+                            * "validation.loss" */
     sgm_search_goal goal;
     int64_t trials;         /* random, halving: default 20, but halving over choices only: all combinations */
     uint64_t seed;          /* of what is drawn; trial n is a function of it and n */

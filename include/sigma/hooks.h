@@ -84,9 +84,9 @@ typedef struct sgm_hook_options {
     /* Identifiers, NULL at the end; copied; those of only_if come by themselves. In the second epoch that a
      * foreground hook is due in, the log warns of those that nothing matches. */
     const char *const *reads;
-    sgm_hook
-        *requires_hooks[SGM_MAX_REQUIRED_HOOKS]; /* run before it, and are attached with it; taken over */
-    int32_t priority;                            /* smaller first; default 0 */
+    /* They run before it and are attached with it; taken over. */
+    sgm_hook *requires_hooks[SGM_MAX_REQUIRED_HOOKS];
+    int32_t priority; /* smaller first; default 0 */
     bool background;
     /* Seconds: a foreground hook that takes longer is moved to the background, with those that require it; so
      * it has to name all that it reads. 0: none. */
@@ -384,11 +384,12 @@ SGM_API double sgm_metric_standard_deviation(void *user, const sgm_content *cont
 
 /* ======== checkpoints and diagnostics ========
  *
- * Ready-made hooks that keep checkpoints, and that say what goes on inside a training.
+ * Ready-made hooks that keep checkpoints, and that show what happens inside a training.
  *
  *     sgm_trainer_add_hook(t, sgm_last_checkpoints(3, sgm_every(100, SGM_ITERATION)));
- *     sgm_trainer_add_hook(t, sgm_best_checkpoints(3, "training.loss", SGM_MINIMUM, sgm_every(1,
- * SGM_EPOCH))); sgm_trainer_add_hook(t, sgm_nan_watch());
+ *     sgm_time_step each_epoch = sgm_every(1, SGM_EPOCH);
+ *     sgm_trainer_add_hook(t, sgm_best_checkpoints(3, "training.loss", SGM_MINIMUM, each_epoch));
+ *     sgm_trainer_add_hook(t, sgm_nan_watch());
  *
  * As above, a constructor returns NULL when it fails (sgm_last_error()).
  */
@@ -435,9 +436,9 @@ SGM_API sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *options);
  * For each tensor that matches the identifiers (separated by spaces; "network.layers.*.weights"), without its
  * values that are not finite: shared.PREFIX_mean, _standard_deviation (of the population), _minimum,
  * _maximum, _norm (L2), _zeros (share), _not_finite (number), and _histogram (float64 (bins): counts); PREFIX
- * is the identifier with
- * '_' for dots. For optimiser.gradients.X and optimiser.updates.X also _ratio: the norm over that of the
- * parameter network.layers.X. A run with a folder gets a line for each tensor in its histograms.jsonl. */
+ * is the identifier with '_' for dots. For optimiser.gradients.X and optimiser.updates.X also _ratio: the
+ * norm over that of the parameter network.layers.X. A run with a folder gets a line for each tensor in its
+ * histograms.jsonl. */
 typedef struct sgm_statistics_options {
     size_t struct_size;
     /* Equal parts between least and most; the last includes most. Default 20, at most 1000. */
@@ -472,8 +473,7 @@ SGM_API sgm_hook *sgm_throughput_with(const sgm_throughput_options *options);
 typedef struct sgm_time_series_options {
     size_t struct_size;
     int64_t capacity; /* default 1000, at most 1000000 */
-    const char
-        *file; /* also FILE.csv in the run's folder, all values: iteration,identifier,value; NULL: none */
+    const char *file; /* FILE.csv in the run's folder gets all values, too; NULL: none */
 } SGM_BY_NAME sgm_time_series_options;
 #define sgm_time_series(...) SGM_WITH_OPTIONS_2(sgm_time_series_with, sgm_time_series_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_time_series_with(const char *identifiers, sgm_time_step when,
@@ -503,10 +503,10 @@ SGM_API sgm_hook *sgm_mean_reporter_with(const char *identifier, sgm_time_step w
 SGM_API sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when);
 
 /* --- what the network sees ---
- * Looks for an input that a inference copy of the network takes for what is wanted: gradient descent (Adam)
- * on the input from Gaussian noise, until the cost is below desired_cost. Results: shared.NAME_input (the
- * input, without a first dimension), shared.NAME_cost, shared.NAME_found (a boolean). The network has one
- * input and one target. */
+ * Looks for an input for which the network gives a wanted output, with a copy of the network: gradient
+ * descent (Adam) on the input from Gaussian noise, until the cost is below desired_cost. Results:
+ * shared.NAME_input (the input, without a first dimension), shared.NAME_cost, shared.NAME_found (a boolean).
+ * The network has one input and one target. */
 typedef struct sgm_target_options {
     size_t struct_size;
     const char *name;    /* default "target_" and the class */

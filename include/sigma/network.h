@@ -164,8 +164,8 @@ typedef struct sgm_named_value {
     const char *name;
     sgm_value value;
     double importance; /* costs */
-    sgm_value
-        part; /* costs: what this one adds to that of the whole minibatch; the value, unless it is a part */
+    sgm_value part; /* costs: what these examples add to the cost of the whole minibatch; `value`, unless they
+                     * are a part of one */
 } sgm_named_value;
 
 typedef struct sgm_recording_options {
@@ -195,8 +195,7 @@ typedef struct sgm_recording {
     const sgm_named_value *costs; /* one number for each cost layer, without its importance */
     size_t cost_count;
     sgm_value total; /* sum of importance * cost; nothing if there are no costs */
-    sgm_value
-        part; /* the same of the costs' parts, whose sum over all workers is the total of the minibatch */
+    sgm_value part;  /* sum of importance * part of the costs; over all workers, the total of the minibatch */
     const sgm_parameter *parameters;
     size_t parameter_count;
     bool classifies;   /* the first cost is one of classes, so that outputs and targets have an accuracy */

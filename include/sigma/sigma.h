@@ -1,5 +1,5 @@
-/* Sigma trains neural networks from C. This is the one header that a program includes. To read about, there
- * are five, in this order:
+/* Sigma trains neural networks from C. A program includes this one header. To learn the library, read five,
+ * in this order:
  *
  *     data.h          from files to minibatches
  *     network.h       layers, and networks as text or by calls
@@ -11,19 +11,19 @@
  * has a name), rules.h (when something shall happen), graph.h (operations, autodiff), handler.h (who
  * computes), operator.h (several workers) and onnx.h.
  *
- * Names. The first word behind sgm_ says on what a function acts, the next one what it does:
+ * Names. The first word after sgm_ is what a function acts on, the next one what it does:
  *
- *     sgm_trainer_create(env, "a")            makes one; sgm_env_free and the like let one go
- *     sgm_trainer_set_data(trainer, data)     gives it its part, which belongs to it from then on;
- *     sgm_trainer_add_hook(trainer, hook)     the same for parts of which there may be several
- *     sgm_trainer_name(trainer)               a noun alone reads: nothing is made or changed
- *     sgm_trainer_get(trainer, "0-dense.weights")   where there is a set, too, or a type of that name
- *     sgm_trainer_run(trainer, .epochs = 9)   any other verb does what it says
+ *     sgm_trainer_create(env, "a")            creates one; sgm_env_free frees one
+ *     sgm_trainer_set_data(trainer, data)     sets a part, which belongs to the trainer from then on
+ *     sgm_trainer_add_hook(trainer, hook)     adds a part of which there may be several
+ *     sgm_trainer_name(trainer)               a noun without a verb returns something and changes nothing
+ *     sgm_trainer_get(trainer, "0-dense.weights")   the same, where there is also a set or a type of that
+ * name sgm_trainer_run(trainer, .epochs = 9)   any other verb does what it says
  *
- * A function whose first word is nothing to act on makes a part, and is called what the part is: sgm_adam(),
- * sgm_dense(.size = 9), sgm_early_stopper(...), sgm_file_source("a.csv"): by a word of the field, or by a
- * kind behind its adjective. With a graph in front it records an operation: sgm_relu(graph, x). Beneath a
- * macro is a function of its name and _with, which takes options as a struct, lists as an array (base.h). */
+ * A function that creates a part to give to another function is called what the part is: sgm_adam(),
+ * sgm_dense(.size = 9), sgm_early_stopper(...), sgm_file_source("a.csv"). A function whose first argument is
+ * a graph records an operation: sgm_relu(graph, x). Beneath each macro there is a function with the same name
+ * and _with at its end, which takes options as a struct and lists as an array (base.h). */
 #ifndef SIGMA_SIGMA_H
 #define SIGMA_SIGMA_H
 

@@ -35,12 +35,12 @@ SGM_API char *sgm_tokenizer_decode(const sgm_tokenizer *tokenizer, const int64_t
 /* --- drawing --- */
 typedef struct sgm_sample_options {
     size_t struct_size;
-    double
-        temperature; /* chances to the power of 1 / temperature: below 1 surer, above 1 bolder; default 1 */
-    int64_t top_k;   /* only so many of the likeliest; default all (Fan et al., 2018) */
-    double top_p;    /* only as many of the likeliest as have this share together; default all (Holtzman et
-                      * al., 2019) */
-    bool greedy;     /* always the likeliest */
+    double temperature; /* probabilities to the power of 1 / temperature: below 1 sharper, above 1 flatter;
+                         * default 1 */
+    int64_t top_k;      /* only so many of the likeliest; default all (Fan et al., 2018) */
+    double top_p;       /* only as many of the likeliest as have this share together; default all (Holtzman et
+                         * al., 2019) */
+    bool greedy;        /* always the likeliest */
 } SGM_BY_NAME sgm_sample_options;
 /* Draws one of `count` numbers with these chances, 0 or more, that need not add up to 1. The same seed and
  * number of the draw give the same result. -1 and an error if nothing has a chance, or an option is out of

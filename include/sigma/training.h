@@ -1,5 +1,4 @@
-/* Training a network, keeping checkpoints of it in parts, and handing it on: to C, to ONNX, to a reader of
- * its next words.
+/* Training a network, checkpoints and parts of them, export to C and ONNX, and generation of text.
  *
  * Training: initialisers, optimisers, schedules, the trainer.
  *
@@ -36,11 +35,10 @@ typedef struct sgm_initialiser sgm_initialiser;
 typedef struct sgm_initialiser_options {
     size_t struct_size;
     double mean;
-    double
-        standard_deviation;  /* gaussian: default 0.05; truncated: default 1, redrawn beyond two deviations */
-    double minimum, maximum; /* uniform: default -0.05 to 0.05 */
-    double value;            /* constant */
-    double gain;             /* glorot, he, orthogonal: factor of the deviation, default 1 */
+    double standard_deviation; /* gaussian: default 0.05; truncated: default 1, within two deviations */
+    double minimum, maximum;   /* uniform: default -0.05 to 0.05 */
+    double value;              /* constant */
+    double gain;               /* glorot, he, orthogonal: factor of the deviation, default 1 */
     /* custom: the value of the element at `indices`; `random` is uniform in [0, 1) and another one for each
      * element */
     double (*function)(void *user, const int64_t *indices, const sgm_shape *shape, double random);
@@ -92,8 +90,8 @@ SGM_API const sgm_setting *sgm_schedule_settings(size_t *count); /* members of s
 
 /* --- optimisers: recorded as instructions, like layers --- */
 typedef struct sgm_optimiser sgm_optimiser;
-/* Defaults by type, which stand for 0. What a type has no number for is none of its settings. */
-/*                   learning_rate momentum decay_rate beta1 beta2 epsilon weight_decay tolerance history
+/* Defaults by type; an option of 0 means its default. '-': not an option of this type.
+ *                   learning_rate momentum decay_rate beta1 beta2 epsilon weight_decay tolerance history
  * gradient_descent           0.01        -          -     -     -       -            0         -       -
  * momentum                   0.01      0.9          -     -     -       -            0         -       -
  * nesterov                   0.01      0.9          -     -     -       -            0         -       -
@@ -110,19 +108,17 @@ typedef struct sgm_optimiser sgm_optimiser;
 typedef struct sgm_optimiser_options {
     size_t struct_size;
     double learning_rate; /* before the schedule */
-    double momentum;      /* share of the velocity that stays */
-    double decay_rate;    /* share of the mean square that stays */
-    double beta1, beta2;  /* the same of the mean gradient, and of the mean square */
-    double tolerance;     /* the largest element of a gradient that moves nothing */
+    double momentum;      /* factor of the velocity in each update */
+    double decay_rate;    /* factor of the running mean of squared gradients in each update */
+    double beta1, beta2;  /* factors of the running means of gradients and of squared gradients */
+    double tolerance;     /* no update if no element of the gradient is larger than this */
     int64_t history;      /* steps that are remembered */
     double epsilon;       /* keeps divisions finite */
-    double
-        weight_decay; /* adamw, lamb, lion, muon, adafactor: decoupled; others: added to the gradient as L2 */
-    double clip_value;  /* gradients are clipped to [-clip_value, clip_value]; 0: not */
-    double clip_norm;   /* all gradients are scaled so that their common norm is at most this; 0: not */
+    double weight_decay;  /* adamw, lamb, lion, muon, adafactor: decoupled; others: L2, in the gradient */
+    double clip_value;    /* gradients are clipped to [-clip_value, clip_value]; 0: no clipping */
+    double clip_norm; /* gradients are scaled so that the norm of all together is at most this; 0: no limit */
     int64_t accumulate; /* minibatches whose gradients are averaged for one update; default 1 */
-    double
-        average; /* decay of an exponential moving average of the parameters, used for validation; 0: none */
+    double average;     /* decay of a moving average of the parameters, used for validation; 0: none */
     sgm_schedule schedule;
 } SGM_BY_NAME sgm_optimiser_options;
 SGM_API sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options);
@@ -196,14 +192,15 @@ SGM_API sgm_status sgm_trainer_adopt_network(sgm_trainer *trainer, sgm_network *
 SGM_API sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator);
 SGM_API sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iterator *iterator);
 SGM_API sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser);
-/* For parameters whose name matches ("*.weights"); of several rules the most specific one counts, a pattern
- * twice is an error. */
+/* First values of parameters whose name matches the pattern ("*.weights"). Of several rules that match the
+ * most specific one counts; the same pattern twice is an error. */
 SGM_API sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char *pattern,
                                                sgm_initialiser *initialiser);
-/* For parameters whose name matches; several act in the order in which they came. */
+/* Changes parameters whose name matches the pattern after each update; several modifiers act in the order in
+ * which they were added. */
 SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern,
                                             sgm_modifier *modifier);
-/* Parameters whose name matches stay as they are. */
+/* Parameters whose name matches the pattern are not trained; unfreeze trains them again. */
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
@@ -232,21 +229,21 @@ typedef enum sgm_progress_kind {
     SGM_PROGRESS_ITERATION,
     SGM_PROGRESS_EPOCH,
     SGM_PROGRESS_STOP,
-    SGM_PROGRESS_PAUSE, /* from here to RESUME (or STOP) nothing is trained */
+    SGM_PROGRESS_PAUSE, /* training rests until RESUME or STOP */
     SGM_PROGRESS_RESUME,
-    SGM_PROGRESS_MOVE /* a reset or a restore: it stands somewhere else now */
+    SGM_PROGRESS_MOVE /* a reset or a restore has moved the training to another position */
 } sgm_progress_kind;
 typedef struct sgm_training_progress {
     sgm_progress_kind kind;
     const char *trainer;
-    int64_t epoch, epochs;               /* ended, wanted (0: no limit) */
-    int64_t batch, batches;              /* of this epoch; batches 0: unknown yet */
-    int64_t iteration;                   /* in all */
-    sgm_metrics training;                /* of this epoch so far */
+    int64_t epoch, epochs;  /* epochs that have ended, and that the run is to have (0: no limit) */
+    int64_t batch, batches; /* minibatches of this epoch so far, and in all (0: unknown yet) */
+    int64_t iteration;      /* iterations so far, over all epochs */
+    sgm_metrics training;   /* of this epoch so far */
     const sgm_named_metrics *validation; /* EPOCH only */
     size_t validation_count;
     double learning_rate;
-    double seconds;      /* since the run began, without those paused */
+    double seconds;      /* since the run began, without pauses */
     double rate;         /* examples per second */
     double seconds_left; /* negative: unknown */
     bool interrupted;    /* STOP: by a signal or by a callback */
@@ -260,7 +257,8 @@ typedef struct sgm_training_progress {
 typedef bool (*sgm_training_function)(void *user, const sgm_training_progress *progress);
 SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function function, void *user);
 
-/* Attaches a hook, which belongs to the trainer then; an equal one that is there already is enough. */
+/* Attaches a hook, which belongs to the trainer then. If an equal hook is attached already, `hook` is freed.
+ */
 SGM_API sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook);
 /* Everything of the trainer that has a name: epoch, optimiser.learning_rate, network.layers.2-dense.weights,
  * validation.accuracy
@@ -333,12 +331,13 @@ typedef struct sgm_attached_hook {
 SGM_API void sgm_attached_hooks_free(sgm_attached_hook *list, size_t count);
 /* What is attached, in order of running; free with sgm_attached_hooks_free. */
 SGM_API sgm_status sgm_trainer_hooks(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count);
-/* Initialises parameters (unless they are) without training. */
+/* Records the network and initialises its parameters, unless that is done, without training. */
 SGM_API sgm_status sgm_trainer_prepare(sgm_trainer *trainer);
 SGM_API sgm_status sgm_trainer_evaluate(sgm_trainer *trainer, sgm_iterator *iterator, sgm_metrics *metrics);
-/* Output `name` (NULL: the first) for `inputs`: (examples, ...) of the first input. A new tensor. */
+/* The output with this name (NULL: the first) for `inputs`, (examples, ...) of the first input. The new
+ * tensor is freed with sgm_tensor_free. */
 SGM_API sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output);
-/* The same for networks of several inputs: the block's fields are fed by their names. */
+/* As sgm_trainer_predict, for networks with several inputs: each gets the block's field of its name. */
 SGM_API sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *block,
                                               const char *output);
 /* A parameter or other state by name ("2-dense.weights", "optimiser.momentum.2-dense.weights"); a copy. */
@@ -346,7 +345,7 @@ SGM_API sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state);
 /* The moving average of a parameter that is set begins anew at its value; "average.2-dense.weights" sets the
  * average alone. */
 SGM_API sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_tensor *value);
-/* Everything that it takes to go on exactly from here. */
+/* Saves everything that is needed to continue exactly from here; loads it. */
 SGM_API sgm_status sgm_trainer_save(sgm_trainer *trainer, const char *path);
 SGM_API sgm_status sgm_trainer_load(sgm_trainer *trainer, const char *path);
 /* The notation of the network in a checkpoint, of which only the header is read; free with sgm_string_free.
@@ -395,7 +394,8 @@ typedef struct sgm_part_options {
     /* Loading: takes what fits by name, shape and type, and leaves the rest as it is, instead of refusing. A
      * failure then only if nothing fits. */
     bool skip_mismatch;
-    char **left; /* gets what was left so, as text: NULL if nothing was; free with sgm_string_free */
+    char **
+        left; /* receives a list of what did not fit, as text (NULL: all fitted); free with sgm_string_free */
     /* Of parameters alone. "torch": names and layouts of PyTorch's state_dict(), of a module for each layer:
      * the one that is called as the layer is; if none is, modules and layers go together in their order
      * (loading). "torch(1-dense=fc1, 2-dense=encoder.0)" says which module is which layer. What has no name
@@ -417,19 +417,20 @@ SGM_API sgm_status sgm_trainer_save_parts_with(sgm_trainer *trainer, const char 
     SGM_WITH_OPTIONS_2(sgm_trainer_load_parts_with, sgm_part_options, __VA_ARGS__)
 SGM_API sgm_status sgm_trainer_load_parts_with(sgm_trainer *trainer, const char *path,
                                                const sgm_part_options *options);
-/* The same from trainer to trainer; `from` may run in another thread, and is read between two iterations. */
+/* Loads parts of `from` into `to`, without a file; `from` may run in another thread and is read between two
+ * iterations. */
 #define sgm_trainer_copy_parts(...)                                                                          \
     SGM_WITH_OPTIONS_2(sgm_trainer_copy_parts_with, sgm_part_options, __VA_ARGS__)
 SGM_API sgm_status sgm_trainer_copy_parts_with(sgm_trainer *to, sgm_trainer *from,
                                                const sgm_part_options *options);
-/* All parameters and averages; with the network if `to` has none. */
+/* Copies all parameters and their averages, and the network if `to` has none. */
 SGM_API sgm_status sgm_trainer_copy_parameters(sgm_trainer *to, sgm_trainer *from);
 
 /* "network parameters", "everything -optimiser": names from left to right, a minus takes away. */
 SGM_API sgm_status sgm_parts_parse(const char *text, unsigned *parts);
-/* Of a single part: "network"; NULL if it is none. */
+/* The name of a single part: "network"; NULL: it is no part. */
 SGM_API const char *sgm_part_name(unsigned part);
-/* What a checkpoint has. */
+/* The parts that a checkpoint has. */
 SGM_API sgm_status sgm_checkpoint_parts(const char *path, unsigned *parts);
 
 /* ======== export ========
@@ -449,8 +450,7 @@ typedef struct sgm_export_c_options {
     size_t struct_size;
     const char *name; /* what all names begin with: letters, digits and _; default "model" */
     int64_t batch;    /* examples that one call of predict takes; default 1 */
-    int64_t
-        train; /* examples of one call of train_step; default 0: there is none, and weights are constant */
+    int64_t train;    /* examples that one call of train_step takes; default 0: there is no train_step */
 } SGM_BY_NAME sgm_export_c_options;
 /* Writes the network with the parameters of now, through a temporary file. With `train` also a function that
  * does what a step of the trainer does: forward, gradients, the optimiser's update, with the same random
@@ -479,7 +479,7 @@ SGM_API sgm_status sgm_trainer_export_onnx_with(sgm_trainer *trainer, const char
 
 /* ======== generation ========
  *
- * Going on with a sequence: token after token from a trained network.
+ * Continuing a sequence, token by token, with a trained network.
  *
  *     sgm_generator *generator = sgm_generator_create(trainer);
  *     sgm_generator_generate(generator, prompt, prompt_count, tokens, 100,
@@ -496,24 +496,24 @@ typedef struct sgm_generator sgm_generator;
  * A network that looks ahead (bidirectional, attention without `causal`, convolutions) is an error. */
 SGM_API sgm_generator *sgm_generator_create(sgm_trainer *trainer);
 SGM_API void sgm_generator_free(sgm_generator *generator);
-/* How many tokens there are, and how many steps it looks back at most (0: any number of them). */
+/* The number of tokens in the vocabulary; the number of steps that it can look back (0: any number). */
 SGM_API int64_t sgm_generator_vocabulary(const sgm_generator *generator);
 SGM_API int64_t sgm_generator_places(const sgm_generator *generator);
-/* Forgets what was read. */
+/* Forgets all tokens that were read. */
 SGM_API sgm_status sgm_generator_reset(sgm_generator *generator);
-/* Reads one more token. Then `shares` (vocabulary of them, until the next call; NULL: not wanted) has what
- * may follow. When it has read as many as there are places, it goes on with the newest half of them, read
- * again. */
+/* Reads one more token. *shares then points to the probability of each token to come next, valid until the
+ * next call (NULL: not wanted). When as many tokens were read as there are places, it continues with the
+ * newest half of them, which it reads again. */
 SGM_API sgm_status sgm_generator_read(sgm_generator *generator, int64_t token, const double **shares);
 
 typedef struct sgm_generation_options {
     size_t struct_size;
     uint64_t seed;
-    double temperature; /* these as of sgm_sample_options */
+    double temperature; /* this and the next three: as in sgm_sample_options */
     int64_t top_k;
     double top_p;
     bool greedy;
-    bool (*told)(void *user, int64_t token); /* each token once it is drawn; false: that is enough */
+    bool (*told)(void *user, int64_t token); /* called for each token that is drawn; returns false to end */
     void *user;
 } SGM_BY_NAME sgm_generation_options;
 #define SGM_GENERATION(...) SGM_OPTIONS(sgm_generation_options, __VA_ARGS__)

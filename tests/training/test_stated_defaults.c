@@ -48,7 +48,7 @@ static void check_row(const sgm_optimiser_type *type, char *row, char (*columns)
 
 TEST(optimisers)
 {
-    char *table = strstr(read_header("include/sigma/training.h"), "/*                   learning_rate");
+    char *table = strstr(read_header("include/sigma/training.h"), " *                   learning_rate");
     CHECK(table != NULL);
     char columns[16][32];
     int column_count = 0, length;
