@@ -34,7 +34,6 @@ struct sgm__serve {
 
 /* --- what the network is --- */
 
-/* [28, 28] */
 /* Numbers in the parameters of one layer, whose names begin with "LAYER."; of all layers with "". */
 static int64_t parameters_of(const sgm_recording *recording, const char *layer)
 {

@@ -119,22 +119,6 @@ static size_t reduce(sgm__web_recording *recording, const sgm__web_item *item, c
     return made;
 }
 
-typedef enum column { MINIMUM, MAXIMUM, LAST } column;
-
-/* One of the three columns as an array. */
-static void append_column(sgm__text *text, const char *name, const sgm__series_bucket *buckets, size_t count,
-                          column which)
-{
-    sgm__text_append(text, ",\"%s\":[", name);
-    for (size_t i = 0; i < count; i++) {
-        const sgm__series_bucket *b = &buckets[i];
-        if (i > 0)
-            sgm__text_append_bytes(text, ",", 1);
-        sgm__web_append_number(text, which == MINIMUM ? b->minimum : which == MAXIMUM ? b->maximum : b->last);
-    }
-    sgm__text_append_bytes(text, "]", 1);
-}
-
 /* How many points of each bucket are not finite; left out where there are none. */
 static void append_bad(sgm__text *text, const sgm__series_bucket *buckets, size_t count)
 {
@@ -163,16 +147,10 @@ static sgm_status append_series(sgm__text *text, sgm__web_recording *recording, 
         sgm__web_append_text(text, item->identifier);
         sgm__web_append_member(text, "count", (double)count);
         sgm__web_append_member(text, "stride", (double)stride);
-        sgm__text_append(text, ",\"x\":[");
-        for (size_t i = 0; i < made; i++) {
-            if (i > 0)
-                sgm__text_append_bytes(text, ",", 1);
-            sgm__web_append_number(text, xs[i]);
-        }
-        sgm__text_append(text, "]");
-        append_column(text, "min", buckets, made, MINIMUM);
-        append_column(text, "max", buckets, made, MAXIMUM);
-        append_column(text, "last", buckets, made, LAST);
+        sgm__web_append_numbers(text, "x", xs, sizeof *xs, made);
+        sgm__web_append_numbers(text, "min", &buckets->minimum, sizeof *buckets, made);
+        sgm__web_append_numbers(text, "max", &buckets->maximum, sizeof *buckets, made);
+        sgm__web_append_numbers(text, "last", &buckets->last, sizeof *buckets, made);
         append_bad(text, buckets, made);
         sgm__text_append(text, "}");
     }
@@ -244,8 +222,7 @@ sgm_status sgm__web_get_series(void *user, const sgm__http_request *request, sgm
          i < MAXIMUM_SERIES && status == SGM_OK && (identifier = sgm__http_query(request, "id", i)) != NULL;
          i++) {
         const sgm__web_item *item = sgm__web_find_item(items, count, identifier);
-        if (i > 0)
-            sgm__text_append(&text, ",");
+        sgm__web_separate(&text);
         status = item != NULL ? append_series(&text, recording, item, &w, stride)
                               : append_unknown(&text, recording, items, count, identifier);
     }

@@ -69,12 +69,30 @@ void sgm__web_append_number(sgm__text *text, double value)
 /* Text that is no UTF-8 becomes "?". */
 void sgm__web_append_text(sgm__text *text, const char *value)
 {
-    json_t *made = json_string(value);
+    json_t *made = value != NULL ? json_string(value) : json_null();
     if (made != NULL)
         sgm__json_append(text, made);
     else
         sgm__text_append(text, "\"?\"");
     json_decref(made);
+}
+
+void sgm__web_separate(sgm__text *text)
+{
+    if (text->length > 0 && strchr("[{", text->data[text->length - 1]) == NULL)
+        sgm__text_append_bytes(text, ",", 1);
+}
+
+void sgm__web_append_numbers(sgm__text *text, const char *name, const double *first, size_t distance,
+                             size_t count)
+{
+    sgm__text_append(text, ",\"%s\":[", name);
+    for (size_t i = 0; i < count; i++) {
+        if (i > 0)
+            sgm__text_append_bytes(text, ",", 1);
+        sgm__web_append_number(text, *(const double *)(const void *)((const char *)first + i * distance));
+    }
+    sgm__text_append_bytes(text, "]", 1);
 }
 
 void sgm__web_append_member(sgm__text *text, const char *name, double value)

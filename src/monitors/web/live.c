@@ -69,10 +69,11 @@ static void show_status(sgm__web *web, sgm__web_trainer *watched)
 }
 
 /* [iteration, epoch, seconds, value] */
-static void append_point(sgm__text *text, const sgm__web_point *point, bool is_first)
+static void append_point(sgm__text *text, const sgm__web_point *point)
 {
     const sgm__web_moment *moment = &point->sample->moment;
-    sgm__text_append(text, "%s[%lld,", is_first ? "" : ",", (long long)moment->iteration);
+    sgm__web_separate(text);
+    sgm__text_append(text, "[%lld,", (long long)moment->iteration);
     sgm__web_append_number(text, moment->epoch);
     sgm__text_append_bytes(text, ",", 1);
     sgm__web_append_number(text, moment->seconds);
@@ -83,7 +84,7 @@ static void append_point(sgm__text *text, const sgm__web_point *point, bool is_f
 
 /* The points with the minimum and the maximum of these, and one that is not finite if there is any, in the
  * order of time: no spike is lost by thinning. */
-static void append_extremes(sgm__text *text, const sgm__web_point *points, size_t count, bool *is_first)
+static void append_extremes(sgm__text *text, const sgm__web_point *points, size_t count)
 {
     size_t minimum = count, maximum = count, bad = count;
     for (size_t i = 0; i < count; i++) {
@@ -97,27 +98,24 @@ static void append_extremes(sgm__text *text, const sgm__web_point *points, size_
             maximum = i;
     }
     for (size_t i = 0; i < count; i++)
-        if (i == minimum || i == maximum || i == bad) {
-            append_point(text, &points[i], *is_first);
-            *is_first = false;
-        }
+        if (i == minimum || i == maximum || i == bad)
+            append_point(text, &points[i]);
 }
 
 /* All points, or if they are too many, the extremes of groups. The last point is always itself, as the
  * page shows its value. */
 static void append_points(sgm__text *text, const sgm__web_point *points, size_t count)
 {
-    bool is_first = true;
     if (count <= MAXIMUM_LIVE) {
         for (size_t i = 0; i < count; i++)
-            append_point(text, &points[i], i == 0);
+            append_point(text, &points[i]);
         return;
     }
     for (size_t group = 0; group < LIVE_GROUPS; group++) {
         size_t start = (count - 1) * group / LIVE_GROUPS, end = (count - 1) * (group + 1) / LIVE_GROUPS;
-        append_extremes(text, points + start, end - start, &is_first);
+        append_extremes(text, points + start, end - start);
     }
-    append_point(text, &points[count - 1], false);
+    append_point(text, &points[count - 1]);
 }
 
 /* Pushes what was drained, as {"trainer", "stride", "cut", "series": {IDENTIFIER: [points]}}. "cut": the
@@ -134,17 +132,15 @@ static void show_points(sgm__web *web, sgm__web_trainer *watched)
     if (recording->cut != INT64_MAX)
         sgm__web_append_member(&text, "cut", (double)recording->cut);
     sgm__text_append(&text, ",\"series\":{");
-    bool is_first = true;
     for (size_t i = 0; i < recording->drained_items; i++) {
         size_t start = recording->starts[i], end = recording->starts[i + 1];
         if (start == end)
             continue;
-        sgm__text_append(&text, is_first ? "" : ",");
+        sgm__web_separate(&text);
         sgm__web_append_text(&text, recording->item_copies[i]->identifier);
         sgm__text_append(&text, ":[");
         append_points(&text, recording->points + start, end - start);
         sgm__text_append(&text, "]");
-        is_first = false;
     }
     sgm__text_append(&text, "}}");
     sgm__web_push_text(web, "points", &text);

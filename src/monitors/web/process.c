@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "monitors/web/web_internal.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -25,8 +26,6 @@
 /* Ticks (tenths of a second) between two looks at running tasks, and at the system. */
 #define TASK_TICKS 5
 #define SYSTEM_TICKS 20
-/* Limit in bytes of a file of /proc. */
-#define LONGEST_FILE ((size_t)1 << 20)
 
 /* A log message. */
 typedef struct message {
@@ -39,7 +38,7 @@ typedef struct message {
 
 /* Load of the system and of this process. Memory in bytes. */
 typedef struct load {
-    /* Shares of all processors, 0 to 1; negative: not known yet. */
+    /* Shares of all processors, 0 to 1; NaN: not known yet. */
     double cpu, process_cpu;
     double memory, memory_total, process_memory;
     double averages[3];
@@ -192,8 +191,7 @@ static sgm_status get_log(void *user, const sgm__http_request *request, sgm__htt
     for (uint64_t number = oldest_wanted(self, &query, newest); number <= newest; number++) {
         bool wanted;
         size_t length = text.length;
-        if (text.length > 0 && text.data[length - 1] == '}')
-            sgm__text_append(&text, ",");
+        sgm__web_separate(&text);
         append_kept(&text, self, number, &query, &wanted);
         if (!wanted)
             text.length = length;
@@ -245,10 +243,7 @@ static void append_task(sgm__text *text, const sgm_task_info *info)
     sgm__web_append_member(text, "done", (double)info->done);
     sgm__web_append_member(text, "total", (double)info->total);
     sgm__text_append(text, ",\"progress\":");
-    if (info->progress >= 0)
-        sgm__web_append_number(text, info->progress);
-    else
-        sgm__text_append(text, "null");
+    sgm__web_append_number(text, info->progress >= 0 ? info->progress : NAN);
     sgm__web_append_member(text, "rate", info->rate);
     sgm__web_append_member(text, "seconds", info->seconds);
     sgm__web_append_named(text, "status", statuses[info->status]);
@@ -267,22 +262,19 @@ static sgm_status get_tasks(void *user, const sgm__http_request *request, sgm__h
     process *self = sgm__web_state(user, SGM__WEB_process);
     sgm_task_info infos[MAXIMUM_TASKS];
     sgm__text text = {0};
-    bool is_first = true;
     (void)request;
     sgm__text_append(&text, "{\"tasks\":[");
     pthread_mutex_lock(&self->lock);
     uint64_t count = self->ended_count;
     for (uint64_t i = count > KEPT_TASKS ? count - KEPT_TASKS : 0; i < count; i++) {
-        sgm__text_append(&text, is_first ? "" : ",");
+        sgm__web_separate(&text);
         append_task(&text, &self->ended[i % KEPT_TASKS]);
-        is_first = false;
     }
     pthread_mutex_unlock(&self->lock);
     size_t running = running_tasks(infos);
     for (size_t i = 0; i < running; i++) {
-        sgm__text_append(&text, is_first ? "" : ",");
+        sgm__web_separate(&text);
         append_task(&text, &infos[i]);
-        is_first = false;
     }
     sgm__text_append(&text, "]}");
     return sgm__web_answer(answer, &text);
@@ -350,29 +342,20 @@ static void show_running(sgm__web *web, process *self)
 
 /* --- the system --- */
 
-/* The text of a small file whose size is not known in advance, as those of /proc; "" if it cannot be read,
- * NULL without memory. The caller frees it. */
+/* The text of a file of /proc, whose size is not known in advance and which has no 0 byte. NULL: it cannot be
+ * read. Free it with free. */
 static char *file_text(const char *path)
 {
     char *text = NULL;
-    size_t length, capacity = 4096, used = 0;
+    size_t room = 0;
     FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return sgm__strdup("");
-    text = sgm__alloc(capacity);
-    while (text != NULL && (length = fread(text + used, 1, capacity - used - 1, file)) > 0) {
-        used += length;
-        if (used + 1 < capacity || capacity >= LONGEST_FILE)
-            break;
-        char *larger = sgm__realloc(text, capacity *= 2);
-        if (larger == NULL)
-            break;
-        text = larger;
-    }
-    fclose(file);
-    if (text != NULL)
-        text[used] = '\0';
-    return text;
+    bool good = file != NULL && getdelim(&text, &room, '\0', file) > 0;
+    if (file != NULL)
+        fclose(file);
+    if (good)
+        return text;
+    free(text);
+    return NULL;
 }
 
 /* The number behind a word; 0: the word is not there. */
@@ -391,7 +374,7 @@ static void measure_processors(process *self, load *now)
     char *end = text != NULL && strncmp(text, "cpu ", 4) == 0 ? text + 4 : NULL;
     for (size_t i = 0; end != NULL && i < 8; i++)
         fields[i] = strtod(end, &end);
-    sgm__free(text);
+    free(text);
     idle = fields[3] + fields[4];
     for (size_t i = 0; i < 8; i++)
         busy += i == 3 || i == 4 ? 0 : fields[i];
@@ -401,10 +384,12 @@ static void measure_processors(process *self, load *now)
                  (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec) * 1e-6;
     double time = sgm__now(), all = busy - self->busy + idle - self->idle;
     long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    now->cpu = self->measured > 0 && all > 0 ? (busy - self->busy) / all : -1;
-    now->process_cpu = self->measured > 0 && time > self->measured && processors > 0
-                           ? (own - self->own) / (time - self->measured) / (double)processors
-                           : -1;
+    bool again =
+        self->measured > 0; /* shares are at most 1: rounding of the kernel's ticks may exceed that */
+    now->cpu = again && all > 0 ? fmin((busy - self->busy) / all, 1) : NAN;
+    now->process_cpu = again && time > self->measured && processors > 0
+                           ? fmin((own - self->own) / (time - self->measured) / (double)processors, 1)
+                           : NAN;
     self->busy = busy;
     self->idle = idle;
     self->own = own;
@@ -419,8 +404,8 @@ static void measure_memory(load *now)
     now->memory = now->memory_total - number_after(system, "MemAvailable:") * 1024;
     now->process_memory = number_after(own, "VmRSS:") * 1024;
     now->threads = number_after(own, "Threads:");
-    sgm__free(system);
-    sgm__free(own);
+    free(system);
+    free(own);
 }
 
 static void measure(process *self)
@@ -435,35 +420,22 @@ static void measure(process *self)
     pthread_mutex_unlock(&self->lock);
 }
 
-/* At most 1: rounding of the kernel's ticks may exceed it. null: not known yet. */
-static void append_share(sgm__text *text, double share)
-{
-    if (share >= 0)
-        sgm__web_append_number(text, share < 1 ? share : 1);
-    else
-        sgm__text_append(text, "null");
-}
-
 static void append_load(sgm__text *text, process *self)
 {
     pthread_mutex_lock(&self->lock);
     load now = self->load;
     pthread_mutex_unlock(&self->lock);
     sgm__text_append(text, "{\"cpu\":");
-    append_share(text, now.cpu);
+    sgm__web_append_number(text, now.cpu);
     sgm__text_append(text, ",\"process_cpu\":");
-    append_share(text, now.process_cpu);
+    sgm__web_append_number(text, now.process_cpu);
     sgm__web_append_member(text, "memory", now.memory);
     sgm__web_append_member(text, "memory_total", now.memory_total);
     sgm__web_append_member(text, "process_memory", now.process_memory);
     sgm__web_append_member(text, "threads", now.threads);
     sgm__web_append_member(text, "processors", sgm__processors());
-    sgm__text_append(text, ",\"load\":[");
-    for (int i = 0; i < 3; i++) {
-        sgm__text_append(text, i > 0 ? "," : "");
-        sgm__web_append_number(text, now.averages[i]);
-    }
-    sgm__text_append(text, "]}");
+    sgm__web_append_numbers(text, "load", now.averages, sizeof *now.averages, 3);
+    sgm__text_append(text, "}");
 }
 
 static sgm_status get_system(void *user, const sgm__http_request *request, sgm__http_answer *answer)
@@ -484,10 +456,9 @@ static void append_command(sgm__text *text)
     FILE *file = fopen("/proc/self/cmdline", "re");
     bool any = file != NULL && getdelim(&bytes, &length, '\0', file) > 0;
     sgm__text_append(text, ",\"command\":[");
-    for (bool is_first = true; any; is_first = false) {
-        sgm__text_append(text, is_first ? "" : ",");
+    for (; any; any = getdelim(&bytes, &length, '\0', file) > 0) {
+        sgm__web_separate(text);
         sgm__web_append_text(text, bytes);
-        any = getdelim(&bytes, &length, '\0', file) > 0;
     }
     sgm__text_append(text, "]");
     free(bytes);
@@ -503,10 +474,7 @@ static sgm_status get_configuration(void *user, const sgm__http_request *request
     sgm__text text = {0};
     (void)request;
     sgm__text_append(&text, "{\"text\":");
-    if (web->options.configuration != NULL)
-        sgm__web_append_text(&text, web->options.configuration);
-    else
-        sgm__text_append(&text, "null");
+    sgm__web_append_text(&text, web->options.configuration);
     sgm__web_append_named(&text, "name", web->host.name);
     sgm__web_append_named(&text, "handler", web->host.handler);
     sgm__web_append_named(&text, "precision", sgm_dtype_name(web->host.precision));
@@ -563,7 +531,7 @@ static sgm_status create(sgm__web *web, void **state)
         return SGM_ERROR_MEMORY;
     pthread_mutex_init(&self->lock, NULL);
     *state = self;
-    self->load.cpu = self->load.process_cpu = -1;
+    self->load.cpu = self->load.process_cpu = NAN;
     self->sink = sgm_log_add_sink(keep_message, self, SGM_LOG_DEBUG);
     if (self->sink == NULL)
         return sgm__last_failure();

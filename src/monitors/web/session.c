@@ -42,11 +42,8 @@ static void append_status(sgm__text *text, const sgm__web_status *status, sgm_tr
     sgm__web_append_member(text, "stride", (double)status->stride);
     sgm__text_append(text, ",\"folder\":%s,\"network\":", status->has_folder ? "true" : "false");
     sgm__web_append_text(text, status->network != NULL ? status->network : "");
-    sgm__text_append(text, ",\"reason\":");
-    if (status->reason[0] != '\0' && state == SGM_TRAINER_IDLE)
-        sgm__web_append_text(text, status->reason);
-    else
-        sgm__text_append(text, "null");
+    sgm__web_append_named(text, "reason",
+                          status->reason[0] != '\0' && state == SGM_TRAINER_IDLE ? status->reason : NULL);
 }
 
 /* The notation is copied because the next run may replace it. */
@@ -68,11 +65,8 @@ void sgm__web_append_status(sgm__text *text, const sgm__web_trainer *watched, co
     sgm__text_append(text, ",\"state\":\"%s\",\"unscheduled\":%s,\"gone\":%s", names[standing->state],
                      standing->unscheduled ? "true" : "false", standing->gone ? "true" : "false");
     append_status(text, status, standing->state);
-    sgm__text_append(text, ",\"undoable\":%s,\"held\":", standing->undoable ? "true" : "false");
-    if (standing->held[0] != '\0')
-        sgm__web_append_text(text, standing->held);
-    else
-        sgm__text_append(text, "null");
+    sgm__text_append(text, ",\"undoable\":%s", standing->undoable ? "true" : "false");
+    sgm__web_append_named(text, "held", standing->held[0] != '\0' ? standing->held : NULL);
     sgm__text_append(text, "}");
 }
 
@@ -90,8 +84,7 @@ static void append_trainer(sgm__text *text, sgm__web_trainer *watched)
 static bool append_listed(void *user, sgm__web_trainer *watched)
 {
     sgm__text *text = user;
-    if (text->data[text->length - 1] != '[')
-        sgm__text_append(text, ",");
+    sgm__web_separate(text);
     append_trainer(text, watched);
     return true;
 }

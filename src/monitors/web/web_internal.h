@@ -228,12 +228,18 @@ bool sgm__web_sort_drained(sgm__web_recording *recording);
 
 /* --- json.c --- */
 
-/* These append a number as JSON (not finite: null), a text with its quotes, or either as a member
+/* These append a number as JSON (not finite: null), a text with its quotes (NULL: null), or either as a
+ * member
  * ",\"NAME\":VALUE" of an object, hence not as its first member. */
 void sgm__web_append_number(sgm__text *text, double value);
 void sgm__web_append_text(sgm__text *text, const char *value);
 void sgm__web_append_member(sgm__text *text, const char *name, double value);
 void sgm__web_append_named(sgm__text *text, const char *name, const char *value);
+/* The same for a list of numbers, which lie `distance` bytes apart. */
+void sgm__web_append_numbers(sgm__text *text, const char *name, const double *first, size_t distance,
+                             size_t count);
+/* Appends a comma, unless a list or an object has just begun. */
+void sgm__web_separate(sgm__text *text);
 /* Makes a text the body of the answer, and takes it over. */
 sgm_status sgm__web_answer(sgm__http_answer *answer, sgm__text *json);
 

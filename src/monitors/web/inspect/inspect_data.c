@@ -442,16 +442,6 @@ static bool is_complete(void *user, int64_t index)
     return all->wanted >= (all->asked_count > 0 ? (int64_t)all->asked_count : all->count);
 }
 
-/* -1 becomes null. */
-static void append_class(sgm__text *text, const char *name, int64_t number)
-{
-    sgm__text_append(text, ",\"%s\":", name);
-    if (number >= 0)
-        sgm__text_append(text, "%lld", (long long)number);
-    else
-        sgm__text_append(text, "null");
-}
-
 static void append_floats(sgm__text *text, const char *name, const float *values, int64_t count)
 {
     sgm__text_append(text, ",\"%s\":[", name);
@@ -474,8 +464,8 @@ static sgm_status append_record(void *user, const pass *own, const example *take
     sgm__text_append(text, text->length > 0 ? ",{\"index\":%lld" : "{\"index\":%lld",
                      (long long)taken->index);
     append_floats(text, "inputs", values, count);
-    append_class(text, "target", taken->target);
-    append_class(text, "prediction", taken->prediction);
+    sgm__web_append_member(text, "target", taken->target >= 0 ? (double)taken->target : NAN);
+    sgm__web_append_member(text, "prediction", taken->prediction >= 0 ? (double)taken->prediction : NAN);
     sgm__text_append(text, ",\"outputs\":[");
     for (int64_t i = 0; i < own->width && i < WIDEST; i++) {
         sgm__text_append(text, i > 0 ? "," : "");
@@ -517,11 +507,10 @@ static sgm_status give_examples(const pass *own, const selection *all, sgm__http
     sgm__inspect_append_shape(&text, &shape, 0);
     sgm__web_append_member(&text, "examples", (double)examples);
     sgm__web_append_member(&text, "next", (double)all->next);
-    sgm__text_append(&text, ",\"classes\":");
-    if (own->classifies)
-        sgm__web_append_number(&text, own->width > 1 ? (double)own->width : 2);
-    else
-        sgm__text_append(&text, "null");
+    sgm__web_append_member(&text, "classes",
+                           !own->classifies ? NAN
+                           : own->width > 1 ? (double)own->width
+                                            : 2);
     append_names(&text, own);
     sgm__text_append(&text, ",\"items\":[%s]}", all->items.data != NULL ? all->items.data : "");
     return sgm__web_answer(answer, &text);

@@ -34,18 +34,22 @@
 /* Share of the training's time that copies may take. */
 #define SHARE 0.005
 
-/* A histogram with moments of the finite values; `others` are infinite or NaN and in no bin. */
-typedef struct spread {
+/* How many values are finite, and their range and moments; `others` are infinite or NaN. */
+typedef struct moments {
     int64_t iteration, count, others;
     double minimum, maximum, mean, standard_deviation;
+} moments;
+
+/* A histogram of the finite values. */
+typedef struct spread {
+    moments of;
     int32_t bin_count;
     int64_t bins[MAXIMUM_BINS];
 } spread;
 
 /* The same as it is kept over time, smaller. */
 typedef struct column {
-    int64_t iteration, count, others;
-    double minimum, maximum, mean, standard_deviation;
+    moments of;
     int32_t bins[USUAL_BINS];
 } column;
 
@@ -85,7 +89,7 @@ struct sgm__inspect_sampler {
 /* Range and moments of the finite values, in double precision. The variance is computed in a second pass
  * around the mean, as the difference of large sums would cancel. Without finite values mean and deviation
  * are NaN. */
-static void measure(spread *s, const float *values, int64_t count)
+static void measure(moments *s, const float *values, int64_t count)
 {
     double sum = 0, squares = 0;
     s->minimum = INFINITY;
@@ -110,16 +114,16 @@ static void measure(spread *s, const float *values, int64_t count)
  * all in the first one. */
 static void fill_bins(spread *s, const float *values, int64_t count)
 {
-    double scale = s->maximum > s->minimum ? s->bin_count / (s->maximum - s->minimum) : 0;
+    double scale = s->of.maximum > s->of.minimum ? s->bin_count / (s->of.maximum - s->of.minimum) : 0;
     for (int64_t i = 0; i < count; i++) {
         if (!isfinite(values[i]))
             continue;
-        int32_t bin = (int32_t)((values[i] - s->minimum) * scale);
+        int32_t bin = (int32_t)((values[i] - s->of.minimum) * scale);
         s->bins[bin < s->bin_count ? bin : s->bin_count - 1]++;
     }
 }
 
-/* `values` may have any type and layout; s->iteration is the caller's. */
+/* `values` may have any type and layout; s->of.iteration is the caller's. */
 static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
 {
     bool fits = sgm_tensor_dtype(values) == SGM_FLOAT32 && sgm_tensor_is_contiguous(values);
@@ -129,7 +133,7 @@ static sgm_status spread_of(sgm_tensor *values, int32_t bins, spread *s)
     int64_t count = sgm_shape_elements(sgm_tensor_shape(floats));
     const float *numbers = sgm_tensor_const_data(floats);
     s->bin_count = bins;
-    measure(s, numbers, count);
+    measure(&s->of, numbers, count);
     fill_bins(s, numbers, count);
     sgm_tensor_free(floats);
     return SGM_OK;
@@ -167,7 +171,8 @@ static void thin(tensor *t)
     for (size_t i = 0; 2 * i < t->count; i++)
         t->columns[i] = t->columns[2 * i];
     t->count = (t->count + 1) / 2;
-    t->distance = (t->columns[t->count - 1].iteration - t->columns[0].iteration) / (int64_t)(t->count - 1);
+    t->distance =
+        (t->columns[t->count - 1].of.iteration - t->columns[0].of.iteration) / (int64_t)(t->count - 1);
 }
 
 /* With tensors.lock. Drops the columns behind the iteration that the training went back to. */
@@ -176,7 +181,7 @@ static void cut(tensors *all)
     int64_t there = atomic_exchange(&all->went_to, INT64_MAX);
     for (size_t i = 0; i < all->count; i++) {
         tensor *t = all->items[i];
-        while (t->count > 0 && t->columns[t->count - 1].iteration > there)
+        while (t->count > 0 && t->columns[t->count - 1].of.iteration > there)
             t->count--;
     }
 }
@@ -196,18 +201,12 @@ void sgm__inspect_progress(sgm__web_trainer *watched, void *state, const sgm_tra
  * anew. */
 static void add_column(tensor *t, const spread *s)
 {
-    while (t->count > 0 && t->columns[t->count - 1].iteration >= s->iteration)
+    while (t->count > 0 && t->columns[t->count - 1].of.iteration >= s->of.iteration)
         t->count--;
     if (t->count == MAXIMUM_COLUMNS)
         thin(t);
     column *made = &t->columns[t->count++];
-    *made = (column){.iteration = s->iteration,
-                     .count = s->count,
-                     .others = s->others,
-                     .minimum = s->minimum,
-                     .maximum = s->maximum,
-                     .mean = s->mean,
-                     .standard_deviation = s->standard_deviation};
+    made->of = s->of;
     for (int32_t i = 0; i < USUAL_BINS; i++)
         made->bins[i] = s->bins[i] < INT32_MAX ? (int32_t)s->bins[i] : INT32_MAX;
 }
@@ -218,7 +217,7 @@ static bool is_due(const tensor *t, int64_t iteration, double now)
 {
     if (now >= t->wanted_until || now < t->next)
         return false;
-    int64_t newest = t->count > 0 ? t->columns[t->count - 1].iteration : -1;
+    int64_t newest = t->count > 0 ? t->columns[t->count - 1].of.iteration : -1;
     return t->count == 0 || iteration < newest || iteration >= newest + (t->distance > 0 ? t->distance : 1);
 }
 
@@ -254,7 +253,7 @@ static sgm_status take_sample(sgm__web_trainer *watched, const char *identifier,
     sgm__inspect_copy copy = {0};
     sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     *cost = copy.seconds;
-    s->iteration = copy.iteration;
+    s->of.iteration = copy.iteration;
     if (status == SGM_OK)
         status = spread_of(copy.values, USUAL_BINS, s);
     sgm_tensor_free(copy.values);
@@ -459,13 +458,13 @@ sgm_status sgm__inspect_watch(void *user, const sgm__http_request *request, sgm_
 /* The members of a histogram, without braces. */
 static void append_spread(sgm__text *text, const spread *s)
 {
-    sgm__text_append(text, "\"iteration\":%lld", (long long)s->iteration);
-    sgm__web_append_member(text, "count", (double)s->count);
-    sgm__web_append_member(text, "others", (double)s->others);
-    sgm__web_append_member(text, "minimum", s->minimum);
-    sgm__web_append_member(text, "maximum", s->maximum);
-    sgm__web_append_member(text, "mean", s->mean);
-    sgm__web_append_member(text, "standard_deviation", s->standard_deviation);
+    sgm__text_append(text, "\"iteration\":%lld", (long long)s->of.iteration);
+    sgm__web_append_member(text, "count", (double)s->of.count);
+    sgm__web_append_member(text, "others", (double)s->of.others);
+    sgm__web_append_member(text, "minimum", s->of.minimum);
+    sgm__web_append_member(text, "maximum", s->of.maximum);
+    sgm__web_append_member(text, "mean", s->of.mean);
+    sgm__web_append_member(text, "standard_deviation", s->of.standard_deviation);
     sgm__text_append(text, ",\"bins\":[");
     for (int32_t i = 0; i < s->bin_count; i++)
         sgm__text_append(text, i > 0 ? ",%lld" : "%lld", (long long)s->bins[i]);
@@ -475,14 +474,7 @@ static void append_spread(sgm__text *text, const spread *s)
 /* Back to the larger form, for append_spread. */
 static spread spread_of_column(const column *from)
 {
-    spread s = {.iteration = from->iteration,
-                .count = from->count,
-                .others = from->others,
-                .minimum = from->minimum,
-                .maximum = from->maximum,
-                .mean = from->mean,
-                .standard_deviation = from->standard_deviation,
-                .bin_count = USUAL_BINS};
+    spread s = {.of = from->of, .bin_count = USUAL_BINS};
     for (int32_t i = 0; i < USUAL_BINS; i++)
         s.bins[i] = from->bins[i];
     return s;
@@ -540,7 +532,7 @@ static sgm_status give_now(sgm__web *web, const sgm__http_request *request, cons
     sgm_status status = sgm__inspect_tensor(watched, identifier, &copy);
     sgm__web_give_back(watched);
     SGM_TRY(status);
-    s.iteration = copy.iteration;
+    s.of.iteration = copy.iteration;
     status = spread_of(copy.values, (int32_t)bins, &s);
     sgm_tensor_free(copy.values);
     SGM_TRY(status);
