@@ -161,6 +161,13 @@ static bool tell_monitor(void *monitor, const sgm_training_progress *progress)
     return self->progress(self, progress);
 }
 
+/* Frees a monitor that no environment has taken; of one that an environment has taken it does nothing. */
+void sgm_monitor_free(sgm_monitor *monitor)
+{
+    if (monitor != NULL && !monitor->owned)
+        monitor->free(monitor);
+}
+
 static void release_monitor(void *monitor)
 {
     sgm_monitor *self = monitor;

@@ -10,6 +10,7 @@
 #include <sigma/environment.h>
 
 #include <math.h>
+#include <stdio.h>
 
 /* `layers` belongs to the model until the first training hands it to the network, and is NULL afterwards. */
 struct sgm_model {
@@ -119,12 +120,8 @@ static sgm_status make_trainer(sgm_model *model, sgm_tensor *features, sgm_optim
 {
     char name[40] = "model";
     int64_t number = sgm__env_number(model->env);
-    if (number > 1) {
-        char *text = sgm__format("model-%lld", (long long)number);
-        if (text != NULL)
-            memcpy(name, text, strlen(text) + 1);
-        sgm__free(text);
-    }
+    if (number > 1)
+        snprintf(name, sizeof name, "model-%lld", (long long)number);
     sgm_tensor *examples = as_examples(features, "features");
     model->trainer = examples != NULL ? sgm_trainer_create(model->env, name) : NULL;
     if (model->trainer == NULL) {

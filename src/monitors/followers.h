@@ -30,7 +30,7 @@ static inline void sgm__followers_init(sgm__followers *all)
     pthread_mutex_init(&all->lock, NULL);
 }
 
-/* On failure the record stays the caller's. */
+/* On failure the record is freed. */
 static inline sgm_status sgm__followers_enter(sgm__followers *all, sgm__follower *own)
 {
     pthread_mutex_lock(&all->lock);
@@ -38,6 +38,8 @@ static inline sgm_status sgm__followers_enter(sgm__followers *all, sgm__follower
     if (status == SGM_OK)
         all->items[all->count++] = own;
     pthread_mutex_unlock(&all->lock);
+    if (status != SGM_OK)
+        sgm__free(own);
     return status;
 }
 

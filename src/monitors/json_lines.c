@@ -176,26 +176,10 @@ static void write_line(json_lines *self, json_t *event)
 
 /* --- events --- */
 
-static const char *kind_name(sgm_progress_kind kind)
-{
-    switch (kind) {
-    case SGM_PROGRESS_START:
-        return "start";
-    case SGM_PROGRESS_ITERATION:
-        return "iteration";
-    case SGM_PROGRESS_EPOCH:
-        return "epoch";
-    case SGM_PROGRESS_STOP:
-        return "stop";
-    case SGM_PROGRESS_PAUSE:
-        return "pause";
-    case SGM_PROGRESS_RESUME:
-        return "resume";
-    case SGM_PROGRESS_MOVE:
-        break;
-    }
-    return "move";
-}
+static const char *const kind_names[] = {
+    [SGM_PROGRESS_START] = "start", [SGM_PROGRESS_ITERATION] = "iteration", [SGM_PROGRESS_EPOCH] = "epoch",
+    [SGM_PROGRESS_STOP] = "stop",   [SGM_PROGRESS_PAUSE] = "pause",         [SGM_PROGRESS_RESUME] = "resume",
+    [SGM_PROGRESS_MOVE] = "move"};
 
 /* Position in the training. Unknown totals (a stream of unknown length, a run without an end by epochs)
  * are null. */
@@ -233,7 +217,7 @@ static void add_measured(json_t *event, const sgm_training_progress *progress)
  * single kinds. */
 static void tell(const writer *own, const sgm_training_progress *progress)
 {
-    json_t *event = event_json(kind_name(progress->kind), progress->trainer, sgm__wall_time());
+    json_t *event = event_json(kind_names[progress->kind], progress->trainer, sgm__wall_time());
     add_place(event, progress);
     if (progress->kind == SGM_PROGRESS_START)
         add_surroundings(event, own->monitor);
@@ -306,12 +290,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     if (own == NULL)
         return SGM_ERROR_MEMORY;
     *own = (writer){.follower = {trainer}, .monitor = self};
-    sgm_status status = sgm__followers_enter(&self->writers, &own->follower);
-    if (status != SGM_OK) {
-        sgm__free(own);
-        return status;
-    }
-    status = sgm__changes_listen(trainer, tell_change, own);
+    SGM_TRY(sgm__followers_enter(&self->writers, &own->follower));
+    sgm_status status = sgm__changes_listen(trainer, tell_change, own);
     if (status == SGM_OK)
         status = sgm__trainer_add_observer(trainer, observe, own);
     if (status != SGM_OK)

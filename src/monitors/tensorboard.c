@@ -246,12 +246,8 @@ static sgm_status attach(sgm_monitor *monitor, sgm_trainer *trainer)
     if (own == NULL)
         return SGM_ERROR_MEMORY;
     *own = (writer){.follower = {trainer}, .monitor = self, .trainer = trainer};
-    sgm_status status = sgm__followers_enter(&self->writers, &own->follower);
-    if (status != SGM_OK) {
-        free_writer(own);
-        return status;
-    }
-    status = sgm__trainer_add_observer(trainer, observe, own);
+    SGM_TRY(sgm__followers_enter(&self->writers, &own->follower));
+    sgm_status status = sgm__trainer_add_observer(trainer, observe, own);
     if (status != SGM_OK)
         detach(monitor, trainer);
     return status;

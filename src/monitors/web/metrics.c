@@ -99,112 +99,93 @@ static void append_label(sgm__text *text, const char *value)
 
 /* --- of trainers --- */
 
-static double state_value(const row *r)
-{
-    return r->state;
-}
-
-static double iteration_value(const row *r)
-{
-    return (double)r->status.progress.iteration;
-}
-
-static double epoch_value(const row *r)
-{
-    return (double)r->status.progress.epoch;
-}
-
-static double seconds_value(const row *r)
-{
-    return r->status.moment.seconds;
-}
-
-static double loss_value(const row *r)
-{
-    return r->status.progress.training.loss;
-}
-
-static double accuracy_value(const row *r)
-{
-    return r->status.progress.training.accuracy;
-}
-
-static double learning_rate_value(const row *r)
-{
-    return r->status.progress.learning_rate;
-}
-
-/* The rate of a trainer that does not run is the last one it had, hence 0 here. */
-static double rate_value(const row *r)
-{
-    return r->state == SGM_TRAINER_RUNNING ? r->status.progress.rate : 0;
-}
-
-static double parameters_value(const row *r)
-{
-    return (double)r->status.parameters;
-}
-
 /* The metrics of trainers. */
-static const struct family {
+typedef enum family {
+    STATE,
+    ITERATIONS,
+    EPOCHS,
+    SECONDS,
+    LOSS,
+    ACCURACY,
+    LEARNING_RATE,
+    RATE,
+    PARAMETERS
+} family;
+
+static const struct {
     const char *name, *type, *help;
-    double (*value)(const row *r);
 } families[] = {
-    {"sigma_trainer_state", "gauge", "0 idle, 1 running, 2 paused", state_value},
-    {"sigma_iterations_total", "counter", "Iterations trained", iteration_value},
-    {"sigma_epochs_total", "counter", "Epochs ended", epoch_value},
-    {"sigma_training_seconds_total", "counter", "Seconds of training without pauses", seconds_value},
-    {"sigma_loss", "gauge", "Mean loss over the epoch so far", loss_value},
-    {"sigma_accuracy", "gauge",
-     "Share of correct predictions in the epoch so far, where that means something", accuracy_value},
-    {"sigma_learning_rate", "gauge", "Learning rate", learning_rate_value},
-    {"sigma_examples_per_second", "gauge", "Examples trained per second; 0 while it does not run",
-     rate_value},
-    {"sigma_parameters", "gauge", "Numbers that are trained", parameters_value},
+    [STATE] = {"sigma_trainer_state", "gauge", "0 idle, 1 running, 2 paused"},
+    [ITERATIONS] = {"sigma_iterations_total", "counter", "Iterations trained"},
+    [EPOCHS] = {"sigma_epochs_total", "counter", "Epochs ended"},
+    [SECONDS] = {"sigma_training_seconds_total", "counter", "Seconds of training without pauses"},
+    [LOSS] = {"sigma_loss", "gauge", "Mean loss over the epoch so far"},
+    [ACCURACY] = {"sigma_accuracy", "gauge",
+                  "Share of correct predictions in the epoch so far, where that means something"},
+    [LEARNING_RATE] = {"sigma_learning_rate", "gauge", "Learning rate"},
+    [RATE] = {"sigma_examples_per_second", "gauge", "Examples trained per second; 0 while it does not run"},
+    [PARAMETERS] = {"sigma_parameters", "gauge", "Numbers that are trained"},
 };
 
-/* A value that is NaN has no line, but for the loss: a loss that is no number is worth an alarm. */
-static void append_family(sgm__text *text, const struct family *family, const table *all)
+/* The rate of a trainer that does not run is the last one it had, hence 0 here. */
+static double value_of(const row *r, family which)
 {
-    append_head(text, family->name, family->type, family->help);
+    const sgm_training_progress *progress = &r->status.progress;
+    const double values[] = {[STATE] = r->state,
+                             [ITERATIONS] = (double)progress->iteration,
+                             [EPOCHS] = (double)progress->epoch,
+                             [SECONDS] = r->status.moment.seconds,
+                             [LOSS] = progress->training.loss,
+                             [ACCURACY] = progress->training.accuracy,
+                             [LEARNING_RATE] = progress->learning_rate,
+                             [RATE] = r->state == SGM_TRAINER_RUNNING ? progress->rate : 0,
+                             [PARAMETERS] = (double)r->status.parameters};
+    return values[which];
+}
+
+/* A value that is NaN has no line, but for the loss: a loss that is no number is worth an alarm. */
+static void append_family(sgm__text *text, family which, const table *all)
+{
+    append_head(text, families[which].name, families[which].type, families[which].help);
     for (size_t i = 0; i < all->count; i++) {
-        double value = family->value(&all->rows[i]);
-        if (isnan(value) && family->value != loss_value)
+        double value = value_of(&all->rows[i], which);
+        if (isnan(value) && which != LOSS)
             continue;
-        sgm__text_append(text, "%s{trainer=\"", family->name);
+        sgm__text_append(text, "%s{trainer=\"", families[which].name);
         append_label(text, all->rows[i].name);
         sgm__text_append(text, "\"}");
         append_value(text, value);
     }
 }
 
-static void append_validation(sgm__text *text, const char *name, const row *of,
-                              const sgm__web_validation *validation, double value)
+static void append_validation(sgm__text *text, const char *name, const row *of, const char *data,
+                              double value)
 {
     sgm__text_append(text, "%s{trainer=\"", name);
     append_label(text, of->name);
     sgm__text_append(text, "\",data=\"");
-    append_label(text, validation->name);
+    append_label(text, data);
     sgm__text_append(text, "\"}");
     append_value(text, value);
 }
 
-/* Of the newest epoch that had a validation. */
+/* Of the newest epoch that had a validation; first all losses, then all accuracies that mean something. */
 static void append_validations(sgm__text *text, const table *all)
 {
-    append_head(text, "sigma_validation_loss", "gauge",
-                "Mean loss over validation data, after the newest epoch");
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t k = 0; k < all->rows[i].validation_count; k++)
-            append_validation(text, "sigma_validation_loss", &all->rows[i], &all->rows[i].validations[k],
-                              all->rows[i].validations[k].loss);
-    append_head(text, "sigma_validation_accuracy", "gauge",
-                "Share of correct predictions for validation data, after the newest epoch");
-    for (size_t i = 0; i < all->count; i++)
-        for (size_t k = 0; k < all->rows[i].validation_count; k++)
-            if (!isnan(all->rows[i].validations[k].accuracy))
-                append_validation(text, "sigma_validation_accuracy", &all->rows[i],
-                                  &all->rows[i].validations[k], all->rows[i].validations[k].accuracy);
+    static const char *const of[][2] = {
+        {"sigma_validation_loss", "Mean loss over validation data, after the newest epoch"},
+        {"sigma_validation_accuracy",
+         "Share of correct predictions for validation data, after the newest epoch"}};
+    for (int accuracy = 0; accuracy < 2; accuracy++) {
+        append_head(text, of[accuracy][0], "gauge", of[accuracy][1]);
+        for (size_t i = 0; i < all->count; i++)
+            for (size_t k = 0; k < all->rows[i].validation_count; k++) {
+                const sgm__web_validation *v = &all->rows[i].validations[k];
+                if (!accuracy || !isnan(v->accuracy))
+                    append_validation(text, of[accuracy][0], &all->rows[i], v->name,
+                                      accuracy ? v->accuracy : v->loss);
+            }
+    }
 }
 
 /* --- of the process --- */
@@ -260,8 +241,8 @@ static sgm_status get_metrics(void *user, const sgm__http_request *request, sgm_
     sgm__text text = {0};
     (void)request;
     sgm__web_each(web, add_row, &all);
-    for (size_t i = 0; i < sizeof families / sizeof *families; i++)
-        append_family(&text, &families[i], &all);
+    for (family which = STATE; which <= PARAMETERS; which++)
+        append_family(&text, which, &all);
     append_validations(&text, &all);
     append_process(&text, web);
     free_rows(&all);

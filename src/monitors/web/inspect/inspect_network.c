@@ -138,16 +138,14 @@ static void append_tensor(sgm__text *text, const sgm_parameter *parameter)
 static void append_tensors(sgm__text *text, drawing *own, const char *layer)
 {
     int64_t parameters = 0, bytes = 0;
-    const char *separator = "";
     sgm__text_append(text, ",\"tensors\":[");
     for (size_t i = 0; i < own->recording.parameter_count; i++) {
         const sgm_parameter *parameter = &own->recording.parameters[i];
         if (!belongs_to(parameter, layer))
             continue;
         int64_t elements = sgm_shape_elements(&parameter->type.shape);
-        sgm__text_append(text, "%s", separator);
+        sgm__web_separate(text);
         append_tensor(text, parameter);
-        separator = ",";
         parameters += parameter->trainable ? elements : 0;
         bytes += elements * (int64_t)sgm_dtype_size(parameter->type.dtype);
     }
