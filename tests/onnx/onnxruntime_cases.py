@@ -143,6 +143,15 @@ case("sums of exponentials of infinities and large numbers", "ReduceLogSumExp",
      [np.array([[1, -np.inf, 2], [-np.inf] * 3, [np.inf, 1, 2], [3e38, -3e38, 0], [np.nan, 1, np.inf]], np.float32)],
      {"axes": [1], "keepdims": 0})
 case("no padding at all", "Conv", [floats(1, 1, 6, 5), floats(1, 1, 3, 2)], {"auto_pad": "VALID"}, 11)
+for mode in ("nearest", "linear"):
+    for roi in ([0, 0, -.3, .2, 1, 1, 1.2, .7], [0, 0, .5, .6, 1, 1, 1.5, 2]):
+        case(f"a part that is partly outside, {mode}", "Resize",
+             [floats(1, 1, 5, 6), np.array(roi, np.float32), None, np.array([1, 1, 4, 7], np.int64)],
+             {"mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.5})
+    case(f"a part that is nowhere, {mode}", "Resize",
+         [floats(1, 1, 5, 6), np.array([0, 0, np.nan, 0, 1, 1, 1, 1], np.float32), None, np.array([1, 1, 4, 7], np.int64)],
+         {"mode": mode, "coordinate_transformation_mode": "tf_crop_and_resize", "extrapolation_value": 9.5}, 13,
+         np.full((1, 1, 4, 7), 9.5, np.float32))
 infinity = np.inf
 edges = np.array([0, 1e-8, -1e-5, .01, -.5, 1, 1.9, -2.1, 30, 1.9e19, -3e38, infinity, -infinity, np.nan], np.float32)
 case("asinh of large and small numbers", "Asinh", [edges], {}, 9)
@@ -202,6 +211,9 @@ refused("scales for other axes", "'scales' has 2 numbers, expected 4", "Upsample
         [picture, np.array([1, 1, 2, 2], np.float32)], {"scales": [2.0, 2.0]}, 9)
 refused("the largest of large integers", "numbers of int64 are not pooled here", "MaxPool", [np.zeros((1, 1, 4), np.int64)],
         {"kernel_shape": [2]}, 12)
+for depth in (1e30, np.nan, -1):
+    refused("classes without a number", "is no number of classes", "OneHot",
+            [np.array([1], np.int64), number(depth), floats(2)], {})
 refused("a range that never arrives", "a range has at most 134217728 numbers", "Range",
         [number(1, np.int64), number(2, np.int64), number(0, np.int64)], {})
 body = helper.make_graph(

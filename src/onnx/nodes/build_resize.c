@@ -80,10 +80,11 @@ static double origin_of(const resizing *r, const line *l, int64_t x)
     return 0;
 }
 
-/* Only tf_crop_and_resize has places outside that get a value of their own; else the nearest entry counts. */
+/* Only tf_crop_and_resize has places outside that get a value of their own; else the nearest entry counts. A
+ * place that is NaN, of a part whose ends are no numbers, is outside as well. */
 static bool is_outside(const resizing *r, const line *l, double origin)
 {
-    return r->place == TF_CROP && (origin < 0 || origin > (double)(l->in - 1));
+    return r->place == TF_CROP && !(origin >= 0 && origin <= (double)(l->in - 1));
 }
 
 /* A place that is whole, kept within the data. */
@@ -166,14 +167,31 @@ static sgm_value weigh(const resizing *r, const line *l, sgm_value x)
     return y;
 }
 
-/* A gather along the axis with constant places. */
+/* A gather along the axis with constant places. Results that lie outside are replaced. */
 static sgm_value pick_nearest(const resizing *r, const line *l, sgm_value x, int32_t axis)
 {
     sgm_graph *g = r->n->graph;
+    sgm_shape along = {.rank = r->rank};
+    for (int32_t i = 0; i < r->rank; i++)
+        along.dims[i] = i == axis ? l->out : 1;
     sgm_tensor *places = sgm_tensor_create(SGM_INT64, SGM__ONNX_SHAPE(l->out));
-    for (int64_t i = 0; i < l->out && places != NULL; i++)
-        ((int64_t *)sgm_tensor_data(places))[i] = nearest_of(r, l, origin_of(r, l, i));
-    return sgm_gather(g, x, sgm__onnx_constant(g, places), axis);
+    sgm_tensor *outside = places != NULL ? sgm_tensor_create(SGM_BOOL, &along) : NULL;
+    bool any = false;
+    for (int64_t i = 0; i < l->out && outside != NULL; i++) {
+        double origin = origin_of(r, l, i);
+        bool is_out = is_outside(r, l, origin);
+        any |= is_out;
+        ((bool *)sgm_tensor_data(outside))[i] = is_out;
+        ((int64_t *)sgm_tensor_data(places))[i] = is_out ? 0 : nearest_of(r, l, origin);
+    }
+    sgm_value y = outside != NULL ? sgm_gather(g, x, sgm__onnx_constant(g, sgm_tensor_retain(places)), axis)
+                                  : sgm__onnx_fail(g);
+    if (any)
+        y = sgm_select(g, sgm__onnx_constant(g, sgm_tensor_retain(outside)),
+                       sgm_filled_like(g, y, r->outside), y);
+    sgm_tensor_free(places);
+    sgm_tensor_free(outside);
+    return y;
 }
 
 /* Resizes all axes. An axis that stays as it is is left out, which is the case for batch and channels;

@@ -140,10 +140,13 @@ sgm_value sgm__onnx_one_hot(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
     sgm_value indices = n->inputs[0], values = n->inputs[2];
-    int64_t depth = (int64_t)sgm__onnx_known_number(n, 1, 0);
+    double given = sgm__onnx_known_number(n, 1, 0);
+    if (!(given >= 1 && given <= INT32_MAX))
+        return sgm_graph_fail(g, SGM_ERROR_ARGUMENT, "%g is no number of classes", given);
+    int64_t depth = (int64_t)given;
     sgm_shape shape = sgm__onnx_type(n, indices).shape, level;
     int32_t axis = sgm__onnx_axis(n, sgm__onnx_integer(n, "axis", -1), shape.rank + 1), axes[SGM_MAX_RANK];
-    if (axis < 0 || depth < 1 || shape.rank == SGM_MAX_RANK || sgm__onnx_type(n, values).shape.rank != 1)
+    if (axis < 0 || shape.rank == SGM_MAX_RANK || sgm__onnx_type(n, values).shape.rank != 1)
         return sgm_graph_fail(g, SGM_ERROR_SHAPE, "%lld classes for indices of %d dimensions",
                               (long long)depth, shape.rank);
     indices = sgm__onnx_from_start(g, indices, sgm_number(g, (double)depth));
