@@ -155,8 +155,9 @@ for mode in ("nearest", "linear"):
 infinity = np.inf
 edges = np.array([0, 1e-8, -1e-5, .01, -.5, 1, 1.9, -2.1, 30, 1.9e19, -3e38, infinity, -infinity, np.nan], np.float32)
 case("asinh of large and small numbers", "Asinh", [edges], {}, 9)
-case("acosh of large numbers, and near 1", "Acosh",
-     [np.array([1, 1 + 2**-23, 1.5, 2, 2.1, 1e4, 1.9e19, 3e38, infinity, .5, np.nan], np.float32)], {}, 9)
+case("acosh of large numbers, near 1, and where there is none", "Acosh",
+     [np.array([1, 1 + 2**-23, 1.5, 2, 2.1, 1e4, 1.9e19, 3e38, infinity, .5, -2, -1e10, -1e30, np.nan],
+              np.float32)], {}, 9)
 edges = np.array([0, 1e-8, -1e-5, .01, -.5, 20, 89, -89.2, infinity, -infinity, np.nan], np.float32)
 case("sinh near 0 and where exp overflows", "Sinh", [edges], {}, 9)
 case("cosh where exp overflows", "Cosh", [edges], {}, 9)

@@ -72,13 +72,14 @@ static sgm_value logarithm_of_sum(sgm__onnx_node *n, sgm_value x, double c, sgm_
     return sgm_select(g, sgm_greater(g, x, number(n, LARGE)), sum, small);
 }
 
-/* log(x + sqrt(x^2 - 1)); near 1 as log1p(t + sqrt(t (t + 2))) with t = x - 1, in which nothing cancels. */
+/* log(x + sqrt(x^2 - 1)); near 1 as log1p(t + sqrt(t) sqrt(t + 2)) with t = x - 1, in which nothing
+ * cancels. Below 1 the root of t makes it NaN. */
 sgm_value sgm__onnx_acosh(sgm__onnx_node *n)
 {
     sgm_graph *g = n->graph;
     sgm_value x = n->inputs[0];
     sgm_value t = sgm_subtract(g, sgm_minimum(g, x, number(n, LARGE)), number(n, 1));
-    sgm_value root = sgm_square_root(g, sgm_multiply(g, t, sgm_add(g, t, number(n, 2))));
+    sgm_value root = sgm_multiply(g, sgm_square_root(g, t), sgm_square_root(g, sgm_add(g, t, number(n, 2))));
     return logarithm_of_sum(n, x, -1, sgm_log1p(g, sgm_add(g, t, root)));
 }
 
