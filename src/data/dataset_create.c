@@ -133,7 +133,8 @@ static sgm_status configure(sgm_dataset *dataset, const sgm_dataset_options *opt
     return dataset->cache ? sgm__make_folders(dataset->cache) : SGM_ERROR_MEMORY;
 }
 
-/* The extractor belongs to the dataset from here on, also when the call fails. */
+/* The extractor belongs to the dataset from here on, also when the call fails; but not where the options
+ * cannot be read, as their members may mean anything then. */
 sgm_dataset *sgm_dataset_create_with(const char *name, const sgm_dataset_options *options)
 {
     sgm_dataset_options copy;

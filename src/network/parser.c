@@ -79,8 +79,12 @@ sgm_status sgm__parser_close(sgm__parser *p, const sgm__token *open)
 {
     if (sgm__parser_accept(p, ')'))
         return SGM_OK;
-    return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT, "expected ')' for the '(' at column %d, found %s",
-                            open->column, sgm__parser_quote(&p->token).text);
+    char line[32] = "";
+    if (open->line != p->token.line)
+        snprintf(line, sizeof line, "line %d, ", open->line);
+    return sgm__parser_fail(p, &p->token, SGM_ERROR_FORMAT,
+                            "expected ')' for the '(' at %scolumn %d, found %s", line, open->column,
+                            sgm__parser_quote(&p->token).text);
 }
 
 char *sgm__parser_copy(const sgm__parser *p, const sgm__token *token)

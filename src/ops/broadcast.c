@@ -56,11 +56,8 @@ const sgm_op sgm__op_broadcast = {
 /* A shape that is there already records nothing. */
 sgm_value sgm_broadcast(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
 {
-    if (!sgm__can_record(graph, "broadcast", x))
+    if (!sgm__can_record(graph, "broadcast", x) || !sgm__rank_fits(graph, "broadcast", shape))
         return (sgm_value){-1};
-    if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "broadcast: a shape has 0 to %d dimensions, not %d",
-                              SGM_MAX_RANK, shape->rank);
     sgm_shape old = sgm_value_type(graph, x).shape;
     if (sgm_shape_equal(&old, shape))
         return x;

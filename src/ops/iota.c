@@ -30,6 +30,8 @@ const sgm_op sgm__op_iota = {SGM__OP("iota", 0, "0, 1, 2, ... along an axis, equ
 
 sgm_value sgm_iota(sgm_graph *graph, sgm_dtype dtype, const sgm_shape *shape, int32_t axis)
 {
+    if (!sgm__rank_fits(graph, "iota", shape))
+        return (sgm_value){-1};
     sgm_attributes attributes = SGM__INTEGERS((int64_t)dtype, axis < 0 ? axis + shape->rank : axis);
     sgm__add_shape(&attributes, shape);
     return sgm_record(graph, &sgm__op_iota, NULL, 0, &attributes);

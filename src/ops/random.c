@@ -54,6 +54,8 @@ const sgm_op sgm__op_random_uniform = {
 sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream,
                              sgm_dtype dtype, const sgm_shape *shape)
 {
+    if (!sgm__rank_fits(graph, "random_uniform", shape))
+        return (sgm_value){-1};
     sgm_attributes attributes = SGM__INTEGERS(stream, (int64_t)dtype);
     sgm__add_shape(&attributes, shape);
     return sgm_record(graph, &sgm__op_random_uniform, (sgm_value[]){seed, step}, 2, &attributes);
@@ -64,6 +66,8 @@ sgm_value sgm_random_uniform(sgm_graph *graph, sgm_value seed, sgm_value step, i
 sgm_value sgm_random_normal(sgm_graph *graph, sgm_value seed, sgm_value step, int64_t stream, sgm_dtype dtype,
                             const sgm_shape *shape)
 {
+    if (!sgm__rank_fits(graph, "random_normal", shape))
+        return (sgm_value){-1};
     int64_t count = sgm_shape_elements(shape);
     char text[128];
     if (count < 0 || count > INT64_MAX / 2)

@@ -73,11 +73,8 @@ static bool complete(sgm_graph *graph, const sgm_shape *old, sgm_shape *shape)
 /* A shape that is there already records nothing. */
 sgm_value sgm_reshape(sgm_graph *graph, sgm_value x, const sgm_shape *shape)
 {
-    if (!sgm__can_record(graph, "reshape", x))
+    if (!sgm__can_record(graph, "reshape", x) || !sgm__rank_fits(graph, "reshape", shape))
         return (sgm_value){-1};
-    if (shape->rank < 0 || shape->rank > SGM_MAX_RANK)
-        return sgm_graph_fail(graph, SGM_ERROR_SHAPE, "reshape: a shape has 0 to %d dimensions, not %d",
-                              SGM_MAX_RANK, shape->rank);
     sgm_shape old = sgm_value_type(graph, x).shape, target = *shape;
     if (!complete(graph, &old, &target))
         return (sgm_value){-1};

@@ -13,12 +13,20 @@
 
 /* --- attributes --- */
 
-/* Dimensions beyond the attributes' capacity are dropped. */
+/* The shape's rank fits (sgm__rank_fits), and the attributes have room for it. */
 void sgm__add_shape(sgm_attributes *attributes, const sgm_shape *shape)
 {
-    for (int32_t i = 0; i < shape->rank && i < SGM_MAX_RANK; i++)
-        if (attributes->integer_count < SGM_MAX_INTEGERS)
-            attributes->integers[attributes->integer_count++] = shape->dims[i];
+    for (int32_t i = 0; i < shape->rank; i++)
+        attributes->integers[attributes->integer_count++] = shape->dims[i];
+}
+
+bool sgm__rank_fits(sgm_graph *graph, const char *name, const sgm_shape *shape)
+{
+    if (shape->rank >= 0 && shape->rank <= SGM_MAX_RANK)
+        return true;
+    sgm_graph_fail(graph, SGM_ERROR_SHAPE, "%s: a shape has 0 to %d dimensions, not %d", name, SGM_MAX_RANK,
+                   shape->rank);
+    return false;
 }
 
 sgm_status sgm__want_integers(const sgm_attributes *attributes, int32_t count)

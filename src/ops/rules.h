@@ -38,6 +38,8 @@ sgm_value sgm__record_one(sgm_graph *graph, const sgm_op *op, sgm_value x, const
 /* False if the graph has failed before, or fails now because `value` is none of its values. Callers then
  * return nothing. */
 bool sgm__can_record(sgm_graph *graph, const char *name, sgm_value value);
+/* False, and the graph's failure, if a caller's shape has more than SGM_MAX_RANK dimensions. */
+bool sgm__rank_fits(sgm_graph *graph, const char *name, const sgm_shape *shape);
 /* Counts a negative axis from the end; false and a failure if there is no such axis. */
 bool sgm__resolve_axis(sgm_graph *graph, const char *name, sgm_value x, int32_t *axis);
 /* x where the weight is not 0, else 0. A weighted sum of the result has no NaN from 0 * infinity, and

@@ -105,6 +105,9 @@ TEST(errors_point_at_the_column)
                 "column 25: expected ')' for the '(' at column 16, found the end of the text");
     check_error("input(4) + add(dense(3) dense(3))",
                 "column 25: expected ')' for the '(' at column 15, found 'dense'");
+    check_error(
+        "input(4) + add(dense(3),\n  dense(3)",
+        "line 2, column 11: expected ')' for the '(' at line 1, column 15, found the end of the text");
     check_error("input(4) + dense(3))", "column 20: expected '+', ';' or the end of the text, found ')'");
     check_error("input(4) dense(3)",
                 "column 10: a '+' is missing before 'dense': one layer is put behind another by '+'");

@@ -31,6 +31,14 @@ TEST(shapes_that_do_not_fit_are_named)
     REFUSES(sgm_reshape(g, x, OP_DIMS(-1, -1)), "one dimension may be -1");
     REFUSES(sgm_broadcast(g, x, OP_DIMS(3, 3)), "broadcast: (2, 3) cannot become (3, 3)");
     REFUSES(sgm_broadcast(g, x, OP_DIMS(3)), "(2, 3) cannot become (3,)");
+    const sgm_shape nine = {.rank = 9};
+    REFUSES(sgm_broadcast(g, x, &nine), "broadcast: a shape has 0 to 8 dimensions, not 9");
+    REFUSES(sgm_reshape(g, x, &nine), "reshape: a shape has 0 to 8 dimensions, not 9");
+    REFUSES(sgm_iota(g, SGM_INT64, &nine, 0), "iota: a shape has 0 to 8 dimensions, not 9");
+    REFUSES(sgm_random_uniform(g, x, x, 0, SGM_FLOAT32, &nine),
+            "random_uniform: a shape has 0 to 8 dimensions, not 9");
+    REFUSES(sgm_random_normal(g, x, x, 0, SGM_FLOAT32, &nine),
+            "random_normal: a shape has 0 to 8 dimensions, not 9");
     REFUSES(sgm_permute(g, x, OP_AXES(0, 0)),
             "permute: shape (2, 3) wants each of its 2 axes once, got (0, 0)");
     REFUSES(sgm_permute(g, x, OP_AXES(0, 2)), "got (0, 2)");
