@@ -124,18 +124,18 @@ static void free_values(sgm_search_values *values)
     sgm_string_free((char *)(uintptr_t)values->name);
 }
 
-/* The text of step `step` of a range, evenly spread, or with evenly spread logarithms. The last step is
- * the end of the range itself, without the rounding of the formula. 6 digits: the number that is shown is
- * the number that is trained with. */
+double sgm__search_between(const sgm_search_values *values, double share)
+{
+    double from = values->from, to = values->to;
+    return values->logarithmic ? exp(log(from) + share * (log(to) - log(from))) : from + share * (to - from);
+}
+
+/* The text of step `step` of a range. The last step is the end of the range itself, without the rounding of
+ * the formula. 6 digits: the number that is shown is the number that is trained with. */
 static char *step_text(const sgm_search_values *values, int64_t step)
 {
-    double share = (double)step / (double)(values->steps - 1), number;
-    if (step == values->steps - 1)
-        number = values->to;
-    else if (values->logarithmic)
-        number = exp(log(values->from) + share * (log(values->to) - log(values->from)));
-    else
-        number = values->from + share * (values->to - values->from);
+    int64_t last = values->steps - 1;
+    double number = step == last ? values->to : sgm__search_between(values, (double)step / (double)last);
     return values->whole ? sgm__format("%.0f", number) : sgm__format("%.6g", number);
 }
 

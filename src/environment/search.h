@@ -65,6 +65,8 @@ struct sgm_search {
     int64_t epochs_done, epochs_wanted;
 };
 
+/* The number of a range at `share`, 0 to 1, of its length, or of that of its logarithms. */
+double sgm__search_between(const sgm_search_values *values, double share);
 /* Makes the trials with their values, and the rungs (search_plan.c). */
 sgm_status sgm__search_plan(sgm_search *search);
 

@@ -184,13 +184,9 @@ static double draw_uniform(const sgm_search *search, const char *name, size_t tr
  * one is rounded after the exponential. Both ends are kept to. */
 static char *draw_number(const sgm_search_values *values, double uniform)
 {
-    double from = values->from, to = values->to, number;
-    if (values->logarithmic)
-        number = exp(log(from) + uniform * (log(to) - log(from)));
-    else if (values->whole)
-        number = floor(from + uniform * (to - from + 1));
-    else
-        number = from + uniform * (to - from);
+    double from = values->from, to = values->to;
+    double number = values->whole && !values->logarithmic ? floor(from + uniform * (to - from + 1))
+                                                          : sgm__search_between(values, uniform);
     if (values->whole)
         return sgm__format("%.0f", fmin(fmax(round(number), from), to));
     /* Training uses the number that the table shows, hence the rounding to 6 digits; where that leaves the

@@ -68,17 +68,27 @@ static void begin_anew(sgm__run *run)
     json_object_clear(run->maximum);
 }
 
+/* The next line of a text from *start on, without its end; moves *start behind it. NULL: there is no more
+ * that is complete. */
+static const char *next_line(const char *text, size_t length, size_t *start, size_t *line)
+{
+    const char *begin = *start < length ? text + *start : NULL;
+    const char *end = begin != NULL ? memchr(begin, '\n', length - *start) : NULL;
+    if (end == NULL)
+        return NULL;
+    *line = (size_t)(end - begin);
+    *start += *line + 1;
+    return begin;
+}
+
 /* Takes the complete lines of `text`. `is_all`: the text reaches to the end of the file. If not, a text
  * without a line end would be read again for ever, so it is skipped as one bad line. */
 static void take_lines(sgm__run *run, const char *text, size_t length, bool is_all)
 {
-    size_t start = 0;
-    for (const char *end; (end = memchr(text + start, '\n', length - start)) != NULL;) {
-        size_t line = (size_t)(end - (text + start));
+    size_t start = 0, line;
+    for (const char *at; (at = next_line(text, length, &start, &line)) != NULL;)
         if (line > 0)
-            take_line(run, text + start, line);
-        start += line + 1;
-    }
+            take_line(run, at, line);
     if (start == 0 && !is_all) { /* no line of metrics is that long */
         run->bad++;
         start = length;
@@ -167,21 +177,15 @@ static bool add_row(json_t *columns, size_t rows, const char *line, size_t lengt
 sgm_status sgm__run_columns(int folder, json_t **columns)
 {
     char *text;
-    size_t length, count = 0, rows = 0, number = 0;
+    size_t length, line, start = 0, count = 0, rows = 0, number = 0;
     SGM_TRY(sgm__runs_read(folder, SGM__METRICS_FILE, MAXIMUM_METRICS, &text, &length));
     *columns = json_object();
     for (size_t i = 0; i < length; i++)
         count += text[i] == '\n';
     size_t stride = count / MAXIMUM_ROWS + 1;
-    for (size_t start = 0; start < length; number++) {
-        const char *end = memchr(text + start, '\n', length - start);
-        if (end == NULL)
-            break;
-        size_t line = (size_t)(end - (text + start));
+    for (const char *at; (at = next_line(text, length, &start, &line)) != NULL; number++)
         if (number % stride == 0 || number + 1 == count)
-            rows += add_row(*columns, rows, text + start, line);
-        start += line + 1;
-    }
+            rows += add_row(*columns, rows, at, line);
     sgm__free(text);
     return *columns != NULL ? SGM_OK : sgm__fail_memory(64);
 }
@@ -190,19 +194,14 @@ sgm_status sgm__run_columns(int folder, json_t **columns)
 sgm_status sgm__run_changes(int folder, json_t **changes)
 {
     char *text;
-    size_t length;
+    size_t length, line, start = 0;
     SGM_TRY(sgm__runs_read(folder, SGM__CHANGES_FILE, MAXIMUM_CHANGES, &text, &length));
     *changes = json_array();
-    for (size_t start = 0; start < length;) {
-        const char *end = memchr(text + start, '\n', length - start);
-        if (end == NULL)
-            break;
-        size_t line = (size_t)(end - (text + start));
-        json_t *change = json_loadb(text + start, line, 0, NULL);
+    for (const char *at; (at = next_line(text, length, &start, &line)) != NULL;) {
+        json_t *change = json_loadb(at, line, 0, NULL);
         if (json_is_object(change))
             json_array_append(*changes, change);
         json_decref(change);
-        start += line + 1;
     }
     sgm__free(text);
     return *changes != NULL ? SGM_OK : sgm__fail_memory(64);
