@@ -115,6 +115,8 @@ const char *sgm__plan_string(const sgm__plan *plan, int32_t name);
 char *sgm__plan_describe(const sgm__plan *plan, int32_t node, char *buffer, size_t size);
 /* The node whose memory a view reads, through views of views; of a node that is no view, itself. */
 int32_t sgm__plan_root(const sgm__plan *plan, int32_t node);
+/* The size of the memory that a place refers to; -1: the plan has no such memory. */
+int64_t sgm__plan_memory_bytes(const sgm__plan *plan, const sgm__place *place);
 /* How many operands and outputs of the program are this value itself; views of it count as its readers. */
 int32_t sgm__plan_readers(const sgm__plan *plan, int32_t node);
 /* Whether a node is a member of a step. */

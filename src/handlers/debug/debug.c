@@ -137,26 +137,6 @@ static bool is_view(const sgm__node *node)
     return (node->op->flags & SGM_OP_VIEW) != 0;
 }
 
-/* The size of the memory that a place refers to; -1: the plan has no such memory. */
-static int64_t memory_bytes(const sgm__plan *plan, const sgm__place *place)
-{
-    switch (place->store) {
-    case SGM__STORE_ARENA:
-        return plan->arena_bytes;
-    case SGM__STORE_CONSTANT:
-        return plan->constant_bytes;
-    case SGM__STORE_INPUT:
-        return place->index < plan->input_count ? (int64_t)sgm__type_bytes(&plan->inputs[place->index].type)
-                                                : -1;
-    case SGM__STORE_STATE:
-        return place->index < plan->state_count ? (int64_t)sgm__type_bytes(&plan->states[place->index].type)
-                                                : -1;
-    case SGM__STORE_NONE:
-        break;
-    }
-    return -1;
-}
-
 /* Checks that all elements of a node lie within its memory, and that computed values have no gaps, which no
  * kernel but elementwise ones writes. */
 static sgm_status check_place(const sgm__plan *plan, int32_t index)
@@ -164,7 +144,7 @@ static sgm_status check_place(const sgm__plan *plan, int32_t index)
     const sgm__node *node = &plan->nodes[index];
     char where[320], shape[128];
     sgm__span span = sgm__node_span(node);
-    int64_t memory = memory_bytes(plan, &node->place);
+    int64_t memory = sgm__plan_memory_bytes(plan, &node->place);
     if (sgm_shape_elements(&node->type.shape) == 0)
         return SGM_OK;
     if (span.first < 0 || span.last > memory)

@@ -190,6 +190,25 @@ bool sgm__step_makes(const sgm__plan *plan, const sgm__step *step, int32_t node)
     return false;
 }
 
+int64_t sgm__plan_memory_bytes(const sgm__plan *plan, const sgm__place *place)
+{
+    switch (place->store) {
+    case SGM__STORE_ARENA:
+        return plan->arena_bytes;
+    case SGM__STORE_CONSTANT:
+        return plan->constant_bytes;
+    case SGM__STORE_INPUT:
+        return place->index < plan->input_count ? (int64_t)sgm__type_bytes(&plan->inputs[place->index].type)
+                                                : -1;
+    case SGM__STORE_STATE:
+        return place->index < plan->state_count ? (int64_t)sgm__type_bytes(&plan->states[place->index].type)
+                                                : -1;
+    case SGM__STORE_NONE:
+        break;
+    }
+    return -1;
+}
+
 sgm__span sgm__node_span(const sgm__node *node)
 {
     int64_t size = (int64_t)sgm_dtype_size(node->type.dtype), stride = 1;

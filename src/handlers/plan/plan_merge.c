@@ -60,7 +60,7 @@ static const sgm__plan_reader *readers_of(const merge *m, int32_t root, int32_t 
 
 /* The first later step that reads a result of `step`; -1: none does. *direct: that step reads at least one
  * result element by element, without a view. */
-static int32_t first_reader(const merge *m, int32_t step, bool *direct)
+static int32_t find_reader(const merge *m, int32_t step, bool *direct)
 {
     int32_t first = INT32_MAX, count;
     *direct = false;
@@ -139,7 +139,7 @@ static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
 {
     bool direct;
     for (int32_t s = step + 1; s <= step + NEAR && s < reader; s++)
-        if (is_elementwise(m, s) && first_reader(m, s, &direct) == reader && can_move(m, step, s))
+        if (is_elementwise(m, s) && find_reader(m, s, &direct) == reader && can_move(m, step, s))
             return s;
     return -1;
 }
@@ -148,7 +148,7 @@ static int32_t find_neighbour(const merge *m, int32_t step, int32_t reader)
 static int32_t find_place(const merge *m, int32_t step)
 {
     bool direct;
-    int32_t reader = is_elementwise(m, step) ? first_reader(m, step, &direct) : -1;
+    int32_t reader = is_elementwise(m, step) ? find_reader(m, step, &direct) : -1;
     if (reader < 0)
         return -1;
     if (is_elementwise(m, reader))

@@ -36,21 +36,13 @@ void sgm__device_host_free(sgm__device_host *host)
 /* Allocates the shadow of the memory that a place refers to, once. */
 static sgm_status make_room(sgm__device_host *host, const sgm__place *place)
 {
-    const sgm__plan *plan = host->plan;
-    void **room = NULL;
-    size_t bytes = 0;
-    if (place->store == SGM__STORE_ARENA) {
-        room = &host->shadow.arena;
-        bytes = (size_t)plan->arena_bytes;
-    } else if (place->store == SGM__STORE_INPUT) {
-        room = &host->shadow.inputs[place->index];
-        bytes = sgm__type_bytes(&plan->inputs[place->index].type);
-    } else if (place->store == SGM__STORE_STATE) {
-        room = &host->shadow.states[place->index];
-        bytes = sgm__type_bytes(&plan->states[place->index].type);
-    }
+    sgm__memory *shadow = &host->shadow;
+    void **room = place->store == SGM__STORE_ARENA   ? &shadow->arena
+                  : place->store == SGM__STORE_INPUT ? &shadow->inputs[place->index]
+                  : place->store == SGM__STORE_STATE ? &shadow->states[place->index]
+                                                     : NULL;
     if (room != NULL && *room == NULL)
-        *room = sgm__alloc_aligned(bytes);
+        *room = sgm__alloc_aligned((size_t)sgm__plan_memory_bytes(host->plan, place));
     return room == NULL || *room != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
