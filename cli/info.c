@@ -2,10 +2,11 @@
  *
  * Lists handlers with what they found (each is created for a moment), layers, optimisers, places where
  * data is looked for, environment variables and ready-made datasets; with an option hooks or
- * augmentations. The lists come from the library's tables; which file a dataset needs is in `availability`.
+ * augmentations. The lists come from the library's tables.
  * With a path it shows into how many threads a training step is divided (inspect_threads in inspect.c).
  * Nothing is fetched or changed. */
 #include "cli.h"
+#include "data/dataset.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,30 +106,17 @@ static void print_places(void)
     sgm_string_free(cache);
 }
 
-/* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing. The table has
- * the datasets that are read from a file; all others are computed. */
+/* Whether the file of a ready-made dataset is on this machine. Only looks, fetches nothing: hence no URL. */
 static const char *availability(const char *name)
 {
-    static const struct {
-        const char *name, *file;
-        bool fetched;
-    } files[] = {
-        {"iris", "iris.csv", false},
-        {"digits", "digits.csv", false},
-        {"digits-test", "digits.csv", false},
-        {"wdbc", "wdbc.csv", false},
-        {"mnist", "train-images-idx3-ubyte", true},
-        {"mnist-test", "t10k-images-idx3-ubyte", true},
-    };
-    for (size_t i = 0; i < sizeof files / sizeof *files; i++) {
-        if (strcmp(files[i].name, name) != 0)
-            continue;
-        sgm_source *source = sgm_known_source(files[i].file, NULL, NULL);
-        bool there = source != NULL && sgm_source_exists(source);
-        sgm_source_free(source);
-        return there ? "here" : files[i].fetched ? "is fetched when it is used" : "not found";
-    }
-    return "is computed";
+    bool is_fetched;
+    const char *file = sgm__dataset_file(name, &is_fetched);
+    if (file == NULL)
+        return "is computed";
+    sgm_source *source = sgm_known_source(file, NULL, NULL);
+    bool there = source != NULL && sgm_source_exists(source);
+    sgm_source_free(source);
+    return there ? "here" : is_fetched ? "is fetched when it is used" : "not found";
 }
 
 /* The library's ready-made datasets, and whether their files are here. */

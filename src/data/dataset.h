@@ -37,6 +37,12 @@ sgm_status sgm__dataset_number(sgm_dataset *dataset, int64_t index, int64_t row,
  * "not known". */
 bool sgm__dataset_ends_at(sgm_dataset *dataset, int64_t count);
 
+/* --- ready-made datasets (ready_made.c) --- */
+
+/* The file that a ready-made dataset is read from, for sgm_known_source, and whether it is fetched where it
+ * is not on this machine; of several files the first. NULL: it is computed, or there is none of this name. */
+const char *sgm__dataset_file(const char *name, bool *is_fetched);
+
 /* --- iterators (iterator.c) --- */
 
 /* True when the next minibatch can be made without waiting for a block or for augmentation. The trainer

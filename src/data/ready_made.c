@@ -21,11 +21,25 @@
  * set. */
 #define ONE_BLOCK (-1)
 
+/* A file that examples are read from. With a URL it is fetched where it is not on this machine; the checksum
+ * is that of the file at the URL. */
+typedef struct known_file {
+    const char *name, *url, *sha256;
+} known_file;
+
+static const known_file iris_file = {.name = "iris.csv"}, wdbc_file = {.name = "wdbc.csv.gz"},
+                        digits_file = {.name = "digits.csv.gz"};
+
+static sgm_source *source_of(const known_file *file)
+{
+    return sgm_known_source(file->name, file->url, file->sha256);
+}
+
 /* --- tables --- */
 
 static sgm_dataset *open_iris(const char *name)
 {
-    sgm_reader *reader = sgm_csv_reader(sgm_known_source("iris.csv", NULL, NULL), .skip_rows = 1);
+    sgm_reader *reader = sgm_csv_reader(source_of(&iris_file), .skip_rows = 1);
     sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 3}, {"targets", 4, 4}});
     sgm_extractor *scaled = sgm_adaptive_per_index(table, .field = "inputs");
     sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 3);
@@ -35,7 +49,7 @@ static sgm_dataset *open_iris(const char *name)
 
 static sgm_dataset *open_wdbc(const char *name)
 {
-    sgm_reader *reader = sgm_csv_reader(sgm_known_source("wdbc.csv.gz", NULL, NULL), .skip_rows = 1);
+    sgm_reader *reader = sgm_csv_reader(source_of(&wdbc_file), .skip_rows = 1);
     sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 29}, {"targets", 30, 30}});
     sgm_extractor *scaled = sgm_adaptive_per_index(table, .field = "inputs");
     sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 2);
@@ -65,7 +79,7 @@ static sgm_status image_extract(void *self, sgm_extractor *parent, int64_t count
 static sgm_dataset *open_digits(const char *name)
 {
     static const sgm_extractor_type images = {.name = "8x8 images", .extract = image_extract};
-    sgm_reader *reader = sgm_csv_reader(sgm_known_source("digits.csv.gz", NULL, NULL), .separator = ',');
+    sgm_reader *reader = sgm_csv_reader(source_of(&digits_file), .separator = ',');
     sgm_extractor *table = sgm_csv_extractor(reader, .fields = {{"inputs", 0, 63}, {"targets", 64, 64}});
     sgm_extractor *scaled = sgm_normalise(table, .field = "inputs", .input_max = 16);
     sgm_extractor *encoded = sgm_one_hot(scaled, .field = "targets", .classes = 10);
@@ -84,31 +98,25 @@ static sgm_dataset *open_digits(const char *name)
 
 /* --- MNIST --- */
 
-/* A file of MNIST: the checksum is that of the packed file, and is checked after a download. */
-typedef struct mnist_file {
-    const char *name, *url, *sha256;
-} mnist_file;
+/* For training and for test: the images and the labels, two files with the same order. */
+static const known_file mnist_files[2][2] = {
+    {{"train-images-idx3-ubyte.gz", MNIST_URL "train-images-idx3-ubyte.gz",
+      "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
+     {"train-labels-idx1-ubyte.gz", MNIST_URL "train-labels-idx1-ubyte.gz",
+      "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"}},
+    {{"t10k-images-idx3-ubyte.gz", MNIST_URL "t10k-images-idx3-ubyte.gz",
+      "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
+     {"t10k-labels-idx1-ubyte.gz", MNIST_URL "t10k-labels-idx1-ubyte.gz",
+      "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}}};
 
-/* The images and the labels are in two files with the same order, which sgm_merge_extractor joins into
- * examples. */
+/* sgm_merge_extractor joins images and labels into examples. */
 static sgm_dataset *open_mnist(const char *name)
 {
-    static const mnist_file files[2][2] = {
-        {{"train-images-idx3-ubyte.gz", MNIST_URL "train-images-idx3-ubyte.gz",
-          "440fcabf73cc546fa21475e81ea370265605f56be210a4024d2ca8f203523609"},
-         {"train-labels-idx1-ubyte.gz", MNIST_URL "train-labels-idx1-ubyte.gz",
-          "3552534a0a558bbed6aed32b30c495cca23d567ec52cac8be1a0730e8010255c"}},
-        {{"t10k-images-idx3-ubyte.gz", MNIST_URL "t10k-images-idx3-ubyte.gz",
-          "8d422c7b0a1c1c79245a5bcf07fe86e33eeafee792b84584aec276f5a2dbc4e6"},
-         {"t10k-labels-idx1-ubyte.gz", MNIST_URL "t10k-labels-idx1-ubyte.gz",
-          "f7ae60f92e00ec6debd23a6088c31dbd2371eca3ffa0defaefb259924204aec6"}}};
-    const mnist_file *images = files[strcmp(name, "mnist") != 0], *labels = images + 1;
+    const known_file *images = mnist_files[strcmp(name, "mnist") != 0], *labels = images + 1;
     sgm_extractor *pixels =
-        sgm_array_extractor(sgm_idx_reader(sgm_known_source(images->name, images->url, images->sha256)),
-                            .regions = {{.field = "inputs"}});
+        sgm_array_extractor(sgm_idx_reader(source_of(images)), .regions = {{.field = "inputs"}});
     sgm_extractor *classes =
-        sgm_array_extractor(sgm_idx_reader(sgm_known_source(labels->name, labels->url, labels->sha256)),
-                            .regions = {{.field = "targets"}});
+        sgm_array_extractor(sgm_idx_reader(source_of(labels)), .regions = {{.field = "targets"}});
     sgm_extractor *scaled = sgm_normalise(pixels, .field = "inputs", .input_max = 255);
     sgm_extractor *encoded = sgm_one_hot(classes, .field = "targets", .classes = 10);
     return sgm_dataset_create(name, .extractor = sgm_merge_extractor(scaled, encoded),
@@ -224,24 +232,25 @@ static sgm_dataset *open_text(const char *name, const char *path)
 
 /* --- by name --- */
 
-/* A name, the function that opens the dataset of this name, and the names of its classes where numbers are
- * not their names. */
+/* A name, the function that opens the dataset of this name, the file that it is read from (of two the first;
+ * NULL: it is computed), and the names of its classes where numbers are not their names. */
 typedef struct ready_made {
     const char *name;
     sgm_dataset *(*open)(const char *name);
+    const known_file *file;
     const char *classes[4];
 } ready_made;
 
 static const ready_made ready[] = {
-    {"iris", open_iris, {"setosa", "versicolor", "virginica"}},
-    {"digits", open_digits, {NULL}},
-    {"digits-test", open_digits, {NULL}},
-    {"mnist", open_mnist, {NULL}},
-    {"mnist-test", open_mnist, {NULL}},
-    {"xor", open_gate, {"false", "true"}},
-    {"and", open_gate, {"false", "true"}},
-    {"wdbc", open_wdbc, {"malignant", "benign"}},
-    {"tictactoe", open_tictactoe, {"won by x", "won by o", "drawn"}},
+    {"iris", open_iris, &iris_file, {"setosa", "versicolor", "virginica"}},
+    {"digits", open_digits, &digits_file, {NULL}},
+    {"digits-test", open_digits, &digits_file, {NULL}},
+    {"mnist", open_mnist, mnist_files[0], {NULL}},
+    {"mnist-test", open_mnist, mnist_files[1], {NULL}},
+    {"xor", open_gate, NULL, {"false", "true"}},
+    {"and", open_gate, NULL, {"false", "true"}},
+    {"wdbc", open_wdbc, &wdbc_file, {"malignant", "benign"}},
+    {"tictactoe", open_tictactoe, NULL, {"won by x", "won by o", "drawn"}},
 };
 
 /* Names the classes, if there are names. Takes over the dataset: it is freed on failure, and NULL is passed
@@ -255,6 +264,16 @@ static sgm_dataset *with_names(sgm_dataset *made, const char *const *names)
 }
 
 #define READY (sizeof ready / sizeof *ready)
+
+const char *sgm__dataset_file(const char *name, bool *is_fetched)
+{
+    for (size_t i = 0; i < READY; i++)
+        if (strcmp(ready[i].name, name) == 0 && ready[i].file) {
+            *is_fetched = ready[i].file->url != NULL;
+            return ready[i].file->name;
+        }
+    return NULL;
+}
 
 const char *const *sgm_dataset_names(size_t *count)
 {
