@@ -42,10 +42,10 @@ static char *name_of(const char *path)
 {
     const char *slash = strrchr(path, '/'), *base = slash != NULL ? slash + 1 : path;
     const char *dot = strchr(base, '.');
-    char *name = sgm__format("%s%.*s", *base >= '0' && *base <= '9' ? "_" : "",
+    char *name = sgm__format("%s%.*s", sgm__is_digit(*base) ? "_" : "",
                              (int)(dot != NULL ? dot - base : (ptrdiff_t)strlen(base)), base);
     for (char *c = name; c != NULL && *c != '\0'; c++) {
-        bool good = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9');
+        bool good = sgm__is_alphanumeric(*c);
         *c = good ? *c : '_';
     }
     return name;

@@ -299,11 +299,10 @@ char *yaml_node_describe(const yaml_node *node, char *buffer, size_t size)
  * meaning in YAML, and are none of the words that YAML readers take for truth values or null. */
 static bool is_simple(const char *text)
 {
-    if (!((text[0] >= 'a' && text[0] <= 'z') || (text[0] >= 'A' && text[0] <= 'Z') || text[0] == '/'))
+    if (!(sgm__is_letter(text[0]) || text[0] == '/'))
         return false;
     for (const char *c = text; *c != '\0'; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-              strchr("_-./", *c) != NULL))
+        if (!(sgm__is_alphanumeric(*c) || strchr("_-./", *c) != NULL))
             return false;
     static const char *const others[] = {"true", "false", "null", "yes", "no", "on", "off"};
     for (size_t i = 0; i < sizeof others / sizeof *others; i++)

@@ -8,6 +8,8 @@
 #ifndef SGM_BASE_BASE_H
 #define SGM_BASE_BASE_H
 
+#include "base/characters.h"
+
 #include <pthread.h>
 #include <sigma/base.h>
 #include <stdbool.h>

@@ -173,15 +173,9 @@ const char *sgm__errno_text(int error)
     return strerror_l(error, get_c_locale());
 }
 
-/* The spaces of the C locale: space, tab, line feed, vertical tab, form feed, carriage return. */
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
-}
-
 static const char *skip_spaces(const char *text)
 {
-    while (is_space(*text))
+    while (sgm__is_space(*text))
         text++;
     return text;
 }
@@ -233,10 +227,10 @@ bool sgm__parse_int64(const char *text, int64_t *value)
     bool negative = *text == '-';
     if (*text == '-' || *text == '+')
         text++;
-    if (*text < '0' || *text > '9')
+    if (!sgm__is_digit(*text))
         return false;
     int64_t parsed = 0;
-    for (; *text >= '0' && *text <= '9'; text++) {
+    for (; sgm__is_digit(*text); text++) {
         if (__builtin_mul_overflow(parsed, (int64_t)10, &parsed) ||
             __builtin_sub_overflow(parsed, (int64_t)(*text - '0'), &parsed))
             return false;

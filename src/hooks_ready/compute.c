@@ -129,7 +129,7 @@ static char *result_name(const char *identifier, bool mean)
 {
     char *name = sgm__format("%s_%s", identifier, mean ? "mean" : "sum");
     for (char *c = name; c && *c; c++)
-        if (!((*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') || *c == '-'))
+        if (!(sgm__is_alphanumeric(*c) || *c == '-'))
             *c = '_';
     return name;
 }

@@ -169,8 +169,7 @@ sgm_status sgm__name_check(const char *name, const char *what, bool number_sign)
     for (size_t i = 0; i < length && good; i++) {
         char c = name[i];
         signs += c == '#';
-        good = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-               c == '-' || (c == '#' && number_sign && signs == 1);
+        good = sgm__is_alphanumeric(c) || c == '_' || c == '-' || (c == '#' && number_sign && signs == 1);
     }
     if (good)
         return SGM_OK;

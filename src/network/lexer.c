@@ -9,19 +9,14 @@
 /* '#' counts as a letter because it stands for the number in a layer's name: name=block#. */
 static bool is_letter(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' || c == '#';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
+    return sgm__is_letter(c) || c == '_' || c == '#';
 }
 
 /* '-' may stand inside a word: name=my-table needs no quotes. A default name such as "2-embedding" does, as
  * it begins with a digit. */
 static bool is_word_part(char c)
 {
-    return is_letter(c) || is_digit(c) || c == '-';
+    return is_letter(c) || sgm__is_digit(c) || c == '-';
 }
 
 /* Whether text can be written without quotes: the lexer would read it as one word. */
@@ -53,7 +48,7 @@ static void advance(sgm__lexer *lexer)
 static bool is_number_part(const sgm__token *token, const char *c)
 {
     bool after_exponent = c > token->start && (c[-1] == 'e' || c[-1] == 'E');
-    return is_digit(*c) || *c == '.' || *c == 'e' || *c == 'E' ||
+    return sgm__is_digit(*c) || *c == '.' || *c == 'e' || *c == 'E' ||
            ((*c == '-' || *c == '+') && after_exponent);
 }
 
@@ -88,7 +83,7 @@ sgm__token sgm__lexer_next(sgm__lexer *lexer)
         token.kind = SGM__TOKEN_WORD;
         while (is_word_part(*lexer->next))
             advance(lexer);
-    } else if (is_digit(first) || first == '.' || (first == '-' && lexer->next[1] != '\0')) {
+    } else if (sgm__is_digit(first) || first == '.' || (first == '-' && lexer->next[1] != '\0')) {
         token.kind = SGM__TOKEN_NUMBER;
         advance(lexer);
         while (is_number_part(&token, lexer->next))

@@ -21,8 +21,7 @@ sgm_status sgm__check_name(const char *what, const char *name)
                         SGM__MAXIMUM_NAME);
     for (size_t i = 0; i < length; i++) {
         char c = name[i];
-        if (!((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-              c == '-'))
+        if (!(sgm__is_alphanumeric(c) || c == '_' || c == '-'))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "%s '%s', column %zu: expected letters, digits, '_' and '-' only", what, name,
                             i + 1);

@@ -7,23 +7,16 @@
 #include "registry/pattern.h"
 
 #include "registry/registry_internal.h"
-#include <ctype.h>
 
 #define MAXIMUM_BYTES 1000 /* of an identifier */
-
-/* Not isspace: what counts as a space must not depend on the locale. */
-static bool is_space(char c)
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
 
 /* Cuts off the spaces around the text, in place. */
 static char *trim(char *text)
 {
-    while (is_space(*text))
+    while (sgm__is_space(*text))
         text++;
     size_t length = strlen(text);
-    while (length > 0 && is_space(text[length - 1]))
+    while (length > 0 && sgm__is_space(text[length - 1]))
         length--;
     text[length] = '\0';
     return text;
@@ -161,7 +154,7 @@ char *sgm__identifier_part(const char *name)
 {
     char *part = sgm__strdup(name);
     for (char *c = part; c != NULL && *c != '\0'; c++)
-        if (!isalnum((unsigned char)*c) && *c != '_' && *c != '-')
+        if (!sgm__is_alphanumeric(*c) && *c != '_' && *c != '-')
             *c = '_';
     return part;
 }

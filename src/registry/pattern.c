@@ -20,8 +20,7 @@ sgm_status sgm__pattern_check(const char *pattern)
                         MAXIMUM_BYTES);
     for (size_t i = 0; i < length; i++) {
         char c = pattern[i];
-        bool known = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
-                     c == '-' || c == '*' || c == '.';
+        bool known = sgm__is_alphanumeric(c) || c == '_' || c == '-' || c == '*' || c == '.';
         if (!known)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "pattern, column %zu: expected letters, digits, '_', '-', '*' and '.', found %s",

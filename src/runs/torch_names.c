@@ -2,7 +2,6 @@
 #include "runs/torch_names.h"
 #include "optim/optimiser.h"
 
-#include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -134,7 +133,7 @@ static sgm_status read_pairs(const char *names, char **text, size_t *count)
     while (names[length] == '(') {
         size_t own = strcspn(at, "=,)"), theirs = at[own] == '=' ? strcspn(at + own + 1, "=,)") : 0;
         const char *end = at + own + 1 + theirs;
-        while (own > 0 && isspace((unsigned char)*at))
+        while (own > 0 && sgm__is_space(*at))
             at++, own--;
         if (own == 0 || theirs == 0 || at[own] != '=' || (*end != ',' && *end != ')'))
             return sgm_fail(SGM_ERROR_ARGUMENT, "names '%.80s': %s", names, expected);
@@ -228,7 +227,7 @@ static int compare_naturally(const void *a, const void *b)
 {
     const char *x = *(const char *const *)a, *y = *(const char *const *)b;
     for (; *x != '\0' || *y != '\0'; x++, y++) {
-        if (isdigit((unsigned char)*x) && isdigit((unsigned char)*y)) {
+        if (sgm__is_digit(*x) && sgm__is_digit(*y)) {
             char *end_x, *end_y;
             unsigned long long i = strtoull(x, &end_x, 10), k = strtoull(y, &end_y, 10);
             if (i != k)

@@ -122,7 +122,7 @@ long sgm__worker_of_state(const char *name, const char **state)
 {
     char *end;
     if (strncmp(name, SGM__WORKER_PREFIX, strlen(SGM__WORKER_PREFIX)) != 0 ||
-        name[strlen(SGM__WORKER_PREFIX)] < '0' || name[strlen(SGM__WORKER_PREFIX)] > '9')
+        !sgm__is_digit(name[strlen(SGM__WORKER_PREFIX)]))
         return -1;
     long number = strtol(name + strlen(SGM__WORKER_PREFIX), &end, 10);
     *state = end + 1;

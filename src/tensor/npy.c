@@ -64,7 +64,7 @@ static sgm_status parse_dimension(npy_header *header, int64_t *dimension)
 {
     const char *start = header->at;
     *dimension = 0;
-    while (*header->at >= '0' && *header->at <= '9')
+    while (sgm__is_digit(*header->at))
         if (__builtin_mul_overflow(*dimension, (int64_t)10, dimension) ||
             __builtin_add_overflow(*dimension, *header->at++ - '0', dimension))
             return fail_header(header, "a dimension below 2^63");

@@ -8,11 +8,9 @@
  * src/network/notation.c. */
 #include "text/call_text.h"
 
-#include <ctype.h>
-
 static const char *skip_space(const char *text)
 {
-    while (isspace((unsigned char)*text))
+    while (sgm__is_space(*text))
         text++;
     return text;
 }
@@ -21,7 +19,7 @@ static const char *skip_space(const char *text)
 static size_t word_length(const char *text)
 {
     size_t length = 0;
-    while (isalnum((unsigned char)text[length]) || text[length] == '_')
+    while (sgm__is_alphanumeric(text[length]) || text[length] == '_')
         length++;
     return length;
 }

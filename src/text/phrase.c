@@ -12,20 +12,10 @@
 
 /* --- tokens --- */
 
-/* ASCII only, whatever the locale: identifiers have no other letters. */
+/* What an identifier may begin with. */
 static bool is_letter(char c)
 {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static bool is_digit(char c)
-{
-    return c >= '0' && c <= '9';
-}
-
-static bool is_space(char c)
-{
-    return c == ' ' || (c >= '\t' && c <= '\r');
+    return sgm__is_letter(c) || c == '_';
 }
 
 /* A byte after the first one of a UTF-8 character: 10xxxxxx. */
@@ -41,7 +31,8 @@ static size_t tags_length(const char *text)
     size_t length = 1;
     if (text[0] != '<' || !is_letter(text[1]))
         return 0;
-    while (is_letter(text[length]) || is_digit(text[length]) || text[length] == '-' || text[length] == ',')
+    while (is_letter(text[length]) || sgm__is_digit(text[length]) || text[length] == '-' ||
+           text[length] == ',')
         length++;
     return text[length] == '>' && text[length - 1] != ',' ? length + 1 : 0;
 }
@@ -57,7 +48,7 @@ static size_t word_length(const char *text)
             return length; /* "rate*=2" */
         if (c == '*')
             length += 1 + tags_length(text + length + 1);
-        else if (is_letter(c) || is_digit(c) || c == '.' || (c == '-' && after != '='))
+        else if (is_letter(c) || sgm__is_digit(c) || c == '.' || (c == '-' && after != '='))
             length++;
         else
             return length;
@@ -67,7 +58,7 @@ static size_t word_length(const char *text)
 static size_t digits_length(const char *text)
 {
     size_t length = 0;
-    while (is_digit(text[length]))
+    while (sgm__is_digit(text[length]))
         length++;
     return length;
 }
@@ -132,7 +123,7 @@ static size_t strange_length(const char *text)
 /* Skips spaces and finds out kind and length of the token there. */
 static void read_token(sgm__phrase *phrase)
 {
-    while (is_space(phrase->text[phrase->at]))
+    while (sgm__is_space(phrase->text[phrase->at]))
         phrase->at++;
     const char *token = phrase->text + phrase->at;
     phrase->kind = SGM__PHRASE_END;

@@ -296,7 +296,7 @@ sgm_status sgm_tokenizer_save(const sgm_tokenizer *tokenizer, const char *path)
 static bool read_token(const char **at, int64_t below, int32_t *token)
 {
     char *end;
-    if (**at < '0' || **at > '9')
+    if (!sgm__is_digit(**at))
         return false;
     long number = strtol(*at, &end, 10);
     if (number >= below)

@@ -11,7 +11,6 @@
 #include "base/name_index.h"
 #include "ops/ops.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
 
@@ -59,7 +58,7 @@ char *sgm__source_identifier(const char *name, char *buffer, size_t size)
 {
     size_t length = 0;
     for (; name[length] != '\0' && length + 1 < size; length++)
-        buffer[length] = (char)(isalnum((unsigned char)name[length]) ? name[length] : '_');
+        buffer[length] = sgm__is_alphanumeric(name[length]) ? name[length] : '_';
     buffer[length] = '\0';
     return buffer;
 }

@@ -8,7 +8,6 @@
  */
 #include "handlers/source/source.h"
 
-#include <ctype.h>
 #include <stdio.h>
 
 #define NEEDS(name) ((uint32_t)1 << SGM__SOURCE_##name)
@@ -321,7 +320,8 @@ char *sgm__source_capitals(const char *name, char *buffer, size_t size)
 {
     size_t length = 0;
     for (; name[length] != '\0' && length + 1 < size; length++)
-        buffer[length] = (char)toupper((unsigned char)name[length]);
+        buffer[length] =
+            (char)(name[length] >= 'a' && name[length] <= 'z' ? name[length] - 'a' + 'A' : name[length]);
     buffer[length] = '\0';
     return buffer;
 }

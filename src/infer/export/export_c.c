@@ -5,7 +5,6 @@
 #include "trainer/trainer_lock.h"
 #include <sigma/training.h>
 
-#include <ctype.h>
 #include <stdio.h>
 
 #define MAXIMUM_NAME 40
@@ -46,9 +45,9 @@ static void free_function(function *f)
 static sgm_status check_options(const sgm_export_c_options *options)
 {
     const char *name = options->name;
-    bool good = (isalpha((unsigned char)*name) || *name == '_') && strlen(name) <= MAXIMUM_NAME;
+    bool good = (sgm__is_letter(*name) || *name == '_') && strlen(name) <= MAXIMUM_NAME;
     for (const char *c = name; *c != '\0' && good; c++)
-        good = (isalnum((unsigned char)*c) || *c == '_') && (unsigned char)*c < 128;
+        good = (sgm__is_alphanumeric(*c) || *c == '_');
     if (!good)
         return sgm_fail(SGM_ERROR_ARGUMENT,
                         "'%.60s' cannot begin names of C: use letters, digits and _, at most %d, "
@@ -129,14 +128,14 @@ static bool is_taken(const char *name)
         if (strcmp(words[i], name) == 0)
             return true;
     return (name[0] == 'v' || name[0] == 'i' || strncmp(name, "words", 5) == 0) &&
-           isdigit((unsigned char)name[strlen(name) - 1]);
+           sgm__is_digit(name[strlen(name) - 1]);
 }
 
 static char *parameter_name(const char *field)
 {
     char identifier[SGM__SOURCE_NAME - 16];
     sgm__source_identifier(field, identifier, sizeof identifier);
-    bool digit = isdigit((unsigned char)identifier[0]);
+    bool digit = sgm__is_digit(identifier[0]);
     return sgm__format("%s%s%s", digit ? "field_" : "", identifier, is_taken(identifier) ? "_values" : "");
 }
 

@@ -27,8 +27,7 @@ static sgm_status check_name(const char *name)
     size_t length = strlen(name);
     bool good = length > 0 && length <= LONGEST_NAME && name[0] != '.' && name[0] != '-';
     for (const char *c = name; good && *c != '\0'; c++)
-        good = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') || (*c >= '0' && *c <= '9') ||
-               strchr("-_.", *c) != NULL;
+        good = sgm__is_alphanumeric(*c) || strchr("-_.", *c) != NULL;
     return good ? SGM_OK
                 : sgm_fail(SGM_ERROR_ARGUMENT,
                            "the branch cannot be named '%.100s': expected 1 to %d letters, digits, '-', '_' "

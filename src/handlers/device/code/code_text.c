@@ -7,8 +7,6 @@
  */
 #include "handlers/device/code/code_internal.h"
 
-#include <ctype.h>
-
 static sgm__device_render *render_of(sgm__source_writer *w)
 {
     return (sgm__device_render *)w;
@@ -295,7 +293,7 @@ static bool writes_state(const sgm__device_render *r)
 
 static bool is_of_name(char c)
 {
-    return isalnum((unsigned char)c) || c == '_';
+    return sgm__is_alphanumeric(c) || c == '_';
 }
 
 /* Whether the text contains a name as a whole identifier. */
