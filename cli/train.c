@@ -223,7 +223,7 @@ static sgm_status add_web_monitor(sgm_env *env, const config *c, const train_arg
 {
     int64_t port = 0;
     if (given->monitor != NULL && given->monitor[0] != '\0')
-        sgm__parse_int64(given->monitor, &port); /* was checked */
+        parse_port(given->monitor, &port); /* was checked */
     char *text = config_text(c);
     sgm_status status =
         sgm_env_add_monitor(env, sgm_web_monitor(.port = (int)port, .title = c->name, .configuration = text,
@@ -439,13 +439,6 @@ static int train_file(const char *file, const char *const *overrides, size_t cou
     return code;
 }
 
-/* For --monitor, whose port is optional and hence not read as ARGUMENT_PORT. */
-static bool is_port(const char *text)
-{
-    int64_t port;
-    return sgm__parse_int64(text, &port) && port >= 1 && port <= 65535;
-}
-
 /* Interprets the words: the first is the file or the folder of a run, all others are KEY=VALUE. Mistakes
  * that are easily made get messages of their own. --folder and --from become the overrides folder=DIR and
  * start_from.run=RUN, so they share the checks of those keys. */
@@ -453,10 +446,11 @@ static int train_words(const arguments *a, const train_arguments *given)
 {
     if (a->word_count == 0)
         return usage_error("train", "expected a file that describes what to train");
-    if (given->monitor != NULL && given->monitor[0] != '\0' && !is_port(given->monitor))
+    int64_t port; /* which is optional, and hence not read as ARGUMENT_PORT */
+    if (given->monitor != NULL && given->monitor[0] != '\0' && !parse_port(given->monitor, &port))
         return usage_error("train", "--monitor: expected a port from 1 to 65535, got '%s'", given->monitor);
     for (size_t i = 1; i < a->word_count; i++)
-        if (given->monitor != NULL && is_port(a->words[i]))
+        if (given->monitor != NULL && parse_port(a->words[i], &port))
             return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
                                a->words[i]);
     /* Programs that use the library write no config.yaml. */

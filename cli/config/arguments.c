@@ -120,6 +120,17 @@ static bool looks_like_option(const char *word)
     return word[0] == '-' && word[1] != '\0' && !sgm__parse_double(word, &number);
 }
 
+/* A whole number from 1 to `maximum`. */
+static bool parse_count(const char *text, int64_t maximum, int64_t *count)
+{
+    return sgm__parse_int64(text, count) && *count >= 1 && *count <= maximum;
+}
+
+bool parse_port(const char *text, int64_t *port)
+{
+    return parse_count(text, UINT16_MAX, port);
+}
+
 /* Reads the option at argv[*index] into its target; *index moves on if the value is the next word. A value
  * that looks like an option is refused unless it is given behind '=': it is more likely that the value was
  * forgotten. False: the message is printed and *code set. */
@@ -171,8 +182,8 @@ static bool read_option(const arguments *a, int argc, char **argv, int *index, i
         return is_good;
     }
     /* Whole numbers. A target that is wrong is set as well; the caller stops anyway. */
-    int64_t *count = rule->target, maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
-    if (!sgm__parse_int64(value, count) || *count < 1 || *count > maximum) {
+    int64_t maximum = rule->kind == ARGUMENT_PORT ? UINT16_MAX : INT64_MAX;
+    if (!parse_count(value, maximum, rule->target)) {
         *code = usage_error(argv[0], "%s: expected a whole number from 1 to %lld, got '%s'", rule->name,
                             (long long)maximum, value);
         return false;

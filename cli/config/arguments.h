@@ -42,6 +42,8 @@ typedef struct arguments {
 /* False: the subcommand should return *code, since --help was printed, or a mistake. */
 bool arguments_read(arguments *a, int argc, char **argv, int *code);
 void arguments_free(arguments *a);
+/* Whether the text is a port, 1 to 65535, which *port becomes. */
+bool parse_port(const char *text, int64_t *port);
 /* Prints to stderr. Texts may come from files, so what would steer a terminal is replaced. */
 void complain(const char *format, ...) SGM_PRINTF(1, 2);
 /* Prints "sigma COMMAND: MESSAGE; see 'sigma COMMAND --help'"; returns CLI_USAGE. */
