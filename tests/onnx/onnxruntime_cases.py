@@ -35,8 +35,20 @@ def make_model(operator, inputs, attributes, opset, outputs, made=("y",), known=
 
 
 def as_string(data):
-    text = "".join(f"\\{byte:03o}" for byte in data)
-    lines = [text[i:i + 96] for i in range(0, len(text), 96)] or [""]
+    """Letters and digits as they are, other bytes as octal numbers, with three digits only where a digit follows."""
+    parts = []
+    for byte, after in zip(data, data[1:] + b" "):
+        character = chr(byte)
+        if byte < 128 and character.isalnum():
+            parts.append(character)
+        else:
+            parts.append(f"\\{byte:03o}" if chr(after) in "01234567" else f"\\{byte:o}")
+    lines, line = [], ""
+    for part in parts:
+        if len(line) + len(part) > 100:
+            lines, line = lines + [line], ""
+        line += part
+    lines.append(line)
     return "\n        ".join(f'"{line}"' for line in lines)
 
 
