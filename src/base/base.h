@@ -107,6 +107,9 @@ char *sgm__format(const char *format, ...) SGM_PRINTF(1, 2);
  * if there is no valid one. `text` ends in a 0 byte, which also stops the check of a sequence that is cut
  * off. */
 size_t sgm__utf8_length(const unsigned char *text);
+/* Characters of a text in UTF-8; bytes of its first `characters`, or of all if it has fewer. */
+size_t sgm__utf8_count(const char *text);
+size_t sgm__utf8_prefix(const char *text, size_t characters);
 /* Replaces bytes that are not valid UTF-8, and control characters other than line ends and tabs, by '?' in
  * place; returns `text`. Names of files and cells of tables are quoted in messages: without this, a crafted
  * name could move the cursor or retitle the terminal. */

@@ -145,6 +145,29 @@ size_t sgm__utf8_length(const unsigned char *text)
     return 0;
 }
 
+/* Whether a byte begins a character: all but 10xxxxxx do. */
+static bool begins_character(char byte)
+{
+    return ((unsigned char)byte & 0xc0) != 0x80;
+}
+
+size_t sgm__utf8_count(const char *text)
+{
+    size_t count = 0;
+    for (; *text != '\0'; text++)
+        count += begins_character(*text);
+    return count;
+}
+
+size_t sgm__utf8_prefix(const char *text, size_t characters)
+{
+    size_t length = 0;
+    for (; text[length] != '\0'; length++)
+        if (begins_character(text[length]) && characters-- == 0)
+            break;
+    return length;
+}
+
 /* Length of the character at `text` if it may be shown, else 0. C1 controls (U+0080 to U+009F, two bytes in
  * UTF-8) steer terminals as well as those below a space do. */
 static size_t printable_length(const unsigned char *text)

@@ -152,23 +152,6 @@ sgm_status sgm__search_write_table(sgm_search *search)
 
 /* --- for people --- */
 
-/* The place at which this character begins (from 0), or the end of the text. */
-static char *character_of(char *text, size_t index)
-{
-    for (; *text != '\0'; text++)
-        if (((unsigned char)*text & 0xc0) != 0x80 && index-- == 0)
-            break;
-    return text;
-}
-
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
 /* Writes one cell into `text` and returns its width in characters. Columns: trial, objective, the values,
  * epochs, seconds, state. `trial` NULL: the heading, which is not shortened. */
 static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t column, char *text, size_t size)
@@ -194,9 +177,9 @@ static size_t cell(const sgm_search *search, const sgm__trial *trial, size_t col
         snprintf(text, size, "%.1f", shown->seconds);
     else
         snprintf(text, size, "%s", sgm_trial_state_name(shown->state));
-    if (shown != NULL && count_characters(text) > WIDEST_CELL)
-        memcpy(character_of(text, WIDEST_CELL - 3), "...", 4);
-    return count_characters(text);
+    if (shown != NULL && sgm__utf8_count(text) > WIDEST_CELL)
+        memcpy(text + sgm__utf8_prefix(text, WIDEST_CELL - 3), "...", 4);
+    return sgm__utf8_count(text);
 }
 
 /* One line of the table: the first two columns aligned to the right, the last one without padding, so that

@@ -20,15 +20,6 @@ typedef struct matrix {
     const char *const *names; /* NULL: none */
 } matrix;
 
-/* Bytes of UTF-8 that begin a character: all but 10xxxxxx. */
-static size_t characters(const char *text)
-{
-    size_t count = 0;
-    for (; *text != '\0'; text++)
-        count += ((unsigned char)*text & 0xc0) != 0x80;
-    return count;
-}
-
 static size_t digits_of(int64_t number)
 {
     size_t digits = 1;
@@ -44,14 +35,9 @@ static void append_class(sgm__text *text, const matrix *m, int64_t class, size_t
     size_t length = digits_of(class);
     sgm__text_append(text, "%lld", (long long)class);
     if (m->names != NULL) {
-        size_t given = characters(m->names[class]), end = 0, kept = 0;
-        for (; m->names[class][end] != '\0'; end++) {
-            bool begins = ((unsigned char)m->names[class][end] & 0xc0) != 0x80;
-            if (begins && kept == LONGEST_NAME)
-                break;
-            kept += begins;
-        }
-        sgm__text_append(text, " %.*s", (int)end, m->names[class]);
+        size_t given = sgm__utf8_count(m->names[class]);
+        sgm__text_append(text, " %.*s", (int)sgm__utf8_prefix(m->names[class], LONGEST_NAME),
+                         m->names[class]);
         length += 1 + (given < LONGEST_NAME ? given : LONGEST_NAME);
     }
     for (; length < width; length++)
@@ -63,7 +49,7 @@ static size_t class_width(const matrix *m)
 {
     size_t widest = 0;
     for (int64_t i = 0; i < m->classes; i++) {
-        size_t name = m->names != NULL ? characters(m->names[i]) : 0;
+        size_t name = m->names != NULL ? sgm__utf8_count(m->names[i]) : 0;
         size_t width = digits_of(i) + (m->names != NULL) + (name < LONGEST_NAME ? name : LONGEST_NAME);
         widest = width > widest ? width : widest;
     }

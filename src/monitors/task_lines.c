@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #define SHOWN_AFTER 0.5 /* seconds; shorter tasks are not shown */
-/* Bytes of a description below which it is not shortened further to make room for numbers. */
+/* Characters of a description below which it is not shortened further to make room for numbers. */
 #define MINIMUM_DESCRIPTION 12
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -66,22 +66,18 @@ static void append_rate(sgm__text *line, const sgm_task_info *info)
         sgm__text_append(line, ", %s", sgm_rate_text(info->rate, info->unit, text, sizeof text));
 }
 
-/* At most `maximum` bytes, with "..." as the end of a text that is cut: "train-images-idx...". The cut
- * never splits a UTF-8 sequence: bytes 10xxxxxx are continuations. */
+/* At most `maximum` characters, with "..." as the end of a text that is cut: "train-images-idx...". */
 static void append_shortened(sgm__text *line, const char *text, size_t maximum)
 {
-    size_t length = strlen(text);
-    if (length > maximum) {
-        for (length = maximum - strlen("..."); length > 0 && ((unsigned char)text[length] & 0xC0) == 0x80;)
-            length--;
-        sgm__text_append_bytes(line, text, length);
+    if (sgm__utf8_count(text) > maximum) {
+        sgm__text_append_bytes(line, text, sgm__utf8_prefix(text, maximum - strlen("...")));
         text = "...";
     }
     sgm__text_append(line, "%s", text);
 }
 
 /* "downloading train-images-idx3-ubyte.gz: 4.2 MB of 9.9 MB (42 %), 3.1 MB/s, 0:02 left". `maximum` limits
- * the bytes of the description. A task without a known total shows what is done only. */
+ * the characters of the description. A task without a known total shows what is done only. */
 static void append_running(sgm__text *line, const sgm_task_info *info, size_t maximum)
 {
     char text[64];
@@ -112,14 +108,15 @@ static void draw(const sgm_task_info *info)
     size_t width = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
     sgm__text line = {0};
     append_running(&line, info, SIZE_MAX);
-    size_t length = strlen(info->description), excess = line.length >= width ? line.length - width + 1 : 0;
+    size_t columns = line.failed ? 0 : sgm__utf8_count(line.data),
+           length = sgm__utf8_count(info->description), excess = columns >= width ? columns - width + 1 : 0;
     if (excess > 0 && length >= excess + MINIMUM_DESCRIPTION) {
         sgm__text_free(&line);
         line = (sgm__text){0};
         append_running(&line, info, length - excess);
     }
     if (!line.failed) {
-        fprintf(stderr, "\r\033[K%.*s", (int)(line.length < width ? line.length : width - 1), line.data);
+        fprintf(stderr, "\r\033[K%.*s", (int)sgm__utf8_prefix(line.data, width - 1), line.data);
         sgm__log_line_is_open(true);
         drawn = info->task;
     }

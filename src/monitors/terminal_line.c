@@ -188,9 +188,9 @@ static void write_place(sgm__text *line, line_plan *plan, const sgm__terminal_lo
             plan->room--;
         }
     }
-    size_t length = place->length < plan->room ? place->length : plan->room;
-    sgm__text_append_bytes(line, place->data, length);
-    plan->room -= length;
+    size_t columns = sgm__utf8_count(place->data);
+    sgm__text_append_bytes(line, place->data, sgm__utf8_prefix(place->data, plan->room));
+    plan->room -= columns < plan->room ? columns : plan->room;
 }
 
 /* In three phases: texts of all parts, choice of the parts that fit, then the line in the order of

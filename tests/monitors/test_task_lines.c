@@ -106,6 +106,17 @@ TEST(a_name_is_shortened_rather_than_numbers)
     CHECK(!has("ever_gave_to_a_file"));
 }
 
+TEST(lines_are_cut_between_characters)
+{
+    long_name = "ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ";
+    watch_terminal(30, SGM_TASK_EXTRACT, SGM_OK); /* 11 columns for a verb, 18 for characters */
+    CHECK(has("\r\033[Kextracting ÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄÄ\r"));
+    watch_terminal(75, SGM_TASK_EXTRACT, SGM_OK);
+    long_name = "long.gz";
+    CHECK(has("\r\033[Kextracting ÄÄÄÄÄÄÄÄÄ"));
+    CHECK(has("Ä...: 1.5 MB of 2.0 MB (75 %"));
+}
+
 TEST(a_pipe_gets_one_line_for_a_long_download)
 {
     int ends[2];

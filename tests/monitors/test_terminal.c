@@ -2,6 +2,7 @@
 #include "test.h"
 
 #include "monitors/monitor.h"
+#include "monitors/terminal_line.h"
 #include <fcntl.h>
 #include <sigma/environment.h>
 #include <sys/ioctl.h>
@@ -180,6 +181,19 @@ TEST(no_line_wider_than_the_terminal)
     char *end = strstr(output, "\r\033[K");
     CHECK(end != NULL);
     CHECK(end - output <= 29);
+}
+
+TEST(names_are_cut_between_characters)
+{
+    sgm__terminal_look look = {.named = true, .note = ""};
+    const sgm_training_progress progress = {.trainer = "größer", .epochs = 3, .training = {.accuracy = NAN}};
+    const char *const wanted[] = {"grö", "größ", "größer: epoch 1/3"};
+    for (size_t i = 0; i < 3; i++) {
+        look.columns = (size_t[]){4, 5, 18}[i];
+        char *line = sgm__terminal_line(&progress, &look);
+        CHECK_STR(line, wanted[i]);
+        sgm__free(line);
+    }
 }
 
 TEST(the_bar_leaves_room_for_the_numbers)
