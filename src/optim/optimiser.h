@@ -1,4 +1,5 @@
-/* Optimisers as the trainer uses them. Internal. */
+/* Optimisers as trainers use them: recording an update, the numbers that it is fed, and checking settings.
+ * Internal. */
 #ifndef SGM_OPTIM_OPTIMISER_H
 #define SGM_OPTIM_OPTIMISER_H
 
@@ -12,7 +13,7 @@ struct sgm_optimiser {
 
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
-#define SGM__KEPT_PREFIX "trainer." /* states for whoever looks, no part of a checkpoint */
+#define SGM__KEPT_PREFIX "trainer." /* of states that only readers need: no checkpoint has them */
 #define SGM__GRADIENT_PREFIX SGM__KEPT_PREFIX "gradients."
 #define SGM__STEP_PREFIX SGM__KEPT_PREFIX "updates."
 
@@ -25,45 +26,51 @@ typedef enum sgm__fed_number {
     SGM__FED_COUNT
 } sgm__fed_number;
 extern const char *const sgm__fed_names[SGM__FED_COUNT];
-/* Computed in double, whatever type it is fed in. */
+/* Its value for this update, computed in double whatever type it is fed in. */
 double sgm__fed_value(const sgm_optimiser *optimiser, sgm__fed_number number, double rate, int64_t step);
-/* Which of them has this name; SGM__FED_COUNT: the input is none of them. */
+/* The number that an input of this name is; SGM__FED_COUNT: it is none of them. */
 sgm__fed_number sgm__fed_number_of(const char *input);
 
 typedef struct sgm__trained_parameter {
     const char *name;
     sgm_value value;
-    bool sparse;    /* as that of sgm_parameter */
+    bool sparse;    /* only rows with a gradient are updated (sgm_parameter) */
     bool elsewhere; /* another rank updates it */
 } sgm__trained_parameter;
 
-/* option_tables.c: the row of "beta1" or "schedule.kind", and the struct that has its member; NULL: none. */
 #define SGM__SCHEDULE_PREFIX "schedule."
+
+/* --- option_tables.c --- */
+/* The row of "beta1" or "schedule.kind", and *options: the struct that has its member; NULL: there is none.
+ */
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options);
-/* SGM_ERROR_STATE for a setting of other types, such as the momentum of adam. */
+/* Fails with SGM_ERROR_STATE for a setting that this optimiser does not use, such as adam's momentum. */
 sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name);
+/* Fails, naming it, if an option is out of its bounds. */
 sgm_status sgm__optimiser_check(const char *type, const sgm_optimiser_options *options);
 sgm_status sgm__run_options_check(const sgm_run_options *options);
 extern const char *const sgm__schedule_kind_names[]; /* by kind; NULL at the end */
 
-/* What an update is made of. */
+/* --- optimiser.c --- */
+/* Everything that an update is recorded from. */
 typedef struct sgm__update_request {
-    sgm_value cost;             /* whose gradients are taken */
-    const sgm_value *gradients; /* what they are, where that is known; NULL: it is not */
+    sgm_value cost;             /* the loss, whose gradients are recorded */
+    const sgm_value *gradients; /* gradients that are known already; NULL: those of `cost` */
     const sgm__trained_parameter *parameters;
     size_t count;
     const sgm__modifier_rule *modifiers;
     size_t modifier_count;
     bool update;                       /* false: this minibatch's gradients are only accumulated */
-    bool keep_gradients, keep_updates; /* in states of these prefixes */
-    bool averages_apart;               /* they are recorded by themselves */
+    bool keep_gradients, keep_updates; /* as states, under the prefixes above */
+    bool averages_apart;               /* moving averages are recorded by another program */
 } sgm__update_request;
-/* Whether the update of a parameter needs the gradients of all. */
+/* Whether an update needs all gradients before it can begin: the norm of all together is limited, or
+ * gradients of several minibatches are averaged. */
 bool sgm__optimiser_looks_across(const sgm_optimiser *optimiser);
-/* Moving averages of the parameters, as they are now. */
+/* Records the update of the parameters' moving averages by their present values. */
 sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_graph *graph,
                                           const sgm__trained_parameter *parameters, size_t count);
-/* Records gradients of the cost and what becomes of them. */
+/* Records the gradients and the update of all parameters. */
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
                                  const sgm__update_request *request);
 
