@@ -95,6 +95,13 @@ sgm_status sgm__onnx_write_same(sgm__onnx_export *e, sgm_value value)
     return SGM_OK;
 }
 
+/* The attribute says that the result takes the sign of the dividend. */
+sgm_status sgm__onnx_write_modulo(sgm__onnx_export *e, sgm_value value)
+{
+    sgm__onnx_put_integer(e, emit_named(e, value, element_name, NULL), "fmod", integers_of(e, value)[0] == 0);
+    return SGM_OK;
+}
+
 /* Not(Equal(a, b)) */
 sgm_status sgm__onnx_write_not_equal(sgm__onnx_export *e, sgm_value value)
 {

@@ -290,16 +290,17 @@ sgm_value sgm__onnx_power(sgm__onnx_node *n)
         return sgm_power(g, x, sgm__onnx_cast_like(g, exponent, x));
     bool whole = sgm__onnx_type(n, x).dtype == SGM_INT64 && !is_float(n, exponent);
     sgm_dtype dtype = whole ? SGM_INT64 : SGM_FLOAT64;
-    sgm_value base = sgm_cast(g, x, dtype), power = sgm_cast(g, exponent, dtype);
-    return sgm__onnx_cast_like(g, whole ? sgm__onnx_whole_power(g, base, power) : sgm_power(g, base, power),
-                               x);
+    const sgm_value operands[] = {sgm_cast(g, x, dtype), sgm_cast(g, exponent, dtype)};
+    const sgm_op *op = whole ? &sgm__op_onnx_power : &sgm__op_power;
+    return sgm__onnx_cast_like(g, sgm_record(g, op, operands, 2, NULL), x);
 }
 
 /* Integers are divided towards 0. */
 sgm_value sgm__onnx_divide(sgm__onnx_node *n)
 {
-    sgm_value x = n->inputs[0], by = aligned(n, n->inputs[1]);
-    return is_float(n, x) ? sgm_divide(n->graph, x, by) : sgm__onnx_whole_divide(n->graph, x, by);
+    const sgm_value operands[] = {n->inputs[0], aligned(n, n->inputs[1])};
+    const sgm_op *op = is_float(n, operands[0]) ? &sgm__op_divide : &sgm__op_onnx_divide;
+    return sgm_record(n->graph, op, operands, 2, NULL);
 }
 
 /* For conditions, xor is inequality. */

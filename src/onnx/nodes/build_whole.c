@@ -109,16 +109,16 @@ static int64_t whole_power(const int64_t *inputs, const sgm_attributes *attribut
 #define gradient_divide NULL
 #define gradient_power NULL
 #define OPERATION(what, text)                                                                                \
-    static const sgm_op what = {.api = SGM_OP_API,                                                           \
-                                .flags = SGM_OP_ELEMENTWISE,                                                 \
-                                .name = "onnx_" #what,                                                       \
-                                .doc = text,                                                                 \
-                                .min_inputs = 2,                                                             \
-                                .max_inputs = 2,                                                             \
-                                .infer = infer,                                                              \
-                                .gradient = gradient_##what,                                                 \
-                                .scalar = scalar_##what,                                                     \
-                                .whole = whole_##what};
+    const sgm_op sgm__op_onnx_##what = {.api = SGM_OP_API,                                                   \
+                                        .flags = SGM_OP_ELEMENTWISE,                                         \
+                                        .name = "onnx_" #what,                                               \
+                                        .doc = text,                                                         \
+                                        .min_inputs = 2,                                                     \
+                                        .max_inputs = 2,                                                     \
+                                        .infer = infer,                                                      \
+                                        .gradient = gradient_##what,                                         \
+                                        .scalar = scalar_##what,                                             \
+                                        .whole = whole_##what};
 OPERATION(modulo, "what is left of a divided by b")
 OPERATION(divide, "a divided by b, integers, towards 0")
 OPERATION(power, "a to the power of b, integers")
@@ -127,15 +127,5 @@ sgm_value sgm__onnx_mod(sgm__onnx_node *n)
 {
     const sgm_attributes attributes = {.integer_count = 1,
                                        .integers = {sgm__onnx_integer(n, "fmod", 0) == 0}};
-    return sgm_record(n->graph, &modulo, n->inputs, 2, &attributes);
-}
-
-sgm_value sgm__onnx_whole_divide(sgm_graph *graph, sgm_value x, sgm_value by)
-{
-    return sgm_record(graph, &divide, (const sgm_value[]){x, by}, 2, NULL);
-}
-
-sgm_value sgm__onnx_whole_power(sgm_graph *graph, sgm_value x, sgm_value exponent)
-{
-    return sgm_record(graph, &power, (const sgm_value[]){x, exponent}, 2, NULL);
+    return sgm_record(n->graph, &sgm__op_onnx_modulo, n->inputs, 2, &attributes);
 }

@@ -191,10 +191,9 @@ sgm_value sgm__onnx_swap_last(sgm_graph *graph, sgm_value x, int32_t axis);
 sgm_value sgm__onnx_cast_like(sgm_graph *graph, sgm_value x, sgm_value like);
 /* A convolution with the window that the node's attributes describe (Conv, ConvInteger, QLinearConv). */
 sgm_value sgm__onnx_convolve(sgm__onnx_node *n, sgm_value x, sgm_value weights, sgm_value biases);
-/* Quotients of integers, towards 0, and powers; of int64 exactly (build_whole.c). Both operands have one
- * type. */
-sgm_value sgm__onnx_whole_divide(sgm_graph *graph, sgm_value x, sgm_value by);
-sgm_value sgm__onnx_whole_power(sgm_graph *graph, sgm_value x, sgm_value exponent);
+/* Operations that only ONNX has (build_whole.c): what is left of a division, quotients of integers towards 0,
+ * and powers of integers; of int64 exactly. */
+extern const sgm_op sgm__op_onnx_modulo, sgm__op_onnx_divide, sgm__op_onnx_power;
 /* The nearest whole number; halves go to the even neighbour, as ONNX demands for Round and quantisation. */
 sgm_value sgm__onnx_round_even(sgm_graph *g, sgm_value x);
 #define sgm__onnx_unsupported(n, ...) sgm_graph_fail((n)->graph, SGM_ERROR_UNSUPPORTED, __VA_ARGS__)

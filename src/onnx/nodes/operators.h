@@ -8,8 +8,8 @@
 #ifndef SGM_ONNX_NODES_OPERATORS_H
 #define SGM_ONNX_NODES_OPERATORS_H
 
-/* In alphabetical order of ONNX's names, then the operations that are written as several nodes, and last a
- * second Identity: reading finds the first row of a name, writing finds the row of the operation, so
+/* In alphabetical order of ONNX's names, then the operations that are written as several nodes, and last
+ * second rows of a name: reading finds the first one, writing finds the row of the operation, so
  * stop_gradient is written as Identity but Identity is read as a copy.
  *
  *     READ(name, inputs that must be present, build)
@@ -97,7 +97,7 @@
     READ("MeanVarianceNormalization", 1, mean_variance_normalisation)                                        \
     BOTH("Min", 1, variadic_min, minimum, same)                                                              \
     RECORDED("Mish", mish)                                                                                   \
-    READ("Mod", 2, mod)                                                                                      \
+    BOTH("Mod", 2, mod, onnx_modulo, modulo)                                                                 \
     BOTH("Mul", 2, same, multiply, same)                                                                     \
     BOTH("Neg", 1, same, negate, same)                                                                       \
     READ("NegativeLogLikelihoodLoss", 2, negative_log_likelihood)                                            \
@@ -169,7 +169,9 @@
     WRITTEN(is_finite, is_finite)                                                                            \
     WRITTEN(log1p, log1p)                                                                                    \
     WRITTEN(not_equal, not_equal)                                                                            \
-    BOTH("Identity", 1, same, stop_gradient, same)
+    BOTH("Identity", 1, same, stop_gradient, same)                                                           \
+    BOTH("Div", 2, divide, onnx_divide, same)                                                                \
+    BOTH("Pow", 2, power, onnx_power, same)
 
 #define SGM__ONNX_DECLARE_READ(name, needed, build) sgm_value sgm__onnx_##build(sgm__onnx_node *n);
 #define SGM__ONNX_DECLARE_WRITTEN(op, write)                                                                 \
