@@ -1,5 +1,11 @@
-/* Networks of sequences, one step at a time: a session of its own with the trainer's parameters, in which the
- * layers keep what they need of the steps before. */
+/* Generating a sequence token by token with the network of a trainer.
+ *
+ * The network is recorded anew for a single time step (sgm_recording_options.step). In such a recording
+ * layers keep what they need of the steps before in states: keys and values of attention, hidden states of
+ * recurrent layers, and "step.place", the number of steps so far. So a token costs one step, however many
+ * were read. The parameters are copied into a session of the generator's own, under the trainer's lock; from
+ * then on it needs nothing of the trainer but its handler. Drawing a token from probabilities is sgm_sample
+ * (src/data/read/sample.c). A generator is used by one thread at a time. */
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/text.h>
@@ -11,18 +17,20 @@ struct sgm_generator {
     sgm_session *session;
     sgm_program *program;
     sgm_recording recording;
-    const char *input, *output;
-    sgm_tensor *fed;
-    bool shares;        /* tokens are fed as shares of all */
-    int64_t vocabulary; /* of what comes out */
-    double *probabilities;
-    int64_t *read; /* the newest tokens, as many as there are places; NULL: no limit */
-    int64_t count; /* of the steps since the newest reset */
-    bool *kept;    /* of the recording's parameters: those that steps change, zeros at first */
+    const char *input, *output; /* names in the program */
+    sgm_tensor *fed;            /* one step: (1, 1), or (1, 1, vocabulary) as a one-hot row */
+    bool shares;                /* tokens are fed as one-hot rows, not as numbers */
+    int64_t vocabulary;         /* tokens that the network tells apart */
+    double *probabilities;      /* of each token, after the newest step */
+    int64_t *read; /* the tokens since the newest reset; NULL: the network has no limit of steps */
+    int64_t count; /* number of steps since the newest reset */
+    bool *kept;    /* for each of the recording's parameters: steps change it, and it begins as zeros */
 };
 
 /* --- making one --- */
 
+/* Records one step of one sequence, and checks that the network reads and gives tokens. `averaged`: with the
+ * moving averages of the parameters. */
 static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
 {
     const sgm_recording_options options = {.struct_size = sizeof options,
@@ -59,7 +67,9 @@ static sgm_status record(sgm_generator *g, sgm_dtype dtype, bool averaged)
     return g->fed != NULL ? sgm_graph_status(g->graph) : sgm__last_failure();
 }
 
-/* What a step keeps begins as zeros; everything else is the trainer's. */
+/* Gives a state of the recording its value: the trainer's, if the trainer has a state of this name; else it
+ * is one that only steps have, and begins as zeros. A parameter that has another shape in a recording of all
+ * steps belongs to a layer that looks at all of them at once. */
 static sgm_status fill_state(sgm_generator *g, sgm_session *from, size_t index, const char *prefix)
 {
     const sgm_parameter *parameter = &g->recording.parameters[index];
@@ -100,6 +110,7 @@ static sgm_status set_number(sgm_session *session, const char *state, double num
     return status;
 }
 
+/* Fills all states and compiles the program. */
 static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
 {
     const sgm_recording *r = &g->recording;
@@ -122,7 +133,9 @@ static sgm_status fill(sgm_generator *g, sgm_session *from, bool averaged)
                : sgm__last_failure();
 }
 
-/* With the lock. The network is made again from its text, as recordings belong to a network. */
+/* With the trainer's lock. The network is parsed again from its text: a network holds its newest recording,
+ * which for the trainer's network is the trainer's. The moving averages are used unless they are in the
+ * parameters' place already. */
 static sgm_status begin(sgm_generator *g, sgm_trainer *trainer)
 {
     sgm__trainer_settings *settings = sgm__settings_of(trainer);
@@ -201,6 +214,7 @@ sgm_status sgm_generator_reset(sgm_generator *g)
     return set_number(g->session, "step.place", 0);
 }
 
+/* Runs one step with this token. */
 static sgm_status step(sgm_generator *g, int64_t token)
 {
     float *values = sgm_tensor_data(g->fed);
@@ -218,7 +232,9 @@ static sgm_status step(sgm_generator *g, int64_t token)
     return SGM_OK;
 }
 
-/* The newest half of what was read becomes the beginning. */
+/* A network with places for so many steps (learnt positions, or keys of attention) cannot read more. When all
+ * places are taken, the newest half of the tokens is read again from place 0: the context stays at least half
+ * as long, and reading again costs one step per token on average. */
 static sgm_status make_room(sgm_generator *g)
 {
     int64_t places = g->recording.places, kept = places / 2;
@@ -253,8 +269,10 @@ sgm_status sgm_generator_read(sgm_generator *g, int64_t token, const double **sh
     return status;
 }
 
-/* --- going on --- */
+/* --- generating --- */
 
+/* Each token is drawn by seed and number (sgm_sample), so the same seed gives the same tokens. The last token
+ * is drawn but not read: a later call may read other tokens first. */
 sgm_status sgm_generator_generate(sgm_generator *g, const int64_t *begin_tokens, size_t begin_count,
                                   int64_t *tokens, size_t count, const sgm_generation_options *given)
 {

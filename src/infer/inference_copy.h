@@ -1,4 +1,4 @@
-/* A network apart from its trainer, with copies of the parameters. Internal. */
+/* A network for inference, apart from its trainer, with copies of the parameters. Internal. */
 #ifndef SGM_INFER_INFERENCE_COPY_H
 #define SGM_INFER_INFERENCE_COPY_H
 
@@ -12,14 +12,17 @@ typedef struct sgm__inference_copy {
     sgm_session *session;
 } sgm__inference_copy;
 
-/* Records the network for `batch` examples. Free it also when this failed. */
-sgm_status sgm__inference_copy_record(sgm__inference_copy *frozen, sgm_handler *handler, const char *notation,
+/* Records the network of this notation for `batch` examples; `costs`: with its costs. Call
+ * sgm__inference_copy_free also after a failure. */
+sgm_status sgm__inference_copy_record(sgm__inference_copy *copy, sgm_handler *handler, const char *notation,
                                       int64_t batch, sgm_dtype dtype, bool costs);
-/* Gives a parameter its value: a new tensor, NULL on failure. */
+/* Returns the value of a parameter: a new tensor, which the caller frees; NULL: it failed. */
 typedef sgm_tensor *(*sgm__parameter_function)(void *user, const char *name);
-sgm_status sgm__inference_copy_fill(sgm__inference_copy *frozen, sgm__parameter_function get, void *user);
-/* The program of the graph, as far as it was recorded; NULL on failure. */
-sgm_program *sgm__inference_copy_prepare(sgm__inference_copy *frozen);
-void sgm__inference_copy_free(sgm__inference_copy *frozen);
+sgm_status sgm__inference_copy_fill(sgm__inference_copy *copy, sgm__parameter_function get, void *user);
+/* Compiles the graph, to which outputs may have been added; the program belongs to the session. NULL: it
+ * failed.
+ */
+sgm_program *sgm__inference_copy_prepare(sgm__inference_copy *copy);
+void sgm__inference_copy_free(sgm__inference_copy *copy);
 
 #endif

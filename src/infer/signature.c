@@ -1,8 +1,14 @@
+/* What a network takes and gives, for whoever asks it with examples of their own: sigma predict, sigma serve,
+ * the page.
+ *
+ * A question is examples of one input, and for networks of sequences of different lengths the number of steps
+ * of each example, which is fed as a second field. Predictions of a network with a ctc cost are decoded to
+ * labels. */
 #include "infer/signature.h"
 
 #include <stdio.h>
 
-/* The field of lengths that an input layer names, if it is this one; and whether there is a ctc. */
+/* Finds the field of lengths that an input layer names, and the blank label of a ctc cost. */
 static void look_at_layers(const sgm_network *network, sgm__signature *signature)
 {
     for (size_t i = 0; i < sgm_network_layers(network); i++) {
@@ -21,6 +27,7 @@ static void look_at_layers(const sgm_network *network, sgm__signature *signature
     }
 }
 
+/* The shape of one example: without the first dimension. */
 static sgm_shape example_of(const sgm_graph *graph, sgm_value value)
 {
     sgm_shape batch = sgm_value_type(graph, value).shape;
@@ -55,7 +62,8 @@ sgm_status sgm__signature_check_one(const sgm__signature *signature)
                           "a question is the examples of one input; this network has %zu", signature->inputs);
 }
 
-/* A network may not look at them, and its predictions are cut by them all the same. */
+/* Checked here because a network need not look at the lengths, while its predictions are cut by them anyway.
+ */
 static sgm_status check_lengths(const sgm__signature *signature, int64_t count, const double *lengths)
 {
     double maximum = signature->example.rank > 0 ? (double)signature->example.dims[0] : 0;
@@ -67,7 +75,7 @@ static sgm_status check_lengths(const sgm__signature *signature, int64_t count, 
     return SGM_OK;
 }
 
-/* (count), all steps where nothing is given. */
+/* A tensor (count) of lengths; without `lengths` all steps of each example count. */
 static sgm_tensor *lengths_tensor(const sgm__signature *signature, int64_t count, const double *lengths)
 {
     sgm_shape shape = sgm_shape_of(count);

@@ -1,5 +1,10 @@
-/* A trainer's network as a file of C: what a prediction and a training step would run, planned and written.
- */
+/* Exports a trainer's network as a file of C99: a function that predicts, and on request one that does a
+ * training step.
+ *
+ * Here the two programs are recorded by the trainer, planned like those of a handler, and their parameters
+ * are named; handlers/source writes the plans as text. The file is written to a temporary one and renamed, so
+ * a failure leaves an older file as it was. The trainer's programs are forgotten at the end, as they were
+ * recorded in another precision. */
 #include "handlers/source/source.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
@@ -9,11 +14,11 @@
 
 #define MAXIMUM_NAME 40
 
-/* One of the two functions. */
+/* One of the two functions of the file. */
 typedef struct function {
     sgm__plan *plan;
     sgm__source_input *inputs;
-    char **outputs; /* and behind them the names of inputs, which belong to it too */
+    char **outputs; /* names of the outputs, then those of the inputs: this array owns both */
     size_t name_count;
     sgm__text doc;
     sgm__source_program program;
@@ -25,8 +30,8 @@ typedef struct export
     const sgm_export_c_options *options;
     function functions[2];
     int32_t count;
-    char last[MAXIMUM_NAME + 16];
-    char *about;
+    char last[MAXIMUM_NAME + 16]; /* the statement that ends train_step: counts the updates */
+    char *about;                  /* the comment at the top of the file */
 }
 export;
 
@@ -81,7 +86,7 @@ static sgm_status check_trainer(const sgm_trainer *trainer, const sgm_export_c_o
 
 /* --- plans --- */
 
-/* The only output whose value a training step gives. */
+/* Drops all outputs but the loss, the only value that train_step returns. */
 static void keep_loss(sgm_graph *graph)
 {
     size_t kept = 0;
@@ -91,7 +96,8 @@ static void keep_loss(sgm_graph *graph)
     graph->output_count = kept;
 }
 
-/* With parameters of float32 a network of bfloat16 can be recorded in float32. */
+/* Plans the trainer's program for `batch` examples. In mixed precision the parameters are float32, so the
+ * network is recorded in float32. */
 static sgm_status plan_in(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch, sgm__plan **plan)
 {
     sgm__trainer_settings *settings = sgm__settings_of(trainer);
@@ -112,7 +118,8 @@ static sgm_status plan_in(sgm_trainer *trainer, sgm__step_purpose purpose, int64
 
 /* --- parameters --- */
 
-/* Words of C, and of the functions themselves. */
+/* Whether a name cannot be a parameter's: words of C, and names that written functions use for themselves
+ * (sums, places, v1, i2, words3 ...; all of one or two letters). */
 static bool is_taken(const char *name)
 {
     static const char *const words[] = {
@@ -131,6 +138,7 @@ static bool is_taken(const char *name)
            sgm__is_digit(name[strlen(name) - 1]);
 }
 
+/* The parameter of C for a field of the data. */
 static char *parameter_name(const char *field)
 {
     char identifier[SGM__SOURCE_NAME - 16];
@@ -154,7 +162,7 @@ static sgm_dtype real_of(const export *e)
     return sgm__settings_of(e->trainer)->precision == SGM_FLOAT64 ? SGM_FLOAT64 : SGM_FLOAT32;
 }
 
-/* A bias correction as an expression: one less a power of beta. */
+/* A bias correction, 1 - beta^t, as an expression of the step's number. */
 static char *correction_from(const export *e, double beta, sgm__source_input *input)
 {
     const char *prefix = e->options->name;
@@ -162,7 +170,7 @@ static char *correction_from(const export *e, double beta, sgm__source_input *in
     return sgm__format("%s_complement(%.17g, %s_updates[0] + 1)", prefix, beta, prefix);
 }
 
-/* What an input is in C, without its name, which is returned: sgm__free, or NULL. */
+/* Describes how an input appears in C, and returns its name; free with sgm__free. NULL: out of memory. */
 static char *describe_input(const export *e, const char *field, sgm__source_input *input)
 {
     const sgm__source_request request = {.name = e->options->name, .real = real_of(e)};
@@ -185,6 +193,7 @@ static char *describe_input(const export *e, const char *field, sgm__source_inpu
     }
 }
 
+/* Names all inputs and outputs of the function. */
 static sgm_status name_parameters(const export *e, function *f)
 {
     const sgm__plan *plan = f->plan;
@@ -212,6 +221,7 @@ static sgm_status name_parameters(const export *e, function *f)
 
 /* --- the two functions --- */
 
+/* Plans one of the functions and writes the comment over it. */
 static sgm_status add_function(export *e, sgm__step_purpose purpose, int64_t batch, const char *name)
 {
     function *f = &e->functions[e->count++];
@@ -247,7 +257,7 @@ static sgm_tensor *read_state(void *user, const char *name)
     return sgm_session_get(sgm__learner_of(trainer)->session, name);
 }
 
-/* A comment may not end within the notation. */
+/* Appends the notation to a comment: the two characters that would end the comment are separated. */
 static void append_notation(sgm__text *text, const char *notation)
 {
     for (const char *c = notation; *c != '\0'; c++) {
@@ -259,6 +269,7 @@ static void append_notation(sgm__text *text, const char *notation)
     }
 }
 
+/* Writes the comment at the top of the file: the notation, how the file is used, how much memory it needs. */
 static sgm_status describe(export *e, const char *path)
 {
     const char *slash = strrchr(path, '/'), *file = slash != NULL ? slash + 1 : path;

@@ -1,14 +1,19 @@
-/* A trainer's network as an ONNX model: what a prediction would run. */
+/* Exports a trainer's network as an ONNX model of a prediction.
+ *
+ * The prediction is recorded once, or, so that the model takes any number of examples, twice, for different
+ * numbers of examples: sgm_onnx_export (src/onnx/write.c) compares the two graphs and leaves open what
+ * differs between them. */
 #include "graph/passes.h"
 #include "train/train.h"
 #include "trainer/trainer_lock.h"
 #include <sigma/onnx.h>
 #include <sigma/training.h>
 
-/* What differs between these numbers of examples is left open. */
+/* The two numbers of examples that are recorded where the model is to take any number. */
 enum { EXAMPLES = 2, OTHER_EXAMPLES = 3 };
 
-/* The graph of a prediction; with parameters of float32 a network of bfloat16 can be recorded in float32. */
+/* Records the prediction for `batch` examples; returns a copy of the graph. In mixed precision the parameters
+ * are float32, so the network is recorded in float32. */
 static sgm_graph *record(sgm_trainer *trainer, int64_t batch)
 {
     sgm__trainer_settings *settings = sgm__settings_of(trainer);
