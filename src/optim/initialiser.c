@@ -1,5 +1,10 @@
-/* Initialisers: a parameter's first values, drawn on the host so that every handler starts from the same
- * numbers. */
+/* Initialisers: the first values of parameters.
+ *
+ * Values are drawn on the host, by a generator whose seed is the trainer's seed and the hash of the
+ * parameter's name. So every handler starts from the same numbers, and a parameter's numbers do not depend on
+ * which other parameters there are. Elements are drawn in the order of the array, one after the other;
+ * orthogonal makes the whole matrix at once. Which initialiser a parameter gets is decided in
+ * src/train/trainer_program.c. */
 #include "optim/modifier.h"
 #include "text/call_text.h"
 #include <sigma/training.h>
@@ -8,8 +13,9 @@
 #include <sigma/base.h>
 #include <sigma/graph.h>
 
-#define TOLD (1 << 22) /* elements: drawing more of them is a task, which is told after each so many */
+#define TOLD (1 << 22) /* elements; drawing more is a task, which tells its progress after so many */
 
+/* What drawing one element may use. fan_in, fan_out: numbers of inputs and outputs of a unit of the layer. */
 typedef struct draw {
     const sgm_initialiser_options *options;
     double fan_in, fan_out;
@@ -29,6 +35,7 @@ static double draw_uniform(const draw *call)
     return minimum + (maximum - minimum) * sgm__random_uniform(call->random);
 }
 
+/* Draws again beyond two deviations, so the deviation of what comes out is 0.88 of the given one. */
 static double draw_truncated(const draw *call)
 {
     double value = sgm__random_normal(call->random);
@@ -42,6 +49,7 @@ static double draw_constant(const draw *call)
     return call->options->value;
 }
 
+/* Uniform in +-gain sqrt(6 / (fan_in + fan_out)) (Glorot and Bengio, 2010). */
 static double draw_glorot(const draw *call)
 {
     double limit = call->options->gain * sqrt(6 / (call->fan_in + call->fan_out));
@@ -53,6 +61,7 @@ static double draw_glorot_normal(const draw *call)
     return call->options->gain * sqrt(2 / (call->fan_in + call->fan_out)) * sgm__random_normal(call->random);
 }
 
+/* Normal with deviation gain sqrt(2 / fan_in) (He et al., 2015). */
 static double draw_he(const draw *call)
 {
     return call->options->gain * sqrt(2 / call->fan_in) * sgm__random_normal(call->random);
@@ -243,8 +252,8 @@ static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *va
     return SGM_OK;
 }
 
-/* One after the other, straight into the tensor. Of many it is told how far they are, and they can be
- * cancelled. */
+/* Draws element by element into the tensor. Of a large tensor this is a task, which shows its progress and
+ * can be cancelled. */
 static sgm_status fill_elements(const sgm_initialiser *initialiser, sgm_tensor *tensor, draw call,
                                 const char *name)
 {
@@ -270,7 +279,7 @@ static sgm_status fill_elements(const sgm_initialiser *initialiser, sgm_tensor *
     return status;
 }
 
-/* All at once, in double. */
+/* Makes all values together, in double, then converts them. */
 static sgm_status fill_whole(const sgm_initialiser *initialiser, sgm_tensor *tensor, sgm__random *random)
 {
     const sgm_shape *shape = sgm_tensor_shape(tensor);

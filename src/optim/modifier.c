@@ -1,4 +1,7 @@
-/* Modifiers: clipping, scaling and norms of parameters, and what programs bring. */
+/* Modifiers: what becomes of a parameter after each update, such as clipping it, or limiting the norm of what
+ * goes into an output. Like updates they are recorded (sgm__modifiers_record, by optimiser.c), so they cost
+ * no pass of their own; the hook modifier (hooks_ready/modifier_hook.c) records one by itself. The library's
+ * own are rows of `types`; a program's is a function that records. */
 #include "optim/modifier.h"
 #include "registry/pattern.h"
 #include "text/call_text.h"
@@ -7,7 +10,7 @@
 struct sgm_modifier {
     sgm_modifier_function function;
     void *user;
-    double numbers[2]; /* of the library's own, whose `user` is the modifier */
+    double numbers[2]; /* arguments of one of the library's own, whose `user` is the modifier itself */
 };
 
 static sgm_value clip(void *user, sgm_graph *graph, sgm_value parameter)
@@ -22,7 +25,8 @@ static sgm_value scale(void *user, sgm_graph *graph, sgm_value parameter)
     return sgm_multiply(graph, parameter, sgm_number(graph, self->numbers[0]));
 }
 
-/* Over all dimensions but the last, which counts outputs; a vector has one norm. */
+/* Multiplies each column (what goes into one output) by min(1, limit / norm) (Srivastava et al., 2014). The
+ * norm is over all dimensions but the last; a vector has one norm. */
 static sgm_value max_norm(void *user, sgm_graph *graph, sgm_value parameter)
 {
     const sgm_modifier *self = user;
@@ -119,7 +123,7 @@ sgm_modifier *sgm_modifier_parse(const char *text)
     return modifier;
 }
 
-/* One of the library's. */
+/* Whether it is one of the library's own: its `user` is itself, and must be so in a copy. */
 static bool is_own(const sgm_modifier *modifier)
 {
     return modifier->user == modifier;

@@ -1,9 +1,16 @@
-/* What all optimisers share: gradients, accumulation, clipping, decay, averages. All of it is recorded. */
+/* What all optimisers share, recorded as instructions around the update of each (optimisers.c, lbfgs.c).
+ *
+ * In this order: gradients of the loss, which autodiff records behind it; adding up the gradients of several
+ * minibatches (accumulate); clipping; L2 weight decay; the optimiser's update; modifiers; moving averages of
+ * the parameters. Numbers that change from update to update (learning rate, step, bias corrections) are
+ * inputs of the program, of rank 0, so that a schedule needs no new recording. src/train/trainer_program.c
+ * calls this, and src/train/trainer_step.c feeds the numbers. */
 #include "optim/updates.h"
 
 #include <math.h>
 #include <stdio.h>
 
+/* In an options struct 0 means the default. */
 static void or_default(double *value, double default_value)
 {
     if (*value == 0)
@@ -74,7 +81,8 @@ const char *const sgm__fed_names[SGM__FED_COUNT] = {
     [SGM__FED_BIAS_CORRECTION2] = "optimiser.bias_correction2",
 };
 
-/* 1 - beta^step. In float32 its difference would have few right digits: beta^step is near 1 at first. */
+/* 1 - beta^step, in double: beta^step is near 1 at first, and the difference of two float32 would have few
+ * right digits. expm1 keeps all of them. */
 static double bias_correction(double beta, int64_t step)
 {
     return -expm1((double)step * log(beta));
@@ -104,6 +112,7 @@ sgm__fed_number sgm__fed_number_of(const char *input)
 
 /* --- recording --- */
 
+/* The state PREFIX SLOT NAME of the graph; zeros at first. */
 static sgm_value named_state_of(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
                                 const sgm_type *type)
 {
@@ -152,13 +161,16 @@ static sgm_value scale(sgm_graph *graph, sgm_value value, double factor)
     return sgm_multiply(graph, value, sgm_number(graph, factor));
 }
 
-/* Sums over minibatches are there for all parameters, too: so clipping may come while they are gathered. */
+/* With clip_norm every update needs the norm of all gradients. With accumulate the sums of all parameters are
+ * complete only with the last minibatch. Workers that sum gradients bucket by bucket ask this: without
+ * either, the update of one parameter may begin while gradients of others are still being summed. */
 bool sgm__optimiser_looks_across(const sgm_optimiser *optimiser)
 {
     return optimiser->options.clip_norm > 0 || optimiser->options.accumulate > 1;
 }
 
-/* Adds the gradients of earlier minibatches; keeps the sum, or uses it up. */
+/* Adds the gradients of this minibatch to those of earlier ones, which are states. `update`: the sums become
+ * the gradients of an update, divided by the number of minibatches, and the states begin again at zero. */
 static void accumulate(const sgm_optimiser *optimiser, sgm_graph *graph,
                        const sgm__trained_parameter *parameters, size_t count, sgm_value *gradients,
                        bool update)
@@ -174,6 +186,8 @@ static void accumulate(const sgm_optimiser *optimiser, sgm_graph *graph,
     }
 }
 
+/* Multiplies all gradients by limit / max(norm, limit), where the norm is that of all elements of all
+ * gradients (Pascanu et al., 2013). */
 static void clip_norm(sgm_graph *graph, double limit, sgm_value *gradients, size_t count)
 {
     sgm_value squares = {-1};
@@ -201,11 +215,12 @@ sgm_value sgm__update_fed(sgm_graph *graph, sgm_value parameter, sgm__fed_number
     return sgm_input_value(graph, sgm__fed_names[number], sgm_value_type(graph, parameter).dtype, &scalar);
 }
 
+/* The arguments of a parameter's update. L2 weight decay is added to the gradient here; optimisers whose
+ * decay is decoupled apply it themselves. */
 static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
                                const sgm__trained_parameter *parameter, sgm_value gradient)
 {
     const sgm_optimiser_options *options = &optimiser->options;
-    /* then its update applies the decay itself */
     bool decoupled = optimiser->type->decoupled || optimiser->type->defaults.weight_decay > 0;
     if (options->weight_decay > 0 && !decoupled)
         gradient = sgm_add(graph, gradient, scale(graph, parameter->value, options->weight_decay));
@@ -219,7 +234,9 @@ static sgm_update_call call_of(const sgm_optimiser *optimiser, sgm_graph *graph,
                              .step = sgm__update_fed(graph, parameter->value, SGM__FED_STEP)};
 }
 
-/* `later`: the average is only named, as it begins at what the parameter is before its first update. */
+/* Moves the average of a parameter towards its updated value: a + (1 - decay) (p - a). `later`: another
+ * program does that; the state is only named here, so that it begins at the parameter's value before the
+ * first update. */
 static void average_parameter(const sgm_optimiser *optimiser, sgm_graph *graph,
                               const sgm__trained_parameter *parameter, sgm_value updated, bool later)
 {
@@ -243,6 +260,8 @@ sgm_status sgm__optimiser_record_averages(const sgm_optimiser *optimiser, sgm_gr
     return sgm_graph_status(graph);
 }
 
+/* Records the new value of one parameter. Of a sparse one only the rows with a gradient change, and the slots
+ * of these rows. */
 static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_request *request,
                              const sgm__trained_parameter *parameter, const sgm_update_call *call,
                              sgm_value gradient)
@@ -263,6 +282,9 @@ static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_r
     average_parameter(optimiser, graph, parameter, updated, request->averages_apart);
 }
 
+/* Records the updates of all parameters, after `prepare` of an optimiser that looks at all of them.
+ * Parameters that another rank updates get their average only. Each parameter's instructions carry its name
+ * as a label, for messages and for the times of layers. */
 static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *graph,
                                     const sgm__update_request *request, const sgm_value *gradients)
 {

@@ -1,4 +1,6 @@
-/* Schedules: factors of the learning rate. */
+/* Schedules: the factor by which the learning rate is multiplied, as a function of the epoch. Epochs count
+ * with fractions, so the rate changes at each iteration. The trainer computes the factor on the host and
+ * feeds the product (sgm__trainer_learning_rate): no schedule is recorded. */
 #include "optim/optimiser.h"
 
 #include <math.h>
@@ -41,6 +43,8 @@ static double cosine(double from, double to, double share)
     return to + (from - to) * (1 + cos(PI * share)) / 2;
 }
 
+/* Up from `start` to 1 in the first 0.3, then down to start / 10000, both along half a cosine (Smith, 2018).
+ */
 static double one_cycle(double share, double start)
 {
     const double rise = 0.3;
