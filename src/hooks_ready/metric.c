@@ -128,7 +128,7 @@ static sgm_status check_data(const char *data, const char *what)
 sgm_hook *sgm_predictions_hook_with(const char *data, const sgm_metric_options *given)
 {
     sgm_metric_options options;
-    if (read_options(given, &options, "sgm_predictions") != SGM_OK ||
+    if (read_options(given, &options, "sgm_predictions_hook") != SGM_OK ||
         check_data(data, "predictions") != SGM_OK)
         return NULL;
     prediction *self = sgm__calloc(1, sizeof *self);

@@ -283,6 +283,9 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
     CHECK_OK(sgm_hook_require(hook, sgm_predictions_hook("validation")));
     CHECK_ERROR(sgm_trainer_add_hook(made.trainer, hook),
                 "hook 'counter' runs in the background, but 'predictions'");
+    const sgm_metric_options unsized = {.struct_size = 0};
+    CHECK_ERROR(sgm_predictions_hook_with("validation", &unsized),
+                "sgm_predictions_hook: options have names");
     free_wave_trainer(made);
 }
 
