@@ -176,10 +176,9 @@ SGM_API void sgm_log_remove_sink(sgm_log_sink *sink);
  *     sgm_task_end(task, status);
  *
  * The library tells of its own: downloads, extractions, preparing and training, kernels that a device's
- * compiler makes, checkpoints. They are in one
- * table of the process; when it is full (64), or a task is 0, nothing is told and the work goes on. Telling
- * takes no memory, and some nanoseconds while nobody watches. All functions may be called from any thread,
- * for one task from one thread at a time. */
+ * compiler makes, checkpoints. They are in one table of the process; when it is full (64), or a task is 0,
+ * nothing is told and the work goes on. Telling takes no memory, and some nanoseconds while nobody watches.
+ * All functions may be called from any thread, for one task from one thread at a time. */
 
 /* name, noun, while it goes on */
 #define SGM_TASK_LIST(X)                                                                                     \

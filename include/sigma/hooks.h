@@ -153,8 +153,8 @@ typedef struct sgm_value_reporter_options {
     bool background;
     sgm_criteria *only_if; /* taken over */
 } SGM_BY_NAME sgm_value_reporter_options;
-/* Reports "optimiser.rate = 0.01, training.loss = 0.25": all that match the identifiers (separated by
- * spaces). */
+/* Reports "optimiser.learning_rate = 0.01, training.loss = 0.25": all that match the identifiers (separated
+ * by spaces). */
 #define sgm_value_reporter(...)                                                                              \
     SGM_WITH_OPTIONS_2(sgm_value_reporter_with, sgm_value_reporter_options, __VA_ARGS__)
 SGM_API sgm_hook *sgm_value_reporter_with(const char *identifiers, sgm_time_step when,
@@ -295,8 +295,7 @@ typedef struct sgm_metric_options {
  *
  * perplexity: exp of the mean of -sum(target * log(output)) over predictions; outputs must be probabilities,
  * and predictions whose targets are all 0 (padding) do not count. Infinite where a probability is 0. With one
- * output
- * -(target log(output) + (1 - target) log(1 - output)).
+ * output it is exp of the mean of -(target * log(output) + (1 - target) * log(1 - output)).
  *
  * cost: the mean loss (NAME.loss is the same, at the end of epochs only).
  *
@@ -441,7 +440,7 @@ SGM_API sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *options);
  * histograms.jsonl. */
 typedef struct sgm_statistics_options {
     size_t struct_size;
-    /* Equal parts between least and most; the last includes most. Default 20, at most 1000. */
+    /* Equal parts from minimum to maximum; the last includes maximum. Default 20, at most 1000. */
     int64_t bins;
     /* Values beyond count in the outer bins. Equal: the smallest and the largest value of the tensor, or 0.5
      * around it when all are equal. */
@@ -498,8 +497,10 @@ SGM_API sgm_hook *sgm_mean_reporter_with(const char *identifier, sgm_time_step w
 
 /* --- changing values ---
  * At its step, makes of each number or float tensor that matches the identifier what the modifier makes of it
- * (taken over, also on failure): sgm_modifier_hook("network.layers.*.weights", sgm_modifier_parse("clip(-1,
- * 1)"), sgm_every(10, SGM_ITERATION)). It counts from the next iteration on. */
+ * (taken over, also on failure). It counts from the next iteration on.
+ *
+ *     sgm_modifier *bounds = sgm_modifier_parse("clip(-1, 1)");
+ *     sgm_modifier_hook("network.layers.*.weights", bounds, sgm_every(10, SGM_ITERATION)); */
 SGM_API sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_time_step when);
 
 /* --- what the network sees ---

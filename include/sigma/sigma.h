@@ -17,8 +17,11 @@
  *     sgm_trainer_set_data(trainer, data)     sets a part, which belongs to the trainer from then on
  *     sgm_trainer_add_hook(trainer, hook)     adds a part of which there may be several
  *     sgm_trainer_name(trainer)               a noun without a verb returns something and changes nothing
- *     sgm_trainer_get(trainer, "0-dense.weights")   the same, where there is also a set or a type of that
- * name sgm_trainer_run(trainer, .epochs = 9)   any other verb does what it says
+ *     sgm_trainer_get(trainer, "0-dense.weights")
+ *                                             the same, where there is also a set or a type of that name
+ *     sgm_trainer_run(trainer, .epochs = 9)   any other verb does what it says
+ *
+ * What concerns the whole library begins with the verb: sgm_register_op, sgm_find_op, sgm_set_logger.
  *
  * A function that creates a part to give to another function is called what the part is: sgm_adam(),
  * sgm_dense(.size = 9), sgm_early_stopper(...), sgm_file_source("a.csv"). A function whose first argument is

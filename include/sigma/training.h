@@ -260,10 +260,9 @@ SGM_API sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_fu
 /* Attaches a hook, which belongs to the trainer then. If an equal hook is attached already, `hook` is freed.
  */
 SGM_API sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook);
-/* Everything of the trainer that has a name: epoch, optimiser.learning_rate, network.layers.2-dense.weights,
- * validation.accuracy
- * ... Reading and setting wait for the step that is running; what is set counts from the next iteration on,
- * and is written to the run directory's changes.jsonl. Belongs to the trainer. */
+/* Everything of the trainer that has a name, such as optimiser.learning_rate and
+ * network.layers.2-dense.weights. Reading and setting wait for the step that is running; what is set counts
+ * from the next iteration on, and is written to the run directory's changes.jsonl. Belongs to the trainer. */
 SGM_API sgm_registry *sgm_trainer_registry(sgm_trainer *trainer);
 
 typedef struct sgm_run_options {
