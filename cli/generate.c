@@ -10,7 +10,7 @@
 static const char usage_text[] =
     "Usage: sigma generate CHECKPOINT|FOLDER [--text TEXT] [--count N] [--seed N] [--tokenizer FILE]\n"
     "                      [--temperature T] [--top-k K] [--top-p P] [--greedy] [--numbers]\n\n"
-    "Goes on with a text: the network reads it, one of the tokens that may follow is drawn by their\n"
+    "Continues a text: the network reads it, one of the tokens that may follow is drawn by their\n"
     "probabilities and read in turn. The same seed says the same. Takes networks whose input is a sequence\n"
     "of tokens and whose output is a probability for each, such as those of 'data: {text: FILE}'.\n\n"
     "  --text TEXT        the beginning; a line end if not given\n"

@@ -11,7 +11,7 @@
 #include "cli.h"
 #include "loop/trainer_run.h"
 #include "monitors/task_lines.h"
-#include "parallel/collective/ranks.h"
+#include "parallel/collective/launcher.h"
 #include "runs/trainer_commands.h"
 #include "train/trainer_hooks.h"
 
@@ -311,10 +311,10 @@ static int start_from_another(const run_parts *p, bool quiet)
 /* Prints the command that resumes the run, with the launcher where there are several ranks. */
 static void tell_how_to_go_on(const run_parts *p)
 {
-    const sgm__ranks *ranks = sgm__trainer_ranks(p->trainer);
+    int ranks = sgm__launched_processes();
     printf("stopped; go on with: ");
-    if (ranks != NULL && ranks->count > 1)
-        printf("%s -n %d ", sgm__launcher(), ranks->count);
+    if (ranks > 1)
+        printf("%s -n %d ", sgm__launcher(), ranks);
     printf("sigma train %s --resume\n", p->c->folder);
 }
 

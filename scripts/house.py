@@ -47,21 +47,21 @@ FLOORS = [
     ["cli/config"],
     ["cli"],
 ]
-# Folders of one floor that another one of the same floor may name.
-BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops"), ("src/onnx", "src/persistence")}
+# Folders of one floor do not know each other, but for these, and for folders within one: src/data and src/data/read.
+BESIDE = {("src/ops", "src/graph"), ("src/graph", "src/ops")}
 LARGEST_CIRCLE = 6
 # Who stands outside sees a trainer by its view, not by its struct; and whoever has one worker knows of no operator.
 INSIDE, OUTSIDE = "src/trainer/trainer.h", ("src/monitors", "src/hooks_ready")
 # Who makes a trainer, prepares it and runs it sees the struct itself; all others take groups of it.
 STRUCT, STRUCT_FOLDERS = "src/trainer/trainer_struct.h", ("src/trainer/", "src/train/", "src/loop/")
-OPERATOR = re.compile(r"(?:\bsharing(?:\.|->)|_sharing_of\([^()]*\)->)operator\b")
-OPERATORS_FOLDER = "src/parallel"
+OPERATOR = re.compile(r"(?:\bsharing(?:\.|->)|_sharing_of\((?:[^()]|\([^()]*\))*\)->)parallel\b")
+OPERATORS_FOLDER, LAUNCHER = "src/parallel/", "src/parallel/collective/launcher.h"
 MOST_FILES, MOST_LINES = 25, 6000
 # A file for each layer, for each operation: as many as there are.
 COLLECTIONS = ["src/network/layers", "src/ops"]
 
 TOKEN = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|[A-Za-z_]\w*|.', re.S)
-INCLUDE = re.compile(r'^#\s*include\s+"([^"]+)"', re.M)
+INCLUDE = re.compile(r'^\s*#\s*include\s*["<]([^">]+)[">]', re.M)
 NAME_BEFORE_PARENTHESIS = re.compile(r"\(?\b([A-Za-z_]\w*)\)?\s*\(")
 
 
@@ -80,6 +80,10 @@ def folder_of(path, folders):
         if not folder:
             sys.exit("house: '%s' is on no floor; add its folder to FLOORS in scripts/house.py" % path)
     return folder
+
+
+def room_of(folder):
+    return "/".join(folder.split("/")[:2])
 
 
 def definitions(text):
@@ -108,8 +112,8 @@ class House:
         """(file, header, folder of the header) of each include of our own internal headers."""
         for path, text in self.text.items():
             for name in INCLUDE.findall(text):
-                for header in (os.path.join("src", name), os.path.join(os.path.dirname(path), name),
-                               os.path.join("cli", name)):
+                for header in map(os.path.normpath, (os.path.join("src", name), os.path.join(os.path.dirname(path), name),
+                                                     os.path.join("cli", name))):
                     if header in self.folder:
                         yield path, header, self.folder[header]
                         break
@@ -120,6 +124,8 @@ class House:
             own = self.folder[path]
             if self.floor[folder] > self.floor[own]:
                 self.problems.append("%s includes %s of a higher floor" % (path, header))
+            if self.floor[folder] == self.floor[own] and room_of(folder) != room_of(own) and (own, folder) not in BESIDE:
+                self.problems.append("%s includes %s, which stands beside it" % (path, header))
             if folder != own:
                 needs[own].add(folder)
         for circle in circles(needs):
@@ -141,7 +147,8 @@ class House:
                 self.problems.append("%s sees %s; src/trainer/view.h is for it" % (path, INSIDE))
             if not path.startswith(STRUCT_FOLDERS) and reaches(path, STRUCT, set()):
                 self.problems.append("%s sees %s; groups of it are in %s" % (path, STRUCT, INSIDE))
-            if not path.startswith(OPERATORS_FOLDER) and OPERATOR.search(text):
+            if not path.startswith(OPERATORS_FOLDER) and (OPERATOR.search(text) or any(
+                    header.startswith(OPERATORS_FOLDER) and header != LAUNCHER for header in includes[path])):
                 self.problems.append("%s looks at a trainer's operator; strategy.h is for it" % path)
 
     def calls(self):

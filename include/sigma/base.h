@@ -49,11 +49,13 @@ extern "C" {
     (&(const type){.struct_size = SGM_OPTIONS_SIZE(type, #__VA_ARGS__ "."), __VA_ARGS__})
 #if defined(__GNUC__) && !defined(__cplusplus)
 #define SGM_OPTIONS_SIZE(type, text)                                                                         \
-    (sizeof(type) + 0 * __extension__ sizeof(struct {                                                        \
-                        int size;                                                                            \
-                        _Static_assert(__builtin_strncmp(text, ".", 1) == 0,                                 \
-                                       "options have names, as .name = value");                              \
-                    }))
+    (sizeof(type) +                                                                                          \
+     0 * __extension__ sizeof(struct {                                                                       \
+         int size;                                                                                           \
+         _Static_assert(__builtin_strncmp(text, ".", 1) == 0 &&                                              \
+                            (__builtin_strncmp(text, ".0", 2) < 0 || __builtin_strncmp(text, ".9", 2) > 0),  \
+                        "options have names, as .name = value");                                             \
+     }))
 #else
 #define SGM_OPTIONS_SIZE(type, text) ((text)[0] == '.' ? sizeof(type) : 0)
 #endif

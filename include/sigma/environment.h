@@ -263,7 +263,7 @@ typedef enum sgm_search_method {
     SGM_SEARCH_HALVING
 } sgm_search_method;
 typedef enum sgm_search_goal {
-    SGM_SEARCH_BY_NAME, /* minimum where the last part contains "loss", "cost", "error", "perplexity" */
+    SGM_SEARCH_BY_NAME, /* as sgm_criteria_parse finds whether a value should fall */
     SGM_SEARCH_MAXIMUM,
     SGM_SEARCH_MINIMUM
 } sgm_search_goal;

@@ -140,10 +140,11 @@ SGM_API sgm_status sgm_criteria_set_state(sgm_criteria *criteria, const double *
 SGM_API void sgm_criteria_reset(sgm_criteria *criteria); /* to what they were before the first check */
 
 /* `a.b > 1 and (c increases 3 times in a row or not d reaches 5)`; `not` binds before `repeated`, then `and`,
- * then `or`. Without a direction, `reaches 0.9` is from below and `stalls` is below the maximum, but for
- * identifiers whose last part contains "loss", "cost", "error" or "perplexity": those should fall. `step`
- * says when the criteria are checked, so that `stalls 6 epochs` is 3 checks of a step every 2 epochs; NULL:
- * only `stalls 3 times`. Errors name the column. */
+ * then `or`. Without a direction, `reaches 0.9` is from below and `stalls` is below the maximum, unless the
+ * value should fall: that is so where the last part of the identifier is, or ends in, a metric's result that
+ * should fall ("rmse", "second_rmse"), or, where no metric's result fits, contains "loss", "cost", "error" or
+ * "perplexity". `step` says when the criteria are checked, so that `stalls 6 epochs` is 3 checks of a step
+ * every 2 epochs; NULL: only `stalls 3 times`. Errors name the column. */
 SGM_API sgm_criteria *sgm_criteria_parse(const char *text, const sgm_time_step *step);
 /* As sgm_criteria_parse reads it; free with sgm_string_free. */
 SGM_API char *sgm_criteria_text(const sgm_criteria *criteria, const sgm_time_step *step);

@@ -25,8 +25,9 @@
  *
  * A function that creates a part to give to another function is called what the part is: sgm_adam(),
  * sgm_dense(.size = 9), sgm_early_stopper(...), sgm_file_source("a.csv"). A function whose first argument is
- * a graph records an operation: sgm_relu(graph, x). Beneath each macro there is a function with the same name
- * and _with at its end, which takes options as a struct and lists as an array (base.h). */
+ * a graph records an operation: sgm_relu(graph, x). Beneath a macro there is a function with the same name
+ * and _with at its end, which takes options as a struct and lists as an array; macros that make one of many
+ * kinds share a function that is given the kind: sgm_optimiser_create("adam", &options). */
 #ifndef SIGMA_SIGMA_H
 #define SIGMA_SIGMA_H
 

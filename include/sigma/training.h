@@ -168,7 +168,8 @@ typedef struct sgm_optimiser_type {
 } sgm_optimiser_type;
 SGM_API sgm_status sgm_register_optimiser(const sgm_optimiser_type *type); /* `type` must stay; any thread */
 SGM_API const sgm_optimiser_type *sgm_optimiser_type_at(size_t index);     /* NULL: past the last */
-/* For update(): memory "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update. */
+/* For update(): the state "optimiser.SLOT.PARAMETER" of the parameter's type, zero before the first update.
+ */
 SGM_API sgm_value sgm_optimiser_slot(const sgm_update_call *call, const char *slot);
 /* The same with `shape`: the parameter's, or with 1 in place of some dimensions. */
 SGM_API sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const char *slot,
@@ -204,7 +205,7 @@ SGM_API sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pa
 SGM_API sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern);
 SGM_API sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern);
 /* Trains with several workers from the next run on; without an operator the trainer itself does the work.
- * `workers` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
+ * `parallel` is taken over, also on failure; NULL, as constructors return on failure, is an error. */
 SGM_API sgm_status sgm_trainer_set_operator(sgm_trainer *trainer, sgm_operator *parallel);
 
 /* A mean over examples since the epoch began (training) or over a whole iterator (validation). */

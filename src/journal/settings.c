@@ -2,7 +2,7 @@
  * newest value, as texts.
  *
  * A checkpoint keeps the list. A program that resumes sets up its trainer as the first one did, with the
- * first values; restoring then makes the changes again. If the program sets another value by now, its wish
+ * first values; restoring then makes the changes again. If the program sets another value by now, its value
  * counts, and the log says so. */
 #include "base/base.h"
 #include "journal/changes.h"

@@ -61,8 +61,8 @@ static double run_seconds(const sgm__training_run *run)
 
 static _Thread_local int64_t *next_wanted; /* of the observer that is being called */
 
-/* Called by an observer while it is being called: the thread's variable points at that observer's wish, so
- * that the function needs no argument for who calls. */
+/* Called by an observer while it is being called: the thread's variable points at where that observer's next
+ * iteration is noted, so that the function needs no argument for who calls. */
 void sgm__observer_next(int64_t iteration)
 {
     if (next_wanted != NULL)

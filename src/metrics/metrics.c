@@ -122,11 +122,11 @@ const sgm_option *sgm__result_row(const char *name)
     return result != NULL && strcmp(result->row.name, name) == 0 ? &result->row : NULL;
 }
 
-/* The metric's record decides; for values that are no result of a metric the last part of the identifier
- * does. */
+/* The record of the metric whose result the last part of the identifier is, or ends in ("second_f1"),
+ * decides; of other values a word in the last part does. */
 bool sgm__is_better_below(const char *identifier)
 {
-    static const char *const words[] = {"loss", "cost", "error"};
+    static const char *const words[] = {"loss", "cost", "error", "perplexity"};
     const char *dot = strrchr(identifier, '.'), *name = dot != NULL ? dot + 1 : identifier;
     const sgm__result *result = find_result(name);
     if (result != NULL)

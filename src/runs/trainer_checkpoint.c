@@ -330,7 +330,7 @@ static sgm_status choose_parts(const sgm__saved_state *state, const char *source
 }
 
 /* Another type of optimiser is a difference when only its state is loaded, since that would be put into the
- * wrong optimiser. With the position it is a wish: the training goes on with another optimiser. */
+ * wrong optimiser. With the position it is allowed: the training continues with another optimiser. */
 static void compare_optimisers(const sgm_trainer *trainer, const sgm__saved_state *state, sgm__fit *fit)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);

@@ -178,7 +178,8 @@ static sgm_status do_for_hook(sgm_trainer *trainer, const sgm__command *command)
         SGM_TRY(strategy->prepare_save(trainer, false));
     if (kind->leads && sgm__trainer_follows(trainer))
         return SGM_OK;
-    return kind->act(trainer, command, NULL);
+    sgm__command_outcome outcome = {0}; /* kinds that move the training are done later */
+    return kind->act(trainer, command, &outcome);
 }
 
 void sgm__trainer_do_for_hook(sgm_trainer *trainer, sgm__command *command)

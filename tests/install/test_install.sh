@@ -86,14 +86,14 @@ check "each public header stands alone, in C11 and C++17" headers_stand_alone
 # Every macro that takes options is given numbers without names, and each is an error.
 options_have_names()
 {
-    local macro takers refused all=-fmax-errors=0
+    local value=$1 macro takers refused all=-fmax-errors=0
     ! cc --version | grep -q clang || all=-ferror-limit=0
     cat "$root"/include/sigma/*.h >"$folder/all.h"
     sed -nE 's/^#define ([A-Za-z0-9_]+)\(.*\.\.\.\).*/\1/p' "$folder/all.h" >"$folder/macros"
     {
         echo '#include "all.h"'
         while read -r macro; do
-            echo "void give_$macro(void) { $macro(1, 1, 1, 1, 1, 1, 1); }"
+            echo "void give_$macro(void) { $macro($value, $value, $value, $value, $value, $value, $value); }"
         done <"$folder/macros"
     } >"$folder/one.c"
     takers=$(cc -E -P -I"$root/include" "$folder/one.c" | grep 'void give_' | grep -c 'struct_size =')
@@ -102,7 +102,8 @@ options_have_names()
     echo "$refused of $takers macros refuse numbers"
     [ "$takers" -gt 100 ] && [ "$refused" = "$takers" ]
 }
-check "options without a name do not compile" options_have_names
+check "options without a name do not compile" options_have_names 1
+check "nor do they where they begin with a dot" options_have_names .5
 
 # The function beneath a macro has its name and _with, but where one function makes all of a kind.
 beneath_macros()

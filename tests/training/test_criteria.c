@@ -32,7 +32,7 @@ static bool value_at(const char *text, size_t index, double *value)
 static sgm_status look(void *user, const char *identifier, double *value)
 {
     series *s = user;
-    bool is_a = strcmp(identifier, "a") == 0 || strcmp(identifier, "a.loss") == 0;
+    bool is_a = strcmp(identifier, "a") == 0 || strncmp(identifier, "a.", 2) == 0;
     if (strcmp(identifier, "broken") == 0)
         return sgm_fail(SGM_ERROR_TYPE, "broken is a text");
     *(is_a ? &s->a_asked : &s->b_asked) += 1;
@@ -80,6 +80,9 @@ static const struct firing {
     {"a reaches 2 from above", "3 2.5 1 3 1 ", "", "..x.."},
     {"a.loss reaches 2", "3 2.5 1 3 1 ", "", "..x.."},
     {"a.loss reaches 2 from below", "1 n 3 ", "", "..x"},
+    {"a.perplexity_mean reaches 2", "3 2.5 1 3 1 ", "", "..x.."},
+    {"a.second_perplexity reaches 2", "3 2.5 1 3 1 ", "", "..x.."},
+    {"a.error_f1 reaches 2", "1 2 1 3 ", "", ".x.."},
     /* stalling: n checks without a new extremum, then anew */
     {"a stalls 2 times", "1 1 1 2 1 2 2 2 ", "", "..x..x.x"},
     {"a stalls 2 times", "2 1 3 2 1 ", "", "....x"},
