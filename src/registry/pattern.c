@@ -80,8 +80,9 @@ bool sgm__pattern_matches(const char *pattern, const char *identifier)
     }
 }
 
-/* Dots are not counted: all patterns that match one identifier have equally many. */
-int sgm__pattern_specificity(const char *pattern)
+/* The number of characters that must be present; a pattern without `*` has more than any with one. Dots are
+ * not counted: all patterns that match one identifier have equally many. */
+static int count_literals(const char *pattern)
 {
     int literal = 0;
     bool exact = true;
@@ -122,7 +123,7 @@ int sgm__pattern_compare(const char *a, const char *b)
 {
     int result = order(count_parts(a), count_parts(b));
     if (result == 0)
-        result = order(sgm__pattern_specificity(a), sgm__pattern_specificity(b));
+        result = order(count_literals(a), count_literals(b));
     while (result == 0 && *a != '\0' && *b != '\0')
         result = order(next_literals(&a), next_literals(&b));
     return result;

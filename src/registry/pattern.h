@@ -11,11 +11,9 @@
  * stands for any run of characters, also none; it never extends over a dot. */
 sgm_status sgm__pattern_check(const char *pattern);
 bool sgm__pattern_matches(const char *pattern, const char *identifier);
-/* The number of characters that must be present; a pattern without `*` counts more than any with one. Of
- * several patterns that match a name, callers use the most specific one. */
-int sgm__pattern_specificity(const char *pattern);
 /* Negative if `a` is less specific than `b`, 0 if equally, else positive. Compares the number of parts, then
- * the specificity, then part by part the characters that must be present. */
+ * the number of characters that must be present, where a pattern without `*` has more than any with one, then
+ * these characters part by part. Of several patterns that match a name, callers use the most specific one. */
 int sgm__pattern_compare(const char *a, const char *b);
 
 /* Makes a part of an identifier out of any name (a trainer's, a dataset's): characters that a part cannot

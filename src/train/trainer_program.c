@@ -32,8 +32,7 @@ static const sgm_initialiser *find_rule(const sgm_trainer *trainer, const char *
     for (size_t i = 0; i < trainer->patterns.rule_count; i++) {
         const sgm__initialiser_rule *rule = &trainer->patterns.rules[i];
         if (sgm__pattern_matches(rule->pattern, parameter) &&
-            (best == NULL ||
-             sgm__pattern_specificity(rule->pattern) > sgm__pattern_specificity(best->pattern)))
+            (best == NULL || sgm__pattern_compare(rule->pattern, best->pattern) > 0))
             best = rule;
     }
     return best != NULL ? best->initialiser : NULL;

@@ -148,6 +148,16 @@ TEST(the_maximum_specific_initialiser_counts)
     CHECK_NEAR(value_of(made.trainer, "2-dense.biases", 0), 3, 0);
     CHECK_ERROR(sgm_trainer_add_initialiser(made.trainer, "*.weights", sgm_he()), "for '*.weights' already");
     free_wave_trainer(made);
+    /* as many characters: the first part that has more of them decides, whatever was given first */
+    static const char *const patterns[2][2] = {{"*.weights", "2-dense*.*"}, {"2-dense*.*", "*.weights"}};
+    for (int i = 0; i < 2; i++) {
+        made = make_wave_trainer((wave_options){0});
+        for (int k = 0; k < 2; k++)
+            CHECK_OK(sgm_trainer_add_initialiser(
+                made.trainer, patterns[i][k], sgm_constant_value(.value = patterns[i][k][0] == '2' ? 5 : 4)));
+        CHECK_NEAR(value_of(made.trainer, "2-dense.weights", 0), 5, 0);
+        free_wave_trainer(made);
+    }
 }
 
 TEST(the_average_follows_its_formula)
