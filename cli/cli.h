@@ -70,7 +70,6 @@ typedef struct saved {
     sgm_env *env;
     sgm_trainer *trainer;
 } saved;
-bool is_folder(const char *path);
 bool has_file(const char *folder, const char *name);
 /* Writes the file `name` of a folder, and frees the text. A text of NULL is a failure that was reported. */
 sgm_status save_text(const char *folder, const char *name, char *text);

@@ -45,7 +45,7 @@ typedef struct find_rate_options {
 static sgm_status find_files(find_rate_options *options)
 {
     options->config = file_of(options->file, "config.yaml");
-    if (options->config == NULL || !is_folder(options->file))
+    if (options->config == NULL || !sgm__is_folder(options->file))
         return options->config != NULL ? SGM_OK : sgm_last_status();
     options->own_curve = file_of(options->file, "find-rate.jsonl");
     if (options->own_curve == NULL)

@@ -9,16 +9,9 @@
 #include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 /* The file in the folder of a run. */
 #define CHECKPOINT "checkpoint.safetensors"
-
-bool is_folder(const char *path)
-{
-    struct stat about;
-    return stat(path, &about) == 0 && S_ISDIR(about.st_mode);
-}
 
 bool has_file(const char *folder, const char *name)
 {
@@ -30,7 +23,7 @@ bool has_file(const char *folder, const char *name)
 
 char *file_of(const char *path, const char *name)
 {
-    return is_folder(path) ? sgm__format("%s/%s", path, name) : sgm__strdup(path);
+    return sgm__is_folder(path) ? sgm__format("%s/%s", path, name) : sgm__strdup(path);
 }
 
 sgm_status save_text(const char *folder, const char *name, char *text)
@@ -78,7 +71,7 @@ char *saved_path(const char *path)
     char *checkpoint = file_of(path, CHECKPOINT);
     if (checkpoint == NULL || sgm__file_exists(checkpoint))
         return checkpoint;
-    if (is_folder(path))
+    if (sgm__is_folder(path))
         fail_folder(path);
     else
         sgm_fail(SGM_ERROR_NOT_FOUND, "there is no checkpoint and no folder of a run '%s'", path);

@@ -488,7 +488,7 @@ static int search_words(const arguments *a, const char *folder, bool resume, boo
 {
     if (a->word_count == 0)
         return usage_error("search", "expected a file that describes what to search");
-    bool whole = is_folder(a->words[0]);
+    bool whole = sgm__is_folder(a->words[0]);
     char *file = file_of(a->words[0], "search.yaml");
     search_file f;
     int code = CLI_USAGE;

@@ -454,7 +454,7 @@ static int train_words(const arguments *a, const train_arguments *given)
             return usage_error("train", "argument '%s': a port is given as --monitor=%s", a->words[i],
                                a->words[i]);
     /* Programs that use the library write no config.yaml. */
-    if (is_folder(a->words[0]) && !has_file(a->words[0], "config.yaml"))
+    if (sgm__is_folder(a->words[0]) && !has_file(a->words[0], "config.yaml"))
         return usage_error("train",
                            "'%s' has no config.yaml, so no 'sigma train' has run there; a program's run "
                            "goes on in the program: .resume = true",

@@ -183,7 +183,9 @@ static sgm_communicator_result begin(double seconds, int *given, char *message)
     pthread_t thread;
     int error = pthread_create(&thread, NULL, initialise, NULL);
     if (error != 0) {
-        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "there is no thread for MPI_Init: %s", strerror(error));
+        char text[128];
+        snprintf(message, SGM_COMMUNICATOR_MESSAGE, "there is no thread for MPI_Init: %s",
+                 strerror_r(error, text, sizeof text));
         return SGM_COMMUNICATOR_FAILED;
     }
     pthread_detach(thread);

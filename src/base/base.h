@@ -10,6 +10,7 @@
 
 #include "base/characters.h"
 
+#include <locale.h>
 #include <pthread.h>
 #include <sigma/base.h>
 #include <stdbool.h>
@@ -130,6 +131,9 @@ char *sgm__float_text(float number, char *buffer, size_t size);
 const char *sgm__nearest(const char *name, const char *const *names, size_t count);
 /* The text of an errno value; any thread. */
 const char *sgm__errno_text(int error);
+/* Gives the calling thread the C locale, with characters of UTF-8, and returns the one that it had, for
+ * uselocale. Around calls of other libraries whose results would depend on the program's locale. */
+locale_t sgm__use_c_locale(void);
 
 /* --- random numbers (random.c): Philox4x32-10 (Salmon et al., 2011), counter-based: the same (seed, stream,
  * counter) gives the same numbers in any order and on any device --- */
@@ -171,6 +175,7 @@ sgm_status sgm__file_write_atomic(const char *path, const void *data, size_t len
 sgm_status sgm__file_replace(const char *path, const char *with);
 sgm_status sgm__make_folders(const char *path); /* like mkdir -p */
 bool sgm__file_exists(const char *path);
+bool sgm__is_folder(const char *path);
 
 /* --- tasks (task.c) --- */
 /* As sgm_task_watch, but the function is called only when a task begins and ends, not for progress: a task

@@ -88,6 +88,12 @@ bool sgm__file_exists(const char *path)
     return stat(path, &information) == 0;
 }
 
+bool sgm__is_folder(const char *path)
+{
+    struct stat information;
+    return stat(path, &information) == 0 && S_ISDIR(information.st_mode);
+}
+
 /* `action` is a verb, as in "cannot read 'path': reason"; the reason is errno's, saved before anything can
  * change it. */
 static sgm_status fail_file(const char *action, const char *path)

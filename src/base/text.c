@@ -20,15 +20,24 @@
 static pthread_once_t c_locale_once = PTHREAD_ONCE_INIT;
 static locale_t c_locale;
 
+/* Where the system has it, with characters of UTF-8: in plain C, libarchive refuses names beyond ASCII.
+ * Everything else stays as in C. */
 static void make_c_locale(void)
 {
-    c_locale = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t plain = newlocale(LC_ALL_MASK, "C", (locale_t)0);
+    locale_t utf8 = newlocale(LC_CTYPE_MASK, "C.UTF-8", plain);
+    c_locale = utf8 != (locale_t)0 ? utf8 : plain;
 }
 
 static locale_t get_c_locale(void)
 {
     pthread_once(&c_locale_once, make_c_locale);
     return c_locale;
+}
+
+locale_t sgm__use_c_locale(void)
+{
+    return uselocale(get_c_locale());
 }
 
 /* --- growing strings --- */
@@ -55,7 +64,7 @@ void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments)
 {
     va_list again;
     va_copy(again, arguments);
-    locale_t own = uselocale(get_c_locale());
+    locale_t own = sgm__use_c_locale();
     int length = vsnprintf(NULL, 0, format, arguments);
     if (length < 0) {
         sgm_fail(SGM_ERROR_FORMAT, "the text '%.100s' cannot be formatted", format);
@@ -230,7 +239,7 @@ bool sgm__parse_double(const char *text, double *value)
 char *sgm__number_text(double number, char *buffer, size_t size)
 {
     double again;
-    locale_t own = uselocale(get_c_locale());
+    locale_t own = sgm__use_c_locale();
     for (int digits = fabs(number) < DBL_MIN ? 1 : 15; digits <= 17; digits++) {
         snprintf(buffer, size, "%.*g", digits, number);
         if (!isfinite(number) || (sgm__parse_double(buffer, &again) && again == number))

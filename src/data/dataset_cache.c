@@ -50,7 +50,7 @@ static sgm_status read_all(int file, char *bytes, size_t length, int64_t where)
             continue;
         if (done <= 0)
             return sgm_fail(SGM_ERROR_FILE, "reading a block back from the cache: %s",
-                            done < 0 ? strerror(errno) : "the file is too short");
+                            done < 0 ? sgm__errno_text(errno) : "the file is too short");
         bytes += done;
         length -= (size_t)done;
         where += done;
@@ -82,7 +82,7 @@ void sgm__cache_write(sgm_dataset *dataset, const sgm_block *block, int64_t *whe
         dataset->disk = open_nameless(dataset->cache);
     if (dataset->disk < 0 || !write_block(dataset, block)) {
         sgm__log(SGM_LOG_WARNING, "data", "dataset \"%s\" goes on without its cache in %s: %s", dataset->name,
-                 dataset->cache, strerror(errno));
+                 dataset->cache, sgm__errno_text(errno));
         sgm__free(dataset->cache);
         dataset->cache = NULL;
         return;

@@ -88,11 +88,11 @@ json_t *sgm__content_change_json(const sgm_content *content)
 static char *value_text(const json_t *value)
 {
     int digits = json_is_real(value) ? 15 : 6;
-    for (;; digits++) {
+    for (double again = 0;; digits++) {
         char *text = json_dumps(value, JSON_ENCODE_ANY | JSON_COMPACT | JSON_PRESERVE_ORDER |
                                            JSON_REAL_PRECISION(digits));
         if (text == NULL || !json_is_real(value) || digits == 17 ||
-            strtod(text, NULL) == json_real_value(value))
+            (sgm__parse_double(text, &again) && again == json_real_value(value)))
             return text;
         free(text);
     }

@@ -115,6 +115,20 @@ static sgm_status write_text(struct archive *archive, const char *path, const sg
     return status;
 }
 
+/* libarchive marks names as UTF-8 if the characters of the thread's locale are that. */
+static sgm_status write_members(struct archive *archive, const char *path, const sgm_bundle *bundle)
+{
+    sgm_status status = SGM_OK;
+    locale_t own = sgm__use_c_locale();
+    for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
+        status = write_member(archive, path, bundle->tensors[i].name, bundle->tensors[i].tensor);
+    for (size_t i = 0; i < bundle->text_count && status == SGM_OK; i++)
+        if (strcmp(bundle->texts[i].key, FORMAT_KEY) != 0)
+            status = write_text(archive, path, &bundle->texts[i]);
+    uselocale(own);
+    return status;
+}
+
 /* bytes_in_last_block 1 keeps libarchive from padding the file to whole blocks. */
 sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
 {
@@ -128,11 +142,8 @@ sgm_status sgm__npz_save(const sgm_bundle *bundle, const char *path)
         archive_write_set_bytes_in_last_block(archive, 1) != ARCHIVE_OK ||
         archive_write_open(archive, &file, NULL, append, NULL) != ARCHIVE_OK)
         status = fail_archive(archive, path);
-    for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
-        status = write_member(archive, path, bundle->tensors[i].name, bundle->tensors[i].tensor);
-    for (size_t i = 0; i < bundle->text_count && status == SGM_OK; i++)
-        if (strcmp(bundle->texts[i].key, FORMAT_KEY) != 0)
-            status = write_text(archive, path, &bundle->texts[i]);
+    if (status == SGM_OK)
+        status = write_members(archive, path, bundle);
     if (status == SGM_OK && archive_write_close(archive) != ARCHIVE_OK)
         status = fail_archive(archive, path);
     archive_write_free(archive);
@@ -285,15 +296,17 @@ static sgm_status read_array(npz_reader *r, sgm_tensor **tensor)
     return *tensor != NULL ? SGM_OK : sgm_last_status();
 }
 
-static sgm_status add_text(sgm_bundle *bundle, const char *key, const sgm_tensor *bytes)
+static sgm_status add_text(const npz_reader *r, sgm_bundle *bundle, const char *key, const sgm_tensor *bytes)
 {
     size_t length = (size_t)sgm_shape_elements(sgm_tensor_shape(bytes));
-    char *text = sgm__calloc(1, length + 1);
+    char *text = sgm__strndup(sgm_tensor_const_data(bytes), length);
     if (text == NULL)
         return SGM_ERROR_MEMORY;
-    if (length > 0)
-        memcpy(text, sgm_tensor_const_data(bytes), length);
-    sgm_status status = sgm_bundle_set_text(bundle, key, text);
+    sgm_status status =
+        strlen(text) == length
+            ? sgm_bundle_set_text(bundle, key, text)
+            : sgm_fail(SGM_ERROR_FORMAT, "'%s': '%s' has a 0 byte at %zu, which no text of a bundle holds",
+                       r->path, r->name, strlen(text));
     sgm__free(text);
     return status;
 }
@@ -316,20 +329,27 @@ static sgm_status read_member(npz_reader *r, struct archive_entry *entry, sgm_bu
     sgm_status status = read_array(r, &tensor);
     bool is_text = strncmp(r->name, TEXT_PREFIX, strlen(TEXT_PREFIX)) == 0;
     if (status == SGM_OK && is_text && sgm_tensor_dtype(tensor) == SGM_UINT8)
-        status = add_text(bundle, r->name + strlen(TEXT_PREFIX), tensor);
+        status = add_text(r, bundle, r->name + strlen(TEXT_PREFIX), tensor);
     else if (status == SGM_OK)
         status = sgm_bundle_add(bundle, r->name, tensor);
     sgm_tensor_free(tensor);
     return status;
 }
 
+/* libarchive converts names to the characters of the thread's locale, which have to be UTF-8. */
 static sgm_status read_members(npz_reader *r, sgm_bundle *bundle)
 {
     struct archive_entry *entry;
-    int result;
-    while ((result = archive_read_next_header(r->archive, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN)
-        SGM_TRY(read_member(r, entry, bundle));
-    return result == ARCHIVE_EOF ? SGM_OK : fail_archive(r->archive, r->path);
+    sgm_status status = SGM_OK;
+    int result = ARCHIVE_OK;
+    locale_t own = sgm__use_c_locale();
+    while (status == SGM_OK &&
+           ((result = archive_read_next_header(r->archive, &entry)) == ARCHIVE_OK || result == ARCHIVE_WARN))
+        status = read_member(r, entry, bundle);
+    uselocale(own);
+    if (status == SGM_OK && result != ARCHIVE_EOF)
+        status = fail_archive(r->archive, r->path);
+    return status;
 }
 
 /* Each member of a zip archive has a CRC-32, which libarchive has compared: so the bundle counts as verified.

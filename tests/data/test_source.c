@@ -1,4 +1,5 @@
 /* Sources: files, memory, packed files, known datasets, downloads from a server on the loopback. */
+#include "base/german.h"
 #include "data_test.h"
 #include <archive.h>
 #include <archive_entry.h>
@@ -226,6 +227,47 @@ TEST(archives_by_content)
     }
 }
 
+/* An archive with the file "ä.txt", as others write them: zip says that the name is UTF-8, tar does not. */
+static size_t put_archive(int format, char *bytes, size_t size)
+{
+    size_t length = 0;
+    struct archive *archive = archive_write_new();
+    struct archive_entry *entry = archive_entry_new();
+    archive_write_set_format(archive, format);
+    archive_write_set_options(archive, format == ARCHIVE_FORMAT_ZIP ? "zip:hdrcharset=UTF-8" : "");
+    archive_write_open_memory(archive, bytes, size, &length);
+    if (format == ARCHIVE_FORMAT_ZIP)
+        archive_entry_set_pathname_utf8(entry, "\xc3\xa4.txt");
+    else
+        archive_entry_set_pathname(entry, "\xc3\xa4.txt");
+    archive_entry_set_filetype(entry, AE_IFREG);
+    archive_entry_set_perm(entry, 0644);
+    archive_entry_set_size(entry, 3);
+    archive_write_header(archive, entry);
+    archive_write_data(archive, "one", 3);
+    archive_entry_free(entry);
+    archive_write_close(archive);
+    archive_write_free(archive);
+    return length;
+}
+
+TEST(members_are_found_whatever_the_locale)
+{
+    const int formats[] = {ARCHIVE_FORMAT_ZIP, ARCHIVE_FORMAT_TAR_USTAR, ARCHIVE_FORMAT_TAR_PAX_INTERCHANGE};
+    for (int german = 0; german < 2; german++)
+        for (int i = 0; i < 3; i++) {
+            char bytes[16384];
+            size_t length = put_archive(formats[i], bytes, sizeof bytes);
+            sgm_source *source = sgm_memory_source("archive", bytes, length);
+            if (german && !speak_german())
+                SKIP("no locale can be made here");
+            const char *text = data_text(sgm_compressed_source(source, "\xc3\xa4.txt"));
+            speak_c();
+            if (strcmp(text, "one") != 0)
+                TEST_FAIL("format %d, german %d: %s", i, german, sgm_last_error());
+        }
+}
+
 TEST(member_of_a_single_file_is_refused)
 {
     sgm_source *source = sgm_compressed_source(sgm_memory_source("single", "text", 4), "x");
@@ -300,6 +342,25 @@ TEST(known_source_looks_in_the_data_folders)
     setenv("SIGMA_CACHE_DIR", data_path("home/sigma"), 1);
     CHECK_STR(data_text(sgm_known_source("own.csv", NULL, NULL)), "own");
     unsetenv("SIGMA_CACHE_DIR");
+}
+
+TEST(known_source_takes_the_first_folder_whatever_the_locale)
+{
+    data_path("");
+    mkdir(data_path("order"), 0755);
+    mkdir(data_path("order/B"), 0755);
+    mkdir(data_path("order/a"), 0755);
+    data_write("order/B/twice.csv", "B", 1);
+    data_write("order/a/twice.csv", "a", 1);
+    setenv("SIGMA_DATA_DIR", data_path("order"), 1);
+    CHECK_STR(data_text(sgm_known_source("twice.csv", NULL, NULL)), "B");
+    if (!speak_german())
+        SKIP("no locale can be made here");
+    char text[8];
+    snprintf(text, sizeof text, "%s", data_text(sgm_known_source("twice.csv", NULL, NULL)));
+    speak_c();
+    unsetenv("SIGMA_DATA_DIR");
+    CHECK_STR(text, "B");
 }
 
 /* --- downloads: a server with one thread; each path has its behaviour --- */

@@ -1,4 +1,5 @@
 #include "base/allocator.h"
+#include "base/german.h"
 #include "test.h"
 
 #include <sigma/tensor.h>
@@ -396,6 +397,65 @@ TEST(what_an_archive_unpacks_to_has_a_limit)
     sgm_bundle_free(bundle);
     sgm_tensor_free(pad);
     sgm_tensor_free(empty);
+}
+
+/* A zip archive, as NumPy writes it, with one member "größe.npy" of the numbers 1.5 and -2. */
+static const unsigned char named_archive[] =
+    "PK\3\4\24\0\0\10\0\0\0\0!\0\326CK\5\210\0\0\0\210\0\0\0\13\0\0\0gr\303\266\303\237e.npy\223NUMPY\1\0"
+    "v\0{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }                                        "
+    "                    \12\0\0\300\77\0\0\0\300PK\1\2\24\3\24\0\0\10\0\0\0\0!\0\326CK\5\210\0\0\0\210\0"
+    "\0\0\13\0\0\0\0\0\0\0\0\0\0\0\200\1\0\0\0\0gr\303\266\303\237e.npyPK\5\6\0\0\0\0\1\0\1\0009\0\0\0"
+    "\261\0\0\0\0\0";
+#define SIZE                                                                                                 \
+    "gr\xc3\xb6\xc3\x9f"                                                                                     \
+    "e"
+
+static void check_names(void)
+{
+    write_bytes(path_of("numpy.npz"), named_archive, sizeof named_archive - 1);
+    sgm_bundle *loaded = sgm_bundle_load(path_of("numpy.npz"));
+    const char *key = "\xe9\x8d\xb5";
+    CHECK(loaded != NULL);
+    CHECK_STR(sgm_bundle_name_at(loaded, 0), SIZE);
+    CHECK_OK(sgm_bundle_set_text(loaded, key, "text"));
+    CHECK_OK(sgm_bundle_save(loaded, path_of("own.npz")));
+    sgm_bundle_free(loaded);
+    unsigned char bytes[1024];
+    size_t length = read_bytes(path_of("own.npz"), bytes, sizeof bytes);
+    CHECK(length > 64 && bytes[7] == 8); /* general purpose bit 11: names are UTF-8, as NumPy wants to know */
+    CHECK_INT(memcmp(bytes + 30, SIZE ".npy", strlen(SIZE ".npy")), 0);
+    loaded = sgm_bundle_load(path_of("own.npz"));
+    CHECK(loaded != NULL);
+    CHECK_STR(sgm_bundle_name_at(loaded, 0), SIZE);
+    CHECK_NEAR(sgm_tensor_get(sgm_bundle_get(loaded, SIZE), (int64_t[]){1}), -2, 0);
+    CHECK_STR(sgm_bundle_get_text(loaded, key), "text");
+    sgm_bundle_free(loaded);
+}
+
+TEST(names_in_archives_are_utf8)
+{
+    check_names();
+}
+
+TEST(names_in_archives_are_utf8_whatever_the_locale)
+{
+    if (!speak_german())
+        SKIP("no locale can be made here");
+    check_names();
+    speak_c();
+}
+
+/* A zip archive, as NumPy writes it, with one member "__text__/note.npy" of the bytes 'a', 0, 'b'. */
+static const unsigned char text_with_zero[] =
+    "PK\3\4\24\0\0\0\0\0\0\0!\0F\33\332\361\203\0\0\0\203\0\0\0\21\0\0\0__text__/note.npy\223NUMPY\1\0v\0"
+    "{'descr': '|u1', 'fortran_order': False, 'shape': (3,), }                                           "
+    "                 \12a\0bPK\1\2\24\3\24\0\0\0\0\0\0\0!\0F\33\332\361\203\0\0\0\203\0\0\0\21\0\0\0\0\0"
+    "\0\0\0\0\0\0\200\1\0\0\0\0__text__/note.npyPK\5\6\0\0\0\0\1\0\1\0\77\0\0\000\262\0\0\0\0\0";
+
+TEST(texts_with_a_zero_byte_are_refused)
+{
+    write_bytes(path_of("zero.npz"), text_with_zero, sizeof text_with_zero - 1);
+    CHECK_ERROR(sgm_bundle_load(path_of("zero.npz")), "zero.npz': '__text__/note' has a 0 byte at 1");
 }
 
 TEST(enormous_lengths_and_nesting_are_refused)

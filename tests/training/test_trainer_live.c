@@ -1,4 +1,5 @@
 /* A trainer while it runs: values by name, changes and their record, commands from another thread. */
+#include "base/german.h"
 #include "by_name.h"
 
 #include <stdlib.h>
@@ -230,6 +231,30 @@ TEST(an_early_stopper_does_not_forget_over_a_resume)
     free_wave_trainer(second);
     snprintf(command, sizeof command, "rm -r '%s'", folder);
     CHECK_INT(system(command), 0);
+}
+
+TEST(values_of_changes_are_written_alike_whatever_the_locale)
+{
+    char folder[64] = "/tmp/sigma-test-XXXXXX", path[128], *text;
+    size_t length;
+    if (!speak_german())
+        SKIP("no locale can be made here");
+    wave_trainer made = make_wave_trainer((wave_options){0});
+    bool done =
+        mkdtemp(folder) != NULL &&
+        sgm_trainer_add_hook(made.trainer,
+                             sgm_rule_hook("after 1 epoch set optimiser.learning_rate *= 0.5")) == SGM_OK &&
+        sgm_trainer_run(made.trainer, .epochs = 2, .folder = folder) == SGM_OK;
+    speak_c();
+    CHECK(done);
+    snprintf(path, sizeof path, "%s/changes.jsonl", folder);
+    CHECK_OK(sgm__file_read(path, 1 << 16, &text, &length));
+    if (strstr(text, "\"old\":0.1,\"new\":0.05,") == NULL)
+        TEST_FAIL("%s", text);
+    sgm__free(text);
+    free_wave_trainer(made);
+    snprintf(path, sizeof path, "rm -r '%s'", folder);
+    CHECK_INT(system(path), 0);
 }
 
 TEST(a_rule_changes_a_value_and_saves)

@@ -7,11 +7,9 @@
  * all. Files are decoded when they are read (image_decode.c), one after the other; nothing but their names
  * is kept. */
 #include "data/read/reader.h"
-#include <dirent.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 /* A class is one byte of an example; sizes are bounded as those of decoded images. */
 #define MAXIMUM_CLASSES 256
@@ -33,29 +31,10 @@ typedef struct image_reader {
     sgm__bytes bytes;
 } image_reader;
 
-/* Hidden files and the folders "." and ".." are left out. */
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* strcmp on bytes, not the locale's order, so the numbers of classes are the same everywhere. */
-static int compare_entries(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-static void free_entries(struct dirent **entries, int count)
-{
-    for (int i = 0; i < count; i++)
-        free(entries[i]); /* of the C library, as scandir made them */
-    free(entries);
-}
-
-/* The sorted entries of a folder; the caller frees them with free_entries. */
+/* As sgm__folder_list, with a message. */
 static sgm_status list_folder(const char *path, struct dirent ***entries, int *count)
 {
-    *count = scandir(path, entries, is_visible, compare_entries);
+    *count = sgm__folder_list(path, entries);
     if (*count >= 0)
         return SGM_OK;
     return sgm_fail(errno == ENOENT ? SGM_ERROR_NOT_FOUND : SGM_ERROR_FILE,
@@ -97,14 +76,8 @@ static sgm_status add_class(image_reader *self, const char *folder, uint8_t clas
     int count;
     SGM_TRY(list_folder(folder, &entries, &count));
     sgm_status status = add_images(self, folder, entries, count, class);
-    free_entries(entries, count);
+    sgm__folder_list_free(entries, count);
     return status;
-}
-
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
 }
 
 /* Every folder among the entries is a class; files beside them are ignored. */
@@ -116,12 +89,12 @@ static sgm_status add_classes(image_reader *self, struct dirent **entries, int c
         if (path == NULL)
             return SGM_ERROR_MEMORY;
         sgm_status status = SGM_OK;
-        if (is_folder(path) && classes == MAXIMUM_CLASSES)
+        if (sgm__is_folder(path) && classes == MAXIMUM_CLASSES)
             status = sgm_fail(SGM_ERROR_UNSUPPORTED,
                               "%s: at most %d classes (folders) were expected, '%s' is one more; "
                               "join some",
                               self->folder, MAXIMUM_CLASSES, entries[i]->d_name);
-        else if (is_folder(path))
+        else if (sgm__is_folder(path))
             status = add_class(self, path, (uint8_t)classes++);
         sgm__free(path);
         SGM_TRY(status);
@@ -154,7 +127,7 @@ static sgm_status list_files(image_reader *self)
     forget_files(self);
     SGM_TRY(list_folder(self->folder, &entries, &count));
     sgm_status status = add_classes(self, entries, count);
-    free_entries(entries, count);
+    sgm__folder_list_free(entries, count);
     SGM_TRY(status);
     if (self->count == 0)
         return sgm_fail(SGM_ERROR_NOT_FOUND,

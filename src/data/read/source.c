@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <sigma/base.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -237,11 +238,15 @@ static void file_close(sgm_stream *stream)
 
 static const sgm__stream_type file_stream_type = {file_read, file_skip, file_close};
 
-/* A readable file that is no folder. */
-static bool file_exists(sgm_source *source)
+bool sgm__is_readable_file(const char *path)
 {
     struct stat info;
-    return stat(source->name, &info) == 0 && !S_ISDIR(info.st_mode) && access(source->name, R_OK) == 0;
+    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode) && access(path, R_OK) == 0;
+}
+
+static bool file_exists(sgm_source *source)
+{
+    return sgm__is_readable_file(source->name);
 }
 
 /* Passes on the error of sgm__file_open, and for a file that is missing adds how relative paths are meant.
@@ -283,6 +288,30 @@ sgm_source *sgm_file_source(const char *path)
         return NULL;
     }
     return sgm__source_create(sizeof(sgm_source), &type, path);
+}
+
+/* --- folders --- */
+
+static int is_visible(const struct dirent *entry)
+{
+    return entry->d_name[0] != '.';
+}
+
+static int compare_entries(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+int sgm__folder_list(const char *path, struct dirent ***entries)
+{
+    return scandir(path, entries, is_visible, compare_entries);
+}
+
+void sgm__folder_list_free(struct dirent **entries, int count)
+{
+    for (int i = 0; i < count; i++)
+        free(entries[i]); /* of the C library, as scandir made them */
+    free(entries);
 }
 
 /* --- memory --- */

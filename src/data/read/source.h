@@ -9,6 +9,7 @@
 #define SGM_DATA_READ_SOURCE_H
 
 #include "base/base.h"
+#include <dirent.h>
 #include <sigma/data.h>
 #include <stdatomic.h>
 
@@ -63,6 +64,11 @@ char *sgm__archive_only_member(sgm_stream *inner);
  */
 sgm_stream *sgm__gzip_open(sgm_stream *inner);
 
+bool sgm__is_readable_file(const char *path); /* and no folder */
+/* The entries of a folder that are not hidden, in the order of their names' bytes, which is the same in all
+ * locales. Returns their number, or -1 with errno set; the caller frees them with sgm__folder_list_free. */
+int sgm__folder_list(const char *path, struct dirent ***entries);
+void sgm__folder_list_free(struct dirent **entries, int count);
 /* Whether the name ends like a compressed file or archive. */
 bool sgm__is_compressed_name(const char *name);
 

@@ -209,14 +209,17 @@ static archive_stream *open_archive(sgm_stream *inner)
     return NULL;
 }
 
-/* A member of NULL means the first file. */
+/* A member of NULL means the first file. libarchive converts names to the characters of the thread's locale,
+ * which have to be UTF-8. */
 sgm_stream *sgm__archive_open(sgm_stream *inner, const char *member)
 {
     archive_stream *self = open_archive(inner);
     if (self == NULL)
         return NULL;
     sgm__text seen = {0};
+    locale_t own = sgm__use_c_locale();
     sgm_status status = find_member(self, member, &seen);
+    uselocale(own);
     sgm__text_free(&seen);
     if (status == SGM_OK)
         return &self->base;
@@ -231,7 +234,9 @@ char *sgm__archive_only_member(sgm_stream *inner)
     if (self == NULL)
         return NULL;
     sgm__text seen = {0};
+    locale_t own = sgm__use_c_locale();
     sgm_status status = find_only(self, &only, &seen);
+    uselocale(own);
     sgm__text_free(&seen);
     sgm_stream_close(&self->base);
     if (status == SGM_OK)

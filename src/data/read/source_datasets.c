@@ -6,12 +6,9 @@
  * read. Ready-made datasets (ready_made.c) are built on it. The search is done once, when the source is
  * first used. */
 #include "data/read/source.h"
-#include <dirent.h>
 #include <errno.h>
 #include <sigma/base.h>
 #include <stdlib.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #define SEARCH_DEPTH 2 /* folders below the data folder */
 
@@ -22,18 +19,6 @@ typedef struct known_source {
     sgm_source *found; /* NULL until it was looked for */
 } known_source;
 
-static bool is_folder(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && S_ISDIR(info.st_mode);
-}
-
-static bool is_file(const char *path)
-{
-    struct stat info;
-    return stat(path, &info) == 0 && !S_ISDIR(info.st_mode) && access(path, R_OK) == 0;
-}
-
 /* FOLDER/FILE or FOLDER/FILE.gz into *path, which stays NULL when there is neither. */
 static sgm_status look_in(const char *folder, const char *file, char **path)
 {
@@ -42,7 +27,7 @@ static sgm_status look_in(const char *folder, const char *file, char **path)
         char *candidate = sgm__format("%s/%s%s", folder, file, endings[i]);
         if (candidate == NULL)
             return SGM_ERROR_MEMORY;
-        if (is_file(candidate)) {
+        if (sgm__is_readable_file(candidate)) {
             *path = candidate;
             return SGM_OK;
         }
@@ -51,33 +36,25 @@ static sgm_status look_in(const char *folder, const char *file, char **path)
     return SGM_OK;
 }
 
-static int is_visible(const struct dirent *entry)
-{
-    return entry->d_name[0] != '.';
-}
-
-/* The folder itself first, then its folders in alphabetical order, `depth` levels deep. A folder that cannot
- * be listed is passed over. */
+/* The folder itself first, then its folders in the order of their names' bytes, `depth` levels deep. A folder
+ * that cannot be listed is passed over. */
 static sgm_status look_below(const char *folder, const char *file, int depth, char **path)
 {
     SGM_TRY(look_in(folder, file, path));
     struct dirent **entries;
-    int count = *path == NULL && depth > 0 ? scandir(folder, &entries, is_visible, alphasort) : -1;
+    int count = *path == NULL && depth > 0 ? sgm__folder_list(folder, &entries) : -1;
     if (count < 0)
         return SGM_OK;
     sgm_status status = SGM_OK;
-    for (int i = 0; i < count; i++) {
-        if (status == SGM_OK && *path == NULL) {
-            char *below = sgm__format("%s/%s", folder, entries[i]->d_name);
-            if (below == NULL)
-                status = SGM_ERROR_MEMORY;
-            else if (is_folder(below))
-                status = look_below(below, file, depth - 1, path);
-            sgm__free(below);
-        }
-        free(entries[i]); /* of the C library, as scandir made it */
+    for (int i = 0; i < count && status == SGM_OK && *path == NULL; i++) {
+        char *below = sgm__format("%s/%s", folder, entries[i]->d_name);
+        if (below == NULL)
+            status = SGM_ERROR_MEMORY;
+        else if (sgm__is_folder(below))
+            status = look_below(below, file, depth - 1, path);
+        sgm__free(below);
     }
-    free(entries);
+    sgm__folder_list_free(entries, count);
     return status;
 }
 

@@ -119,7 +119,7 @@ static sgm_status write_file(const char *path, const void *file, size_t bytes)
         return SGM_ERROR_MEMORY;
     sgm_status status = sgm__file_write_atomic(own, file, bytes);
     if (status == SGM_OK && rename(own, path) != 0) {
-        status = sgm_fail(SGM_ERROR_FILE, "cannot name '%s' so: %s", path, strerror(errno));
+        status = sgm_fail(SGM_ERROR_FILE, "cannot name '%s' so: %s", path, sgm__errno_text(errno));
         unlink(own);
     }
     sgm__free(own);
