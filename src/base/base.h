@@ -100,6 +100,7 @@ void sgm__text_vappend(sgm__text *text, const char *format, va_list arguments) S
 void sgm__text_append_bytes(sgm__text *text, const char *bytes, size_t length);
 char *sgm__text_take(sgm__text *text); /* the string (caller frees), NULL when failed; resets `text` */
 void sgm__text_free(sgm__text *text);
+bool sgm__begins_with(const char *text, const char *beginning);
 /* Splits at spaces, tabs and line ends. The list ends in NULL; list and words are one block, freed with
  * sgm__free. `text` NULL has no words; `count` may be NULL. */
 char **sgm__words(const char *text, size_t *count);

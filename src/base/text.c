@@ -124,6 +124,11 @@ char *sgm__format(const char *format, ...)
     return sgm__text_take(&text);
 }
 
+bool sgm__begins_with(const char *text, const char *beginning)
+{
+    return strncmp(text, beginning, strlen(beginning)) == 0;
+}
+
 void sgm_string_free(char *text)
 {
     sgm__free(text);

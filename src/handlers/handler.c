@@ -118,13 +118,13 @@ static sgm_status open_type(sgm_handler *handler, const char *name, const sgm_ha
  * "debug:debug:..." is refused. */
 static sgm_status open_handler(sgm_handler *handler, const char *name, const sgm_handler_options *options)
 {
-    if (strncmp(name, WATCHING, strlen(WATCHING)) != 0) {
+    if (!sgm__begins_with(name, WATCHING)) {
         bool alone = strcmp(name, sgm__debug_handler.name) == 0;
         handler->type = alone ? &sgm__debug_handler : find_type(name);
         return handler->type != NULL ? open_type(handler, name, options) : fail_unknown(name);
     }
     const char *watched = name + strlen(WATCHING);
-    bool twice = strncmp(watched, WATCHING, strlen(WATCHING)) == 0;
+    bool twice = sgm__begins_with(watched, WATCHING);
     if (twice || find_type(watched) == NULL)
         return fail_unknown(twice ? name : watched);
     handler->type = &sgm__debug_handler;
@@ -145,7 +145,7 @@ static sgm_status check_name(const char *name)
 /* The name of the handler that computes: the part behind "debug:" if the name begins so. */
 static const char *watched_or_own(const char *name)
 {
-    return strncmp(name, WATCHING, strlen(WATCHING)) == 0 ? name + strlen(WATCHING) : name;
+    return sgm__begins_with(name, WATCHING) ? name + strlen(WATCHING) : name;
 }
 
 sgm_status sgm__handler_check_name(const char *name)

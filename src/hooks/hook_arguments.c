@@ -227,7 +227,7 @@ static sgm_status name_argument(sgm_status status, const char *hook, const char 
 {
     char message[600];
     snprintf(message, sizeof message, "%s", sgm_last_error());
-    const char *rest = strncmp(message, "column ", strlen("column ")) == 0 ? strstr(message, ": ") : NULL;
+    const char *rest = sgm__begins_with(message, "column ") ? strstr(message, ": ") : NULL;
     return rest ? sgm_fail(status, "%.*s%s: %s: %s", (int)(rest + 2 - message), message, hook, argument,
                            rest + 2)
                 : status;

@@ -53,7 +53,7 @@ static sgm_status create(const sgm__phrase *phrase, const sgm__hook_text *call, 
     sgm_clear_error();
     *hook = call->row->create(call);
     if (!*hook) {
-        bool has_column = strncmp(sgm_last_error(), "column ", strlen("column ")) == 0;
+        bool has_column = sgm__begins_with(sgm_last_error(), "column ");
         return has_column ? sgm__last_failure() : sgm__phrase_within(phrase, call->name_at);
     }
     sgm_criteria *added = *condition;

@@ -128,7 +128,7 @@ static sgm_status drop_newer(const char *path, int64_t iteration)
         if (!end)
             break;
         size_t line = (size_t)(end - rest) + 1;
-        if (strncmp(rest, HEADER, strlen(HEADER)) == 0 || strtoll(rest, NULL, 10) < iteration) {
+        if (sgm__begins_with(rest, HEADER) || strtoll(rest, NULL, 10) < iteration) {
             memmove(text + kept, rest, line);
             kept += line;
         }

@@ -110,7 +110,7 @@ const sgm_setting *sgm_run_settings(size_t *count)
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options)
 {
     size_t count;
-    if (strncmp(name, SGM__SCHEDULE_PREFIX, strlen(SGM__SCHEDULE_PREFIX)) == 0) {
+    if (sgm__begins_with(name, SGM__SCHEDULE_PREFIX)) {
         const sgm_setting *rows = sgm_schedule_settings(&count);
         *options = &optimiser->options.schedule;
         return sgm_setting_find(rows, count, name + strlen(SGM__SCHEDULE_PREFIX));

@@ -527,8 +527,7 @@ sgm_status sgm__peers_sum(sgm_operator *parallel)
 /* States that workers have each for themselves. */
 static bool differs_anyway(const char *state)
 {
-    return strcmp(state, "random.seed") == 0 ||
-           strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    return strcmp(state, "random.seed") == 0 || sgm__begins_with(state, SGM__KEPT_PREFIX);
 }
 
 static sgm_status compare_with(const sgm__worker *worker, const char *state, const sgm_tensor *expected)

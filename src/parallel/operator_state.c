@@ -11,11 +11,6 @@
 #include "parallel/operator.h"
 #include "train/train.h"
 
-static bool begins(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* --- copies --- */
 
 /* Through memory where both sides have it, else by a tensor. */
@@ -62,14 +57,14 @@ static bool is_shared(const sgm_trainer *replica, const char *name)
     return sgm__sharing_of(sgm__sharing_of(replica)->owner)->parallel->merges_gradients &&
            sgm__session_is_host(sgm__learner_of(replica)->session) &&
            sgm__session_is_host(sgm__learner_of(sgm__sharing_of(replica)->owner)->session) &&
-           (sgm__trainer_trains(replica, name) || begins(name, SGM__SLOT_PREFIX) ||
-            begins(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
+           (sgm__trainer_trains(replica, name) || sgm__begins_with(name, SGM__SLOT_PREFIX) ||
+            sgm__begins_with(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
 }
 
 /* Kept for whoever looks at the trainer. */
 static bool is_kept(const char *name)
 {
-    return begins(name, SGM__KEPT_PREFIX);
+    return sgm__begins_with(name, SGM__KEPT_PREFIX);
 }
 
 /* Whether a replica has a copy of a state, not the trainer's own memory. */
@@ -99,7 +94,7 @@ static sgm_status take_state(sgm_trainer *replica, const char *name)
 /* The first value of a state that a replica's program uses; the trainer gets it first, if it is new. */
 sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, const sgm_type *type)
 {
-    if (begins(name, SGM__PART_PREFIX))
+    if (sgm__begins_with(name, SGM__PART_PREFIX))
         return sgm__peers_define(replica, name, type);
     if (!sgm_session_has(sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name)) {
         SGM_TRY(
@@ -190,7 +185,8 @@ static sgm_status gather(const sgm_operator *parallel, const char *name, bool ne
 static void merge_values(const sgm_operator *parallel, const char *name, const sgm_type *type, void *result,
                          gathered *all)
 {
-    bool averaged = begins(name, SGM__AVERAGE_PREFIX), slot = begins(name, SGM__SLOT_PREFIX) || is_kept(name);
+    bool averaged = sgm__begins_with(name, SGM__AVERAGE_PREFIX),
+         slot = sgm__begins_with(name, SGM__SLOT_PREFIX) || is_kept(name);
     if (parallel->merges_gradients) {
         sgm__merge_weighted(all->shares, type, result, all->values, all->count);
     } else if (slot) {
@@ -297,7 +293,8 @@ sgm_status sgm__operator_merge(sgm_operator *parallel)
     SGM_TRY(sgm__ranks_average(trainer, false));
     for (int32_t k = 0; k < parallel->count; k++)
         for (size_t i = 0; (name = sgm_session_state_at(sgm__learner_of(trainer)->session, i)) != NULL; i++)
-            if (!begins(name, "random.") && !begins(name, SGM__SLOT_PREFIX) && !is_kept(name))
+            if (!sgm__begins_with(name, "random.") && !sgm__begins_with(name, SGM__SLOT_PREFIX) &&
+                !is_kept(name))
                 SGM_TRY(take_state(parallel->workers[k].replica, name));
     return SGM_OK;
 }

@@ -39,7 +39,7 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 /* Gradients and updates are kept for whoever looks: no part of a checkpoint, of workers either. */
 static bool is_kept(const char *state)
 {
-    return strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    return sgm__begins_with(state, SGM__KEPT_PREFIX);
 }
 
 static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
@@ -242,7 +242,7 @@ static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, ch
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     sgm_status status = SGM_OK;
     *full = *text = NULL;
-    if (strncmp(name, LOCAL, strlen(LOCAL)) == 0)
+    if (sgm__begins_with(name, LOCAL))
         name += strlen(LOCAL);
     for (int32_t i = 0; i < parallel->count && status == SGM_OK; i++) {
         sgm__free(*full);

@@ -111,7 +111,7 @@ sgm_reducer *sgm_reducer_parse(const char *text)
         return sgm_average_reducer();
     if (strcmp(text, names[MAXIMUM]) == 0)
         return sgm_maximum_reducer();
-    if (strncmp(text, weighted, strlen(weighted)) == 0)
+    if (sgm__begins_with(text, weighted))
         return parse_weights(text + strlen(weighted));
     const char *near = sgm__nearest(text, names, 3);
     sgm_fail(SGM_ERROR_NOT_FOUND,

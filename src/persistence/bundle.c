@@ -85,7 +85,7 @@ sgm_status sgm_bundle_add(sgm_bundle *bundle, const char *name, sgm_tensor *tens
 /* Keys of the file's own texts: see SGM__CHECKSUM_PREFIX. */
 bool sgm__is_checksum_key(const char *key)
 {
-    return strncmp(key, SGM__CHECKSUM_PREFIX, strlen(SGM__CHECKSUM_PREFIX)) == 0;
+    return sgm__begins_with(key, SGM__CHECKSUM_PREFIX);
 }
 
 /* Replaces the text if the key exists. */

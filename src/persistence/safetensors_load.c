@@ -66,7 +66,7 @@ static sgm_status check_foreign(uint64_t length)
     char begin[sizeof length];
     memcpy(begin, &length, sizeof length);
     for (size_t i = 0; i < sizeof foreign / sizeof *foreign; i++)
-        if (strncmp(begin, foreign[i].begin, strlen(foreign[i].begin)) == 0)
+        if (sgm__begins_with(begin, foreign[i].begin))
             return sgm_fail(SGM_ERROR_FORMAT, "expected safetensors or .npz, it is %s", foreign[i].what);
     return SGM_OK;
 }

@@ -95,7 +95,7 @@ static const sgm_type *parameter_type(const sgm__fit *fit, const char *name)
 /* The parameter that an average or a slot belongs to: what is behind "average." or "optimiser.SLOT.". */
 static const char *owner_of(const char *state)
 {
-    if (strncmp(state, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0)
+    if (sgm__begins_with(state, SGM__AVERAGE_PREFIX))
         return state + strlen(SGM__AVERAGE_PREFIX);
     if (sgm__part_of_state(state) != SGM_PART_OPTIMISER)
         return state;
@@ -164,7 +164,7 @@ bool sgm__fit_takes(const sgm__fit *fit, const char *name)
     if (!sgm__parts_have(fit->wanted, name))
         return false;
     /* Sums of gradients without the place in the data that they are of would be counted twice. */
-    if (strncmp(name, SGM__SLOT_PREFIX "accumulated.", strlen(SGM__SLOT_PREFIX "accumulated.")) == 0 &&
+    if (sgm__begins_with(name, SGM__SLOT_PREFIX "accumulated.") &&
         (fit->wanted->parts & SGM_PART_POSITION) == 0)
         return false;
     if (!expected_type(fit, name, &type))

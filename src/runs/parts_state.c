@@ -87,9 +87,7 @@ static sgm_status append_shared(const sgm_trainer *trainer, json_t *state)
     SGM_TRY(sgm_registry_resolve(sgm__registry_of(trainer), "shared.*", &matches));
     for (size_t i = 0; i < matches.count; i++) {
         const char *name = matches.items[i].identifier + strlen("shared.");
-        json_t *value = strncmp(name, TIME_PREFIX, strlen(TIME_PREFIX)) != 0
-                            ? shared_value(&matches.items[i].content)
-                            : NULL;
+        json_t *value = !sgm__begins_with(name, TIME_PREFIX) ? shared_value(&matches.items[i].content) : NULL;
         if (value != NULL)
             json_object_set_new(shared, name, value);
     }

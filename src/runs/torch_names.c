@@ -260,7 +260,7 @@ static bool any_is_named(const modules *m)
         const char *module = module_of(m, i);
         for (size_t k = 0; k < sgm_bundle_count(m->file); k++) {
             const char *name = sgm_bundle_name_at(m->file, k);
-            if (strncmp(name, module, strlen(module)) == 0 && name[strlen(module)] == '.')
+            if (sgm__begins_with(name, module) && name[strlen(module)] == '.')
                 return true;
         }
     }
@@ -392,7 +392,7 @@ static bool is_of_layer(const modules *m, const char *name)
 {
     for (size_t i = 0; i < sgm_network_layers(m->network); i++) {
         const char *layer = sgm_network_layer_name(m->network, i);
-        if (strncmp(name, layer, strlen(layer)) == 0 && name[strlen(layer)] == '.')
+        if (sgm__begins_with(name, layer) && name[strlen(layer)] == '.')
             return true;
     }
     return false;
@@ -521,7 +521,7 @@ static sgm_status export_others(const modules *m, const sgm_bundle *own, sgm_bun
 {
     for (size_t i = 0; i < sgm_bundle_count(own); i++) {
         const char *name = sgm_bundle_name_at(own, i);
-        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0 || has_module(m, own, name))
+        if (sgm__begins_with(name, SGM__AVERAGE_PREFIX) || has_module(m, own, name))
             continue;
         SGM_TRY(sgm_bundle_add(theirs, name, sgm_bundle_get(own, name)));
         sgm__text_append(kept, "%s'%s'", kept->length > 0 ? ", " : "", name);

@@ -111,7 +111,7 @@ static size_t dots_of(const char *name)
  * least three: optimiser.SLOT.LAYER.NAME. */
 unsigned sgm__part_of_state(const char *name)
 {
-    if (strncmp(name, SGM__SLOT_PREFIX, strlen(SGM__SLOT_PREFIX)) == 0 && dots_of(name) >= 3)
+    if (sgm__begins_with(name, SGM__SLOT_PREFIX) && dots_of(name) >= 3)
         return SGM_PART_OPTIMISER;
     if (strcmp(name, "random.seed") == 0 || strcmp(name, "random.step") == 0)
         return SGM_PART_RANDOM;
@@ -121,8 +121,7 @@ unsigned sgm__part_of_state(const char *name)
 long sgm__worker_of_state(const char *name, const char **state)
 {
     char *end;
-    if (strncmp(name, SGM__WORKER_PREFIX, strlen(SGM__WORKER_PREFIX)) != 0 ||
-        !sgm__is_digit(name[strlen(SGM__WORKER_PREFIX)]))
+    if (!sgm__begins_with(name, SGM__WORKER_PREFIX) || !sgm__is_digit(name[strlen(SGM__WORKER_PREFIX)]))
         return -1;
     long number = strtol(name + strlen(SGM__WORKER_PREFIX), &end, 10);
     *state = end + 1;
@@ -145,7 +144,7 @@ bool sgm__parts_are_all(const sgm__parts *wanted)
 bool sgm__parts_have(const sgm__parts *wanted, const char *state)
 {
     unsigned part = sgm__part_of_state(state);
-    bool is_kept = strncmp(state, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    bool is_kept = sgm__begins_with(state, SGM__KEPT_PREFIX);
     if ((wanted->parts & part) == 0 || is_kept || sgm__is_worker_state(state))
         return false;
     bool matches = wanted->pattern_count == 0 || part == SGM_PART_RANDOM;
@@ -399,7 +398,7 @@ static sgm_status set_states(sgm_trainer *trainer, const sgm_bundle *bundle, con
     for (int averages = 0; averages <= 1; averages++)
         for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
             const char *name = sgm_bundle_name_at(bundle, i);
-            bool average = strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) == 0;
+            bool average = sgm__begins_with(name, SGM__AVERAGE_PREFIX);
             if (taken[i] && average == (averages == 1) && sgm__trainer_has_state(trainer, name))
                 SGM_TRY(set_state(trainer, name, sgm_bundle_get(bundle, name)));
         }

@@ -90,7 +90,7 @@ static sgm_status restart_averages(sgm_trainer *trainer)
     const char *name;
     SGM_TRY(sgm__trainer_collect(trainer));
     for (size_t i = 0; (name = sgm_session_state_at(learner->session, i)) != NULL; i++) {
-        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
+        if (!sgm__begins_with(name, SGM__AVERAGE_PREFIX))
             continue;
         sgm_tensor *value = sgm_session_get(learner->session, name + strlen(SGM__AVERAGE_PREFIX));
         sgm_status status =

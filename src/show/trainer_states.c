@@ -191,7 +191,7 @@ static const struct place {
 static const struct place *place_of(const char *name)
 {
     const struct place *place = places;
-    while (strncmp(name, place->prefix, strlen(place->prefix)) != 0)
+    while (!sgm__begins_with(name, place->prefix))
         place++;
     return place;
 }
@@ -483,7 +483,7 @@ sgm_status sgm__trainer_publish_states(sgm_trainer *trainer)
     const sgm__strategy *strategy = sgm__sharing_of(trainer)->strategy;
     const char *name;
     for (; (name = sgm_session_state_at(learner->session, learner->published)) != NULL; learner->published++)
-        if (strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) != 0)
+        if (!sgm__begins_with(name, SGM__KEPT_PREFIX))
             SGM_TRY(publish(trainer, name));
     while (strategy != NULL && (name = strategy->next_elsewhere(trainer)) != NULL)
         SGM_TRY(publish(trainer, name));

@@ -11,11 +11,6 @@
 #include "trainer/trainer_struct.h"
 #include <sigma/hooks.h>
 
-static bool begins(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* States that the new recording does not have: moments and the generator's counter begin anew at once.
  * Parameters that are recorded later (of a layer that a dynamic network does not use now) stay marked, as
  * only their recording knows their initialiser. */
@@ -24,7 +19,8 @@ static sgm_status refill_memories(sgm_trainer *trainer)
     for (size_t i = 0; i < trainer->learner.stale_count; i++) {
         const char *name = sgm_session_state_at(trainer->learner.session, i);
         sgm_type type;
-        if (!trainer->learner.stale[i] || !(begins(name, SGM__SLOT_PREFIX) || begins(name, "random.")))
+        if (!trainer->learner.stale[i] ||
+            !(sgm__begins_with(name, SGM__SLOT_PREFIX) || sgm__begins_with(name, "random.")))
             continue;
         SGM_TRY(sgm_session_state_type(trainer->learner.session, name, &type));
         SGM_TRY(sgm__trainer_define_state(trainer, name, &type));
@@ -322,7 +318,7 @@ sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer)
     if (trainer->sharing.strategy)
         return sgm_fail(SGM_ERROR_UNSUPPORTED, "averages are not swapped while several workers train");
     for (size_t i = 0; (name = sgm_session_state_at(trainer->learner.session, i)); i++) {
-        if (strncmp(name, SGM__AVERAGE_PREFIX, strlen(SGM__AVERAGE_PREFIX)) != 0)
+        if (!sgm__begins_with(name, SGM__AVERAGE_PREFIX))
             continue;
         SGM_TRY(exchange(trainer->learner.session, name));
         count++;

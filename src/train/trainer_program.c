@@ -52,11 +52,6 @@ static sgm_status fill_parameter(sgm_trainer *trainer, const sgm_parameter *para
     return status;
 }
 
-static bool has_prefix(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 /* The first value of a state: drawn for a parameter, the seed for the generator, the parameter's value for
  * its moving average, and zeros for everything else, which is what tensors begin with. */
 static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor *tensor)
@@ -70,7 +65,8 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
         memcpy(sgm_tensor_data(tensor), &seed, sizeof seed);
         return SGM_OK;
     }
-    const char *averaged = has_prefix(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
+    const char *averaged =
+        sgm__begins_with(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
     if (averaged == NULL || !sgm_session_has(trainer->learner.session, averaged))
         return SGM_OK;
     sgm_tensor *value = sgm_session_get(trainer->learner.session, averaged);

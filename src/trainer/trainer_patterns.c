@@ -65,11 +65,6 @@ sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *pa
 
 /* --- kinds of states --- */
 
-static bool begins(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 bool sgm__trainer_trains(const sgm_trainer *trainer, const char *name)
 {
     const sgm_parameter *parameter = sgm__network_parameter(trainer->learner.network, name);
@@ -78,7 +73,7 @@ bool sgm__trainer_trains(const sgm_trainer *trainer, const char *name)
 
 bool sgm__trainer_is_layer_state(const sgm_trainer *trainer, const char *state)
 {
-    bool ours = begins(state, "random.") || begins(state, SGM__SLOT_PREFIX) ||
-                begins(state, SGM__AVERAGE_PREFIX) || begins(state, SGM__KEPT_PREFIX);
+    bool ours = sgm__begins_with(state, "random.") || sgm__begins_with(state, SGM__SLOT_PREFIX) ||
+                sgm__begins_with(state, SGM__AVERAGE_PREFIX) || sgm__begins_with(state, SGM__KEPT_PREFIX);
     return !ours && !sgm__trainer_trains(trainer, state);
 }

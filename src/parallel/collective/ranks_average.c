@@ -2,11 +2,6 @@
 #include "handlers/session.h"
 #include "parallel/collective/ranks.h"
 
-static bool begins(const char *name, const char *prefix)
-{
-    return strncmp(name, prefix, strlen(prefix)) == 0;
-}
-
 static void divide(void *memory, sgm_dtype dtype, size_t count, double by)
 {
     for (size_t i = 0; i < count && dtype == SGM_FLOAT32; i++)
@@ -63,7 +58,7 @@ sgm_status sgm__ranks_average(sgm_trainer *trainer, bool all)
     SGM_TRY(sgm__ranks_states(trainer, &names, &count));
     sgm_status status = SGM_OK;
     for (size_t i = 0; i < count && status == SGM_OK; i++)
-        if ((all || !begins(names[i], SGM__SLOT_PREFIX)) && strcmp(names[i], "random.seed") != 0)
+        if ((all || !sgm__begins_with(names[i], SGM__SLOT_PREFIX)) && strcmp(names[i], "random.seed") != 0)
             status = average_state(ranks, names[i]);
     sgm__free(names);
     return status;

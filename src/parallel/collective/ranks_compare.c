@@ -11,7 +11,7 @@
 
 static bool is_kept(const char *name)
 {
-    return strncmp(name, SGM__KEPT_PREFIX, strlen(SGM__KEPT_PREFIX)) == 0;
+    return sgm__begins_with(name, SGM__KEPT_PREFIX);
 }
 
 enum { NAMES, POSITION, STATES };

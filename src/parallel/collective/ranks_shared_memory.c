@@ -35,7 +35,7 @@ static bool remembers(const sgm_graph *graph)
     for (size_t i = 0; i < graph->count; i++) {
         const char *name = sgm__graph_string(graph, graph->instructions[i].name);
         for (int k = 0; k < 2 && graph->instructions[i].op == &sgm__op_state; k++)
-            if (strncmp(name, prefixes[k], strlen(prefixes[k])) == 0)
+            if (sgm__begins_with(name, prefixes[k]))
                 return true;
     }
     return false;

@@ -66,7 +66,7 @@ static sgm_status copy_environment(const char *variable, const char *entry, envi
     if (copy == NULL)
         return SGM_ERROR_MEMORY;
     for (size_t i = 0; i < count; i++)
-        if (strncmp(environ[i], variable, strlen(variable)) != 0)
+        if (!sgm__begins_with(environ[i], variable))
             copy->entries[kept++] = environ[i];
     copy->entries[kept] = (char *)(uintptr_t)entry;
     copy->before = *newest;
