@@ -131,7 +131,8 @@ SGM_API const char *sgm_bundle_name_at(const sgm_bundle *bundle, size_t index);
 
 /* Writes PATH.tmp, syncs, renames, syncs the folder. The file has checksums (CRC-32) of its header and of
  * each tensor, as the texts "sigma.checksum.header" and "sigma.checksum.tensors", which no bundle can set. A
- * path that ends in .npz: NumPy's format, uncompressed; texts are arrays of bytes there, "__text__/KEY". */
+ * path that ends in .npz: NumPy's format, uncompressed; texts are arrays of bytes there, "__text__/KEY", so
+ * that no uint8 tensor can have such a name, and names have at most 65,531 bytes. */
 SGM_API sgm_status sgm_bundle_save(const sgm_bundle *bundle, const char *path);
 /* safetensors, or .npz (compressed or not; by content). Checks the whole header against the file's size
  * before it takes memory, and compares checksums where the file has some: a damaged file is

@@ -17,7 +17,8 @@
 
 #define TEXT_PREFIX "__text__/" /* member names of the bundle's texts */
 #define FORMAT_KEY "format"     /* text by which safetensors files say who made them: not written here */
-#define BLOCK 65536             /* bytes read at a time */
+#define LONGEST_NAME (UINT16_MAX - strlen(".npy"))
+#define BLOCK 65536 /* bytes read at a time */
 /* Deflate, the usual compression of zip, never expands a byte to more than 1032 (258 bytes for 2 bits): a
  * larger claim is false. */
 #define DEFLATE_MAXIMUM 1100
@@ -52,6 +53,11 @@ bool sgm__npz_begins(const char *path)
     return got == sizeof start && (is_entry || memcmp(start, "PK\5\6", 4) == 0);
 }
 
+static bool is_text_name(const char *name)
+{
+    return sgm__begins_with(name, TEXT_PREFIX);
+}
+
 /* --- saving --- */
 
 /* libarchive's callback for output: collects the archive in memory, so that the file is replaced in one go.
@@ -73,10 +79,17 @@ static sgm_status fail_archive(struct archive *archive, const char *path)
     return sgm_fail(SGM_ERROR_FORMAT, "'%s': %s", path, text != NULL ? text : "no zip archive");
 }
 
-/* Sets the time of the member to 1980, the earliest that zip knows, so that equal bundles are equal files. */
+/* Sets the time of the member to 1980, the earliest that zip knows, so that equal bundles are equal files.
+ * Zip counts the bytes of a name in 16 bits, and libarchive writes longer ones beyond its own memory. */
 static sgm_status write_member(struct archive *archive, const char *path, const char *name,
                                const sgm_tensor *tensor)
 {
+    if (strlen(name) > LONGEST_NAME)
+        return sgm_fail(
+            SGM_ERROR_ARGUMENT,
+            "'%s': a name of at most %zu bytes was expected in an .npz file, '%.40s...' has %zu: save it "
+            "as safetensors",
+            path, LONGEST_NAME, name, strlen(name));
     sgm__text array = {0};
     struct archive_entry *entry = archive_entry_new();
     char *full = sgm__format("%s.npy", name);
@@ -115,13 +128,24 @@ static sgm_status write_text(struct archive *archive, const char *path, const sg
     return status;
 }
 
+/* Bytes with the name of a text would come back as one. */
+static sgm_status write_tensor(struct archive *archive, const char *path, const sgm__bundle_tensor *tensor)
+{
+    if (is_text_name(tensor->name) && sgm_tensor_dtype(tensor->tensor) == SGM_UINT8)
+        return sgm_fail(SGM_ERROR_ARGUMENT,
+                        "'%s': '%.100s' is a tensor, but names that begin with '" TEXT_PREFIX
+                        "' are those of texts in an .npz file: give it another one",
+                        path, tensor->name);
+    return write_member(archive, path, tensor->name, tensor->tensor);
+}
+
 /* libarchive marks names as UTF-8 if the characters of the thread's locale are that. */
 static sgm_status write_members(struct archive *archive, const char *path, const sgm_bundle *bundle)
 {
     sgm_status status = SGM_OK;
     locale_t own = sgm__use_c_locale();
     for (size_t i = 0; i < bundle->count && status == SGM_OK; i++)
-        status = write_member(archive, path, bundle->tensors[i].name, bundle->tensors[i].tensor);
+        status = write_tensor(archive, path, &bundle->tensors[i]);
     for (size_t i = 0; i < bundle->text_count && status == SGM_OK; i++)
         if (strcmp(bundle->texts[i].key, FORMAT_KEY) != 0)
             status = write_text(archive, path, &bundle->texts[i]);
@@ -161,7 +185,7 @@ typedef struct npz_reader {
     struct archive *archive;
     uint64_t size;     /* of the file, in bytes */
     uint64_t unpacked; /* bytes of all arrays so far */
-    char name[512];    /* of the current member, without ".npy" */
+    char *name;        /* of the current member, without ".npy" */
 } npz_reader;
 
 /* Fewer bytes than asked for mean that the member ends too early. */
@@ -321,18 +345,19 @@ static sgm_status read_member(npz_reader *r, struct archive_entry *entry, sgm_bu
                         "'%s': expected safetensors or .npz, it is a file of torch.save: save "
                         "model.state_dict() with safetensors.torch.save_file",
                         r->path);
-    if (name == NULL || !ends_with(name, ".npy") || strlen(name) >= sizeof r->name)
+    if (name == NULL || !ends_with(name, ".npy"))
         return sgm_fail(SGM_ERROR_FORMAT, "'%s': its member '%.100s' is no .npy file", r->path,
                         name != NULL ? name : "");
-    snprintf(r->name, sizeof r->name, "%.*s", (int)(strlen(name) - 4), name);
+    r->name = sgm__strndup(name, strlen(name) - strlen(".npy"));
     sgm_tensor *tensor = NULL;
-    sgm_status status = read_array(r, &tensor);
-    bool is_text = strncmp(r->name, TEXT_PREFIX, strlen(TEXT_PREFIX)) == 0;
-    if (status == SGM_OK && is_text && sgm_tensor_dtype(tensor) == SGM_UINT8)
+    sgm_status status = r->name != NULL ? read_array(r, &tensor) : SGM_ERROR_MEMORY;
+    bool is_text = status == SGM_OK && is_text_name(r->name);
+    if (is_text && sgm_tensor_dtype(tensor) == SGM_UINT8)
         status = add_text(r, bundle, r->name + strlen(TEXT_PREFIX), tensor);
     else if (status == SGM_OK)
         status = sgm_bundle_add(bundle, r->name, tensor);
     sgm_tensor_free(tensor);
+    sgm__free(r->name);
     return status;
 }
 

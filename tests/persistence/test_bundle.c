@@ -458,6 +458,45 @@ TEST(texts_with_a_zero_byte_are_refused)
     CHECK_ERROR(sgm_bundle_load(path_of("zero.npz")), "zero.npz': '__text__/note' has a 0 byte at 1");
 }
 
+TEST(what_is_saved_in_an_archive_comes_back)
+{
+    static char name[65532]; /* the longest: zip counts the bytes of "NAME.npy" in 16 bits */
+    memset(name, 'n', sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    sgm_bundle *bundle = sgm_bundle_create();
+    sgm_tensor *tensor = iota(SGM_UINT8, 1, 3);
+    CHECK_OK(sgm_bundle_add(bundle, name, tensor));
+    CHECK_OK(sgm_bundle_save(bundle, path_of("long.npz")));
+    sgm_bundle *loaded = sgm_bundle_load(path_of("long.npz"));
+    CHECK(loaded != NULL);
+    CHECK_STR(sgm_bundle_name_at(loaded, 0), name);
+    sgm_bundle_free(loaded);
+    /* it would come back as a text */
+    CHECK_OK(sgm_bundle_add(bundle, "__text__/n", tensor));
+    CHECK_ERROR(sgm_bundle_save(bundle, path_of("text.npz")), "'__text__/n' is a tensor, but names");
+    CHECK(access(path_of("text.npz"), F_OK) != 0);
+    sgm_tensor_free(tensor);
+    sgm_bundle_free(bundle);
+}
+
+TEST(names_too_long_for_an_archive_are_refused)
+{
+    static char name[70000];
+    memset(name, 'n', sizeof name - 1);
+    sgm_tensor *tensor = iota(SGM_FLOAT32, 1, 3);
+    for (size_t length = 65532; length < sizeof name; length += 4000) {
+        name[length] = '\0';
+        sgm_bundle *bundle = sgm_bundle_create();
+        CHECK_OK(sgm_bundle_add(bundle, name, tensor));
+        CHECK_ERROR(sgm_bundle_save(bundle, path_of("long.npz")),
+                    "a name of at most 65531 bytes was expected");
+        CHECK_OK(sgm_bundle_save(bundle, path_of("long.safetensors")));
+        sgm_bundle_free(bundle);
+        name[length] = 'n';
+    }
+    sgm_tensor_free(tensor);
+}
+
 TEST(enormous_lengths_and_nesting_are_refused)
 {
     unsigned char huge[16] = {255, 255, 255, 255, 255, 255, 255, 255, '{', '}'};
