@@ -63,8 +63,9 @@ SGM_API char *sgm_content_describe(const sgm_content *content);
 /* Reads text as a content of this kind: what a command line or a browser sends. */
 SGM_API sgm_status sgm_content_parse(const char *text, sgm_kind kind, sgm_content *content);
 
-/* One row says all there is to say of an entry: registry, configuration files, --help and monitors read it.
- * The row must outlive the registry (a static table). */
+/* One row says all there is to say of an entry, or of an argument in a text such as "he(gain=2)" or
+ * "dense(100, relu)": registry, configuration files, layers, hooks, --help and monitors read it. The row must
+ * outlive the registry (a static table). */
 typedef struct sgm_option {
     const char *name; /* snake_case */
     sgm_kind kind;
@@ -77,6 +78,10 @@ typedef struct sgm_option {
     bool live;                  /* may be changed while training runs, from the next iteration on */
     const char *doc;
     const char *effect; /* when it is later that a change counts: "from the next epoch on"; NULL: it is not */
+    /* Of arguments in texts. An optional number has no default if default_value is NAN or out of bounds. */
+    bool required;
+    bool list; /* several: numbers, integers (of a layer: a shape), identifiers; its default is a text */
+    bool identifier; /* a text that names something in a registry, "training.loss" */
 } sgm_option;
 
 /* A row whose value is a member of a struct of options. The library has a table of them for each of these

@@ -7,7 +7,6 @@
  * iterator.c parses the chain; the threads of augmentation_ring.c apply it. Random numbers come from a Philox
  * stream for each example and step (random_of), so results do not depend on threads. */
 #include "data/augment.h"
-#include "registry/option_check.h"
 #include "text/call_text.h"
 
 #include <math.h>
@@ -181,70 +180,42 @@ static const augmentation_kind *find_kind(const char *name)
     return NULL;
 }
 
-/* Arguments are parsed as double; an integer argument must be a whole number. It becomes an integer content
- * for the option's check only below 1e15, since larger numbers might not fit an int64_t; these fail the check
- * as numbers. */
-static sgm_status check_argument(const augmentation_step *step, size_t index)
-{
-    const sgm_option *option = &step->kind->type.arguments[index];
-    double value = step->arguments[index];
-    if (!isfinite(value) || (option->kind == SGM_KIND_INTEGER && value != floor(value)))
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a %s, got %g", option->name,
-                        option->kind == SGM_KIND_INTEGER ? "whole number" : "finite number", value);
-    sgm_content content = option->kind == SGM_KIND_INTEGER && fabs(value) < 1e15
-                              ? sgm_integer_content((int64_t)value)
-                              : sgm_number_content(value);
-    return sgm__option_check(option, option->name, &content);
-}
-
 /* Reads "name(arguments)": arguments by position or as name=value, the rest has its default. */
-static sgm_status parse_step(const char *text, augmentation_step *step)
+static sgm_status read_step(sgm__phrase *phrase, augmentation_step *step)
 {
-    char name[32];
-    SGM_TRY(sgm__call_name(text, name, sizeof name));
+    char name[SGM__CALL_NAME];
+    size_t at = phrase->at;
+    SGM_TRY(sgm__call_read_name(phrase, name));
     step->kind = find_kind(name);
     if (step->kind == NULL)
-        return sgm_last_status();
+        return sgm__phrase_within(phrase, at);
     const sgm_augmentation_type *type = &step->kind->type;
-    sgm__call_field fields[MAXIMUM_ARGUMENTS];
-    for (size_t i = 0; i < type->argument_count; i++) {
-        step->arguments[i] = type->arguments[i].default_value;
-        fields[i] = (sgm__call_field){type->arguments[i].name, &step->arguments[i]};
-    }
-    SGM_TRY(sgm__call_parse(text, fields, type->argument_count, 0));
+    sgm__call call = {
+        .name = type->name, .rows = type->arguments, .row_count = type->argument_count, .at = at};
+    sgm_status status = sgm__call_read(phrase, &call);
     for (size_t i = 0; i < type->argument_count; i++)
-        SGM_TRY(check_argument(step, i));
-    return SGM_OK;
+        step->arguments[i] = call.values[i].number;
+    sgm__call_free(&call);
+    return status;
 }
 
-/* Where a step ends: at the next '+', or at the end of the text. A '+' in parentheses is the sign of a number
- * or of its exponent. */
-static char *step_end(char *text)
+/* Reads the steps of a text, with '+' between them. The text "none" is a chain without steps. */
+static sgm_status read_steps(const char *text, sgm__augmentation *chain)
 {
-    int depth = 0;
-    for (; *text != '\0' && (*text != '+' || depth > 0); text++)
-        depth += *text == '(' ? 1 : *text == ')' ? -1 : 0;
-    return text;
-}
-
-/* Reads the steps of a text, which is cut up at its '+' signs. The text "none" is a chain without steps. */
-static sgm_status parse_steps(char *text, sgm__augmentation *chain)
-{
-    const char *word = text + strspn(text, " \t\n");
-    size_t length = strcspn(word, " \t\n");
-    if (length == 4 && strncmp(word, "none", 4) == 0 && word[4 + strspn(word + 4, " \t\n")] == '\0')
+    sgm__phrase phrase;
+    SGM_TRY(sgm__phrase_begin(&phrase, text));
+    if (sgm__phrase_take(&phrase, "none") && phrase.kind == SGM__PHRASE_END)
         return SGM_OK;
-    for (char *next = text; next != NULL;) {
-        char *end = step_end(next), *step = next;
-        next = *end == '+' ? end + 1 : NULL;
-        *end = '\0';
+    SGM_TRY(sgm__phrase_begin(&phrase, text));
+    do {
         if (chain->count == SGM_MAX_AUGMENTATIONS)
             return sgm_fail(SGM_ERROR_ARGUMENT, "more than %d steps", SGM_MAX_AUGMENTATIONS);
-        if (parse_step(step, &chain->steps[chain->count]) != SGM_OK)
-            return sgm__fail_within("'%.60s'", step + strspn(step, " \t\n"));
+        SGM_TRY(read_step(&phrase, &chain->steps[chain->count]));
         chain->count++;
-    }
-    return SGM_OK;
+    } while (sgm__phrase_take(&phrase, "+"));
+    return phrase.kind == SGM__PHRASE_END
+               ? SGM_OK
+               : sgm__phrase_expected(&phrase, "'+' with another step, or the end", NULL, 0);
 }
 
 sgm__augmentation *sgm__augmentation_parse(const char *text)
@@ -253,14 +224,12 @@ sgm__augmentation *sgm__augmentation_parse(const char *text)
         sgm__missing_part("an augmentation's text");
         return NULL;
     }
-    char *copy = sgm__strdup(text);
-    sgm__augmentation *chain = copy != NULL ? sgm__calloc(1, sizeof *chain) : NULL;
-    sgm_status status = chain != NULL ? parse_steps(copy, chain) : SGM_ERROR_MEMORY;
-    sgm__free(copy);
-    if (status == SGM_OK)
+    sgm__augmentation *chain = sgm__calloc(1, sizeof *chain);
+    if (chain == NULL)
+        return NULL;
+    if (read_steps(text, chain) == SGM_OK)
         return chain;
-    if (chain != NULL)
-        sgm__fail_within("augment");
+    sgm__fail_within("augment");
     sgm__free(chain);
     return NULL;
 }

@@ -1,8 +1,29 @@
-/* Hooks as text: "every 2 epochs value_reporter(training.loss, with_time=true) if epoch > 3". */
+/* Hooks as text: "every 2 epochs value_reporter(training.loss, with_time=true) if epoch > 3".
+ *
+ * A text is an optional `local`, an optional time step, the name of a row with its arguments, and an optional
+ * condition. This file reads these parts in their order, and lists the rows for `sigma info --hooks`;
+ * arguments are read by text/call_text.c, time steps and conditions by src/hooks/when. A text that is a rule
+ * ("if loss stalls then stop") goes to sgm__hook_read_rule. */
 #include "hooks/hook_text.h"
 #include "hooks/when/criteria.h"
 
+/* A hook's text while it is read. */
+typedef struct hook_text {
+    const sgm__hook_row *row;
+    sgm_time_step when;
+    bool has_step; /* the text has a time step */
+    sgm__call call;
+} hook_text;
+
 /* --- rows --- */
+
+static size_t count_arguments(const sgm__hook_row *row)
+{
+    size_t count = 0;
+    while (row->arguments[count].name != NULL)
+        count++;
+    return count;
+}
 
 /* NULL: an error that names the nearest. */
 static const sgm__hook_row *read_row(sgm__phrase *phrase)
@@ -37,43 +58,48 @@ static bool is_rule(sgm__phrase phrase)
     return false;
 }
 
-static sgm_status read_condition(sgm__phrase *phrase, sgm__hook_text *call, sgm_criteria **condition)
+static sgm_status read_condition(sgm__phrase *phrase, hook_text *text, sgm_criteria **condition)
 {
     if (sgm__phrase_take(phrase, "if"))
-        SGM_TRY(sgm__criteria_read(phrase, &call->when, &call->has_step, condition));
+        SGM_TRY(sgm__criteria_read(phrase, &text->when, &text->has_step, condition));
     if (phrase->kind == SGM__PHRASE_END)
         return SGM_OK;
     return sgm__phrase_expected(phrase, *condition ? "and, or, or the end" : "if, or the end",
                                 (const char *const[]){"if", "and", "or"}, 3);
 }
 
-static sgm_status create(const sgm__phrase *phrase, const sgm__hook_text *call, sgm_criteria **condition,
+/* Makes the hook. `condition` belongs to the hook from then on, and is set to NULL. An error of create() that
+ * has no column yet gets that of the name. */
+static sgm_status create(const sgm__phrase *phrase, const hook_text *text, sgm_criteria **condition,
                          sgm_hook **hook)
 {
     sgm_clear_error();
-    *hook = call->row->create(call);
-    if (!*hook) {
-        bool has_column = sgm__begins_with(sgm_last_error(), "column ");
-        return has_column ? sgm__last_failure() : sgm__phrase_within(phrase, call->name_at);
-    }
+    *hook = text->row->create(&text->call, text->when);
+    if (*hook == NULL)
+        return sgm__begins_with(sgm_last_error(), "column ") ? sgm__last_failure()
+                                                             : sgm__phrase_within(phrase, text->call.at);
     sgm_criteria *added = *condition;
     *condition = NULL;
-    return added ? sgm__hook_add_condition(*hook, added) : SGM_OK;
+    return added != NULL ? sgm__hook_add_condition(*hook, added) : SGM_OK;
 }
 
-static sgm_status read_call(sgm__phrase *phrase, sgm__hook_text *call, sgm_hook **hook)
+/* The name, the arguments and the condition. */
+static sgm_status read_call(sgm__phrase *phrase, hook_text *text, sgm_hook **hook)
 {
     sgm_criteria *condition = NULL;
-    sgm_time_step written = call->when;
-    call->name_at = phrase->at;
-    call->row = read_row(phrase);
-    if (call->row == NULL)
+    text->call.at = phrase->at;
+    text->row = read_row(phrase);
+    if (text->row == NULL)
         return sgm__last_failure();
-    call->when = call->has_step ? written : call->row->when;
-    SGM_TRY(sgm__hook_read_arguments(phrase, call));
-    sgm_status status = read_condition(phrase, call, &condition);
+    if (!text->has_step)
+        text->when = text->row->when;
+    text->call.name = text->row->name;
+    text->call.rows = text->row->arguments;
+    text->call.row_count = count_arguments(text->row);
+    SGM_TRY(sgm__call_read(phrase, &text->call));
+    sgm_status status = read_condition(phrase, text, &condition);
     if (status == SGM_OK)
-        status = create(phrase, call, &condition, hook);
+        status = create(phrase, text, &condition, hook);
     sgm_criteria_free(condition);
     return status;
 }
@@ -82,18 +108,17 @@ static sgm_status read_hook(const char *text, sgm_hook **hook)
 {
     sgm__phrase phrase;
     SGM_TRY(sgm__phrase_begin(&phrase, text));
-    sgm__hook_text call = {.phrase = &phrase};
+    hook_text parts = {.row = NULL};
     if (sgm__phrase_is_step(&phrase)) {
-        SGM_TRY(sgm__phrase_step(&phrase, &call.when));
-        call.has_step = true;
+        SGM_TRY(sgm__phrase_step(&phrase, &parts.when));
+        parts.has_step = true;
     }
     if (is_rule(phrase)) {
         *hook = sgm__hook_read_rule(text);
-        return *hook ? SGM_OK : sgm__last_failure();
+        return *hook != NULL ? SGM_OK : sgm__last_failure();
     }
-    sgm_status status = read_call(&phrase, &call, hook);
-    for (size_t i = 0; i < SGM__HOOK_MAXIMUM_ARGUMENTS; i++)
-        sgm__free(call.values[i].text);
+    sgm_status status = read_call(&phrase, &parts, hook);
+    sgm__call_free(&parts.call);
     return status;
 }
 
@@ -133,16 +158,31 @@ const char *sgm_hook_name_at(size_t index)
     return index < sgm__hook_row_count ? sgm__hook_rows[index]->name : NULL;
 }
 
-static void append_value(sgm__text *text, const sgm__hook_argument *argument)
+/* What a value looks like: "TEXT", "mean|standard_deviation". */
+static void append_value(sgm__text *text, const sgm_option *row)
 {
-    static const char *const kinds[] = {"",        "IDENTIFIER", "IDENTIFIERS", "TEXT", "NUMBER",
-                                        "NUMBERS", "COUNT",      "true|false",  ""};
-    if (argument->kind != SGM__ARGUMENT_CHOICE) {
-        sgm__text_append(text, "%s", kinds[argument->kind]);
-        return;
-    }
-    for (size_t i = 0; argument->choices[i]; i++)
-        sgm__text_append(text, "%s%s", i > 0 ? "|" : "", argument->choices[i]);
+    static const char *const kinds[][2] = {[SGM_KIND_BOOLEAN] = {"true|false", "true|false"},
+                                           [SGM_KIND_INTEGER] = {"COUNT", "NUMBERS"},
+                                           [SGM_KIND_NUMBER] = {"NUMBER", "NUMBERS"},
+                                           [SGM_KIND_TEXT] = {"TEXT", "TEXT"}};
+    if (row->identifier)
+        sgm__text_append(text, "%s", row->list ? "IDENTIFIERS" : "IDENTIFIER");
+    else if (row->choices == NULL)
+        sgm__text_append(text, "%s", kinds[row->kind][row->list]);
+    for (size_t i = 0; row->choices != NULL && row->choices[i] != NULL; i++)
+        sgm__text_append(text, "%s%s", i > 0 ? "|" : "", row->choices[i]);
+}
+
+static void append_default(sgm__text *text, const sgm_option *row)
+{
+    if (!sgm__option_has_default(row))
+        sgm__text_append(text, "...");
+    else if (row->default_text != NULL)
+        sgm__text_append(text, "%s", row->default_text);
+    else if (row->kind == SGM_KIND_BOOLEAN)
+        sgm__text_append(text, "%s", row->default_value != 0 ? "true" : "false");
+    else
+        sgm__append_number(text, row->default_value);
 }
 
 static void append_usage(sgm__text *text, const sgm__hook_row *row)
@@ -150,14 +190,15 @@ static void append_usage(sgm__text *text, const sgm__hook_row *row)
     sgm__text_append(text, "%s[", row->global ? "" : "[local] ");
     sgm__append_step(text, &row->when);
     sgm__text_append(text, "] %s(", row->name);
-    for (size_t i = 0; i < sgm__hook_argument_count(row); i++) {
-        const sgm__hook_argument *argument = &row->arguments[i];
+    for (size_t i = 0; row->arguments[i].name != NULL; i++) {
+        const sgm_option *argument = &row->arguments[i];
         sgm__text_append(text, "%s", i > 0 ? ", " : "");
-        if (argument->needed)
+        if (argument->required) {
             append_value(text, argument);
-        else
-            sgm__text_append(text, "%s=%s", argument->name,
-                             argument->default_value ? argument->default_value : "...");
+        } else {
+            sgm__text_append(text, "%s=", argument->name);
+            append_default(text, argument);
+        }
     }
     sgm__text_append(text, ") [if CONDITION]\n    %s\n", row->doc);
 }
@@ -170,13 +211,14 @@ char *sgm_hook_help(const char *name)
         return NULL;
     sgm__text text = {0};
     append_usage(&text, row);
-    for (size_t i = 0; i < sgm__hook_argument_count(row); i++) {
-        sgm__text_append(&text, "    %-16s ", row->arguments[i].name);
-        append_value(&text, &row->arguments[i]);
-        if (row->arguments[i].maximum > 0)
-            sgm__text_append(&text, " from %lld to %lld", (long long)row->arguments[i].minimum,
-                             (long long)row->arguments[i].maximum);
-        sgm__text_append(&text, ": %s\n", row->arguments[i].doc);
+    for (size_t i = 0; row->arguments[i].name != NULL; i++) {
+        const sgm_option *argument = &row->arguments[i];
+        sgm__text_append(&text, "    %-16s ", argument->name);
+        append_value(&text, argument);
+        if (argument->minimum < argument->maximum && !argument->list &&
+            argument->maximum < (double)SGM__PHRASE_MAXIMUM_COUNT)
+            sgm__text_append(&text, " from %.15g to %.15g", argument->minimum, argument->maximum);
+        sgm__text_append(&text, ": %s\n", argument->doc);
     }
     return sgm__text_take(&text);
 }

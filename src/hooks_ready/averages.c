@@ -62,16 +62,16 @@ sgm_hook *sgm_averages_saver(const char *name, sgm_time_step when)
 
 /* --- as text --- */
 
-static sgm_hook *parse_saver(const sgm__hook_text *call)
+static sgm_hook *parse_saver(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_averages_saver(sgm__hook_text_of(call, "name"), call->when);
+    return sgm_averages_saver(sgm__call_text(call, "name"), when);
 }
 
 const sgm__hook_row sgm__averages_saver_row = {
     .name = "averages_saver",
     .doc = "writes NAME.safetensors into the folder of the run, with the averages as the parameters",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
+    .arguments = {{"name", SGM_KIND_TEXT, .required = true,
                    .doc = "in quotes it may have values in it, \"averages-{epoch}\""}},
     .create = parse_saver,
     .global = true,

@@ -411,21 +411,20 @@ sgm_hook *sgm_best_checkpoints_with(int64_t count, const char *identifier, sgm_e
 /* --- as text --- */
 
 /* `count` has its default in the row. */
-static sgm_hook *parse_last(const sgm__hook_text *call)
+static sgm_hook *parse_last(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_last_checkpoints(sgm__hook_count_of(call, "count"), call->when,
-                                .name = sgm__hook_text_of(call, "name"));
+    return sgm_last_checkpoints(sgm__call_integer(call, "count"), when, .name = sgm__call_text(call, "name"));
 }
 
 #define COUNT_ARGUMENT                                                                                       \
     {                                                                                                        \
-        "count", SGM__ARGUMENT_COUNT, .default_value = "3", .doc = "how many stay", .minimum = 1,            \
-                                      .maximum = MAXIMUM_CHECKPOINTS                                         \
+        "count", SGM_KIND_INTEGER, .default_value = 3, .doc = "how many stay", .minimum = 1,                 \
+                                   .maximum = MAXIMUM_CHECKPOINTS                                            \
     }
 /* The name is optional in texts; its default differs, so only the help has it. */
 #define NAME_ARGUMENT(default_name)                                                                          \
     {                                                                                                        \
-        "name", SGM__ARGUMENT_WORD, .doc = "files begin with it; if not given: " default_name                \
+        "name", SGM_KIND_TEXT, .doc = "files begin with it; if not given: " default_name                     \
     }
 
 const sgm__hook_row sgm__last_checkpoints_row = {
@@ -438,14 +437,14 @@ const sgm__hook_row sgm__last_checkpoints_row = {
 };
 
 /* Without `extremum` the name of the value tells which way is better (sgm__is_better_below). */
-static sgm_hook *parse_best(const sgm__hook_text *call)
+static sgm_hook *parse_best(const sgm__call *call, sgm_time_step when)
 {
-    const char *identifier = sgm__hook_text_of(call, "value");
-    bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
+    const char *identifier = sgm__call_text(call, "value");
+    bool falls = sgm__call_has(call, "extremum") ? sgm__call_choice(call, "extremum") == 1
                                                  : sgm__is_better_below(identifier);
-    return sgm_best_checkpoints(sgm__hook_count_of(call, "count"), identifier,
-                                falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when,
-                                .name = sgm__hook_text_of(call, "name"));
+    return sgm_best_checkpoints(sgm__call_integer(call, "count"), identifier,
+                                falls ? SGM_MINIMUM : SGM_MAXIMUM, when,
+                                .name = sgm__call_text(call, "name"));
 }
 
 static const char *const extrema[] = {"maximum", "minimum", NULL};
@@ -454,9 +453,9 @@ const sgm__hook_row sgm__best_checkpoints_row = {
     .name = "best_checkpoints",
     .doc = "keeps the checkpoints with the best values in the folder of the run",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is compared"},
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is compared"},
                   COUNT_ARGUMENT,
-                  {"extremum", SGM__ARGUMENT_CHOICE, .choices = extrema,
+                  {"extremum", SGM_KIND_TEXT, .choices = extrema,
                    .doc = "if not given: the minimum of losses, costs and errors, else the maximum"},
                   NAME_ARGUMENT("best and the value")},
     .create = parse_best,

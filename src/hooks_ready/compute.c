@@ -163,12 +163,12 @@ sgm_hook *sgm_accumulator_with(const char *identifier, const sgm_accumulator_opt
     return sgm_hook_create(&accumulator_type, self, .when = options.when, .reads = reads, .priority = -500);
 }
 
-static sgm_hook *parse_accumulator(const sgm__hook_text *call)
+static sgm_hook *parse_accumulator(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_accumulator(sgm__hook_text_of(call, "value"), .when = call->when,
-                           .name = sgm__hook_text_of(call, "name"), .mean = sgm__hook_flag_of(call, "mean"),
-                           .reset_every = sgm__hook_count_of(call, "reset_every"),
-                           .each_epoch = sgm__hook_flag_of(call, "each_epoch"));
+    return sgm_accumulator(sgm__call_text(call, "value"), .when = when, .name = sgm__call_text(call, "name"),
+                           .mean = sgm__call_flag(call, "mean"),
+                           .reset_every = sgm__call_integer(call, "reset_every"),
+                           .each_epoch = sgm__call_flag(call, "each_epoch"));
 }
 
 /* The flags have defaults as text, so that `sigma info --hooks` shows them. */
@@ -176,12 +176,11 @@ const sgm__hook_row sgm__accumulator_row = {
     .name = "accumulator",
     .doc = "sum or mean of a value so far, as shared.NAME",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is added up"},
-                  {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in training_loss_sum"},
-                  {"mean", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "instead of the sum"},
-                  {"reset_every", SGM__ARGUMENT_COUNT, .doc = "begins anew after so many values"},
-                  {"each_epoch", SGM__ARGUMENT_FLAG, .default_value = "false",
-                   .doc = "begins anew in each epoch"}},
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is added up"},
+                  {"name", SGM_KIND_TEXT, .doc = "if not given: as in training_loss_sum"},
+                  {"mean", SGM_KIND_BOOLEAN, .doc = "instead of the sum"},
+                  {"reset_every", SGM__KIND_COUNT, .doc = "begins anew after so many values"},
+                  {"each_epoch", SGM_KIND_BOOLEAN, .doc = "begins anew in each epoch"}},
     .create = parse_accumulator,
 };
 
@@ -309,14 +308,14 @@ sgm_hook *sgm_running_time_with(sgm_time_scale scale, const sgm_running_time_opt
 }
 
 /* "every 10 iterations running_time" would measure the wrong thing, so it is refused instead of changed. */
-static sgm_hook *parse_running_time(const sgm__hook_text *call)
+static sgm_hook *parse_running_time(const sgm__call *call, sgm_time_step when)
 {
-    int64_t span = sgm__hook_count_of(call, "span");
-    if (call->when.interval > 1 || call->when.live != 0) {
+    int64_t span = sgm__call_integer(call, "span");
+    if (when.interval > 1 || when.live != 0) {
         sgm_fail(SGM_ERROR_ARGUMENT, "running_time measures every event: every iteration, or every epoch");
         return NULL;
     }
-    return sgm_running_time(call->when.scale, .span = (int32_t)span);
+    return sgm_running_time(when.scale, .span = (int32_t)span);
 }
 
 /* One row for both scales: the time step of the text chooses, "every epoch running_time". */
@@ -324,7 +323,7 @@ const sgm__hook_row sgm__running_time_row = {
     .name = "running_time",
     .doc = "seconds between events, as shared.time_iteration_last, _average, _min and _max",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "4",
+    .arguments = {{"span", SGM_KIND_INTEGER, .default_value = 4,
                    .doc = "the average is of so many times, without the most unusual ones", .minimum = 1,
                    .maximum = MAXIMUM_TIMES}},
     .create = parse_running_time,

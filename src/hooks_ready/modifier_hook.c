@@ -172,16 +172,16 @@ sgm_hook *sgm_modifier_hook(const char *identifier, sgm_modifier *modifier, sgm_
 
 /* The modifier's own error is copied before it is put behind the column of the argument: both lie in the
  * error buffer of the thread. */
-static sgm_hook *parse_modifier(const sgm__hook_text *call)
+static sgm_hook *parse_modifier(const sgm__call *call, sgm_time_step when)
 {
-    sgm_modifier *modifier = sgm_modifier_parse(sgm__hook_text_of(call, "by"));
+    sgm_modifier *modifier = sgm_modifier_parse(sgm__call_text(call, "by"));
     if (!modifier) {
         char *why = sgm__strdup(sgm_last_error());
-        sgm__hook_text_fail(call, "by", "%s", why ? why : "no memory");
+        sgm__call_fail(call, "by", "%s", why ? why : "no memory");
         sgm__free(why);
         return NULL;
     }
-    return sgm_modifier_hook(sgm__hook_text_of(call, "value"), modifier, call->when);
+    return sgm_modifier_hook(sgm__call_text(call, "value"), modifier, when);
 }
 
 /* The modifier is a text in quotes of its own grammar (sgm_modifier_parse), as it has parentheses and
@@ -190,8 +190,9 @@ const sgm__hook_row sgm__modifier_row = {
     .name = "modifier",
     .doc = "changes numbers and tensors by name, from the next iteration on",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "network.layers.*.weights"},
-                  {"by", SGM__ARGUMENT_WORD, .needed = true,
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true,
+                   .doc = "network.layers.*.weights"},
+                  {"by", SGM_KIND_TEXT, .required = true,
                    .doc = "\"clip(-1, 1)\", \"scale(0.99)\" or \"max_norm(3)\""}},
     .create = parse_modifier,
     .global = true,

@@ -148,11 +148,11 @@ sgm_hook *sgm_value_reporter_with(const char *identifiers, sgm_time_step when,
 }
 
 /* Texts report to the log: a function cannot be named in them. */
-static sgm_hook *parse_reporter(const sgm__hook_text *call)
+static sgm_hook *parse_reporter(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_value_reporter(sgm__hook_text_of(call, "values"), call->when,
-                              .with_time = sgm__hook_flag_of(call, "with_time"),
-                              .background = sgm__hook_flag_of(call, "background"));
+    return sgm_value_reporter(sgm__call_text(call, "values"), when,
+                              .with_time = sgm__call_flag(call, "with_time"),
+                              .background = sgm__call_flag(call, "background"));
 }
 
 /* `values` comes first: its list ends at the first comma behind which no identifier can stand. */
@@ -160,11 +160,9 @@ const sgm__hook_row sgm__value_reporter_row = {
     .name = "value_reporter",
     .doc = "logs values by name, as in \"training.loss = 0.25\"",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
+    .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,
                    .doc = "training.loss optimiser.*rate"},
-                  {"with_time", SGM__ARGUMENT_FLAG, .default_value = "false",
-                   .doc = "begins with epoch and iteration"},
-                  {"background", SGM__ARGUMENT_FLAG, .default_value = "false",
-                   .doc = "on a thread of its own"}},
+                  {"with_time", SGM_KIND_BOOLEAN, .doc = "begins with epoch and iteration"},
+                  {"background", SGM_KIND_BOOLEAN, .doc = "on a thread of its own"}},
     .create = parse_reporter,
 };

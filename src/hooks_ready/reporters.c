@@ -297,9 +297,10 @@ sgm_hook *sgm_mean_reporter_with(const char *identifier, sgm_time_step when,
 
 /* --- as text --- */
 
-static sgm_hook *parse_progress(const sgm__hook_text *call)
+static sgm_hook *parse_progress(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_progress_reporter(call->when, .report = NULL);
+    (void)call;
+    return sgm_progress_reporter(when, .report = NULL);
 }
 
 const sgm__hook_row sgm__progress_reporter_row = {
@@ -311,13 +312,13 @@ const sgm__hook_row sgm__progress_reporter_row = {
 
 #define WITH_TIME                                                                                            \
     {                                                                                                        \
-        "with_time", SGM__ARGUMENT_FLAG, .default_value = "false", .doc = "begins with epoch and iteration"  \
+        "with_time", SGM_KIND_BOOLEAN, .doc = "begins with epoch and iteration"                              \
     }
 
 /* Texts report to the log, as all reporters do that were made from one. */
-static sgm_hook *parse_times(const sgm__hook_text *call)
+static sgm_hook *parse_times(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_running_time_reporter(call->when, .with_time = sgm__hook_flag_of(call, "with_time"));
+    return sgm_running_time_reporter(when, .with_time = sgm__call_flag(call, "with_time"));
 }
 
 const sgm__hook_row sgm__running_time_reporter_row = {
@@ -328,16 +329,17 @@ const sgm__hook_row sgm__running_time_reporter_row = {
     .create = parse_times,
 };
 
-static sgm_hook *parse_mean(const sgm__hook_text *call)
+static sgm_hook *parse_mean(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_mean_reporter(sgm__hook_text_of(call, "value"), call->when,
-                             .with_time = sgm__hook_flag_of(call, "with_time"));
+    return sgm_mean_reporter(sgm__call_text(call, "value"), when,
+                             .with_time = sgm__call_flag(call, "with_time"));
 }
 
 const sgm__hook_row sgm__mean_reporter_row = {
     .name = "mean_reporter",
     .doc = "logs the mean of a value over the iterations since the last report",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "optimiser.loss"}, WITH_TIME},
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "optimiser.loss"},
+                  WITH_TIME},
     .create = parse_mean,
 };

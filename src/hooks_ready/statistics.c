@@ -360,14 +360,13 @@ sgm_hook *sgm_statistics_with(const char *identifiers, sgm_time_step when,
 /* --- as text --- */
 
 /* Bounds count only if both are given. */
-static sgm_hook *parse_statistics(const sgm__hook_text *call)
+static sgm_hook *parse_statistics(const sgm__call *call, sgm_time_step when)
 {
-    bool bounded = sgm__hook_has(call, "minimum") && sgm__hook_has(call, "maximum");
-    return sgm_statistics(sgm__hook_text_of(call, "values"), call->when,
-                          .bins = sgm__hook_count_of(call, "bins"),
-                          .minimum = bounded ? sgm__hook_number_of(call, "minimum") : 0,
-                          .maximum = bounded ? sgm__hook_number_of(call, "maximum") : 0,
-                          .no_file = !sgm__hook_flag_of(call, "file"));
+    bool bounded = sgm__call_has(call, "minimum") && sgm__call_has(call, "maximum");
+    return sgm_statistics(sgm__call_text(call, "values"), when, .bins = sgm__call_integer(call, "bins"),
+                          .minimum = bounded ? sgm__call_number(call, "minimum") : 0,
+                          .maximum = bounded ? sgm__call_number(call, "maximum") : 0,
+                          .no_file = !sgm__call_flag(call, "file"));
 }
 
 /* Every epoch by default: reading all parameters back from a device at each iteration would slow it down. */
@@ -376,14 +375,14 @@ const sgm__hook_row sgm__statistics_row = {
     .doc = "mean, deviation, minimum, maximum, norm, share of zeros and histogram of tensors, as "
            "shared.IDENTIFIER_mean and so on, and in histograms.jsonl",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true,
+    .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,
                    .doc = "tensors, as in network.layers.*.weights"},
-                  {"bins", SGM__ARGUMENT_COUNT, .default_value = "20", .doc = "of the histogram",
-                   .minimum = 1, .maximum = MAXIMUM_BINS},
-                  {"minimum", SGM__ARGUMENT_NUMBER,
+                  {"bins", SGM_KIND_INTEGER, .default_value = 20, .doc = "of the histogram", .minimum = 1,
+                   .maximum = MAXIMUM_BINS},
+                  {"minimum", SGM_KIND_NUMBER, .default_value = NAN,
                    .doc = "of the histogram, with maximum; if not given: the smallest value"},
-                  {"maximum", SGM__ARGUMENT_NUMBER,
+                  {"maximum", SGM_KIND_NUMBER, .default_value = NAN,
                    .doc = "of the histogram; if not given: the largest value"},
-                  {"file", SGM__ARGUMENT_FLAG, .default_value = "true", .doc = "write histograms.jsonl"}},
+                  {"file", SGM_KIND_BOOLEAN, .default_value = true, .doc = "write histograms.jsonl"}},
     .create = parse_statistics,
 };

@@ -140,29 +140,29 @@ sgm_hook *sgm_save_hook_with(sgm_time_step when, const char *name, const sgm_sav
 
 /* --- as text --- */
 
-static sgm_hook *parse_stop(const sgm__hook_text *call)
+static sgm_hook *parse_stop(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_stop_hook(call->when, .reason = sgm__hook_text_of(call, "reason"));
+    return sgm_stop_hook(when, .reason = sgm__call_text(call, "reason"));
 }
 
 const sgm__hook_row sgm__stop_row = {
     .name = "stop",
     .doc = "stops the run, with a checkpoint",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"reason", SGM__ARGUMENT_WORD, .doc = "what the end of the run says"}},
+    .arguments = {{"reason", SGM_KIND_TEXT, .doc = "what the end of the run says"}},
     .create = parse_stop,
 };
 
 static const char *const extrema[] = {"maximum", "minimum", NULL};
 
 /* Without `extremum` the name of the value tells which way is better (sgm__is_better_below). */
-static sgm_hook *parse_early_stopper(const sgm__hook_text *call)
+static sgm_hook *parse_early_stopper(const sgm__call *call, sgm_time_step when)
 {
-    const char *identifier = sgm__hook_text_of(call, "value");
-    bool falls = sgm__hook_has(call, "extremum") ? sgm__hook_choice_of(call, "extremum") == 1
+    const char *identifier = sgm__call_text(call, "value");
+    bool falls = sgm__call_has(call, "extremum") ? sgm__call_choice(call, "extremum") == 1
                                                  : sgm__is_better_below(identifier);
-    return sgm_early_stopper(identifier, sgm__hook_count_of(call, "patience"),
-                             falls ? SGM_MINIMUM : SGM_MAXIMUM, call->when);
+    return sgm_early_stopper(identifier, sgm__call_integer(call, "patience"),
+                             falls ? SGM_MINIMUM : SGM_MAXIMUM, when);
 }
 
 /* A check is an event of the step, so patience counts epochs by default. */
@@ -170,17 +170,16 @@ const sgm__hook_row sgm__early_stopper_row = {
     .name = "early_stopper",
     .doc = "stops the run when a value has had no new extremum for some checks in a row",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "what is watched"},
-                  {"patience", SGM__ARGUMENT_COUNT, .default_value = "5",
-                   .doc = "checks without a new extremum"},
-                  {"extremum", SGM__ARGUMENT_CHOICE, .choices = extrema,
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true, .doc = "what is watched"},
+                  {"patience", SGM__KIND_COUNT, .default_value = 5, .doc = "checks without a new extremum"},
+                  {"extremum", SGM_KIND_TEXT, .choices = extrema,
                    .doc = "if not given: the minimum of losses, costs and errors, else the maximum"}},
     .create = parse_early_stopper,
 };
 
-static sgm_hook *parse_save(const sgm__hook_text *call)
+static sgm_hook *parse_save(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_save_hook(call->when, sgm__hook_text_of(call, "name"));
+    return sgm_save_hook(when, sgm__call_text(call, "name"));
 }
 
 /* Not local: workers have no checkpoint of their own. */
@@ -188,7 +187,7 @@ const sgm__hook_row sgm__save_row = {
     .name = "save",
     .doc = "writes NAME.safetensors into the folder of the run",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"name", SGM__ARGUMENT_WORD, .needed = true,
+    .arguments = {{"name", SGM_KIND_TEXT, .required = true,
                    .doc = "in quotes it may have values in it, \"epoch-{epoch}\""}},
     .create = parse_save,
     .global = true,

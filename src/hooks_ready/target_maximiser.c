@@ -336,26 +336,26 @@ sgm_hook *sgm_target_maximiser_with(int64_t wanted, sgm_time_step when, const sg
 /* --- as text --- */
 
 /* Rate and standard deviation of the noise have no argument: the defaults suit inputs of a range near 1. */
-static sgm_hook *parse_target(const sgm__hook_text *call)
+static sgm_hook *parse_target(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_target_maximiser(
-        sgm__hook_count_of(call, "class"), call->when, .name = sgm__hook_text_of(call, "name"),
-        .desired_cost = sgm__hook_number_of(call, "desired_cost"), .steps = sgm__hook_count_of(call, "steps"),
-        .attempts = sgm__hook_count_of(call, "attempts"));
+    return sgm_target_maximiser(sgm__call_integer(call, "class"), when, .name = sgm__call_text(call, "name"),
+                                .desired_cost = sgm__call_number(call, "desired_cost"),
+                                .steps = sgm__call_integer(call, "steps"),
+                                .attempts = sgm__call_integer(call, "attempts"));
 }
 
 const sgm__hook_row sgm__target_maximiser_row = {
     .name = "target_maximiser",
     .doc = "looks for an input that the network takes for a class, as shared.NAME_input, _cost and _found",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"class", SGM__ARGUMENT_COUNT, .needed = true, .doc = "the wanted one", .minimum = 0,
+    .arguments = {{"class", SGM_KIND_INTEGER, .required = true, .doc = "the wanted one", .minimum = 0,
                    .maximum = 999999999},
-                  {"name", SGM__ARGUMENT_WORD, .doc = "if not given: as in target_3"},
-                  {"desired_cost", SGM__ARGUMENT_NUMBER, .default_value = "0.06",
+                  {"name", SGM_KIND_TEXT, .doc = "if not given: as in target_3"},
+                  {"desired_cost", SGM_KIND_NUMBER, .default_value = 0.06,
                    .doc = "below it, the search ends"},
-                  {"steps", SGM__ARGUMENT_COUNT, .default_value = "1024", .doc = "of an attempt",
-                   .minimum = 1, .maximum = MAXIMUM_STEPS},
-                  {"attempts", SGM__ARGUMENT_COUNT, .default_value = "2", .doc = "from other noise each",
+                  {"steps", SGM_KIND_INTEGER, .default_value = 1024, .doc = "of an attempt", .minimum = 1,
+                   .maximum = MAXIMUM_STEPS},
+                  {"attempts", SGM_KIND_INTEGER, .default_value = 2, .doc = "from other noise each",
                    .minimum = 1, .maximum = MAXIMUM_ATTEMPTS}},
     .create = parse_target,
     .global = true,

@@ -166,18 +166,18 @@ sgm_hook *sgm_art_reporter_with(const char *identifier, sgm_time_step when,
 
 /* --- as text --- */
 
-static sgm_hook *parse_art(const sgm__hook_text *call)
+static sgm_hook *parse_art(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_art_reporter(sgm__hook_text_of(call, "value"), call->when,
-                            .with_time = sgm__hook_flag_of(call, "with_time"));
+    return sgm_art_reporter(sgm__call_text(call, "value"), when,
+                            .with_time = sgm__call_flag(call, "with_time"));
 }
 
 const sgm__hook_row sgm__art_reporter_row = {
     .name = "art_reporter",
     .doc = "logs tensors as pictures of text",
     .when = {SGM_EPOCH, 1, 0},
-    .arguments = {{"value", SGM__ARGUMENT_IDENTIFIER, .needed = true, .doc = "shared.target_*_input"},
-                  {"with_time", SGM__ARGUMENT_FLAG, .default_value = "false",
-                   .doc = "begins with epoch and iteration"}},
+    .arguments = {{"value", SGM_KIND_TEXT, .identifier = true, .required = true,
+                   .doc = "shared.target_*_input"},
+                  {"with_time", SGM_KIND_BOOLEAN, .doc = "begins with epoch and iteration"}},
     .create = parse_art,
 };

@@ -144,11 +144,13 @@ sgm_hook *sgm_throughput_with(const sgm_throughput_options *given)
 /* --- as text --- */
 
 /* The time step of the text becomes `every`: "every 50 iterations throughput". */
-static sgm_hook *parse_throughput(const sgm__hook_text *call)
+static sgm_hook *parse_throughput(const sgm__call *call, sgm_time_step when)
 {
-    if (call->when.scale != SGM_ITERATION || call->when.live > 0)
-        return sgm__hook_text_fail(call, "span", "results come every few iterations");
-    return sgm_throughput(.span = sgm__hook_count_of(call, "span"), .every = call->when.interval);
+    if (when.scale != SGM_ITERATION || when.live > 0) {
+        sgm__call_fail(call, "span", "results come every few iterations");
+        return NULL;
+    }
+    return sgm_throughput(.span = sgm__call_integer(call, "span"), .every = when.interval);
 }
 
 const sgm__hook_row sgm__throughput_row = {
@@ -156,7 +158,7 @@ const sgm__hook_row sgm__throughput_row = {
     .doc = "examples and iterations a second, and the share of the time that waited for data, as "
            "shared.time_throughput_examples, _iterations, _waiting and _waited",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
-    .arguments = {{"span", SGM__ARGUMENT_COUNT, .default_value = "100",
-                   .doc = "the newest so many iterations", .minimum = 1, .maximum = MAXIMUM_SPAN}},
+    .arguments = {{"span", SGM_KIND_INTEGER, .default_value = 100, .doc = "the newest so many iterations",
+                   .minimum = 1, .maximum = MAXIMUM_SPAN}},
     .create = parse_throughput,
 };

@@ -382,11 +382,11 @@ sgm_hook *sgm_time_series_with(const char *identifiers, sgm_time_step when,
 /* --- as text --- */
 
 /* The step of the text is the hook's: it decides which iterations the series has. */
-static sgm_hook *parse_series(const sgm__hook_text *call)
+static sgm_hook *parse_series(const sgm__call *call, sgm_time_step when)
 {
-    return sgm_time_series(sgm__hook_text_of(call, "values"), call->when,
-                           .capacity = sgm__hook_count_of(call, "capacity"),
-                           .file = sgm__hook_text_of(call, "file"));
+    return sgm_time_series(sgm__call_text(call, "values"), when,
+                           .capacity = sgm__call_integer(call, "capacity"),
+                           .file = sgm__call_text(call, "file"));
 }
 
 /* Every iteration by default; a step in front thins a series out, "every 100 iterations time_series(...)". */
@@ -394,9 +394,10 @@ const sgm__hook_row sgm__time_series_row = {
     .name = "time_series",
     .doc = "keeps the newest values of numbers, as shared.IDENTIFIER_series: iteration and value",
     .when = {SGM_ITERATION, 1, 0},
-    .arguments = {{"values", SGM__ARGUMENT_IDENTIFIERS, .needed = true, .doc = "optimiser.loss"},
-                  {"capacity", SGM__ARGUMENT_COUNT, .default_value = "1000",
-                   .doc = "how many of each are kept", .minimum = 1, .maximum = MAXIMUM_CAPACITY},
-                  {"file", SGM__ARGUMENT_WORD, .doc = "all values also go to FILE.csv in the run's folder"}},
+    .arguments = {{"values", SGM_KIND_TEXT, .identifier = true, .list = true, .required = true,
+                   .doc = "optimiser.loss"},
+                  {"capacity", SGM_KIND_INTEGER, .default_value = 1000, .doc = "how many of each are kept",
+                   .minimum = 1, .maximum = MAXIMUM_CAPACITY},
+                  {"file", SGM_KIND_TEXT, .doc = "all values also go to FILE.csv in the run's folder"}},
     .create = parse_series,
 };

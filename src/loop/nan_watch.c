@@ -353,12 +353,13 @@ sgm_hook *sgm_nan_watch_with(const sgm_nan_watch_options *given)
 
 /* --- as text --- */
 
-static sgm_hook *parse_watch(const sgm__hook_text *call)
+static sgm_hook *parse_watch(const sgm__call *call, sgm_time_step when)
 {
-    const sgm_time_step *when = &call->when;
-    if (when->scale != SGM_ITERATION || when->live > 0 || when->interval > MAXIMUM_EVERY)
-        return sgm__hook_text_fail(call, "pause", "the step is every 1 to %d iterations", MAXIMUM_EVERY);
-    return sgm_nan_watch(.every = when->interval, .pause = sgm__hook_flag_of(call, "pause"));
+    if (when.scale != SGM_ITERATION || when.live > 0 || when.interval > MAXIMUM_EVERY) {
+        sgm__call_fail(call, "pause", "the step is every 1 to %d iterations", MAXIMUM_EVERY);
+        return NULL;
+    }
+    return sgm_nan_watch(.every = when.interval, .pause = sgm__call_flag(call, "pause"));
 }
 
 const sgm__hook_row sgm__nan_watch_row = {
@@ -366,8 +367,7 @@ const sgm__hook_row sgm__nan_watch_row = {
     .doc = "finds the instruction and the layer that a loss or a parameter that is no number comes from; "
            "keeps what it goes back to as often as it is due",
     .when = {SGM_ITERATION, DEFAULT_EVERY, 0},
-    .arguments = {{"pause", SGM__ARGUMENT_FLAG, .default_value = "false",
-                   .doc = "pause before the bad step instead of failing"}},
+    .arguments = {{"pause", SGM_KIND_BOOLEAN, .doc = "pause before the bad step instead of failing"}},
     .create = parse_watch,
     .global = true,
 };

@@ -14,8 +14,10 @@
 #ifndef SGM_METRICS_METRICS_H
 #define SGM_METRICS_METRICS_H
 
-#include "base/base.h"
+#include "text/call_text.h"
 #include <sigma/hooks.h>
+
+#include <math.h>
 
 /* Outputs and targets as (rows, columns), row after row: the last dimension is columns (classes, or values
  * of a regression), all dimensions before it together are rows. A row is one prediction. */
@@ -66,7 +68,8 @@ sgm_status sgm__leave_numbers(const sgm__results *results, const char *name, con
                               int64_t count); /* as a tensor of float64 */
 
 /* --- the table --- */
-/* Options of its own that a metric takes. In texts, tops and bounds are the numbers in parentheses. */
+/* Options of its own that a metric takes. In texts without hooks, tops and bounds are the numbers in
+ * parentheses. */
 typedef enum sgm__metric_takes {
     SGM__TAKES_NOTHING,
     SGM__TAKES_THRESHOLD,
@@ -133,6 +136,26 @@ bool sgm__is_better_below(const char *identifier);
 sgm_tensor *sgm__confusion(const sgm__predictions *predictions, const sgm_metric_options *options);
 
 /* --- metrics_text.c --- */
+/* The rows of what metrics take, for tables of arguments. 0.5 suits probabilities; a threshold is of networks
+ * with one output only. Bounds have no defaults: without both, only the threshold counts. */
+#define SGM__THRESHOLD_ROW                                                                                   \
+    {                                                                                                        \
+        "threshold", SGM_KIND_NUMBER, .default_value = 0.5,                                                  \
+                                      .doc = "one output: above it the prediction is 1"                      \
+    }
+#define SGM__TOPS_ROW                                                                                        \
+    {                                                                                                        \
+        "tops", SGM_KIND_INTEGER, .list = true, .minimum = 1, .maximum = INT32_MAX, .default_text = "1",     \
+                                  .doc = "among how many largest outputs: 1, 3"                              \
+    }
+#define SGM__BOUND_ROWS                                                                                      \
+    {"lower", SGM_KIND_NUMBER, .default_value = NAN,                                                         \
+     .doc = "below it the prediction is 0; in between it is wrong"},                                         \
+    {                                                                                                        \
+        "upper", SGM_KIND_NUMBER, .default_value = NAN, .doc = "above it the prediction is 1"                \
+    }
+/* Sets those options that the call has: threshold, tops, bounds. */
+sgm_status sgm__metric_read_options(const sgm__call *call, sgm_metric_options *options);
 /* Computes what a text names; `predictions` NULL: only reads it. */
 sgm_status sgm__metrics_compute(const char *metrics, const sgm__predictions *predictions,
                                 const sgm__results *results);

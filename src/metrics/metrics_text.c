@@ -2,49 +2,37 @@
  *
  * For sgm_metrics_compute (two tensors of a program) and sgm_trainer_evaluate_metrics (a pass of
  * src/train/trainer_pass.c). Names are separated by spaces or commas; numbers in parentheses are what the
- * metric takes (SGM__TAKES_...): the k of top_k, the bounds of binary_accuracy. Texts of hooks have other
- * arguments and another reader, hooks/hook_text.c. */
+ * metric takes (SGM__TAKES_...): the k of top_k, the bounds of binary_accuracy. Texts of hooks have more
+ * arguments, hooks_ready/metric_rows.c. */
 #include "metrics/metrics.h"
-#include "text/phrase.h"
 
-#include <math.h>
+/* What a metric takes in parentheses. */
+static const sgm_option top_rows[] = {SGM__TOPS_ROW}, bound_rows[] = {SGM__BOUND_ROWS};
 
-/* "(1, 3)"; no parentheses, no numbers. */
-static sgm_status take_numbers(sgm__phrase *phrase, double numbers[SGM_MAX_TOPS], size_t *count)
+sgm_status sgm__metric_read_options(const sgm__call *call, sgm_metric_options *options)
 {
-    *count = 0;
-    if (!sgm__phrase_take(phrase, "("))
-        return SGM_OK;
-    do {
-        if (*count == SGM_MAX_TOPS)
-            return sgm__phrase_fail(phrase, phrase->at, "at most %d numbers", SGM_MAX_TOPS);
-        SGM_TRY(sgm__phrase_number(phrase, &numbers[*count]));
-        ++*count;
-    } while (sgm__phrase_take(phrase, ","));
-    return sgm__phrase_take(phrase, ")") ? SGM_OK : sgm__phrase_expected(phrase, "')'", NULL, 0);
+    size_t count;
+    const double *tops = sgm__call_numbers(call, "tops", &count);
+    if (count > SGM_MAX_TOPS)
+        return sgm__call_fail(call, "tops", "at most %d numbers", SGM_MAX_TOPS);
+    for (size_t i = 0; i < count; i++)
+        options->tops[i] = (int32_t)tops[i];
+    if (sgm__call_has(call, "threshold"))
+        options->threshold = sgm__call_number(call, "threshold");
+    if (sgm__call_has(call, "lower"))
+        options->lower = sgm__call_number(call, "lower");
+    if (sgm__call_has(call, "upper"))
+        options->upper = sgm__call_number(call, "upper");
+    return SGM_OK;
 }
 
-/* Puts the numbers into the options that the metric takes. One number for binary_accuracy is both bounds:
- * a threshold. */
-static sgm_status set_numbers(const sgm__metric *metric, const double *numbers, size_t count,
-                              sgm_metric_options *options)
+/* One number for binary_accuracy is both bounds: a threshold. */
+static sgm_status read_options(sgm__phrase *phrase, sgm__call *call, sgm_metric_options *options)
 {
-    size_t maximum = metric->takes == SGM__TAKES_TOPS     ? SGM_MAX_TOPS
-                     : metric->takes == SGM__TAKES_BOUNDS ? 2
-                                                          : 0;
-    if (count > maximum)
-        return sgm_fail(SGM_ERROR_ARGUMENT, "%s takes at most %zu numbers, got %zu", metric->name, maximum,
-                        count);
-    for (size_t i = 0; i < count && metric->takes == SGM__TAKES_TOPS; i++) {
-        if (!(numbers[i] >= 1 && numbers[i] <= INT32_MAX && numbers[i] == floor(numbers[i])))
-            return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a whole number from 1 to %d, got %g",
-                            metric->name, INT32_MAX, numbers[i]);
-        options->tops[i] = (int32_t)numbers[i];
-    }
-    if (count > 0 && metric->takes == SGM__TAKES_BOUNDS) {
-        options->lower = numbers[0];
-        options->upper = numbers[count - 1];
-    }
+    SGM_TRY(sgm__call_read(phrase, call));
+    SGM_TRY(sgm__metric_read_options(call, options));
+    if (sgm__call_has(call, "lower") && !sgm__call_has(call, "upper"))
+        options->upper = options->lower;
     return SGM_OK;
 }
 
@@ -58,17 +46,23 @@ static sgm_status expected_metric(const sgm__phrase *phrase)
 /* One metric with its numbers; a comma behind it is optional. Errors get the column of the name. */
 static sgm_status take_metric(sgm__phrase *phrase, size_t *metric, sgm_metric_options *options)
 {
-    size_t at = phrase->at, count;
-    double numbers[SGM_MAX_TOPS];
+    size_t at = phrase->at;
     if (phrase->kind != SGM__PHRASE_WORD)
         return expected_metric(phrase);
     *metric = sgm__metric_find(phrase->text + phrase->at, phrase->length);
     if (*metric == SIZE_MAX)
         return sgm__phrase_within(phrase, at);
     sgm__phrase_next(phrase);
-    SGM_TRY(take_numbers(phrase, numbers, &count));
-    if (set_numbers(&sgm__metrics[*metric], numbers, count, options) != SGM_OK ||
-        sgm__metric_check(*metric, options) != SGM_OK)
+    const sgm__metric *found = &sgm__metrics[*metric];
+    sgm__call call = {.name = found->name, .at = at};
+    if (found->takes == SGM__TAKES_TOPS)
+        call.rows = top_rows, call.row_count = sizeof top_rows / sizeof *top_rows;
+    else if (found->takes == SGM__TAKES_BOUNDS)
+        call.rows = bound_rows, call.row_count = sizeof bound_rows / sizeof *bound_rows;
+    sgm_status status = read_options(phrase, &call, options);
+    sgm__call_free(&call);
+    SGM_TRY(status);
+    if (sgm__metric_check(*metric, options) != SGM_OK)
         return sgm__phrase_within(phrase, at);
     sgm__phrase_take(phrase, ",");
     return SGM_OK;

@@ -73,11 +73,34 @@ static double draw_custom(const draw *call)
     return call->options->function(call->options->user, call->indices, call->shape, random);
 }
 
+/* What texts may set, in the order without names; each type takes some neighbouring rows. Without a value the
+ * option stays 0, for which sgm_initialiser_create puts the type's default. */
+#define ROW(id, words)                                                                                       \
+    {                                                                                                        \
+#id, SGM_KIND_NUMBER, .default_value = NAN, .doc = words                                             \
+    }
+static const sgm_option argument_rows[] = {
+    ROW(standard_deviation, "of a normal distribution"),
+    ROW(mean, "of a normal distribution"),
+    ROW(minimum, "of a uniform distribution"),
+    ROW(maximum, "of a uniform distribution"),
+    ROW(value, "what each element is"),
+    ROW(gain, "factor of the standard deviation"),
+};
+static const size_t members[] = {
+    offsetof(sgm_initialiser_options, standard_deviation),
+    offsetof(sgm_initialiser_options, mean),
+    offsetof(sgm_initialiser_options, minimum),
+    offsetof(sgm_initialiser_options, maximum),
+    offsetof(sgm_initialiser_options, value),
+    offsetof(sgm_initialiser_options, gain),
+};
+
 typedef struct initialiser_type {
     const char *name;
     double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
     sgm_initialiser_options defaults;
-    size_t first, count; /* of the numbers that its text has: see sgm_initialiser_parse */
+    size_t first, count; /* the rows that its text may have */
 } initialiser_type;
 
 static const initialiser_type types[] = {
@@ -169,26 +192,31 @@ sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_
     return NULL;
 }
 
+static sgm_status read_options(sgm__phrase *phrase, const initialiser_type *type,
+                               sgm_initialiser_options *options)
+{
+    sgm__call call = {.name = type->name, .rows = argument_rows + type->first, .row_count = type->count};
+    sgm_status status = sgm__call_finish(phrase, &call);
+    for (size_t i = 0; i < type->count; i++)
+        if (call.values[i].known)
+            *(double *)((char *)options + members[type->first + i]) = call.values[i].number;
+    sgm__call_free(&call);
+    return status;
+}
+
 sgm_initialiser *sgm_initialiser_parse(const char *text)
 {
     sgm_initialiser_options options = {.struct_size = sizeof options};
-    const sgm__call_field fields[] = {
-        {"standard_deviation", &options.standard_deviation},
-        {"mean", &options.mean},
-        {"minimum", &options.minimum},
-        {"maximum", &options.maximum},
-        {"value", &options.value},
-        {"gain", &options.gain},
-    };
-    char name[64];
+    sgm__phrase phrase;
+    char name[SGM__CALL_NAME];
     if (text == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "an initialiser expects a text, such as \"he\"; got NULL");
         return NULL;
     }
-    if (sgm__call_name(text, name, sizeof name) != SGM_OK)
+    if (sgm__call_begin(&phrase, text, name) != SGM_OK)
         return NULL;
     const initialiser_type *type = find_type(name);
-    if (type == NULL || sgm__call_parse(text, fields + type->first, type->count, 0) != SGM_OK)
+    if (type == NULL || read_options(&phrase, type, &options) != SGM_OK)
         return NULL;
     return sgm_initialiser_create(name, &options);
 }

@@ -7,10 +7,12 @@
 #include "text/call_text.h"
 #include <sigma/graph.h>
 
+#define LARGEST 2 /* numbers that a modifier takes */
+
 struct sgm_modifier {
     sgm_modifier_function function;
     void *user;
-    double numbers[2]; /* arguments of one of the library's own, whose `user` is the modifier itself */
+    double numbers[LARGEST]; /* arguments of one of the library's own, whose `user` is the modifier itself */
 };
 
 static sgm_value clip(void *user, sgm_graph *graph, sgm_value parameter)
@@ -45,14 +47,18 @@ static sgm_value max_norm(void *user, sgm_graph *graph, sgm_value parameter)
 typedef struct modifier_type {
     const char *name;
     sgm_modifier_function function;
-    size_t count;
-    const char *arguments[2];
+    sgm_option arguments[LARGEST]; /* a name of NULL: fewer */
 } modifier_type;
 
 static const modifier_type types[] = {
-    {"clip", clip, 2, {"minimum", "maximum"}},
-    {"scale", scale, 1, {"factor"}},
-    {"max_norm", max_norm, 1, {"limit"}},
+    {"clip",
+     clip,
+     {{"minimum", SGM_KIND_NUMBER, .required = true, .doc = "what smaller numbers become"},
+      {"maximum", SGM_KIND_NUMBER, .required = true, .doc = "what larger numbers become"}}},
+    {"scale",
+     scale,
+     {{"factor", SGM_KIND_NUMBER, .required = true, .doc = "what all numbers are multiplied by"}}},
+    {"max_norm", max_norm, {{"limit", SGM_KIND_NUMBER, .required = true, .doc = "the largest norm"}}},
 };
 #define TYPE_COUNT (sizeof types / sizeof *types)
 
@@ -72,10 +78,6 @@ static const modifier_type *find_type(const char *name)
 
 static sgm_status check_numbers(const modifier_type *type, const double *numbers)
 {
-    for (size_t i = 0; i < type->count; i++)
-        if (numbers[i] != numbers[i])
-            return sgm_fail(SGM_ERROR_ARGUMENT, "modifier %s wants a number for %s", type->name,
-                            type->arguments[i]);
     if (type->function == clip && !(numbers[0] < numbers[1]))
         return sgm_fail(SGM_ERROR_ARGUMENT, "modifier clip: minimum, %g, must be below maximum, %g",
                         numbers[0], numbers[1]);
@@ -99,27 +101,37 @@ sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *user)
     return modifier;
 }
 
+static sgm_status read_numbers(sgm__phrase *phrase, const modifier_type *type, double numbers[LARGEST])
+{
+    sgm__call call = {.name = type->name, .rows = type->arguments};
+    while (call.row_count < LARGEST && type->arguments[call.row_count].name != NULL)
+        call.row_count++;
+    sgm_status status = sgm__call_finish(phrase, &call);
+    for (size_t i = 0; i < call.row_count; i++)
+        numbers[i] = call.values[i].number;
+    sgm__call_free(&call);
+    return status == SGM_OK ? check_numbers(type, numbers) : status;
+}
+
 sgm_modifier *sgm_modifier_parse(const char *text)
 {
-    char name[64];
-    double numbers[2] = {__builtin_nan(""), __builtin_nan("")};
+    char name[SGM__CALL_NAME];
+    sgm__phrase phrase;
+    double numbers[LARGEST] = {0};
     if (text == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "a modifier expects a text, such as \"clip(-1, 1)\"; got NULL");
         return NULL;
     }
-    if (sgm__call_name(text, name, sizeof name) != SGM_OK)
+    if (sgm__call_begin(&phrase, text, name) != SGM_OK)
         return NULL;
     const modifier_type *type = find_type(name);
-    if (type == NULL)
-        return NULL;
-    const sgm__call_field fields[] = {{type->arguments[0], &numbers[0]}, {type->arguments[1], &numbers[1]}};
-    if (sgm__call_parse(text, fields, type->count, 0) != SGM_OK || check_numbers(type, numbers) != SGM_OK)
+    if (type == NULL || read_numbers(&phrase, type, numbers) != SGM_OK)
         return NULL;
     sgm_modifier *modifier = sgm_modifier_create(type->function, NULL);
     if (modifier == NULL)
         return NULL;
     modifier->user = modifier;
-    memcpy(modifier->numbers, numbers, type->count * sizeof *numbers);
+    memcpy(modifier->numbers, numbers, sizeof numbers);
     return modifier;
 }
 

@@ -3,6 +3,7 @@
 
 #include "registry/pattern.h"
 #include "tensor/tensor_internal.h"
+#include "text/call_text.h"
 #include "trainer/strategy.h"
 
 #include <math.h>
@@ -72,37 +73,23 @@ sgm_reducer *sgm_weighted_reducer(const double *weights, size_t count)
     return reducer;
 }
 
-/* "3, 8)" */
-static sgm_reducer *parse_weights(const char *text)
+/* What stands behind the word "weighted". */
+static sgm_reducer *read_weights(sgm__phrase *phrase)
 {
-    double weights[SGM__MAXIMUM_WORKERS];
-    size_t count = 0;
-    char number[64];
-    for (const char *at = text; count < SGM__MAXIMUM_WORKERS; at++) {
-        size_t length = strcspn(at, ",)");
-        if (at[length] == '\0' || length >= sizeof number)
-            break;
-        memcpy(number, at, length);
-        number[length] = '\0';
-        if (!sgm__parse_double(number, &weights[count]))
-            break;
-        count++;
-        at += length;
-        if (*at == ')' && at[1] == '\0')
-            return sgm_weighted_reducer(weights, count);
-        if (*at == ')')
-            break;
-    }
-    sgm_fail(SGM_ERROR_FORMAT,
-             "reducer 'weighted': expected at most %d numbers, as in weighted(3, 8), got '(%s'",
-             SGM__MAXIMUM_WORKERS, text);
-    return NULL;
+    static const sgm_option rows[] = {{"weights", SGM_KIND_NUMBER, .required = true, .list = true,
+                                       .doc = "one for each worker, as in 3, 8"}};
+    sgm__call call = {.name = "weighted", .rows = rows, .row_count = 1};
+    sgm_reducer *reducer = NULL;
+    if (sgm__call_finish(phrase, &call) == SGM_OK)
+        reducer = sgm_weighted_reducer(call.values[0].numbers, call.values[0].count);
+    sgm__call_free(&call);
+    return reducer;
 }
 
 sgm_reducer *sgm_reducer_parse(const char *text)
 {
     static const char *const names[] = {"average", "maximum", "weighted"};
-    static const char weighted[] = "weighted(";
+    sgm__phrase phrase;
     if (text == NULL) {
         sgm_fail(SGM_ERROR_ARGUMENT, "a reducer expects a text, such as \"average\"; got NULL");
         return NULL;
@@ -111,8 +98,10 @@ sgm_reducer *sgm_reducer_parse(const char *text)
         return sgm_average_reducer();
     if (strcmp(text, names[MAXIMUM]) == 0)
         return sgm_maximum_reducer();
-    if (sgm__begins_with(text, weighted))
-        return parse_weights(text + strlen(weighted));
+    if (sgm__phrase_begin(&phrase, text) != SGM_OK)
+        return NULL;
+    if (sgm__phrase_take(&phrase, names[WEIGHTED]))
+        return read_weights(&phrase);
     const char *near = sgm__nearest(text, names, 3);
     sgm_fail(SGM_ERROR_NOT_FOUND,
              "unknown reducer '%.60s'%s%s%s; there are average, maximum and weighted(3, 8)", text,

@@ -79,7 +79,7 @@ static sgm_content as_seen(const sgm__observer *observer, const sgm_content *con
     return seen;
 }
 
-void sgm__calls_run(const sgm__calls *list, const sgm_content *before, const sgm_content *after)
+void sgm__calls_run(const sgm__notifications *list, const sgm_content *before, const sgm_content *after)
 {
     if (list->count > 0 && nested == MAXIMUM_NESTED) {
         sgm__log(SGM_LOG_WARNING, "registry", "%s: observers set each other without an end; stopped at %d",
@@ -98,14 +98,14 @@ void sgm__calls_run(const sgm__calls *list, const sgm_content *before, const sgm
     }
 }
 
-void sgm__calls_clear(sgm__calls *list)
+void sgm__calls_clear(sgm__notifications *list)
 {
     for (size_t i = 0; i < list->count; i++) {
         sgm__observer_release(list->items[i].observer);
         sgm__free(list->items[i].identifier);
     }
     sgm__free(list->items);
-    *list = (sgm__calls){0};
+    *list = (sgm__notifications){0};
 }
 
 /* --- finding the observers of a change --- */
@@ -133,7 +133,7 @@ static bool is_observed(const sgm__observer *observer, const way *path)
     return true;
 }
 
-static sgm_status add_call(sgm__calls *list, sgm__observer *observer, const way *path)
+static sgm_status add_call(sgm__notifications *list, sgm__observer *observer, const way *path)
 {
     sgm__text text = {0};
     SGM_TRY(sgm__reserve(&list->items, &list->capacity, list->count + 1, sizeof *list->items));
@@ -143,13 +143,13 @@ static sgm_status add_call(sgm__calls *list, sgm__observer *observer, const way 
     if (identifier == NULL)
         return SGM_ERROR_MEMORY;
     atomic_fetch_add(&observer->references, 1);
-    list->items[list->count++] = (sgm__call){observer, identifier};
+    list->items[list->count++] = (sgm__notification){observer, identifier};
     return SGM_OK;
 }
 
 /* Goes up from the entry's registry to the root; at each level the way so far is the entry's identifier
  * relative to that registry. */
-sgm_status sgm__calls_collect(sgm__calls *list, const sgm__core *core, const char *name,
+sgm_status sgm__calls_collect(sgm__notifications *list, const sgm__core *core, const char *name,
                               const sgm__core *child, bool is_registry)
 {
     way path = {.is_registry = is_registry};

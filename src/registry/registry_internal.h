@@ -174,14 +174,14 @@ bool sgm__identifier_matches(const sgm__identifier *identifier, size_t level, co
 /* --- changes (change.c) --- */
 /* An observer that has to be told, and the identifier to tell it, relative to the registry that it observes.
  */
-typedef struct sgm__call {
+typedef struct sgm__notification {
     sgm__observer *observer; /* retained */
     char *identifier;
-} sgm__call;
-typedef struct sgm__calls {
-    sgm__call *items;
+} sgm__notification;
+typedef struct sgm__notifications {
+    sgm__notification *items;
     size_t count, capacity;
-} sgm__calls;
+} sgm__notifications;
 
 /* The setting of one entry, from the check to the observers' calls. Zeroed, it is empty; sgm__change_clear is
  * called without the lock. */
@@ -192,7 +192,7 @@ typedef struct sgm__change {
     bool skipped;      /* the entry was removed or replaced while bindings were set, without the lock */
     bool has_changed;  /* the new content differs, so observers are told */
     sgm_content value, before, after; /* owned */
-    sgm__calls calls;
+    sgm__notifications calls;
 } sgm__change;
 /* Finds the entry or makes one, checks the content and copies it. With the lock. */
 sgm_status sgm__change_make(sgm__change *change, sgm__core *core, const char *name, bool own,
@@ -209,10 +209,10 @@ void sgm__observer_release(sgm__observer *observer);
 void sgm__observer_end(sgm__observer *observer);
 /* Adds all observers that have to be told about this entry: those of `core` and of all registries above it.
  * With the lock. */
-sgm_status sgm__calls_collect(sgm__calls *calls, const sgm__core *core, const char *name,
+sgm_status sgm__calls_collect(sgm__notifications *calls, const sgm__core *core, const char *name,
                               const sgm__core *child, bool is_registry);
-void sgm__calls_clear(sgm__calls *calls);
+void sgm__calls_clear(sgm__notifications *calls);
 /* Calls the observers. Without the lock. */
-void sgm__calls_run(const sgm__calls *calls, const sgm_content *before, const sgm_content *after);
+void sgm__calls_run(const sgm__notifications *calls, const sgm_content *before, const sgm_content *after);
 
 #endif

@@ -105,7 +105,7 @@ static size_t sign_length(const char *text)
         return 1;
     if (*text != '\0' && strchr("<>=+-*/", *text) && text[1] == '=')
         return 2;
-    return *text == '<' || *text == '>' || *text == '=';
+    return *text == '<' || *text == '>' || *text == '=' || *text == '+';
 }
 
 /* Length of a piece of text that begins no token: one whole character, or a string without an end up to the

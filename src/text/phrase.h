@@ -1,7 +1,7 @@
 /* Reads short sentences, such as those of rules, criteria and time steps, token by token, with errors that
  * name the column. Internal.
  *
- * A parser (src/hooks/when, src/metrics/metrics_text.c) begins with sgm__phrase_begin and then looks at the
+ * A parser (src/hooks/when, call_text.c) begins with sgm__phrase_begin and then looks at the
  * current token (sgm__phrase_is), consumes it if it is the expected one (sgm__phrase_take), or reads a value.
  * The functions that read a value go on to the next token on success and stay at the wrong one on failure. */
 #ifndef SGM_TEXT_PHRASE_H
@@ -18,7 +18,7 @@ typedef enum sgm__phrase_kind {
     SGM__PHRASE_WORD, /* a keyword or an identifier: "network.layers.*<dense>.weights" */
     SGM__PHRASE_NUMBER,
     SGM__PHRASE_STRING, /* between double quotes; \" and \\ in it */
-    SGM__PHRASE_SIGN,   /* ( ) , < <= == >= > = += -= *= /= */
+    SGM__PHRASE_SIGN,   /* ( ) , + < <= == >= > = += -= *= /= */
     SGM__PHRASE_STRANGE /* no token begins so, or a string has no end */
 } sgm__phrase_kind;
 

@@ -202,7 +202,7 @@ has err "freezing '1-dense.weihgts' matches no parameter"
 run 2 train "$examples/iris.yaml" 'freeze=[a!]'
 has err "argument 'freeze=\[a!\]': freeze: pattern, column 2"
 run 2 train "$examples/iris.yaml" 'initialisers.*.weights=constant(nan)'
-has err 'numbers must be finite'
+has err "column 10: constant: value: expected a number, found 'nan'"
 run 2 train "$examples/iris.yaml" data.training.dataset=nothing
 mkdir -p elsewhere
 seq 100 >elsewhere/numbers.txt
@@ -520,7 +520,7 @@ run 0 train augmented.yaml epochs=2 --folder augmented-part --resume --quiet dat
 cmp augmented/checkpoint.safetensors augmented-part/checkpoint.safetensors
 verdict "a resumed run sees the same images" $?
 run 2 train augmented.yaml data.augment='shft(1)'
-has err "data.augment: augment: 'shft\(1\)': unknown augmentation 'shft'; did you mean 'shift'"
+has err "data.augment: augment: column 1: unknown augmentation 'shft'; did you mean 'shift'"
 run 1 train augmented.yaml data.augment=flip data.training=iris 'network=input(4) + dense(3) + softmax_cross_entropy' \
     --folder no-pictures
 has err 'flip wants pictures'

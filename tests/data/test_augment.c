@@ -390,20 +390,21 @@ static void check_refused(const char *text, const char *message)
 
 TEST(bad_texts)
 {
-    check_refused("shfit(2)", "augment: 'shfit(2)': unknown augmentation 'shfit'; did you mean 'shift'?");
+    check_refused("shfit(2)", "augment: column 1: unknown augmentation 'shfit'; did you mean 'shift'?");
     check_refused("sparkle", "there are crop, flip, shift, rotate, cutout, noise, mixup");
     check_refused("flip + crop(1.5)",
-                  "augment: 'crop(1.5)': minimum: expected a number from 0.01 to 1, got 1.5");
-    check_refused("shift(1.5)", "maximum: expected a whole number, got 1.5");
+                  "augment: column 13: crop: minimum: expected a number from 0.01 to 1, not 1.5");
+    check_refused("shift(1.5)", "maximum: expected a whole number from 0 to 1000000 pixels, not 1.5");
     check_refused("shift(1e300)", "maximum: expected");
-    check_refused("rotate(nan)", "expected a finite number");
-    check_refused("rotate(degrees=3)", "unknown argument 'degrees'");
-    check_refused("cutout(0)", "size: expected an integer from 1 to 1000000 pixels, got 0");
-    check_refused("flip(0.5, 0.5, 0.5)", "takes at most 2 numbers, and ' 0.5' is one more");
-    check_refused("mixup(0)", "alpha: expected a number from 0.01 to 4, got 0");
-    check_refused("flip + ", "does not begin with a name");
-    check_refused("", "does not begin with a name");
-    check_refused("flip(0.5", "must end in one ')'");
+    check_refused("rotate(nan)", "column 8: rotate: maximum: expected a number from 0, found 'nan'");
+    check_refused("rotate(degrees=3)", "expected an argument of rotate (maximum, fill), found 'degrees'");
+    check_refused("cutout(0)", "size: expected a whole number from 1 to 1000000 pixels, not 0");
+    check_refused("flip(0.5, 0.5, 0.5)", "column 16: flip takes at most 2 arguments");
+    check_refused("mixup(0)", "alpha: expected a number from 0.01 to 4, not 0");
+    check_refused("flip + ", "column 8: expected a name, found the end");
+    check_refused("", "column 1: expected a name, found the end");
+    check_refused("flip shift", "column 6: expected '+' with another step, or the end, found 'shift'");
+    check_refused("flip(0.5", "expected ',' with another argument, or ')', found the end");
     check_refused("flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip+flip",
                   "more than 16 steps");
     CHECK_OK(sgm_augmentation_check("noise(standard_deviation=1e+0)+ flip ( vertical = 1 )"));
@@ -445,7 +446,7 @@ TEST(data_that_do_not_fit)
                 "noise", "the data has no field \"inputs\" to change");
     sgm_dataset *dataset = dots();
     CHECK_ERROR(sgm_minibatches(dataset, .augment = "flp"),
-                "dots: augment: 'flp': unknown augmentation 'flp'; did you mean 'flip'?");
+                "dots: augment: column 1: unknown augmentation 'flp'; did you mean 'flip'?");
     CHECK_ERROR(sgm_minibatches(dataset, .augment = "flip", .prefetch_threads = 65),
                 "prefetch_threads: expected an integer from 1 to 64, got 65");
     sgm_dataset_free(dataset);

@@ -146,8 +146,8 @@ static const struct {
      "column 18: early_stopper: patience: expected a whole number from 1 to 9007199254740992, not 0"},
     {"early_stopper(a, 2.5)",
      "column 18: early_stopper: patience: expected a whole number from 1 to 9007199254740992, not 2.5"},
-    {"early_stopper(a, patence=3)",
-     "column 18: expected an argument of early_stopper, found 'patence'; did you mean 'patience'?"},
+    {"early_stopper(a, patence=3)", "column 18: expected an argument of early_stopper (value, patience, "
+                                    "extremum), found 'patence'; did you mean 'patience'?"},
     {"early_stopper(a, 3, extremum=maximun)",
      "column 30: early_stopper: extremum: expected maximum or minimum, "
      "found 'maximun'; did you mean 'maximum'?"},

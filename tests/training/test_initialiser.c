@@ -124,8 +124,10 @@ TEST(what_makes_no_sense_is_refused)
 {
     CHECK_ERROR(sgm_initialiser_create(NULL, NULL), "expects a type");
     CHECK_ERROR(sgm_initialiser_parse(NULL), "expects a text");
-    CHECK_ERROR(sgm_initialiser_parse("constant(nan)"), "numbers must be finite");
-    CHECK_ERROR(sgm_initialiser_parse("uniform(0, inf)"), "numbers must be finite");
+    CHECK_ERROR(sgm_initialiser_parse("constant(nan)"),
+                "column 10: constant: value: expected a number, found 'nan'");
+    CHECK_ERROR(sgm_initialiser_parse("uniform(0, 1e999)"),
+                "column 12: uniform: maximum: this number is too large for a double");
     CHECK_ERROR(sgm_gaussian(.standard_deviation = -1), "not negative");
     CHECK_ERROR(sgm_initialiser_fill(NULL, NULL, 1, 1, 0, "a"), "one is NULL");
 }
@@ -137,13 +139,20 @@ TEST(text)
     draw(sgm_initialiser_parse(" gaussian( standard_deviation = 2, mean=-1 ) "), 1, "a");
     check_moments(-1, 2);
     CHECK_ERROR(sgm_initialiser_parse("gausian"), "did you mean 'gaussian'");
-    CHECK_ERROR(sgm_initialiser_parse("gaussian(mean=x)"), "'x' is no number for mean");
-    CHECK_ERROR(sgm_initialiser_parse("gaussian(meen=1)"), "did you mean 'mean'");
-    CHECK_ERROR(sgm_initialiser_parse("gaussian(1"), "must end in one ')'");
-    CHECK_ERROR(sgm_initialiser_parse("(1)"), "does not begin with a name");
+    CHECK_ERROR(sgm_initialiser_parse("gaussian(mean=x)"),
+                "column 15: gaussian: mean: expected a number, found 'x'");
+    CHECK_ERROR(sgm_initialiser_parse("gaussian(meen=1)"),
+                "column 10: expected an argument of gaussian (standard_deviation, mean), found 'meen'; did "
+                "you mean 'mean'?");
+    CHECK_ERROR(sgm_initialiser_parse("gaussian(1"),
+                "column 11: expected ',' with another argument, or ')', found the end");
+    CHECK_ERROR(sgm_initialiser_parse("(1)"), "column 1: expected a name, found '('");
     CHECK_ERROR(sgm_initialiser_parse("gaussian(0, 0.1, -5)"),
-                "takes at most 2 numbers, and ' -5' is one more");
-    CHECK_ERROR(sgm_initialiser_parse("uniform(gain=2)"), "unknown argument 'gain'");
-    CHECK_ERROR(sgm_initialiser_parse("custom(gain=2)"), "has an argument 'gain', but takes none");
+                "column 18: gaussian takes at most 2 arguments");
+    CHECK_ERROR(sgm_initialiser_parse("uniform(gain=2)"),
+                "expected an argument of uniform (minimum, maximum), found 'gain'");
+    CHECK_ERROR(sgm_initialiser_parse("custom(gain=2)"), "column 8: custom takes no arguments");
+    CHECK_ERROR(sgm_initialiser_parse("he(1, gain=2)"), "column 7: gain is given twice");
+    CHECK_ERROR(sgm_initialiser_parse("he(1) 2"), "column 7: expected the end, found '2'");
     draw(sgm_initialiser_parse("he(gain=2)"), 1, "a");
 }

@@ -66,7 +66,8 @@ TEST(metrics_come_as_text)
     CHECK(number_of(made.trainer, "training.own_roc_auc") > 0);
     CHECK(number_of(made.trainer, "shared.spread") > 0);
     free_wave_trainer(made);
-    CHECK_ERROR(sgm_hook_parse("top_k(validation, 0)"), "tops: expected whole numbers from 1, got 0");
+    CHECK_ERROR(sgm_hook_parse("top_k(validation, 0)"),
+                "tops: expected a whole number from 1 to 2147483647, not 0");
     CHECK_ERROR(sgm_hook_parse("binary_accuracy(validation, lower=2, upper=1)"),
                 "must not be above the upper one");
 }

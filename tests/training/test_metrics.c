@@ -269,15 +269,15 @@ TEST(mistakes_in_the_text_are_named)
     CHECK_ERROR(compute("confusoin", 2, 2, some, other),
                 "column 1: unknown metric 'confusoin'; did you mean 'confusion'?");
     CHECK_ERROR(compute("f1, top_k(0)", 2, 2, some, other),
-                "column 5: top_k: expected a whole number from 1");
+                "column 11: top_k: tops: expected a whole number from 1 to");
     CHECK_ERROR(compute("top_k(3)", 2, 2, some, other), "3 largest of only 2 outputs are always right");
-    CHECK_ERROR(compute("f1(2)", 2, 2, some, other), "f1 takes at most 0 numbers, got 1");
+    CHECK_ERROR(compute("f1(2)", 2, 2, some, other), "column 4: f1 takes no arguments");
     CHECK_ERROR(compute("binary_accuracy", 2, 2, some, other), "binary_accuracy wants one output");
     CHECK_ERROR(compute("binary_accuracy(0.7, 0.3)", 4, 1, some, other), "must not be above the upper one");
     CHECK_ERROR(compute("top_k", 4, 1, some, other), "at least 2 classes");
     CHECK_ERROR(compute("cost", 4, 1, some, other), "trainer's pass");
     CHECK_ERROR(compute("", 4, 1, some, other), "expected the name of a metric");
-    CHECK_ERROR(compute("top_k(1", 2, 2, some, other), "expected ')'");
+    CHECK_ERROR(compute("top_k(1", 2, 2, some, other), "expected ',' with another argument, or ')'");
     CHECK_ERROR(compute("top_k(1,2,3,4,5,6,7,8,9)", 2, 2, some, other), "at most 8 numbers");
     sgm_tensor *a = tensor_of(SGM_FLOAT32, 2, 2, some), *b = tensor_of(SGM_FLOAT32, 4, 1, some);
     sgm_registry *results = sgm_registry_create();

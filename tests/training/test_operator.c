@@ -316,8 +316,10 @@ TEST(reducers_that_cannot_be_are_refused)
     CHECK(strstr(sgm_last_error(), "weight 1 is -1") != NULL);
     CHECK(sgm_reducer_parse("averge") == NULL);
     CHECK(strstr(sgm_last_error(), "did you mean 'average'") != NULL);
-    CHECK(sgm_reducer_parse("weighted(1, x)") == NULL);
-    CHECK(sgm_reducer_parse("weighted(1, 2) ") == NULL);
+    CHECK_ERROR(sgm_reducer_parse("weighted(1, x)"),
+                "column 13: weighted: weights: expected a number, found 'x'");
+    CHECK_ERROR(sgm_reducer_parse("weighted(1, 2) 3"), "column 16: expected the end, found '3'");
+    CHECK_ERROR(sgm_reducer_parse("weighted"), "weighted needs weights: one for each worker, as in 3, 8");
     CHECK(sgm_reducer_parse(NULL) == NULL);
     CHECK(sgm_parameter_operator(.workers = 3, .reducer = sgm_reducer_parse("weighted(3, 8)")) == NULL);
     CHECK(strstr(sgm_last_error(), "2 weights for 3 workers") != NULL);

@@ -386,10 +386,10 @@ TEST(modifiers_act_after_each_update)
 TEST(modifiers_are_checked)
 {
     CHECK_ERROR(sgm_modifier_parse("clipp(0, 1)"), "did you mean 'clip'?");
-    CHECK_ERROR(sgm_modifier_parse("clip(1)"), "wants a number for maximum");
+    CHECK_ERROR(sgm_modifier_parse("clip(1)"), "clip needs maximum: what larger numbers become");
     CHECK_ERROR(sgm_modifier_parse("clip(1, -1)"), "must be below");
     CHECK_ERROR(sgm_modifier_parse("max_norm(0)"), "must be above 0");
-    CHECK_ERROR(sgm_modifier_parse("scale(2, 3)"), "takes at most 1 number");
+    CHECK_ERROR(sgm_modifier_parse("scale(2, 3)"), "column 10: scale takes at most 1 argument");
     CHECK_ERROR(sgm_modifier_parse(NULL), "got NULL");
     CHECK_ERROR(sgm_modifier_create(NULL, NULL), "wants a function");
     wave_trainer made = make_wave_trainer((wave_options){0});
