@@ -219,33 +219,19 @@ typedef enum sgm_layer_flags {
     SGM_LAYER_SUM = 16        /* a cost that is a sum over the minibatch, where others are means */
 } sgm_layer_flags;
 
-/* An argument in the notation. Positional ones come in the order of the table (a value goes to the next
- * argument of its kind), a flag by its name alone; all can be given as name=value. A text argument named
+/* Arguments in the notation are rows (sgm_option, registry.h): integers, numbers, texts, booleans (flags),
+ * and lists of integers (shapes) or of numbers. Positional ones come in the order of the table: a value goes
+ * to the next argument of its kind, a shape takes all integers that follow, a list of numbers is only given
+ * by name. A flag is given by its name alone. All can be given as name=value: shape=(28, 28),
+ * class_weights=(1, 2.5); the bounds of a list are those of each. Integers, numbers and flags may be live:
+ * they can change between two recordings, so no parameter's shape may depend on them. A text argument named
  * "activation" must be an operation with that flag. */
-typedef enum sgm_argument_kind {
-    SGM_ARGUMENT_INTEGER,
-    SGM_ARGUMENT_NUMBER,
-    SGM_ARGUMENT_TEXT,
-    SGM_ARGUMENT_FLAG,
-    SGM_ARGUMENT_SHAPE,  /* takes all positional integers; by name: shape=(28, 28) */
-    SGM_ARGUMENT_NUMBERS /* only by name: class_weights=(1, 2.5); the bounds are those of each */
-} sgm_argument_kind;
-typedef struct sgm_argument {
-    const char *name;
-    sgm_argument_kind kind;
-    bool required;
-    double minimum, maximum, default_value; /* numbers: bounds (equal: none) and default */
-    const char *default_text;
-    const char *doc;
-    bool live; /* integers, numbers, flags: may change between two recordings, as no parameter's shape does */
-} sgm_argument;
-
 typedef struct sgm_layer_call sgm_layer_call; /* one layer being recorded */
 typedef struct sgm_layer_type {
     uint32_t api; /* SGM_LAYER_API */
     uint32_t flags;
     const char *name, *doc;
-    const sgm_argument *arguments;
+    const sgm_option *arguments;
     size_t argument_count;
     int32_t min_inputs, max_inputs;
     sgm_value (*forward)(sgm_layer_call *call, sgm_graph *graph, const sgm_value *inputs, int32_t count);

@@ -11,6 +11,16 @@
 #include <math.h>
 #include <stdio.h>
 
+sgm__form sgm__form_of(const sgm_option *row)
+{
+    if (row->list)
+        return row->kind == SGM_KIND_INTEGER ? SGM__FORM_SHAPE : SGM__FORM_NUMBERS;
+    return row->kind == SGM_KIND_INTEGER   ? SGM__FORM_INTEGER
+           : row->kind == SGM_KIND_NUMBER  ? SGM__FORM_NUMBER
+           : row->kind == SGM_KIND_BOOLEAN ? SGM__FORM_FLAG
+                                           : SGM__FORM_TEXT;
+}
+
 int32_t sgm__argument_find(const sgm_layer_type *type, const char *name)
 {
     for (size_t i = 0; i < type->argument_count; i++)
@@ -44,7 +54,7 @@ static sgm_status take(sgm_layer *layer, int32_t argument, sgm__argument_value *
  * a bound beyond 2^53 would be inexact, and none is that large. */
 static sgm_status check_bounds(const sgm_layer *layer, int32_t argument, double value)
 {
-    const sgm_argument *table = &layer->type->arguments[argument];
+    const sgm_option *table = &layer->type->arguments[argument];
     char minimum[32], maximum[32], text[32];
     if (!isfinite(value))
         return sgm_fail(SGM_ERROR_ARGUMENT, "argument '%s' of %s must be a finite number", table->name,
@@ -88,7 +98,7 @@ sgm_status sgm__argument_set_flag(sgm_layer *layer, int32_t argument, bool flag)
 
 /* A text argument goes into error messages, the notation and identifiers of data. It therefore is one line
  * without quotes, which the notation could not write. */
-static sgm_status check_text(const sgm_layer *layer, const sgm_argument *table, const char *text)
+static sgm_status check_text(const sgm_layer *layer, const sgm_option *table, const char *text)
 {
     size_t length = strlen(text);
     if (length > SGM__MAX_NAME)
@@ -106,7 +116,7 @@ static sgm_status check_text(const sgm_layer *layer, const sgm_argument *table, 
  * activation is an error at its column in the text and not only while recording. */
 sgm_status sgm__argument_set_text(sgm_layer *layer, int32_t argument, const char *text)
 {
-    const sgm_argument *table = &layer->type->arguments[argument];
+    const sgm_option *table = &layer->type->arguments[argument];
     sgm__argument_value *value;
     SGM_TRY(take(layer, argument, &value));
     SGM_TRY(check_text(layer, table, text));

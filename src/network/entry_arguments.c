@@ -67,23 +67,23 @@ sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, co
     int32_t argument = -1;
     *content = (sgm_content){0};
     SGM_TRY(find(network, index, name, &argument));
-    const sgm_argument *row = &network->entries[index].layer->type->arguments[argument];
+    const sgm_option *row = &network->entries[index].layer->type->arguments[argument];
     const sgm__argument_value *value = &sgm__entry_arguments(&network->entries[index])[argument];
-    switch (row->kind) {
-    case SGM_ARGUMENT_INTEGER:
+    switch (sgm__form_of(row)) {
+    case SGM__FORM_INTEGER:
         *content = sgm_integer_content(value->given ? value->integer : (int64_t)row->default_value);
         return SGM_OK;
-    case SGM_ARGUMENT_NUMBER:
+    case SGM__FORM_NUMBER:
         *content = sgm_number_content(value->given ? value->number : row->default_value);
         return SGM_OK;
-    case SGM_ARGUMENT_FLAG:
+    case SGM__FORM_FLAG:
         *content = sgm_boolean_content(value->given ? value->integer != 0 : row->default_value != 0);
         return SGM_OK;
-    case SGM_ARGUMENT_TEXT:
+    case SGM__FORM_TEXT:
         return give_text(value->given ? value->text : row->default_text, content);
-    case SGM_ARGUMENT_SHAPE:
+    case SGM__FORM_SHAPE:
         return give_shape(&value->shape, content);
-    case SGM_ARGUMENT_NUMBERS:
+    case SGM__FORM_NUMBERS:
         return give_numbers(value, content);
     }
     return SGM_OK;
@@ -91,26 +91,20 @@ sgm_status sgm_network_get_argument(const sgm_network *network, size_t index, co
 
 /* Whether `content` may be the new value: the argument is live, the kinds are equal, and the number is
  * finite and within the table's bounds (sgm__option_check, which options of all registries share). */
-static sgm_status check(const char *layer, const sgm_argument *row, const sgm_content *content)
+static sgm_status check(const char *layer, const sgm_option *row, const sgm_content *content)
 {
-    static const sgm_kind kinds[] = {
-        [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
-        [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
-        [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
-    sgm_option option = {
-        .name = row->name, .kind = kinds[row->kind], .minimum = row->minimum, .maximum = row->maximum};
-    if (!row->live || option.kind == SGM_KIND_TEXT)
+    if (!row->live || row->list || row->kind == SGM_KIND_TEXT)
         return sgm_fail(SGM_ERROR_STATE, "%s.%s is read-only: describe another network to have another",
                         layer, row->name);
-    if (content->kind != option.kind)
+    if (content->kind != row->kind)
         return sgm_fail(SGM_ERROR_TYPE, "%s.%s: expected %s, got %s", layer, row->name,
-                        sgm_kind_name(option.kind), sgm_kind_name(content->kind));
+                        sgm_kind_name(row->kind), sgm_kind_name(content->kind));
     char identifier[2 * SGM__MAX_NAME + 8];
     snprintf(identifier, sizeof identifier, "%s.%s", layer, row->name);
     if (content->kind == SGM_KIND_NUMBER && !isfinite(content->as.number))
         return sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected a finite number, got %g", identifier,
                         content->as.number);
-    return sgm__option_check(&option, identifier, content);
+    return sgm__option_check(row, identifier, content);
 }
 
 /* The first change copies all arguments of the entry. The copy shares texts and lists of numbers with the

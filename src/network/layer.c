@@ -272,11 +272,10 @@ static sgm_status no_such_option(const sgm_layer *layer, const char *option)
 }
 
 /* Options have fixed types in C; an argument of the same name but another kind counts as missing. */
-static sgm_status find_option(const sgm_layer *layer, const char *option, sgm_argument_kind kind,
-                              int32_t *argument)
+static sgm_status find_option(const sgm_layer *layer, const char *option, sgm__form form, int32_t *argument)
 {
     *argument = sgm__argument_find(layer->type, option);
-    if (*argument < 0 || layer->type->arguments[*argument].kind != kind)
+    if (*argument < 0 || sgm__form_of(&layer->type->arguments[*argument]) != form)
         return no_such_option(layer, option);
     return SGM_OK;
 }
@@ -288,7 +287,7 @@ static sgm_status set_text_option(sgm_layer *layer, const char *option, const ch
     int32_t argument;
     if (value == NULL)
         return SGM_OK;
-    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_TEXT, &argument));
+    SGM_TRY(find_option(layer, option, SGM__FORM_TEXT, &argument));
     return sgm__argument_set_text(layer, argument, value);
 }
 
@@ -297,7 +296,7 @@ static sgm_status set_number_option(sgm_layer *layer, const char *option, double
     int32_t argument;
     if (value == 0)
         return SGM_OK;
-    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_NUMBER, &argument));
+    SGM_TRY(find_option(layer, option, SGM__FORM_NUMBER, &argument));
     return sgm__argument_set_number(layer, argument, value);
 }
 
@@ -306,7 +305,7 @@ static sgm_status set_integer_option(sgm_layer *layer, const char *option, int64
     int32_t argument;
     if (value == 0)
         return SGM_OK;
-    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_INTEGER, &argument));
+    SGM_TRY(find_option(layer, option, SGM__FORM_INTEGER, &argument));
     return sgm__argument_set_integer(layer, argument, value);
 }
 
@@ -315,7 +314,7 @@ static sgm_status set_flag_option(sgm_layer *layer, const char *option, bool val
     int32_t argument;
     if (!value)
         return SGM_OK;
-    SGM_TRY(find_option(layer, option, SGM_ARGUMENT_FLAG, &argument));
+    SGM_TRY(find_option(layer, option, SGM__FORM_FLAG, &argument));
     return sgm__argument_set_flag(layer, argument, true);
 }
 
@@ -324,7 +323,7 @@ static sgm_status set_pair_option(sgm_layer *layer, const char *option, const in
 {
     int32_t argument;
     for (int32_t i = 0; i < 2 && (pair[0] != 0 || pair[1] != 0) && (i == 0 || pair[1] != 0); i++) {
-        SGM_TRY(find_option(layer, option, SGM_ARGUMENT_SHAPE, &argument));
+        SGM_TRY(find_option(layer, option, SGM__FORM_SHAPE, &argument));
         SGM_TRY(sgm__argument_append_dimension(layer, argument, pair[i]));
     }
     return SGM_OK;
@@ -342,7 +341,7 @@ static sgm_status set_cost_options(sgm_layer *layer, const sgm_layer_options *op
     SGM_TRY(set_number_option(layer, "delta", options->delta));
     SGM_TRY(set_number_option(layer, "margin", options->margin));
     for (size_t i = 0; i < options->class_weight_count && options->class_weights != NULL; i++) {
-        SGM_TRY(find_option(layer, "class_weights", SGM_ARGUMENT_NUMBERS, &argument));
+        SGM_TRY(find_option(layer, "class_weights", SGM__FORM_NUMBERS, &argument));
         SGM_TRY(sgm__argument_append_number(layer, argument, options->class_weights[i]));
     }
     SGM_TRY(set_integer_option(layer, "labels", options->labels));
@@ -374,13 +373,13 @@ static sgm_status set_options(sgm_layer *layer, const sgm_layer_options *options
     if (options->name != NULL)
         SGM_TRY(sgm__layer_set_name(layer, options->name));
     for (int32_t i = 0; i < SGM_MAX_RANK && options->shape[i] != 0; i++) {
-        SGM_TRY(find_option(layer, "shape", SGM_ARGUMENT_SHAPE, &argument));
+        SGM_TRY(find_option(layer, "shape", SGM__FORM_SHAPE, &argument));
         SGM_TRY(sgm__argument_append_dimension(layer, argument, options->shape[i]));
     }
     SGM_TRY(set_integer_option(layer, "vocabulary", options->vocabulary));
     SGM_TRY(set_flag_option(layer, "sparse", options->sparse));
     int32_t size = sgm__argument_find(layer->type, "size");
-    if (size >= 0 && layer->type->arguments[size].kind == SGM_ARGUMENT_SHAPE)
+    if (size >= 0 && sgm__form_of(&layer->type->arguments[size]) == SGM__FORM_SHAPE)
         SGM_TRY(set_pair_option(layer, "size", (const int64_t[]){options->size, 0}));
     else
         SGM_TRY(set_integer_option(layer, "size", options->size));

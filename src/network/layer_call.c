@@ -83,12 +83,12 @@ sgm_status sgm__network_add_named(sgm_network *network, sgm_named_value **list, 
 
 /* The value of an argument, and its row in the type's table for the default. NULL and the graph's failure if
  * the type has no argument of that name and kind, which is a mistake in the layer's code. */
-static const sgm__argument_value *find_argument(const sgm_layer_call *call, const char *name,
-                                                sgm_argument_kind kind, const sgm_argument **table)
+static const sgm__argument_value *find_argument(const sgm_layer_call *call, const char *name, sgm__form form,
+                                                const sgm_option **table)
 {
     const sgm_layer *layer = call->entry->layer;
     int32_t index = sgm__argument_find(layer->type, name);
-    if (index < 0 || layer->type->arguments[index].kind != kind) {
+    if (index < 0 || sgm__form_of(&layer->type->arguments[index]) != form) {
         sgm_graph_fail(call->graph, SGM_ERROR_ARGUMENT,
                        "its type '%s' has no argument '%s' of the kind it asks for", layer->type->name, name);
         return NULL;
@@ -99,8 +99,8 @@ static const sgm__argument_value *find_argument(const sgm_layer_call *call, cons
 
 int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_INTEGER, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_INTEGER, &table);
     if (value == NULL)
         return 0;
     return value->given ? value->integer : (int64_t)table->default_value;
@@ -108,8 +108,8 @@ int64_t sgm_layer_integer(const sgm_layer_call *call, const char *argument)
 
 double sgm_layer_number(const sgm_layer_call *call, const char *argument)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBER, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_NUMBER, &table);
     if (value == NULL)
         return 0;
     return value->given ? value->number : table->default_value;
@@ -117,8 +117,8 @@ double sgm_layer_number(const sgm_layer_call *call, const char *argument)
 
 const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_TEXT, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_TEXT, &table);
     if (value == NULL)
         return NULL;
     return value->given ? value->text : table->default_text;
@@ -126,8 +126,8 @@ const char *sgm_layer_text(const sgm_layer_call *call, const char *argument)
 
 bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_FLAG, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_FLAG, &table);
     if (value == NULL)
         return false;
     return value->given ? value->integer != 0 : table->default_value != 0;
@@ -135,15 +135,15 @@ bool sgm_layer_flag(const sgm_layer_call *call, const char *argument)
 
 sgm_shape sgm_layer_shape(const sgm_layer_call *call, const char *argument)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_SHAPE, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_SHAPE, &table);
     return value != NULL ? value->shape : sgm_scalar_shape();
 }
 
 const double *sgm_layer_numbers(const sgm_layer_call *call, const char *argument, size_t *count)
 {
-    const sgm_argument *table;
-    const sgm__argument_value *value = find_argument(call, argument, SGM_ARGUMENT_NUMBERS, &table);
+    const sgm_option *table;
+    const sgm__argument_value *value = find_argument(call, argument, SGM__FORM_NUMBERS, &table);
     *count = value != NULL ? value->number_count : 0;
     return value != NULL && value->given ? value->numbers : NULL;
 }

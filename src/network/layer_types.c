@@ -66,13 +66,16 @@ static sgm_status check_arguments(const sgm_layer_type *type)
         return sgm_fail(SGM_ERROR_ARGUMENT, "layer '%s' has %zu arguments but no table of them", type->name,
                         type->argument_count);
     for (size_t i = 0; i < type->argument_count; i++) {
-        const sgm_argument *argument = &type->arguments[i];
+        const sgm_option *argument = &type->arguments[i];
         if (argument->name == NULL || !sgm__is_word(argument->name) || strcmp(argument->name, "name") == 0)
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "argument %zu of layer '%s' needs a name of letters, digits and '_' other than "
                             "'name', which all layers have",
                             i, type->name);
-        if ((unsigned)argument->kind > SGM_ARGUMENT_NUMBERS || !(argument->minimum <= argument->maximum))
+        bool numeric = argument->kind == SGM_KIND_INTEGER || argument->kind == SGM_KIND_NUMBER;
+        bool known = numeric || (!argument->list &&
+                                 (argument->kind == SGM_KIND_BOOLEAN || argument->kind == SGM_KIND_TEXT));
+        if (!known || !(argument->minimum <= argument->maximum))
             return sgm_fail(SGM_ERROR_ARGUMENT,
                             "argument '%s' of layer '%s' has an unknown kind or bounds "
                             "in the wrong order",

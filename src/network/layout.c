@@ -20,31 +20,31 @@ sgm_value sgm__network_value(const sgm_network *network, size_t index)
 
 /* "name=value"; a flag needs no value, and a shape that is the first argument no name, as people write it:
  * input(28, 28). */
-static void write_argument(sgm__text *text, const sgm_argument *row, const sgm__argument_value *value,
+static void write_argument(sgm__text *text, const sgm_option *row, const sgm__argument_value *value,
                            bool is_first)
 {
     char number[32];
     bool brackets = !is_first && value->shape.rank > 1;
-    switch (row->kind) {
-    case SGM_ARGUMENT_INTEGER:
+    switch (sgm__form_of(row)) {
+    case SGM__FORM_INTEGER:
         sgm__text_append(text, "%s=%lld", row->name, (long long)value->integer);
         break;
-    case SGM_ARGUMENT_NUMBER:
+    case SGM__FORM_NUMBER:
         sgm__text_append(text, "%s=%s", row->name, sgm__number_text(value->number, number, sizeof number));
         break;
-    case SGM_ARGUMENT_TEXT:
+    case SGM__FORM_TEXT:
         sgm__text_append(text, "%s=%s", row->name, value->text);
         break;
-    case SGM_ARGUMENT_FLAG:
+    case SGM__FORM_FLAG:
         sgm__text_append(text, "%s", row->name);
         break;
-    case SGM_ARGUMENT_SHAPE:
+    case SGM__FORM_SHAPE:
         sgm__text_append(text, "%s%s%s", is_first ? "" : row->name, is_first ? "" : "=", brackets ? "(" : "");
         for (int32_t i = 0; i < value->shape.rank; i++)
             sgm__text_append(text, i > 0 ? ", %lld" : "%lld", (long long)value->shape.dims[i]);
         sgm__text_append(text, "%s", brackets ? ")" : "");
         break;
-    case SGM_ARGUMENT_NUMBERS:
+    case SGM__FORM_NUMBERS:
         sgm__text_append(text, "%s=", row->name);
         sgm__numbers_write(text, value->numbers, value->number_count);
         break;
@@ -59,8 +59,8 @@ sgm_status sgm__network_write_arguments(sgm__text *text, const sgm_network *netw
     const sgm__argument_value *values = sgm__entry_arguments(&network->entries[index]);
     const char *separator = "";
     for (size_t i = 0; i < type->argument_count; i++) {
-        bool off = type->arguments[i].kind == SGM_ARGUMENT_FLAG && values[i].integer == 0;
-        bool none = type->arguments[i].kind == SGM_ARGUMENT_TEXT && values[i].text == NULL;
+        bool off = type->arguments[i].kind == SGM_KIND_BOOLEAN && values[i].integer == 0;
+        bool none = type->arguments[i].kind == SGM_KIND_TEXT && values[i].text == NULL;
         if (!values[i].given || off || none)
             continue;
         sgm__text_append(text, "%s", separator);

@@ -36,6 +36,17 @@ typedef enum sgm__node_kind {
     SGM__NODE_STATEMENTS
 } sgm__node_kind;
 
+/* How an argument of a layer is written and kept, which follows from its row. */
+typedef enum sgm__form {
+    SGM__FORM_INTEGER,
+    SGM__FORM_NUMBER,
+    SGM__FORM_TEXT,
+    SGM__FORM_FLAG,
+    SGM__FORM_SHAPE,  /* a list of integers */
+    SGM__FORM_NUMBERS /* a list of numbers */
+} sgm__form;
+sgm__form sgm__form_of(const sgm_option *row);
+
 /* The value of one argument of a layer. The kind in the type's table says which member counts: integers and
  * flags are in `integer`, a shape in `shape`, lists of numbers in `numbers`. `text` and `numbers` belong to
  * the description. */

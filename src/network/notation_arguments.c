@@ -1,6 +1,6 @@
 /* The notation of layers' arguments: values by position or by name, from '(' to ')'.
  *
- * Positional values need not be complete: each goes to the next argument of the table whose kind takes it,
+ * Positional values need not be complete: each goes to the next argument of the table whose form takes it,
  * so dense(10, relu) and convolution(32, 5, relu, padding=same) read naturally. The word of a flag stands
  * for itself. The setters of arguments.c check bounds and double values; this file adds the place in the
  * text to their messages. The grammar around it is notation.c. */
@@ -42,34 +42,34 @@ static bool is_boolean(const sgm__parsed_value *v)
            (strcmp(v->text, "true") == 0 || strcmp(v->text, "false") == 0);
 }
 
-/* Whether an argument of this kind can have the value. Words and strings both are texts. */
-static bool fits(sgm_argument_kind kind, const sgm__parsed_value *v)
+/* Whether an argument of this form can have the value. Words and strings both are texts. */
+static bool fits(sgm__form form, const sgm__parsed_value *v)
 {
-    switch (kind) {
-    case SGM_ARGUMENT_INTEGER:
-    case SGM_ARGUMENT_SHAPE:
+    switch (form) {
+    case SGM__FORM_INTEGER:
+    case SGM__FORM_SHAPE:
         return v->is_integer;
-    case SGM_ARGUMENT_NUMBER:
-    case SGM_ARGUMENT_NUMBERS:
+    case SGM__FORM_NUMBER:
+    case SGM__FORM_NUMBERS:
         return v->is_number;
-    case SGM_ARGUMENT_TEXT:
+    case SGM__FORM_TEXT:
         return v->is_text;
-    case SGM_ARGUMENT_FLAG:
+    case SGM__FORM_FLAG:
         return is_boolean(v);
     }
     return false;
 }
 
-/* The values that a kind takes, in words for messages; in the order of sgm_argument_kind. */
-static const char *kind_text(sgm_argument_kind kind)
+/* The values that a form takes, in words for messages; in the order of sgm__form. */
+static const char *form_text(sgm__form form)
 {
     static const char *const texts[] = {"a whole number", "a number",      "a name",
                                         "true or false",  "whole numbers", "numbers"};
-    return texts[kind];
+    return texts[form];
 }
 
 /* " from 1 to 1000000000", or "". */
-static const char *bounds_text(const sgm_argument *argument, char *text, size_t size)
+static const char *bounds_text(const sgm_option *argument, char *text, size_t size)
 {
     *text = '\0';
     if (argument->minimum < argument->maximum)
@@ -80,31 +80,32 @@ static const char *bounds_text(const sgm_argument *argument, char *text, size_t 
 /* Sets argument `index` to the value, or appends the value to a shape or list. */
 static sgm_status set_argument(sgm__parser *p, sgm_layer *layer, int32_t index, const sgm__parsed_value *v)
 {
-    const sgm_argument *argument = &layer->type->arguments[index];
+    const sgm_option *argument = &layer->type->arguments[index];
+    sgm__form form = sgm__form_of(argument);
     char bounds[80];
-    if (!fits(argument->kind, v))
+    if (!fits(form, v))
         return sgm__parser_fail(p, &v->token, SGM_ERROR_FORMAT, "argument '%s' of %s takes %s%s, found %s",
-                                argument->name, layer->type->name, kind_text(argument->kind),
+                                argument->name, layer->type->name, form_text(form),
                                 bounds_text(argument, bounds, sizeof bounds),
                                 sgm__parser_quote(&v->token).text);
     sgm_status status = SGM_OK;
-    switch (argument->kind) {
-    case SGM_ARGUMENT_INTEGER:
+    switch (form) {
+    case SGM__FORM_INTEGER:
         status = sgm__argument_set_integer(layer, index, v->integer);
         break;
-    case SGM_ARGUMENT_NUMBER:
+    case SGM__FORM_NUMBER:
         status = sgm__argument_set_number(layer, index, v->number);
         break;
-    case SGM_ARGUMENT_TEXT:
+    case SGM__FORM_TEXT:
         status = sgm__argument_set_text(layer, index, v->text);
         break;
-    case SGM_ARGUMENT_FLAG:
+    case SGM__FORM_FLAG:
         status = sgm__argument_set_flag(layer, index, v->text[0] == 't');
         break;
-    case SGM_ARGUMENT_SHAPE:
+    case SGM__FORM_SHAPE:
         status = sgm__argument_append_dimension(layer, index, v->integer);
         break;
-    case SGM_ARGUMENT_NUMBERS:
+    case SGM__FORM_NUMBERS:
         status = sgm__argument_append_number(layer, index, v->number);
         break;
     }
@@ -119,12 +120,13 @@ static sgm_status positional(sgm__parser *p, sgm_layer *layer, int32_t *position
 {
     const sgm_layer_type *type = layer->type;
     int32_t flag = v->token.kind == SGM__TOKEN_WORD ? sgm__argument_find(type, v->text) : -1;
-    if (flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG)
+    if (flag >= 0 && type->arguments[flag].kind == SGM_KIND_BOOLEAN)
         return sgm__argument_set_flag(layer, flag, true) == SGM_OK ? SGM_OK : sgm__parser_place(p, &v->token);
     for (int32_t i = *position; i < (int32_t)type->argument_count; i++)
-        if (type->arguments[i].kind != SGM_ARGUMENT_NUMBERS && fits(type->arguments[i].kind, v)) {
+        if (sgm__form_of(&type->arguments[i]) != SGM__FORM_NUMBERS &&
+            fits(sgm__form_of(&type->arguments[i]), v)) {
             /* a shape takes all the numbers that follow */
-            *position = type->arguments[i].kind == SGM_ARGUMENT_SHAPE ? i : i + 1;
+            *position = sgm__form_of(&type->arguments[i]) == SGM__FORM_SHAPE ? i : i + 1;
             return set_argument(p, layer, i, v);
         }
     if (*position < (int32_t)type->argument_count && !(v->is_text && v->token.kind == SGM__TOKEN_WORD))
@@ -155,19 +157,14 @@ static sgm_status parse_list(sgm__parser *p, sgm_layer *layer, int32_t index)
     return sgm__parser_close(p, &open);
 }
 
-/* Whether the argument may be given as several numbers in brackets. */
-static bool takes_list(const sgm_argument *argument)
-{
-    return argument->kind == SGM_ARGUMENT_SHAPE || argument->kind == SGM_ARGUMENT_NUMBERS;
-}
-
 /* padding=same: a word where a shape could be stands for the flag of that name. */
 static bool is_flag_instead(const sgm_layer_type *type, int32_t index, const sgm__parsed_value *v)
 {
-    int32_t flag = v->token.kind == SGM__TOKEN_WORD && type->arguments[index].kind == SGM_ARGUMENT_SHAPE
-                       ? sgm__argument_find(type, v->text)
-                       : -1;
-    return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
+    int32_t flag =
+        v->token.kind == SGM__TOKEN_WORD && sgm__form_of(&type->arguments[index]) == SGM__FORM_SHAPE
+            ? sgm__argument_find(type, v->text)
+            : -1;
+    return flag >= 0 && type->arguments[flag].kind == SGM_KIND_BOOLEAN;
 }
 
 /* word "=" value. "name" is not in the types' tables, since every layer has it, so it goes to
@@ -189,7 +186,7 @@ sgm_status sgm__parser_named_argument(sgm__parser *p, sgm_layer *layer)
     if (!is_name && layer->arguments[index].given)
         return sgm__parser_fail(p, &key, SGM_ERROR_FORMAT, "argument %s is given twice",
                                 sgm__parser_quote(&key).text);
-    if (!is_name && takes_list(&layer->type->arguments[index]) && sgm__token_is(&p->token, '('))
+    if (!is_name && layer->type->arguments[index].list && sgm__token_is(&p->token, '('))
         return parse_list(p, layer, index);
     sgm__parsed_value v;
     SGM_TRY(sgm__parser_value(p, &v));

@@ -37,29 +37,29 @@ void sgm__numbers_write(sgm__text *text, const double *numbers, size_t count)
 
 /* "name=value" or the value alone. Numbers are written with as many digits as it takes to read the same
  * double again. */
-static void write_value(sgm__text *text, const sgm_argument *argument, const sgm__argument_value *value,
+static void write_value(sgm__text *text, const sgm_option *argument, const sgm__argument_value *value,
                         bool named)
 {
     char number[32];
     if (named)
         sgm__text_append(text, "%s=", argument->name);
-    switch (argument->kind) {
-    case SGM_ARGUMENT_INTEGER:
+    switch (sgm__form_of(argument)) {
+    case SGM__FORM_INTEGER:
         sgm__text_append(text, "%lld", (long long)value->integer);
         break;
-    case SGM_ARGUMENT_NUMBER:
+    case SGM__FORM_NUMBER:
         sgm__text_append(text, "%s", sgm__number_text(value->number, number, sizeof number));
         break;
-    case SGM_ARGUMENT_TEXT:
+    case SGM__FORM_TEXT:
         write_text(text, value->text);
         break;
-    case SGM_ARGUMENT_FLAG:
+    case SGM__FORM_FLAG:
         sgm__text_append(text, value->integer != 0 ? "true" : "false");
         break;
-    case SGM_ARGUMENT_SHAPE:
+    case SGM__FORM_SHAPE:
         write_shape(text, &value->shape, named);
         break;
-    case SGM_ARGUMENT_NUMBERS:
+    case SGM__FORM_NUMBERS:
         sgm__numbers_write(text, value->numbers, value->number_count);
         break;
     }
@@ -69,7 +69,7 @@ static void write_value(sgm__text *text, const sgm_argument *argument, const sgm
 static bool is_flag_name(const sgm_layer_type *type, const char *text)
 {
     int32_t flag = sgm__argument_find(type, text);
-    return flag >= 0 && type->arguments[flag].kind == SGM_ARGUMENT_FLAG;
+    return flag >= 0 && type->arguments[flag].kind == SGM_KIND_BOOLEAN;
 }
 
 /* Whether the parser gives this value without a name to this argument. Arguments of joins come after
@@ -78,8 +78,8 @@ static bool is_flag_name(const sgm_layer_type *type, const char *text)
 static bool can_be_positional(const sgm_layer *layer, size_t index)
 {
     const char *word = layer->arguments[index].text;
-    sgm_argument_kind kind = layer->type->arguments[index].kind;
-    if (layer->kind == SGM__NODE_BRANCHES || kind == SGM_ARGUMENT_FLAG || kind == SGM_ARGUMENT_NUMBERS)
+    sgm__form form = sgm__form_of(&layer->type->arguments[index]);
+    if (layer->kind == SGM__NODE_BRANCHES || form == SGM__FORM_FLAG || form == SGM__FORM_NUMBERS)
         return false;
     return word == NULL ||
            (strcmp(word, "true") != 0 && strcmp(word, "false") != 0 && !is_flag_name(layer->type, word));
@@ -92,17 +92,17 @@ static void write_arguments(sgm__text *text, const sgm_layer *layer, const char 
 {
     bool positional = true; /* all arguments so far were */
     for (size_t i = 0; i < layer->type->argument_count; i++) {
-        const sgm_argument *argument = &layer->type->arguments[i];
+        const sgm_option *argument = &layer->type->arguments[i];
         bool given = layer->arguments[i].given;
-        if (argument->kind != SGM_ARGUMENT_FLAG)
+        if (argument->kind != SGM_KIND_BOOLEAN)
             positional = positional && given && can_be_positional(layer, i);
         if (!given)
             continue;
         sgm__text_append(text, "%s", separator);
-        write_value(text, argument, &layer->arguments[i], argument->kind == SGM_ARGUMENT_FLAG || !positional);
+        write_value(text, argument, &layer->arguments[i], argument->kind == SGM_KIND_BOOLEAN || !positional);
         separator = ", ";
         /* a shape takes all numbers after it */
-        positional = positional && argument->kind != SGM_ARGUMENT_SHAPE;
+        positional = positional && sgm__form_of(argument) != SGM__FORM_SHAPE;
     }
     if (layer->name != NULL) {
         sgm__text_append(text, "%sname=", separator);

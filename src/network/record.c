@@ -13,7 +13,7 @@ static double importance_of(const sgm__entry *entry)
 {
     const sgm_layer *layer = entry->layer;
     int32_t index = sgm__argument_find(layer->type, "importance");
-    if (index < 0 || layer->type->arguments[index].kind != SGM_ARGUMENT_NUMBER)
+    if (index < 0 || layer->type->arguments[index].kind != SGM_KIND_NUMBER)
         return 1;
     const sgm__argument_value *value = &sgm__entry_arguments(entry)[index];
     return value->given ? value->number : layer->type->arguments[index].default_value;

@@ -13,24 +13,19 @@
 #define LAYERS "network.layers."
 #define COSTS "optimiser.costs."
 
-/* The option of a layer's argument, as registries show it: shapes and lists of numbers are texts. */
-static sgm_option row_of(const sgm_argument *argument)
+/* A row of a layer's table as registries show it: lists are texts there, and what is not live is read-only.
+ */
+static sgm_option row_of(const sgm_option *argument)
 {
-    static const sgm_kind kinds[] = {
-        [SGM_ARGUMENT_INTEGER] = SGM_KIND_INTEGER, [SGM_ARGUMENT_NUMBER] = SGM_KIND_NUMBER,
-        [SGM_ARGUMENT_FLAG] = SGM_KIND_BOOLEAN,    [SGM_ARGUMENT_TEXT] = SGM_KIND_TEXT,
-        [SGM_ARGUMENT_SHAPE] = SGM_KIND_TEXT,      [SGM_ARGUMENT_NUMBERS] = SGM_KIND_TEXT};
-    sgm_kind kind = kinds[argument->kind];
-    bool bounded = kind == SGM_KIND_INTEGER || kind == SGM_KIND_NUMBER;
-    return (sgm_option){.name = argument->name,
-                        .kind = kind,
-                        .minimum = bounded ? argument->minimum : 0,
-                        .maximum = bounded ? argument->maximum : 0,
-                        .default_value = argument->default_value,
-                        .default_text = argument->default_text,
-                        .read_only = !argument->live,
-                        .live = argument->live,
-                        .doc = argument->doc != NULL ? argument->doc : "an argument of the layer"};
+    sgm_option row = *argument;
+    if (row.list) {
+        row.kind = SGM_KIND_TEXT;
+        row.minimum = row.maximum = 0;
+    }
+    row.read_only = !row.live;
+    if (row.doc == NULL)
+        row.doc = "an argument of the layer";
+    return row;
 }
 
 /* --- arguments --- */

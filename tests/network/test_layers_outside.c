@@ -43,11 +43,11 @@ static sgm_value forward_scale(sgm_layer_call *call, sgm_graph *graph, const sgm
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), x);
 }
 
-static const sgm_argument scale_arguments[] = {
-    {.name = "by", .kind = SGM_ARGUMENT_NUMBER, .required = true},
-    {.name = "squares", .kind = SGM_ARGUMENT_INTEGER, .minimum = 0, .maximum = 3, .default_value = 1},
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT},
-    {.name = "negative", .kind = SGM_ARGUMENT_FLAG},
+static const sgm_option scale_arguments[] = {
+    {.name = "by", .kind = SGM_KIND_NUMBER, .required = true},
+    {.name = "squares", .kind = SGM_KIND_INTEGER, .minimum = 0, .maximum = 3, .default_value = 1},
+    {.name = "activation", .kind = SGM_KIND_TEXT},
+    {.name = "negative", .kind = SGM_KIND_BOOLEAN},
 };
 
 static const sgm_layer_type scale_type = {.api = SGM_LAYER_API,

@@ -153,7 +153,7 @@ static sgm_value forward_trusted(sgm_layer_call *call, sgm_graph *graph, const s
     return weigh(call, graph, inputs[0], targets_of(call, graph), sgm_exp(graph, inputs[0]));
 }
 
-static const sgm_argument weighted_arguments[] = {{.name = "targets", .kind = SGM_ARGUMENT_TEXT}};
+static const sgm_option weighted_arguments[] = {{.name = "targets", .kind = SGM_KIND_TEXT}};
 static const sgm_layer_type centred = {.api = SGM_LAYER_API,
                                        .name = "centred",
                                        .doc = "x less its mean over the minibatch",

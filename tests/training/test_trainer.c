@@ -441,8 +441,8 @@ static sgm_value switching(sgm_layer_call *call, sgm_graph *graph, const sgm_val
     return odd ? sgm_relu(graph, inputs[0]) : sgm_tanh(graph, inputs[0]);
 }
 
-static const sgm_argument switching_arguments[] = {
-    {.name = "alternate", .kind = SGM_ARGUMENT_FLAG, .doc = "relu at the second two of four iterations"}};
+static const sgm_option switching_arguments[] = {
+    {.name = "alternate", .kind = SGM_KIND_BOOLEAN, .doc = "relu at the second two of four iterations"}};
 static const sgm_layer_type switching_layer = {.api = SGM_LAYER_API,
                                                .flags = SGM_LAYER_DYNAMIC,
                                                .name = "switching",

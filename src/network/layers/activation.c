@@ -10,8 +10,8 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), inputs[0]);
 }
 
-static const sgm_argument arguments[] = {
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .required = true, .doc = "its name, for example relu"},
+static const sgm_option arguments[] = {
+    {.name = "activation", .kind = SGM_KIND_TEXT, .required = true, .doc = "its name, for example relu"},
 };
 
 const sgm_layer_type sgm__layer_activation = {

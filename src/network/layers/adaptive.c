@@ -207,9 +207,10 @@ SGM__LAYER_FORWARD(adaptive_max_pooling_1d, adaptive(call, graph, inputs[0], 1, 
 SGM__LAYER_FORWARD(upsampling, upsample(call, graph, inputs[0], 2, sgm_layer_flag(call, "bilinear")))
 SGM__LAYER_FORWARD(upsampling_1d, upsample(call, graph, inputs[0], 1, sgm_layer_flag(call, "linear")))
 
-static const sgm_argument adaptive_arguments[] = {
+static const sgm_option adaptive_arguments[] = {
     {.name = "size",
-     .kind = SGM_ARGUMENT_SHAPE,
+     .kind = SGM_KIND_INTEGER,
+     .list = true,
      .required = true,
      .minimum = 1,
      .maximum = 65536,
@@ -217,19 +218,19 @@ static const sgm_argument adaptive_arguments[] = {
 };
 #define FACTOR                                                                                               \
     {                                                                                                        \
-        .name = "factor", .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = 4096,       \
-        .doc = "how many times as high and as wide; one number: both"                                        \
+        .name = "factor", .kind = SGM_KIND_INTEGER, .list = true, .required = true, .minimum = 1,            \
+        .maximum = 4096, .doc = "how many times as high and as wide; one number: both"                       \
     }
-static const sgm_argument upsampling_arguments[] = {
+static const sgm_option upsampling_arguments[] = {
     FACTOR,
     {.name = "bilinear",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "means of the neighbours by their distance; otherwise the nearest element"},
 };
-static const sgm_argument upsampling_1d_arguments[] = {
+static const sgm_option upsampling_1d_arguments[] = {
     FACTOR,
     {.name = "linear",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "means of the neighbours by their distance; otherwise the nearest element"},
 };
 

@@ -128,34 +128,34 @@ static sgm_value forward_transformer(sgm_layer_call *call, sgm_graph *graph, con
 
 #define HEADS                                                                                                \
     {                                                                                                        \
-        .name = "heads", .kind = SGM_ARGUMENT_INTEGER, .minimum = 1, .maximum = 1e6, .default_value = 1,     \
+        .name = "heads", .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = 1e6, .default_value = 1,         \
         .doc = "which share the features equally; 1 if not given"                                            \
     }
 #define CAUSAL                                                                                               \
     {                                                                                                        \
-        .name = "causal", .kind = SGM_ARGUMENT_FLAG, .doc = "a position sees itself and those before it"     \
+        .name = "causal", .kind = SGM_KIND_BOOLEAN, .doc = "a position sees itself and those before it"      \
     }
 #define KEY_HEADS                                                                                            \
     {.name = "key_heads",                                                                                    \
-     .kind = SGM_ARGUMENT_INTEGER,                                                                           \
+     .kind = SGM_KIND_INTEGER,                                                                               \
      .minimum = 1,                                                                                           \
      .maximum = 1e6,                                                                                         \
      .doc = "heads of keys and values, each for as many heads as share it (Ainslie et al., 2023); as many "  \
             "as heads if not given"},                                                                        \
         {.name = "rotary",                                                                                   \
-         .kind = SGM_ARGUMENT_FLAG,                                                                          \
+         .kind = SGM_KIND_BOOLEAN,                                                                           \
          .doc = "rotary position embedding: queries and keys are rotated by their positions, halves of a "   \
                 "head together (Su et al., 2021)"},                                                          \
     {                                                                                                        \
-        .name = "rotary_base", .kind = SGM_ARGUMENT_NUMBER, .minimum = 1, .maximum = 1e12,                   \
+        .name = "rotary_base", .kind = SGM_KIND_NUMBER, .minimum = 1, .maximum = 1e12,                       \
         .default_value = 10000, .doc = "the slowest turns take almost this many steps times 2 pi"            \
     }
 #define NO_BIAS                                                                                              \
     {                                                                                                        \
-        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "no biases anywhere in the layer"               \
+        .name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "no biases anywhere in the layer"                \
     }
 
-static const sgm_argument attention_arguments[] = {HEADS, CAUSAL, NO_BIAS, KEY_HEADS};
+static const sgm_option attention_arguments[] = {HEADS, CAUSAL, NO_BIAS, KEY_HEADS};
 
 const sgm_layer_type sgm__layer_attention = {
     .api = SGM_LAYER_API,
@@ -169,20 +169,20 @@ const sgm_layer_type sgm__layer_attention = {
     .forward = forward_attention,
 };
 
-static const sgm_argument transformer_arguments[] = {
+static const sgm_option transformer_arguments[] = {
     HEADS,
     {.name = "hidden",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .minimum = 1,
      .maximum = 1e9,
      .doc = "the size of the hidden layer; 4 times the features if not given"},
     CAUSAL,
     {.name = "activation",
-     .kind = SGM_ARGUMENT_TEXT,
+     .kind = SGM_KIND_TEXT,
      .default_text = "gelu",
      .doc = "of the hidden layer; gelu if not given"},
     {.name = "dropout",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 0.9999,
      .doc = "the share of what both halves add that is forgotten while training",

@@ -175,17 +175,17 @@ static sgm_value forward_group_norm(sgm_layer_call *call, sgm_graph *graph, cons
 
 #define EPSILON                                                                                              \
     {                                                                                                        \
-        .name = "epsilon", .kind = SGM_ARGUMENT_NUMBER, .minimum = 0, .maximum = 1, .default_value = 1e-5,   \
+        .name = "epsilon", .kind = SGM_KIND_NUMBER, .minimum = 0, .maximum = 1, .default_value = 1e-5,       \
         .doc = "added to the variance, so that nothing is divided by 0", .live = true                        \
     }
 #define NO_BIAS                                                                                              \
     {                                                                                                        \
-        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only a gain for each channel, no bias"         \
+        .name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only a gain for each channel, no bias"          \
     }
 
-static const sgm_argument batch_arguments[] = {
+static const sgm_option batch_arguments[] = {
     {.name = "momentum",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 1,
      .default_value = 0.1,
@@ -194,13 +194,13 @@ static const sgm_argument batch_arguments[] = {
     EPSILON,
     NO_BIAS,
     {.name = "local",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "workers that share a minibatch each normalise their part by itself, not by all of it"},
 };
-static const sgm_argument instance_arguments[] = {EPSILON, NO_BIAS};
-static const sgm_argument group_arguments[] = {
+static const sgm_option instance_arguments[] = {EPSILON, NO_BIAS};
+static const sgm_option group_arguments[] = {
     {.name = "groups",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .required = true,
      .minimum = 1,
      .maximum = 1e6,

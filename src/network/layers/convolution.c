@@ -94,31 +94,32 @@ SGM__LAYER_FORWARD(transposed_convolution_1d, transposed(call, graph, inputs[0],
 
 #define FIRST_ARGUMENTS                                                                                      \
     {.name = "size",                                                                                         \
-     .kind = SGM_ARGUMENT_INTEGER,                                                                           \
+     .kind = SGM_KIND_INTEGER,                                                                               \
      .required = true,                                                                                       \
      .minimum = 1,                                                                                           \
      .maximum = 1e6,                                                                                         \
      .doc = "the number of channels that it gives"},                                                         \
         {.name = "kernel",                                                                                   \
-         .kind = SGM_ARGUMENT_SHAPE,                                                                         \
+         .kind = SGM_KIND_INTEGER,                                                                           \
+         .list = true,                                                                                       \
          .required = true,                                                                                   \
          .minimum = 1,                                                                                       \
          .maximum = 1e6,                                                                                     \
          .doc = "height and width of the window; one number: both"},                                         \
-        {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},  \
+        {.name = "activation", .kind = SGM_KIND_TEXT, .doc = "applied to the sums; none if not given"},      \
         SGM__ARGUMENT_STRIDE("1 unless given"), SGM__ARGUMENT_PADDING, SGM__ARGUMENT_DILATION,               \
         {.name = "groups",                                                                                   \
-         .kind = SGM_ARGUMENT_INTEGER,                                                                       \
+         .kind = SGM_KIND_INTEGER,                                                                           \
          .minimum = 1,                                                                                       \
          .maximum = 1e6,                                                                                     \
          .default_value = 1,                                                                                 \
          .doc = "of channels that do not see each other; as many as channels: depthwise"},                   \
     {                                                                                                        \
-        .name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"             \
+        .name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only the weighted sums, no biases"              \
     }
 
-static const sgm_argument arguments[] = {FIRST_ARGUMENTS, SGM__ARGUMENT_SAME};
-static const sgm_argument transposed_arguments[] = {
+static const sgm_option arguments[] = {FIRST_ARGUMENTS, SGM__ARGUMENT_SAME};
+static const sgm_option transposed_arguments[] = {
     FIRST_ARGUMENTS,
     SGM__ARGUMENT_PAIR("output_padding", 0, "elements behind the smallest result; 0 unless given"),
 };

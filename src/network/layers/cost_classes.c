@@ -100,27 +100,27 @@ static sgm_value multi_class_hinge(sgm_layer_call *call, sgm_graph *graph, const
     return sgm__cost_mean_of_steps(call, graph, mean);
 }
 
-static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
-static const sgm_argument focal_arguments[] = {
+static const sgm_option arguments[] = {SGM__COST_ARGUMENTS};
+static const sgm_option focal_arguments[] = {
     SGM__COST_ARGUMENTS,
     {.name = "gamma",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 100,
      .default_value = 2,
      .doc = "an answer of probability p costs (1 - p) to this power as much",
      .live = true},
     {.name = "alpha",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 1,
      .default_value = 0.25,
      .doc = "the factor of what should be 1; what should be 0 has the rest to 1; 0: none of both",
      .live = true},
 };
-static const sgm_argument hinge_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
-static const sgm_argument multi_class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_CLASSES, SGM__COST_MARGIN,
-                                                     SGM__COST_SQUARED};
+static const sgm_option hinge_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
+static const sgm_option multi_class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_CLASSES, SGM__COST_MARGIN,
+                                                   SGM__COST_SQUARED};
 
 SGM__COST(kl_divergence, "of the targets' shares from the softmax of logits, which is the output", arguments,
           SGM_LAYER_CLASSIFIES, predict_softmax);

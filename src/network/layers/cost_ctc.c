@@ -42,9 +42,9 @@ static sgm_value predict_softmax(sgm_layer_call *call, sgm_graph *graph, sgm_val
     return sgm_softmax(graph, prediction);
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "labels",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .required = true,
      .minimum = 1,
      .maximum = 1e6,
@@ -53,12 +53,12 @@ static const sgm_argument arguments[] = {
             "or the blank"},
     SGM__COST_ARGUMENTS,
     {.name = "blank",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .minimum = 0,
      .maximum = 1e9,
      .doc = "the class between labels, which says nothing"},
     {.name = "skip",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "an example with fewer steps than its labels need costs nothing; otherwise it is an error"},
 };
 

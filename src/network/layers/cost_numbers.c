@@ -57,11 +57,11 @@ static sgm_value cosine_distance(sgm_layer_call *call, sgm_graph *graph, const s
     return sgm__cost_mean_of_steps(call, graph, sgm_subtract(graph, sgm_number(graph, 1), cosine));
 }
 
-static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
-static const sgm_argument huber_arguments[] = {
+static const sgm_option arguments[] = {SGM__COST_ARGUMENTS};
+static const sgm_option huber_arguments[] = {
     SGM__COST_ARGUMENTS,
     {.name = "delta",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 1e-6,
      .maximum = 1e12,
      .default_value = 1,

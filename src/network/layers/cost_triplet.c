@@ -98,7 +98,7 @@ static sgm_value triplet(sgm_layer_call *call, sgm_graph *graph, const sgm_value
                           sgm_shape_text(&shape, text, sizeof text));
 }
 
-static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
+static const sgm_option arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_MARGIN, SGM__COST_SQUARED};
 
 SGM__COST(triplet,
           "what the like of an example lacks to be nearer than others by the margin: of the examples (batch, "

@@ -140,24 +140,25 @@ static sgm_value negative_log_likelihood(sgm_layer_call *call, sgm_graph *graph,
     return sgm_negate(graph, sgm__cost_mean_of_steps(call, graph, likelihood));
 }
 
-static const sgm_argument arguments[] = {SGM__COST_ARGUMENTS};
-static const sgm_argument class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_CLASSES};
-static const sgm_argument softmax_arguments[] = {
+static const sgm_option arguments[] = {SGM__COST_ARGUMENTS};
+static const sgm_option class_arguments[] = {SGM__COST_ARGUMENTS, SGM__COST_CLASSES};
+static const sgm_option softmax_arguments[] = {
     SGM__COST_ARGUMENTS,
     SGM__COST_CLASSES,
     {.name = "label_smoothing",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 0.9999,
      .doc = "the share of the targets that all classes get alike",
      .live = true},
     {.name = "class_weights",
-     .kind = SGM_ARGUMENT_NUMBERS,
+     .kind = SGM_KIND_NUMBER,
+     .list = true,
      .minimum = 0,
      .maximum = 1e12,
      .doc = "a factor for the cost of each class; 1 unless given"},
     {.name = "gamma",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 100,
      .doc = "the cost of a class of probability p times (1 - p) to this power",

@@ -36,30 +36,30 @@ sgm_value sgm__cost_margin(const sgm_layer_call *call, sgm_graph *graph, sgm_val
 
 #define SGM__COST_ARGUMENTS                                                                                  \
     {.name = "targets",                                                                                      \
-     .kind = SGM_ARGUMENT_TEXT,                                                                              \
+     .kind = SGM_KIND_TEXT,                                                                                  \
      .default_text = "targets",                                                                              \
      .doc = "the field of the data with what should come out"},                                              \
     {                                                                                                        \
-        .name = "importance", .kind = SGM_ARGUMENT_NUMBER, .minimum = 0, .maximum = 1e12,                    \
-        .default_value = 1, .doc = "the factor of this cost in the total", .live = true                      \
+        .name = "importance", .kind = SGM_KIND_NUMBER, .minimum = 0, .maximum = 1e12, .default_value = 1,    \
+        .doc = "the factor of this cost in the total", .live = true                                          \
     }
 #define SGM__COST_CLASSES                                                                                    \
     {.name = "classes",                                                                                      \
-     .kind = SGM_ARGUMENT_FLAG,                                                                              \
+     .kind = SGM_KIND_BOOLEAN,                                                                               \
      .doc = "the targets are numbers of classes, from 0; so they are without a flag after (batch, time, "    \
             "classes)"},                                                                                     \
     {                                                                                                        \
-        .name = "shares", .kind = SGM_ARGUMENT_FLAG,                                                         \
+        .name = "shares", .kind = SGM_KIND_BOOLEAN,                                                          \
         .doc = "the targets are a share for each class; so they are without a flag after (batch, classes)"   \
     }
 #define SGM__COST_MARGIN                                                                                     \
     {                                                                                                        \
-        .name = "margin", .kind = SGM_ARGUMENT_NUMBER, .minimum = 1e-6, .maximum = 1e6, .default_value = 1,  \
+        .name = "margin", .kind = SGM_KIND_NUMBER, .minimum = 1e-6, .maximum = 1e6, .default_value = 1,      \
         .doc = "how far right and wrong must lie apart to cost nothing", .live = true                        \
     }
 #define SGM__COST_SQUARED                                                                                    \
     {                                                                                                        \
-        .name = "squared", .kind = SGM_ARGUMENT_FLAG, .doc = "what is missing from the margin is squared"    \
+        .name = "squared", .kind = SGM_KIND_BOOLEAN, .doc = "what is missing from the margin is squared"     \
     }
 
 /* The type of a cost: `text` is its name and that of its forward function, `table` its arguments,

@@ -36,17 +36,17 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_reshape(graph, y, &shape);
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "size",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .required = true,
      .minimum = 1,
      .maximum = 1e9,
      .doc = "the number of outputs of an example"},
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to the sums; none if not given"},
-    {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},
+    {.name = "activation", .kind = SGM_KIND_TEXT, .doc = "applied to the sums; none if not given"},
+    {.name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only the weighted sums, no biases"},
     {.name = "time_distributed",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "acts on the last dimension alone, with the same weights at each place of the others"},
 };
 

@@ -9,9 +9,9 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm__layer_drop(call, graph, inputs[0], sgm_layer_number(call, "rate"));
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "rate",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .required = true,
      .minimum = 0,
      .maximum = 0.9999,

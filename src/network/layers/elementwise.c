@@ -31,14 +31,14 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_layer_activate(call, graph, sgm_layer_text(call, "activation"), y);
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "size",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .minimum = 1,
      .maximum = 1e9,
      .doc = "the number of elements of an example, which is checked; not needed"},
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .doc = "applied to each element; none if not given"},
-    {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weights"},
+    {.name = "activation", .kind = SGM_KIND_TEXT, .doc = "applied to each element; none if not given"},
+    {.name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only the weights"},
 };
 
 const sgm_layer_type sgm__layer_elementwise = {

@@ -19,21 +19,21 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_gather(graph, weights, sgm__layer_index(call, graph, inputs[0], vocabulary - 1), 0);
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "vocabulary",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .required = true,
      .minimum = 1,
      .maximum = 1 << 24,
      .doc = "how many numbers there are, from 0"},
     {.name = "size",
-     .kind = SGM_ARGUMENT_INTEGER,
+     .kind = SGM_KIND_INTEGER,
      .required = true,
      .minimum = 1,
      .maximum = 1e9,
      .doc = "the elements of a number's vector"},
     {.name = "sparse",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "only rows that were used are updated, also where the optimiser would move the others"},
 };
 

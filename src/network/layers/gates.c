@@ -65,19 +65,19 @@ static sgm_value forward_geglu(sgm_layer_call *call, sgm_graph *graph, const sgm
 
 #define CHANNELS                                                                                             \
     {                                                                                                        \
-        .name = "channels", .kind = SGM_ARGUMENT_FLAG, .doc = "halves the first dimension of an example"     \
+        .name = "channels", .kind = SGM_KIND_BOOLEAN, .doc = "halves the first dimension of an example"      \
     }
 
-static const sgm_argument prelu_arguments[] = {
+static const sgm_option prelu_arguments[] = {
     {.name = "channels",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "a slope for each channel, the first dimension of an example; otherwise one for all"},
 };
-static const sgm_argument glu_arguments[] = {
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .default_text = "sigmoid", .doc = "of the second half"},
+static const sgm_option glu_arguments[] = {
+    {.name = "activation", .kind = SGM_KIND_TEXT, .default_text = "sigmoid", .doc = "of the second half"},
     CHANNELS,
 };
-static const sgm_argument halving_arguments[] = {CHANNELS};
+static const sgm_option halving_arguments[] = {CHANNELS};
 
 SGM__LAYER(prelu, "x where it is above 0, else x times a slope that is learnt", prelu_arguments,
            SGM__COUNT(prelu_arguments));

@@ -35,15 +35,16 @@ static sgm_value forward(sgm_layer_call *call, sgm_graph *graph, const sgm_value
     return sgm_layer_field(call, graph, named ? sgm_layer_name(call) : "inputs", &example);
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "shape",
-     .kind = SGM_ARGUMENT_SHAPE,
+     .kind = SGM_KIND_INTEGER,
+     .list = true,
      .required = true,
      .minimum = 1,
      .maximum = 1e9,
      .doc = "the dimensions of one example, without the batch"},
     {.name = "lengths",
-     .kind = SGM_ARGUMENT_TEXT,
+     .kind = SGM_KIND_TEXT,
      .doc = "the field of the data with one number for each example, how many of its steps, the first "
             "dimension, count; those behind are not seen"},
 };

@@ -39,15 +39,15 @@ static sgm_value forward_rms_norm(sgm_layer_call *call, sgm_graph *graph, const 
     return sgm__layer_normalise(call, graph, inputs[0], false, false, "", sgm_layer_number(call, "epsilon"));
 }
 
-static const sgm_argument arguments[] = {
+static const sgm_option arguments[] = {
     {.name = "epsilon",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = 0,
      .maximum = 1,
      .default_value = 1e-5,
      .doc = "added to the variance, so that nothing is divided by 0",
      .live = true},
-    {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only a gain for each feature, no bias"},
+    {.name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only a gain for each feature, no bias"},
 };
 
 const sgm_layer_type sgm__layer_layer_norm = {

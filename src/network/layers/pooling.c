@@ -95,24 +95,23 @@ SGM__LAYER_FORWARD(global_max_pooling, global(call, graph, inputs[0], true))
 
 #define SIZE                                                                                                 \
     {                                                                                                        \
-        .name = "size", .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = 1e6,          \
-        .doc = "height and width of the window; one number: both"                                            \
+        .name = "size", .kind = SGM_KIND_INTEGER, .list = true, .required = true, .minimum = 1,              \
+        .maximum = 1e6, .doc = "height and width of the window; one number: both"                            \
     }
-static const sgm_argument max_arguments[] = {SIZE, SGM__ARGUMENT_STRIDE("the window's size unless given"),
-                                             SGM__ARGUMENT_PADDING, SGM__ARGUMENT_DILATION,
-                                             SGM__ARGUMENT_SAME};
-static const sgm_argument average_arguments[] = {
+static const sgm_option max_arguments[] = {SIZE, SGM__ARGUMENT_STRIDE("the window's size unless given"),
+                                           SGM__ARGUMENT_PADDING, SGM__ARGUMENT_DILATION, SGM__ARGUMENT_SAME};
+static const sgm_option average_arguments[] = {
     SIZE,
     SGM__ARGUMENT_STRIDE("the window's size unless given"),
     SGM__ARGUMENT_PADDING,
     SGM__ARGUMENT_SAME,
     {.name = "exclude_padding",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "the average of the data in the window; otherwise padding counts as zeros"},
 };
-static const sgm_argument global_arguments[] = {
+static const sgm_option global_arguments[] = {
     {.name = "steps",
-     .kind = SGM_ARGUMENT_FLAG,
+     .kind = SGM_KIND_BOOLEAN,
      .doc = "of a sequence (time, features) over the steps that count: (features)"},
 };
 

@@ -75,9 +75,9 @@ static sgm_value forward_tied(sgm_layer_call *call, sgm_graph *graph, const sgm_
     return sgm_reshape(graph, y, &shape);
 }
 
-static const sgm_argument tied_arguments[] = {
+static const sgm_option tied_arguments[] = {
     {.name = "of",
-     .kind = SGM_ARGUMENT_TEXT,
+     .kind = SGM_KIND_TEXT,
      .required = true,
      .doc = "the name of a layer before it, for example of an embedding"},
 };

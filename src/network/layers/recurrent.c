@@ -319,34 +319,34 @@ static sgm_value lstm(sgm_layer_call *call, sgm_graph *graph, const sgm_value *i
 
 #define SIZE_ARGUMENT                                                                                        \
     {                                                                                                        \
-        .name = "size", .kind = SGM_ARGUMENT_INTEGER, .required = true, .minimum = 1, .maximum = 1e6,        \
+        .name = "size", .kind = SGM_KIND_INTEGER, .required = true, .minimum = 1, .maximum = 1e6,            \
         .doc = "the number of outputs of a step"                                                             \
     }
 #define FLAG_ARGUMENTS                                                                                       \
     {.name = "last",                                                                                         \
-     .kind = SGM_ARGUMENT_FLAG,                                                                              \
+     .kind = SGM_KIND_BOOLEAN,                                                                               \
      .doc = "only what comes out after the last step: (batch, size); else all steps"},                       \
-        {.name = "reverse", .kind = SGM_ARGUMENT_FLAG, .doc = "reads from the last step to the first"},      \
+        {.name = "reverse", .kind = SGM_KIND_BOOLEAN, .doc = "reads from the last step to the first"},       \
         {.name = "bidirectional",                                                                            \
-         .kind = SGM_ARGUMENT_FLAG,                                                                          \
+         .kind = SGM_KIND_BOOLEAN,                                                                           \
          .doc = "two of them, one of which is reverse, side by side: 2 * size outputs of a step"},           \
-        {.name = "no_bias", .kind = SGM_ARGUMENT_FLAG, .doc = "only the weighted sums, no biases"},          \
+        {.name = "no_bias", .kind = SGM_KIND_BOOLEAN, .doc = "only the weighted sums, no biases"},           \
     {                                                                                                        \
-        .name = "streams", .kind = SGM_ARGUMENT_INTEGER, .minimum = 1, .maximum = 1e6,                       \
+        .name = "streams", .kind = SGM_KIND_INTEGER, .minimum = 1, .maximum = 1e6,                           \
         .doc =                                                                                               \
             "while training, the example at each place of a minibatch goes on where that place of the one "  \
             "before ended, of so many places; zeros at the beginning of an epoch"                            \
     }
 
-static const sgm_argument rnn_arguments[] = {
+static const sgm_option rnn_arguments[] = {
     SIZE_ARGUMENT,
-    {.name = "activation", .kind = SGM_ARGUMENT_TEXT, .default_text = "tanh", .doc = "applied to the sums"},
+    {.name = "activation", .kind = SGM_KIND_TEXT, .default_text = "tanh", .doc = "applied to the sums"},
     FLAG_ARGUMENTS};
-static const sgm_argument gru_arguments[] = {SIZE_ARGUMENT, FLAG_ARGUMENTS};
-static const sgm_argument lstm_arguments[] = {
+static const sgm_option gru_arguments[] = {SIZE_ARGUMENT, FLAG_ARGUMENTS};
+static const sgm_option lstm_arguments[] = {
     SIZE_ARGUMENT,
     {.name = "forget_bias",
-     .kind = SGM_ARGUMENT_NUMBER,
+     .kind = SGM_KIND_NUMBER,
      .minimum = -100,
      .maximum = 100,
      .doc = "is added to the forget gate's sum; 1 helps to remember for long (Jozefowicz et al., 2015)"},

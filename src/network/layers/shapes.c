@@ -63,13 +63,13 @@ static sgm_value permute(sgm_layer_call *call, sgm_graph *graph, const sgm_value
 
 #define DIMENSIONS(argument, highest, words)                                                                 \
     {                                                                                                        \
-        .name = argument, .kind = SGM_ARGUMENT_SHAPE, .required = true, .minimum = 1, .maximum = highest,    \
-        .doc = words                                                                                         \
+        .name = argument, .kind = SGM_KIND_INTEGER, .list = true, .required = true, .minimum = 1,            \
+        .maximum = highest, .doc = words                                                                     \
     }
 
-static const sgm_argument reshape_arguments[] = {
+static const sgm_option reshape_arguments[] = {
     DIMENSIONS("shape", 1e9, "the dimensions that an example gets, without the batch")};
-static const sgm_argument permute_arguments[] = {
+static const sgm_option permute_arguments[] = {
     DIMENSIONS("order", SGM_MAX_RANK - 1, "which dimension of an example, from 1, comes first, second, ...")};
 
 #define SHAPE_LAYER(text, words, function, table)                                                            \

@@ -27,7 +27,7 @@ bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dim
 
 #define SGM__ARGUMENT_PAIR(argument_name, lowest, argument_doc)                                              \
     {                                                                                                        \
-        .name = argument_name, .kind = SGM_ARGUMENT_SHAPE, .minimum = lowest, .maximum = 1e6,                \
+        .name = argument_name, .kind = SGM_KIND_INTEGER, .list = true, .minimum = lowest, .maximum = 1e6,    \
         .doc = argument_doc                                                                                  \
     }
 #define SGM__ARGUMENT_STRIDE(default_value)                                                                  \
@@ -40,7 +40,7 @@ bool sgm__layer_window(const sgm_layer_call *call, sgm_graph *graph, int32_t dim
     SGM__ARGUMENT_PAIR("dilation", 1, "elements from one place of the window to the next; 1 unless given")
 #define SGM__ARGUMENT_SAME                                                                                   \
     {                                                                                                        \
-        .name = "same", .kind = SGM_ARGUMENT_FLAG,                                                           \
+        .name = "same", .kind = SGM_KIND_BOOLEAN,                                                            \
         .doc = "as much padding as keeps the size, divided by the stride; also written padding=same"         \
     }
 
