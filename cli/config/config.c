@@ -25,45 +25,46 @@
 /* Keys of one dataset. The three groups training, validation, test share this table. */
 static const option data_table[] = {
     OPTION_ROW(data_config, dataset, OPTION_TEXT, .check = check_dataset,
-               .path_after = "text:", .doc = "a ready-made one (see 'sigma info'), or text:PATH"),
-    OPTION_ROW(data_config, csv, OPTION_PATH, .doc = "a table, with `fields`"),
-    OPTION_ROW(data_config, inputs, OPTION_PATH, .doc = "an array, .npy, .npz:NAME or idx"),
-    OPTION_ROW(data_config, targets, OPTION_PATH, .doc = "the array that belongs to it"),
+               .path_after = "text:", .row.doc = "a ready-made one (see 'sigma info'), or text:PATH"),
+    OPTION_ROW(data_config, csv, OPTION_PATH, .row.doc = "a table, with `fields`"),
+    OPTION_ROW(data_config, inputs, OPTION_PATH, .row.doc = "an array, .npy, .npz:NAME or idx"),
+    OPTION_ROW(data_config, targets, OPTION_PATH, .row.doc = "the array that belongs to it"),
     OPTION_ROW(data_config, text, OPTION_PATH,
-               .doc = "a text, as windows of tokens, and the same one token on"),
+               .row.doc = "a text, as windows of tokens, and the same one token on"),
     OPTION_ROW(data_config, tokenizer, OPTION_PATH,
-               .doc = "text: a file of 'sigma tokenize'; bytes if not given"),
-    OPTION_ROW(data_config, window, OPTION_INTEGER, .minimum = 1, .maximum = 1 << 24,
-               .doc = "text: tokens of an example; 64 if not given"),
-    OPTION_ROW(data_config, step, OPTION_INTEGER, .minimum = 1, .maximum = 1 << 24,
-               .doc = "text: tokens from one example to the next; the window if not given"),
-    OPTION_ROW(data_config, streams, OPTION_INTEGER, .minimum = 1, .maximum = 1 << 24,
-               .doc =
+               .row.doc = "text: a file of 'sigma tokenize'; bytes if not given"),
+    OPTION_ROW(data_config, window, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+               .row.doc = "text: tokens of an example; 64 if not given"),
+    OPTION_ROW(data_config, step, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+               .row.doc = "text: tokens from one example to the next; the window if not given"),
+    OPTION_ROW(data_config, streams, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1 << 24,
+               .row.doc =
                    "text: parts that go on from minibatch to minibatch, of so many examples; 1 if not given"),
-    OPTION_ROW(data_config, skip_rows, OPTION_INTEGER, .minimum = 0, .maximum = 1e6,
-               .doc = "csv: header rows"),
+    OPTION_ROW(data_config, skip_rows, OPTION_INTEGER, .row.minimum = 0, .row.maximum = 1e6,
+               .row.doc = "csv: header rows"),
     OPTION_ROW(data_config, separator, OPTION_TEXT, .check = check_separator,
-               .doc = "csv: one character, a comma if not given"),
+               .row.doc = "csv: one character, a comma if not given"),
     OPTION_ROW(data_config, missing, OPTION_TEXT,
-               .doc = "csv: a cell with this text, or with none, is missing and becomes 0"),
-    OPTION_ROW(data_config, skip_ragged, OPTION_FLAG, .default_value = "false",
-               .doc = "csv: leave out rows with another number of columns"),
+               .row.doc = "csv: a cell with this text, or with none, is missing and becomes 0"),
+    OPTION_ROW(data_config, skip_ragged, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "csv: leave out rows with another number of columns"),
     OPTION_ROW(data_config, fields, OPTION_MAP, .check = check_columns,
-               .doc = "csv: columns, such as {inputs: 0-3, targets: 4}"),
+               .row.doc = "csv: columns, such as {inputs: 0-3, targets: 4}"),
     OPTION_ROW(data_config, class_names, OPTION_LIST,
-               .doc = "csv: texts in the targets' column, class 0 first"),
+               .row.doc = "csv: texts in the targets' column, class 0 first"),
     OPTION_ROW(data_config, texts, OPTION_MAP, .check = check_texts, .joins = true,
-               .doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"),
-    OPTION_ROW(data_config, classes, OPTION_INTEGER, .minimum = 2, .maximum = 1e6,
-               .doc = "targets are numbers of classes, so many"),
+               .row.doc = "csv: texts of other columns as numbers from 0, such as {1: [red, green, blue]}"),
+    OPTION_ROW(data_config, classes, OPTION_INTEGER, .row.minimum = 2, .row.maximum = 1e6,
+               .row.doc = "targets are numbers of classes, so many"),
     OPTION_ROW(data_config, input_range, OPTION_LIST, .check = check_range_number,
-               .doc = "[minimum, maximum] of the inputs, brought to 0 to 1"),
-    OPTION_ROW(data_config, shuffled, OPTION_FLAG, .default_value = "false",
-               .doc = "files: all examples in one random order (of the seed), before begin and share apply"),
-    OPTION_ROW(data_config, begin, OPTION_NUMBER, .minimum = 0, .maximum = 1,
-               .doc = "leave so large a part out at the beginning of each block"),
-    OPTION_ROW(data_config, share, OPTION_NUMBER, .minimum = 1e-9, .maximum = 1,
-               .doc = "the part that is used"),
+               .row.doc = "[minimum, maximum] of the inputs, brought to 0 to 1"),
+    OPTION_ROW(data_config, shuffled, OPTION_FLAG, .row.default_text = "false",
+               .row.doc =
+                   "files: all examples in one random order (of the seed), before begin and share apply"),
+    OPTION_ROW(data_config, begin, OPTION_NUMBER, .row.minimum = 0, .row.maximum = 1,
+               .row.doc = "leave so large a part out at the beginning of each block"),
+    OPTION_ROW(data_config, share, OPTION_NUMBER, .row.minimum = 1e-9, .row.maximum = 1,
+               .row.doc = "the part that is used"),
 };
 
 /* For the help: "; there are crop, flip, ...", all augmentations of the library. */
@@ -77,9 +78,10 @@ static void list_augmentations(const option *o, sgm__text *out)
 /* Keys below `data`. The first one, training, is what a single value stands for: `data: iris`. */
 static const option data_group_table[] = {
     OPTION_GROUP_ROW(data_group, training, data_table,
-                     .doc = "what is learnt from; a name or the keys below"),
-    OPTION_GROUP_ROW(data_group, validation, data_table, .doc = "measured after each epoch; the same keys"),
-    OPTION_GROUP_ROW(data_group, test, data_table, .doc = "measured at the end; the same keys"),
+                     .row.doc = "what is learnt from; a name or the keys below"),
+    OPTION_GROUP_ROW(data_group, validation, data_table,
+                     .row.doc = "measured after each epoch; the same keys"),
+    OPTION_GROUP_ROW(data_group, test, data_table, .row.doc = "measured at the end; the same keys"),
     OPTION_ROW(data_group, batch, OPTION_SETTING, .settings = sgm_iterator_settings,
                .setting = "minibatch_size"),
     SETTING(data_group, shuffle, sgm_iterator_settings),
@@ -123,7 +125,7 @@ static void list_defaults(const option *o, sgm__text *out)
     const sgm_optimiser_type *type, *other;
     size_t count;
     const sgm_setting *settings = sgm_optimiser_settings(&count);
-    const sgm_setting *setting = sgm_setting_find(settings, count, o->name);
+    const sgm_setting *setting = sgm_setting_find(settings, count, o->row.name);
     for (size_t i = 0; (type = sgm_optimiser_type_at(i)) != NULL; i++) {
         double default_value = default_of(type, setting);
         bool told = false;
@@ -146,8 +148,8 @@ static void list_defaults(const option *o, sgm__text *out)
 /* Keys below `optimiser`. Numbers have no default in the file's sense: what is not given stays unset, so
  * that the type's own default applies (`give`), and the help lists those defaults by type (list_defaults). */
 static const option optimiser_table[] = {
-    OPTION_ROW(optimiser_config, type, OPTION_TEXT, .check = check_optimiser, .default_value = "adam",
-               .doc = "how parameters are updated", .more = list_types),
+    OPTION_ROW(optimiser_config, type, OPTION_TEXT, .check = check_optimiser, .row.default_text = "adam",
+               .row.doc = "how parameters are updated", .more = list_types),
     OPTIMISER(learning_rate),
     OPTIMISER(momentum),
     OPTIMISER(decay_rate),
@@ -162,39 +164,39 @@ static const option optimiser_table[] = {
     OPTIMISER(average),
     SETTING(optimiser_config, accumulate, sgm_optimiser_settings),
     OPTION_GROUP_ROW(optimiser_config, schedule, schedule_table,
-                     .doc = "of the learning rate; a kind or the keys below"),
+                     .row.doc = "of the learning rate; a kind or the keys below"),
 };
 
 /* Keys below start_from. The first one names the run; the others need it. */
 static const option start_table[] = {
     OPTION_ROW(start_config, run, OPTION_PATH,
-               .doc = "a folder of a run, or a checkpoint; only where the own run begins anew"),
+               .row.doc = "a folder of a run, or a checkpoint; only where the own run begins anew"),
     OPTION_ROW(
         start_config, parts, OPTION_LIST, .check = check_part,
-        .doc =
+        .row.doc =
             "of it; if not given: [parameters]; also network, optimiser, position, random, hooks, metrics, "
             "settings, everything"),
     OPTION_ROW(start_config, states, OPTION_LIST, .check = sgm__pattern_check,
-               .doc = "only those whose names match, [\"*.weights\"]"),
-    OPTION_ROW(start_config, skip_mismatch, OPTION_FLAG, .default_value = "false",
-               .doc = "take what fits and leave the rest, instead of refusing"),
+               .row.doc = "only those whose names match, [\"*.weights\"]"),
+    OPTION_ROW(start_config, skip_mismatch, OPTION_FLAG, .row.default_text = "false",
+               .row.doc = "take what fits and leave the rest, instead of refusing"),
     OPTION_ROW(start_config, names, OPTION_TEXT,
-               .doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"),
+               .row.doc = "torch, or \"torch(LAYER=MODULE, ...)\": a safetensors or npz file of PyTorch's"),
 };
 
 /* Keys below `operator`. The first one is the type; the others need it. */
 static const option operator_table[] = {
     OPTION_ROW(
         operator_config, type, OPTION_TEXT, .check = check_operator,
-        .doc =
+        .row.doc =
             "what workers merge: gradients, in each iteration, or parameters; mpi: of all ranks of mpirun; "
             "none"),
     SETTING(operator_config, workers, sgm_operator_settings),
     SETTING(operator_config, every, sgm_operator_settings),
     OPTION_ROW(operator_config, reducer, OPTION_TEXT, .check = check_reducer,
-               .doc = "parameters: average (if not given), maximum or weighted(3, 8)"),
+               .row.doc = "parameters: average (if not given), maximum or weighted(3, 8)"),
     OPTION_ROW(operator_config, reducers, OPTION_MAP, .check = check_reducer,
-               .doc = "parameters: others, by parameter, {\"*.biases\": maximum}"),
+               .row.doc = "parameters: others, by parameter, {\"*.biases\": maximum}"),
     OPTION_ROW(operator_config, handlers, OPTION_SETTING, .settings = sgm_operator_settings,
                .check = check_handlers),
     SETTING(operator_config, threads, sgm_operator_settings),
@@ -219,26 +221,28 @@ static void list_handlers(const option *o, sgm__text *out)
 /* The outermost keys of a file. */
 const option config_table[] = {
     OPTION_ROW(config, name, OPTION_TEXT, .check = check_name,
-               .doc = "of the experiment; if not given: the file's"),
+               .row.doc = "of the experiment; if not given: the file's"),
     OPTION_ROW(config, network, OPTION_TEXT, .check = check_network,
-               .doc = "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\""),
-    OPTION_GROUP_ROW(config, data, data_group_table, .doc = "a name (training only) or the keys below"),
-    OPTION_GROUP_ROW(config, optimiser, optimiser_table, .doc = "a type or the keys below"),
+               .row.doc = "layers, \"input(4) + dense(10, relu) + dense(3) + softmax_cross_entropy\""),
+    OPTION_GROUP_ROW(config, data, data_group_table, .row.doc = "a name (training only) or the keys below"),
+    OPTION_GROUP_ROW(config, optimiser, optimiser_table, .row.doc = "a type or the keys below"),
     OPTION_ROW(config, initialisers, OPTION_MAP, .check = check_initialiser,
-               .doc = "by parameter, {\"*.weights\": he}"),
+               .row.doc = "by parameter, {\"*.weights\": he}"),
     OPTION_ROW(config, modifiers, OPTION_MAP, .check = check_modifier,
-               .doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"),
+               .row.doc = "after each update, by parameter, {\"*.weights\": max_norm(3)}"),
     OPTION_ROW(config, freeze, OPTION_LIST, .check = sgm__pattern_check,
-               .doc = "parameters that stay as they are"),
+               .row.doc = "parameters that stay as they are"),
     OPTION_ROW(config, rules, OPTION_LIST, .check = check_rule,
-               .doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""),
+               .row.doc = "what to do when, \"if validation.loss stalls 5 epochs then stop\""),
     OPTION_ROW(
         config, hooks, OPTION_LIST, .check = check_hook,
-        .doc = "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
-    OPTION_GROUP_ROW(config, operator, operator_table, .doc = "several workers; a type or the keys below"),
+        .row.doc =
+            "what else runs in a training, \"early_stopper(validation.loss)\"; see 'sigma info --hooks'"),
+    OPTION_GROUP_ROW(config, operator, operator_table,
+                     .row.doc = "several workers; a type or the keys below"),
     OPTION_GROUP_ROW(
         config, start_from, start_table,
-        .doc = "another training, whose parameters this one begins with; a folder or the keys below"),
+        .row.doc = "another training, whose parameters this one begins with; a folder or the keys below"),
     SETTING(config, epochs, sgm_run_settings),
     SETTING(config, iterations, sgm_run_settings),
     SETTING(config, seed, sgm_env_settings),
@@ -246,7 +250,7 @@ const option config_table[] = {
                .check = sgm__handler_check_name, .more = list_handlers),
     SETTING(config, threads, sgm_env_settings),
     SETTING(config, precision, sgm_env_settings),
-    OPTION_ROW(config, folder, OPTION_TEXT, .doc = "of the run; if not given: runs/NAME-TIME"),
+    OPTION_ROW(config, folder, OPTION_TEXT, .row.doc = "of the run; if not given: runs/NAME-TIME"),
     SETTING(config, checkpoint_every, sgm_run_settings),
 };
 const size_t config_table_count = COUNT(config_table);
@@ -305,10 +309,10 @@ static sgm_status check_first(const char *name, const char *group, const option 
                               const void *base)
 {
     const char *given = options_first_given(table, count, base);
-    if (given == NULL || given == table[0].name)
+    if (given == NULL || given == table[0].row.name)
         return SGM_OK;
     return sgm_fail(SGM_ERROR_ARGUMENT, "%s: %s: %s is given, but no %s (%s)", name, group, given,
-                    table[0].name, option_complete(&table[0]).doc);
+                    table[0].row.name, option_complete(&table[0]).row.doc);
 }
 
 /* Everything that can be wrong without data or a handler. The optimiser is made once, since its values
@@ -427,7 +431,7 @@ static sgm_status give(const option *table, size_t count, const void *base, cons
             content = sgm_text_content(*(char *const *)value);
         else
             continue;
-        snprintf(name, sizeof name, "%s%s", prefix, whole.name);
+        snprintf(name, sizeof name, "%s%s", prefix, whole.row.name);
         SGM_TRY(sgm_optimiser_set(optimiser, name, &content));
     }
     return SGM_OK;

@@ -15,7 +15,7 @@
 /* Rows of a table whose keys are called like their members: a value, and a group with a table of its own. */
 #define OPTION_ROW(type, member, kind_of_value, ...)                                                         \
     {                                                                                                        \
-        .name = #member, .kind = kind_of_value, .offset = offsetof(type, member), __VA_ARGS__                \
+        .row.name = #member, .kind = kind_of_value, .offset = offsetof(type, member), __VA_ARGS__            \
     }
 #define OPTION_GROUP_ROW(type, member, table, ...)                                                           \
     OPTION_ROW(type, member, OPTION_GROUP, .children = table,                                                \

@@ -40,27 +40,22 @@ option option_complete(const option *o)
     if (o->kind != OPTION_SETTING)
         return whole;
     const sgm_setting *settings = o->settings(&count);
-    const sgm_setting *setting = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->name);
-    const sgm_option *row = &setting->option;
-    whole.kind = kinds[row->kind];
-    whole.choices = row->choices;
-    whole.unit = row->unit;
-    whole.minimum = row->minimum;
-    whole.maximum = row->maximum;
-    whole.doc = row->doc;
+    whole.row = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->row.name)->option;
+    whole.row.name = o->row.name;
+    whole.kind = kinds[whole.row.kind];
+    const sgm_option *row = &whole.row;
     if (row->kind == SGM_KIND_BOOLEAN)
-        whole.default_value = row->default_value != 0 ? "true" : "false";
-    else if (row->kind == SGM_KIND_TEXT)
-        whole.default_value = row->default_text;
-    else if (row->default_value != 0 ||
-             (row->kind == SGM_KIND_INTEGER && row->minimum <= 0 && row->maximum > row->minimum))
+        whole.row.default_text = row->default_value != 0 ? "true" : "false";
+    else if (row->kind != SGM_KIND_TEXT &&
+             (row->default_value != 0 ||
+              (row->kind == SGM_KIND_INTEGER && row->minimum <= 0 && row->maximum > row->minimum)))
         snprintf(whole.default_room, sizeof whole.default_room, "%.15g", row->default_value);
     return whole;
 }
 
 const char *option_default(const option *o)
 {
-    return o->default_room[0] != '\0' ? o->default_room : o->default_value;
+    return o->default_room[0] != '\0' ? o->default_room : o->row.default_text;
 }
 
 static void *field(void *base, const option *o)
@@ -105,15 +100,15 @@ static char *expectation(const option *o, char *buffer, size_t size)
                                         "a number",       "true or false", "a list of texts",
                                         "a map of texts", "a map",         ""};
     char minimum[32], maximum[32];
-    if (o->minimum == o->maximum)
+    if (o->row.minimum == o->row.maximum)
         snprintf(buffer, size, "%s", kinds[o->kind]);
-    else if (!isfinite(o->maximum))
+    else if (!isfinite(o->row.maximum))
         snprintf(buffer, size, "%s from %s", kinds[o->kind],
-                 number_text(o->minimum, minimum, sizeof minimum));
+                 number_text(o->row.minimum, minimum, sizeof minimum));
     else
         snprintf(buffer, size, "%s from %s to %s", kinds[o->kind],
-                 number_text(o->minimum, minimum, sizeof minimum),
-                 number_text(o->maximum, maximum, sizeof maximum));
+                 number_text(o->row.minimum, minimum, sizeof minimum),
+                 number_text(o->row.maximum, maximum, sizeof maximum));
     return buffer;
 }
 
@@ -129,7 +124,7 @@ static sgm_status fail_expected(const option *o, const arrival *at, const yaml_n
 static const option *find(const option *table, size_t count, const char *key, size_t length)
 {
     for (size_t i = 0; i < count; i++)
-        if (strlen(table[i].name) == length && memcmp(table[i].name, key, length) == 0)
+        if (strlen(table[i].row.name) == length && memcmp(table[i].row.name, key, length) == 0)
             return &table[i];
     return NULL;
 }
@@ -153,7 +148,7 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     const char *names[64] = {NULL};
     sgm__text known = {0};
     for (size_t i = 0; i < count && i < 64; i++) {
-        names[i] = table[i].name;
+        names[i] = table[i].row.name;
         sgm__text_append(&known, "%s%s", i > 0 ? ", " : "", names[i]);
     }
     const char *usual = usual_name(key), *near = sgm__nearest(usual, names, count < 64 ? count : 64);
@@ -162,7 +157,7 @@ static sgm_status fail_unknown(const option *table, size_t count, const arrival 
     for (size_t i = 0; i < count && below == NULL; i++)
         if (table[i].kind == OPTION_GROUP &&
             find(table[i].children, table[i].child_count, usual, strlen(usual)))
-            below = table[i].name;
+            below = table[i].row.name;
     place(at, where, sizeof where);
     sgm_status status =
         below != NULL  ? sgm_fail(SGM_ERROR_ARGUMENT, "%s: unknown key here; '%s' belongs below '%s'", where,
@@ -179,14 +174,14 @@ static sgm_status check_choice(const option *o, const arrival *at, const char *v
 {
     size_t count = 0;
     sgm__text known = {0};
-    for (; o->choices[count] != NULL; count++) {
-        if (strcmp(o->choices[count], value) == 0) {
+    for (; o->row.choices[count] != NULL; count++) {
+        if (strcmp(o->row.choices[count], value) == 0) {
             sgm__text_free(&known);
             return SGM_OK;
         }
-        sgm__text_append(&known, "%s%s", count > 0 ? ", " : "", o->choices[count]);
+        sgm__text_append(&known, "%s%s", count > 0 ? ", " : "", o->row.choices[count]);
     }
-    const char *near = sgm__nearest(value, o->choices, count);
+    const char *near = sgm__nearest(value, o->row.choices, count);
     char where[PATH_MAX + 400];
     sgm_status status =
         sgm_fail(SGM_ERROR_ARGUMENT, "%s: expected one of %s, got '%.60s'%s%s%s",
@@ -199,7 +194,7 @@ static sgm_status check_choice(const option *o, const arrival *at, const char *v
 /* Checks one text by the option's choices or its check, and puts the place before the check's message. */
 static sgm_status check_value(const option *o, const arrival *at, const char *value)
 {
-    if (o->choices != NULL)
+    if (o->row.choices != NULL)
         return check_choice(o, at, value);
     if (o->check == NULL || o->check(value) == SGM_OK)
         return SGM_OK;
@@ -259,7 +254,8 @@ static sgm_status set_text(const option *o, char **field_text, const arrival *at
 /* NaN and infinity are never within bounds. */
 static bool in_bounds(const option *o, double value)
 {
-    return isfinite(value) && (o->minimum == o->maximum || (value >= o->minimum && value <= o->maximum));
+    return isfinite(value) &&
+           (o->row.minimum == o->row.maximum || (value >= o->row.minimum && value <= o->row.maximum));
 }
 
 /* Stores a text, path, number or flag. Quoted scalars are texts only: "3" in quotes is no number. An
@@ -529,7 +525,7 @@ const option *options_find(const option *table, size_t count, const char *key, c
         *base = (const char *)*base + o->offset;
         table = o->children;
         count = o->child_count;
-        key = dot != NULL ? dot + 1 : table[0].name;
+        key = dot != NULL ? dot + 1 : table[0].row.name;
     }
 }
 

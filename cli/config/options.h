@@ -36,31 +36,28 @@ typedef struct text_map {
     size_t count, key_capacity, capacity;
 } text_map;
 
-/* A row of a table; it ties a key to a member of a struct by its offset:
+/* A row of a table: the library's row (sgm_option), and where the value goes, the offset of a struct's
+ * member:
  *
  *     typedef struct run { char *name; int64_t epochs; } run;
  *     static const option table[] = {
- *         {.name = "name", .kind = OPTION_TEXT, .offset = offsetof(run, name), .doc = "of the run"},
- *         {.name = "epochs", .kind = OPTION_INTEGER, .offset = offsetof(run, epochs), .minimum = 1,
- *          .maximum = 1e9, .default_value = "10", .doc = "passes over the data"}};
+ *         {.row = {.name = "name", .doc = "of the run"}, .kind = OPTION_TEXT, .offset = offsetof(run, name)},
+ *         {.row = {.name = "epochs", .minimum = 1, .maximum = 1e9, .default_text = "10", .doc = "passes"},
+ *          .kind = OPTION_INTEGER, .offset = offsetof(run, epochs)}};
  *
- * OPTION_SETTING rows take kind, bounds, default, choices and words from a row of the library's own table
- * (`settings`), so that nothing is said twice; option_complete fills them in. All other rows say these
- * things themselves. */
+ * OPTION_SETTING rows have all but their name from the library's own table (`settings`), so that nothing is
+ * said twice; option_complete fills them in. All other rows say these things themselves; their default, of
+ * whatever kind, is default_text, and without one the member stays NULL, NAN or OPTION_UNSET. Of the
+ * library's row, a key that only the command knows uses name (in a file), choices, unit, bounds, default_text
+ * and doc; `kind` here says the rest. */
 typedef struct option {
-    const char *name; /* the key in a file */
+    sgm_option row;
     option_kind kind;
     size_t offset;                                 /* of the member in the struct */
     const sgm_setting *(*settings)(size_t *count); /* OPTION_SETTING: the library's table */
-    const char *setting;                           /* OPTION_SETTING: the name in that table; NULL: `name` */
-    const char *const *choices; /* what a text may be, NULL behind the last; NULL: anything */
-    const char *unit;
-    double minimum, maximum; /* of numbers, both included; equal: no bounds */
-    /* As it would be written in a file; NULL: without a value the member stays NULL, NAN or OPTION_UNSET. */
-    const char *default_value;
-    const char *doc;
+    const char *setting; /* OPTION_SETTING: the name in that table; NULL: the row's */
     /* Checks a text, each item of a list, each value of a map; its message needs no place. NULL: nothing to
-     * check. Not called where there are `choices`. */
+     * check. Not called where there are choices. */
     sgm_status (*check)(const char *value);
     void (*more)(const struct option *o, sgm__text *out); /* appends to the words of the help */
     bool joins; /* a map: a value that is a list becomes one text with commas */

@@ -108,7 +108,7 @@ static void write_table(const option *table, size_t count, const void *base, int
         if (!has_value(&table[i], base))
             continue;
         const char *space = table[i].kind == OPTION_GROUP || table[i].kind == OPTION_MAP ? "" : " ";
-        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].name, space);
+        sgm__text_append(out, "%*s%s:%s", 2 * depth, "", table[i].row.name, space);
         write_value(&table[i], base, depth, out);
     }
 }
@@ -169,7 +169,7 @@ const char *options_first_given(const option *table, size_t count, const void *b
     for (size_t i = 0; i < count; i++) {
         const option whole = option_complete(&table[i]);
         if (has_value(&whole, base) && !is_default(&whole, base))
-            return table[i].name;
+            return table[i].row.name;
     }
     return NULL;
 }
@@ -197,7 +197,7 @@ static void compare(const option *table, size_t count, const char *prefix, const
         const option *o = &table[i];
         char name[120];
         bool skip = false;
-        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->name);
+        snprintf(name, sizeof name, "%s%s%s", prefix, prefix[0] != '\0' ? "." : "", o->row.name);
         for (size_t k = 0; k < ignored_count; k++)
             skip |= strcmp(ignored[k], name) == 0;
         if (skip)
@@ -248,16 +248,16 @@ static void help_option(const option *o, const char *name, sgm__text *lines)
 {
     static const char *const kinds[] = {"text", "file", "integer", "number", "flag", "list", "map", "", ""};
     sgm__text text = {0}, *out = &text;
-    sgm__text_append(out, "%s", o->doc);
+    sgm__text_append(out, "%s", o->row.doc);
     if (o->more != NULL)
         o->more(o, out);
-    for (size_t i = 0; o->choices != NULL && o->choices[i] != NULL; i++)
-        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", o->choices[i]);
-    const char *space = o->unit != NULL ? " " : "", *unit = o->unit != NULL ? o->unit : "";
-    if (o->minimum != o->maximum && o->maximum >= OPTION_ANY)
-        sgm__text_append(out, " [from %.15g%s%s]", o->minimum, space, unit);
-    else if (o->minimum != o->maximum)
-        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->minimum, o->maximum, space, unit);
+    for (size_t i = 0; o->row.choices != NULL && o->row.choices[i] != NULL; i++)
+        sgm__text_append(out, "%s%s", i > 0 ? ", " : ": ", o->row.choices[i]);
+    const char *space = o->row.unit != NULL ? " " : "", *unit = o->row.unit != NULL ? o->row.unit : "";
+    if (o->row.minimum != o->row.maximum && o->row.maximum >= OPTION_ANY)
+        sgm__text_append(out, " [from %.15g%s%s]", o->row.minimum, space, unit);
+    else if (o->row.minimum != o->row.maximum)
+        sgm__text_append(out, " [%.15g to %.15g%s%s]", o->row.minimum, o->row.maximum, space, unit);
     if (option_default(o) != NULL)
         sgm__text_append(out, " (default %s)", option_default(o));
     help_line(name, kinds[o->kind], text.data != NULL ? text.data : "", lines);
@@ -271,11 +271,11 @@ static void help_table(const option *table, size_t count, const char *prefix, sg
     for (size_t i = 0; i < count; i++) {
         const option whole = option_complete(&table[i]), *o = &whole;
         char name[120];
-        snprintf(name, sizeof name, "%s%s", prefix, o->name);
+        snprintf(name, sizeof name, "%s%s", prefix, o->row.name);
         if (o->kind == OPTION_GROUP) {
-            if (o->doc[0] != '\0')
-                help_line(name, "map", o->doc, out);
-            snprintf(name, sizeof name, "%s%s.", prefix, o->name);
+            if (o->row.doc[0] != '\0')
+                help_line(name, "map", o->row.doc, out);
+            snprintf(name, sizeof name, "%s%s.", prefix, o->row.name);
             /* The same keys are shown once. */
             if (i == 0 || table[i - 1].children != o->children)
                 help_table(o->children, o->child_count, name, out);

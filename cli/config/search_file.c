@@ -28,28 +28,29 @@ static sgm_status check_goal(const char *value)
 
 /* Keys of the section. `values` is taken out of the tree before this table is applied. */
 static const option section_table[] = {
-    OPTION_ROW(search_config, method, OPTION_TEXT, .check = check_method, .default_value = "grid",
-               .doc = "grid, random or halving"),
+    OPTION_ROW(search_config, method, OPTION_TEXT, .check = check_method, .row.default_text = "grid",
+               .row.doc = "grid, random or halving"),
     OPTION_ROW(search_config, objective, OPTION_TEXT,
-               .doc = "a trainer's number; if not given: validation.loss, or training.loss"),
+               .row.doc = "a trainer's number; if not given: validation.loss, or training.loss"),
     OPTION_ROW(search_config, goal, OPTION_TEXT, .check = check_goal,
-               .doc = "maximum or minimum; if not given: minimum of losses, costs, errors"),
+               .row.doc = "maximum or minimum; if not given: minimum of losses, costs, errors"),
     OPTION_ROW(search_config, values, OPTION_MAP,
-               .doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"),
-    OPTION_ROW(search_config, trials, OPTION_INTEGER, .minimum = 1, .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
-               .doc = "random, halving; 20, but halving over lists: all combinations"),
-    OPTION_ROW(search_config, seed, OPTION_INTEGER, .minimum = 0, .maximum = 9e18,
-               .doc = "of what is drawn; if not given: the experiment's"),
-    OPTION_ROW(search_config, factor, OPTION_NUMBER, .minimum = 2, .maximum = 1000,
-               .doc = "halving: so many fewer trials on each rung; 3"),
-    OPTION_ROW(search_config, minimum_epochs, OPTION_INTEGER, .minimum = 1, .maximum = 1e9,
-               .doc = "halving: of the first rung at least; 1"),
-    OPTION_ROW(search_config, at_once, OPTION_INTEGER, .minimum = 1, .maximum = 256, .default_value = "1",
-               .doc = "trials side by side"),
+               .row.doc = "by key: a list, or {from: 1e-4, to: 0.1, scale: log, steps: 4}"),
+    OPTION_ROW(search_config, trials, OPTION_INTEGER, .row.minimum = 1,
+               .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS,
+               .row.doc = "random, halving; 20, but halving over lists: all combinations"),
+    OPTION_ROW(search_config, seed, OPTION_INTEGER, .row.minimum = 0, .row.maximum = 9e18,
+               .row.doc = "of what is drawn; if not given: the experiment's"),
+    OPTION_ROW(search_config, factor, OPTION_NUMBER, .row.minimum = 2, .row.maximum = 1000,
+               .row.doc = "halving: so many fewer trials on each rung; 3"),
+    OPTION_ROW(search_config, minimum_epochs, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 1e9,
+               .row.doc = "halving: of the first rung at least; 1"),
+    OPTION_ROW(search_config, at_once, OPTION_INTEGER, .row.minimum = 1, .row.maximum = 256,
+               .row.default_text = "1", .row.doc = "trials side by side"),
 };
 
 const option search_table[] = {
-    OPTION_GROUP_ROW(search_root, search, section_table, .doc = "what to try"),
+    OPTION_GROUP_ROW(search_root, search, section_table, .row.doc = "what to try"),
 };
 const size_t search_table_count = 1;
 
@@ -69,11 +70,11 @@ static sgm_status check_scale(const char *value)
 }
 
 static const option range_table[] = {
-    OPTION_ROW(range_config, from, OPTION_NUMBER, .doc = ""),
-    OPTION_ROW(range_config, to, OPTION_NUMBER, .doc = ""),
-    OPTION_ROW(range_config, scale, OPTION_TEXT, .check = check_scale, .doc = ""),
-    OPTION_ROW(range_config, steps, OPTION_INTEGER, .minimum = 2, .maximum = SGM_SEARCH_MAXIMUM_TRIALS,
-               .doc = ""),
+    OPTION_ROW(range_config, from, OPTION_NUMBER, .row.doc = ""),
+    OPTION_ROW(range_config, to, OPTION_NUMBER, .row.doc = ""),
+    OPTION_ROW(range_config, scale, OPTION_TEXT, .check = check_scale, .row.doc = ""),
+    OPTION_ROW(range_config, steps, OPTION_INTEGER, .row.minimum = 2,
+               .row.maximum = SGM_SEARCH_MAXIMUM_TRIALS, .row.doc = ""),
 };
 #define RANGE_COUNT (sizeof range_table / sizeof *range_table)
 

@@ -40,7 +40,8 @@ static const sgm_option *row_of(const option *o)
 {
     size_t count;
     const sgm_setting *settings = o->settings(&count);
-    const sgm_setting *setting = sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->name);
+    const sgm_setting *setting =
+        sgm_setting_find(settings, count, o->setting != NULL ? o->setting : o->row.name);
     CHECK(setting != NULL);
     return &setting->option;
 }
@@ -61,8 +62,8 @@ static void check_help(const char *key, const sgm_option *row)
 /* The rest of an option would say it a second time. */
 static void check_says_nothing_itself(const option *o)
 {
-    CHECK(o->doc == NULL && o->unit == NULL && o->default_value == NULL && o->choices == NULL);
-    CHECK(o->minimum == 0 && o->maximum == 0);
+    CHECK(o->row.doc == NULL && o->row.unit == NULL && o->row.default_text == NULL && o->row.choices == NULL);
+    CHECK(o->row.minimum == 0 && o->row.maximum == 0);
 }
 
 typedef struct seen {
@@ -74,7 +75,7 @@ static void check_table(const option *table, size_t count, const char *prefix, s
 {
     for (size_t i = 0; i < count; i++) {
         char key[160];
-        snprintf(key, sizeof key, "%s%s", prefix, table[i].name);
+        snprintf(key, sizeof key, "%s%s", prefix, table[i].row.name);
         if (table[i].kind == OPTION_GROUP) {
             char below[200];
             snprintf(below, sizeof below, "%s.", key);
@@ -232,7 +233,8 @@ static const option *find_key(const char *key)
     size_t count = config_table_count;
     for (;;) {
         size_t length = strcspn(key, "."), i = 0;
-        while (i < count && (strlen(table[i].name) != length || memcmp(table[i].name, key, length) != 0))
+        while (i < count &&
+               (strlen(table[i].row.name) != length || memcmp(table[i].row.name, key, length) != 0))
             i++;
         if (i == count || key[length] == '\0')
             return i < count ? &table[i] : NULL;
