@@ -199,7 +199,7 @@ static sgm_status read_options(sgm__phrase *phrase, const initialiser_type *type
     sgm_status status = sgm__call_finish(phrase, &call);
     for (size_t i = 0; i < type->count; i++)
         if (call.values[i].known)
-            *(double *)((char *)options + members[type->first + i]) = call.values[i].number;
+            memcpy((char *)options + members[type->first + i], &call.values[i].number, sizeof(double));
     sgm__call_free(&call);
     return status;
 }

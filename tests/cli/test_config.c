@@ -183,7 +183,8 @@ TEST(texts_are_checked_where_they_stand)
                 "a/b.yaml:2:12: optimiser: unknown optimiser 'adm'");
     CHECK_ERROR(refuse(NETWORK "optimiser: {schedule: cosin}\n", NULL), "did you mean 'cosine'");
     CHECK_ERROR(refuse(NETWORK "initialisers: {\"*\": hee}\n", NULL), "a/b.yaml:2:21: initialisers.*: ");
-    CHECK_ERROR(refuse(NETWORK "modifiers: {\"*\": clip(2)}\n", NULL), "modifiers.*: column 1: clip needs maximum");
+    CHECK_ERROR(refuse(NETWORK "modifiers: {\"*\": clip(2)}\n", NULL),
+                "modifiers.*: column 1: clip needs maximum");
     CHECK_ERROR(refuse(NETWORK "data: {training: irs}\n", NULL), "did you mean 'iris'?");
     CHECK_ERROR(refuse(NETWORK "precision: float23\n", NULL), "did you mean 'float32'?");
     CHECK_ERROR(refuse(NETWORK "handler: referense\n", NULL), "did you mean 'reference'?");
