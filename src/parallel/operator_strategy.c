@@ -140,7 +140,7 @@ static sgm_status take_over(sgm_trainer *trainer, const sgm_bundle *bundle, cons
         sgm_trainer *replica = parallel->workers[i].replica;
         SGM_TRY(sgm__state_read(&one, path));
         SGM_TRY(sgm__state_set_learnt(replica, &one, WORKER_PARTS));
-        SGM_TRY(sgm__state_set_position(replica, &one, WORKER_PARTS));
+        SGM_TRY(sgm__state_set_rest(replica, &one, WORKER_PARTS));
     }
     return take_over_states(parallel, bundle);
 }

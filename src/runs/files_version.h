@@ -6,7 +6,7 @@
 #include "base/base.h"
 #include <jansson.h>
 
-/* It grows whenever a key, the name of a state or a word of the notation changes. */
+/* It grows with each release in which a key, the name of a state or a word of the notation is another. */
 #define SGM__FILES_VERSION 2
 
 /* Fails if the member "version" of an object is another one. Files of version 1 may lack it. The caller names

@@ -57,7 +57,7 @@ sgm_status sgm__fit_convert(sgm__fit *fit);
 /* Whether a state of the bundle is wanted, known to the trainer, and of its shape and kind of type. */
 bool sgm__fit_takes(const sgm__fit *fit, const char *name);
 
-/* --- parts_state.c: the JSON text of a checkpoint, which has everything that is no tensor --- */
+/* --- state.c: the JSON text of a checkpoint, which has everything that is no tensor --- */
 #define SGM__NETWORK_KEY "sigma.network"
 #define SGM__STATE_KEY "sigma.state"
 typedef struct sgm__saved_state {
@@ -74,20 +74,14 @@ sgm_status sgm__state_read(sgm__saved_state *state, const char *source);
 /* Finds the JSON text of a bundle, reads and checks it. Call sgm__state_close also after a failure. */
 sgm_status sgm__state_open(sgm__saved_state *state, const sgm_bundle *bundle, const char *source);
 void sgm__state_close(sgm__saved_state *state);
-/* Fails unless the whole bundle can be loaded into the trainer; with the trainer's lock
- * (trainer_checkpoint.c). */
-sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
-                                const char *source);
-/* Reads an integer >= 0, and a double that was written as a text with all its digits; false: the value is
- * missing, or something else. */
-bool sgm__state_count(const json_t *state, const char *key, int64_t *value);
-bool sgm__state_exact(const json_t *text, double *value);
-
-/* --- parts_take.c: setting a trainer to what was read --- */
 /* Sets what preprocessors of the data and hooks remember. They may refuse it: then everything is as it was.
  */
 sgm_status sgm__state_set_learnt(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
 /* Sets everything else: settings, metrics, the optimiser's numbers, the position. */
-sgm_status sgm__state_set_position(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
+sgm_status sgm__state_set_rest(sgm_trainer *trainer, const sgm__saved_state *state, unsigned parts);
+/* Fails unless the whole bundle can be loaded into the trainer; with the trainer's lock
+ * (trainer_checkpoint.c). */
+sgm_status sgm__checkpoint_fits(sgm_trainer *trainer, const sgm_bundle *bundle, const sgm__saved_state *state,
+                                const char *source);
 
 #endif

@@ -2,9 +2,9 @@
  * position, random numbers, hooks, metrics, settings).
  *
  * A checkpoint is a bundle (src/persistence): the session's states as tensors, the network's notation and a
- * JSON text (parts_state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as
+ * JSON text (state.c) as texts. Loading goes in three steps, so that a refusal leaves everything as
  * it was: read the file, compare it with the trainer (parts_fit.c), then take it over. Only what can still
- * be refused after that (hooks' and preprocessors' states, parts_take.c) is put back by hand. What belongs
+ * be refused after that (hooks' and preprocessors' states, state.c) is put back by hand. What belongs
  * to workers is asked of the strategy. With PyTorch's names the bundle's tensors are renamed on the way
  * (torch_names.c). */
 #include "persistence/bundle.h"
@@ -427,7 +427,7 @@ static sgm_status take_over(sgm_trainer *trainer, sgm__fit *fit, const sgm__save
     if (status != SGM_OK && is_new)
         return take_back_network(trainer, status);
     SGM_TRY(status);
-    SGM_TRY(sgm__state_set_position(trainer, state, fit->wanted->parts));
+    SGM_TRY(sgm__state_set_rest(trainer, state, fit->wanted->parts));
     bool all = sgm__parts_are_all(fit->wanted);
     return strategy != NULL ? strategy->take_over(trainer, fit->bundle, all ? state->json : NULL, fit->source)
                             : SGM_OK;

@@ -2,7 +2,7 @@
  * were attached by text while the trainer ran.
  *
  * A checkpoint has the texts ("every 2 epochs save(...)"), not the hooks: loading parses and attaches them
- * again, before their states are set (src/runs/parts_take.c), and takes them off again if loading fails
+ * again, before their states are set (src/runs/state_hooks.c), and takes them off again if loading fails
  * after that. */
 #include "train/trainer_hooks.h"
 #include "train/train.h"

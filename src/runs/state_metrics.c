@@ -1,0 +1,106 @@
+/* What a checkpoint has of metrics: losses and accuracies of data sets, results of metric hooks, and the
+ * newest loss. */
+#include "registry/pattern.h"
+#include "runs/state.h"
+#include "show/show.h"
+#include "train/train.h"
+
+#include <math.h>
+
+/* --- writing --- */
+
+/* What metrics of hooks have left beside loss and accuracy: "validation.f1". */
+static sgm_status append_scores_of(const sgm_trainer *trainer, const char *data, json_t *scores)
+{
+    sgm_matches matches;
+    char *part = sgm__identifier_part(data), *pattern = part != NULL ? sgm__format("%s.*", part) : NULL;
+    sgm_status status = pattern != NULL ? sgm_registry_resolve(sgm__registry_of(trainer), pattern, &matches)
+                                        : SGM_ERROR_MEMORY;
+    if (status == SGM_OK) {
+        json_t *own = json_object();
+        for (size_t i = 0; i < matches.count; i++) {
+            const char *name = matches.items[i].identifier + strlen(part) + 1;
+            if (matches.items[i].content.kind == SGM_KIND_NUMBER && strcmp(name, "loss") != 0 &&
+                strcmp(name, "accuracy") != 0)
+                json_object_set_new(own, name, sgm__state_number(matches.items[i].content.as.number));
+        }
+        json_object_set_new(scores, data, own);
+        sgm_matches_free(&matches);
+    }
+    sgm__free(pattern);
+    sgm__free(part);
+    return status;
+}
+
+static sgm_status append_scores(const sgm_trainer *trainer, json_t *state)
+{
+    const sgm__trainer_data *data = sgm__data_of(trainer);
+    json_t *scores = json_object();
+    json_object_set_new(state, "scores", scores);
+    SGM_TRY(append_scores_of(trainer, "training", scores));
+    for (size_t i = 0; i < data->validation_count; i++)
+        SGM_TRY(append_scores_of(trainer, data->validation[i].name, scores));
+    return SGM_OK;
+}
+
+static void append_metrics(const sgm_trainer *trainer, json_t *state)
+{
+    const sgm__trainer_data *data = sgm__data_of(trainer);
+    json_t *metrics = json_object();
+    for (size_t i = 0; i < data->validation_count; i++) {
+        const sgm_named_metrics *own = &data->metrics[i];
+        if (own->metrics.examples > 0)
+            json_object_set_new(metrics, own->name,
+                                json_pack("{s:o, s:o, s:I}", "loss", sgm__state_number(own->metrics.loss),
+                                          "accuracy", sgm__state_number(own->metrics.accuracy), "examples",
+                                          (json_int_t)own->metrics.examples));
+    }
+    json_object_set_new(state, "metrics", metrics);
+    json_object_set_new(state, "loss", sgm__state_number(sgm__progress_of(trainer)->newest_loss));
+}
+
+static sgm_status describe(const sgm_trainer *trainer, json_t *state)
+{
+    append_metrics(trainer, state);
+    return append_scores(trainer, state);
+}
+
+/* --- setting --- */
+
+/* Results of metrics; data sets that this trainer does not have are passed over. */
+static void set_scores(sgm_trainer *trainer, json_t *scores)
+{
+    for (void *at = json_object_iter(scores); at != NULL; at = json_object_iter_next(scores, at)) {
+        const char *data = json_object_iter_key(at);
+        json_t *own = json_object_iter_value(at);
+        for (void *of = json_object_iter(own); of != NULL; of = json_object_iter_next(own, of)) {
+            double number;
+            bool known = sgm__state_exact(json_object_iter_value(of), &number);
+            sgm_content content = sgm_number_content(known ? number : (double)NAN);
+            if (sgm__trainer_leave(trainer, NULL, data, json_object_iter_key(of), &content, SGM__QUIET) !=
+                SGM_OK)
+                break;
+        }
+    }
+}
+
+static sgm_status set(sgm_trainer *trainer, const sgm__saved_state *saved_state, unsigned parts)
+{
+    (void)parts;
+    const json_t *state = saved_state->json;
+    sgm__trainer_data *data = sgm__data_of(trainer);
+    const json_t *metrics = json_object_get(state, "metrics");
+    for (size_t i = 0; i < data->validation_count; i++) {
+        const json_t *saved = json_object_get(metrics, data->metrics[i].name);
+        sgm_metrics read;
+        if (sgm__state_exact(json_object_get(saved, "loss"), &read.loss) &&
+            sgm__state_exact(json_object_get(saved, "accuracy"), &read.accuracy) &&
+            sgm__state_count(saved, "examples", &read.examples))
+            data->metrics[i].metrics = read;
+    }
+    sgm__state_exact(json_object_get(state, "loss"), &sgm__progress_of(trainer)->newest_loss);
+    set_scores(trainer, json_object_get(state, "scores"));
+    return sgm__trainer_publish_metrics(trainer);
+}
+
+const sgm__section sgm__metrics_section = {.part = SGM_PART_METRICS, .describe = describe, .set = set};
