@@ -83,7 +83,8 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer)
 
 /* --- the moving average --- */
 
-/* An average that was switched off is of long ago: it begins anew, as the parameters are now. */
+/* Sets every moving average to its parameter's value, also in workers. Called when averaging is switched on:
+ * an average that was kept from an earlier time would mix parameters of long ago into evaluation. */
 static sgm_status restart_averages(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

@@ -1,6 +1,18 @@
+/* A snapshot of a training in memory: everything that a training step changes, copied, so that the trainer
+ * can be set back to it.
+ *
+ * The hook nan_watch (src/loop/nan_watch.c) takes snapshots to repeat the steps before a value that is not
+ * finite; the learning rate finder (src/loop/rate_finder.c) takes one to undo its trial steps. What outlives
+ * the process is a checkpoint (src/runs), not this.
+ *
+ * A snapshot has a copy of each state of the trainer's session (parameters, optimiser states, running
+ * statistics, the random generator's counter), the position, the newest loss, the place of the training
+ * data's iterator and what preprocessors of the dataset have learnt. It has no hooks' states and no settings.
+ * It owns all of its copies. All functions are called with the trainer's lock or on the run's thread. */
 #include "train/snapshot.h"
 #include "trainer/trainer_struct.h"
 
+/* Copies every state of the session into `states`, under its own name. */
 static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
 {
     const char *name;
@@ -13,7 +25,9 @@ static sgm_status copy_states(sgm_trainer *trainer, sgm_bundle *states)
     return SGM_OK;
 }
 
-/* The iterator's place, and what preprocessors of the dataset have learnt. */
+/* Copies the iterator's place, and the numbers that the dataset's preprocessors have learnt. The dataset is
+ * asked twice: with NULL for how many numbers there are, then for the numbers themselves. One number more
+ * than needed is allocated, so that a dataset without numbers does not ask for 0 bytes. */
 static sgm_status copy_data(sgm_trainer *trainer, sgm__snapshot *snapshot)
 {
     snapshot->has_data = trainer->data.training != NULL;
@@ -28,6 +42,8 @@ static sgm_status copy_data(sgm_trainer *trainer, sgm__snapshot *snapshot)
     return sgm_dataset_get_state(dataset, snapshot->dataset, &snapshot->dataset_count);
 }
 
+/* States are collected from the workers before they are copied: between two iterations workers may have newer
+ * ones than the trainer's session. */
 sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
 {
     sgm__snapshot *snapshot = sgm__calloc(1, sizeof *snapshot);
@@ -43,7 +59,8 @@ sgm__snapshot *sgm__snapshot_take(sgm_trainer *trainer)
     return NULL;
 }
 
-/* Puts states, position and the data's place back; workers begin from the restored states. */
+/* Sets states, position and the data's place back. Workers begin the next iteration from the restored states.
+ * The iterator is set last, as it may have to read the block that the place is in. */
 sgm_status sgm__snapshot_restore(sgm_trainer *trainer, const sgm__snapshot *snapshot)
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {
@@ -70,8 +87,9 @@ void sgm__snapshot_free(sgm__snapshot *snapshot)
     sgm__free(snapshot);
 }
 
-/* A number is not finite if all bits of its exponent are 1. Integers are compared, as compilers turn this
- * loop into vector instructions; isfinite would branch for each element. */
+/* Whether no element is NaN or infinite: a float32 or float64 number is not finite if all bits of its
+ * exponent are 1. The test is made on integers and without a branch, since compilers turn this loop into
+ * vector instructions; isfinite would branch for each element. Other types count as finite. */
 static bool is_finite(const sgm_tensor *tensor)
 {
     const void *data = sgm_tensor_const_data(tensor);
@@ -86,6 +104,8 @@ static bool is_finite(const sgm_tensor *tensor)
     return !bad;
 }
 
+/* The name belongs to the snapshot. States are tested in the session's order, so that the first bad one is
+ * the one that was recorded first, which is nearest to the network's input. */
 const char *sgm__snapshot_bad_state(const sgm__snapshot *snapshot)
 {
     for (size_t i = 0; i < sgm_bundle_count(snapshot->states); i++) {

@@ -1,17 +1,18 @@
 /* A snapshot of a training in memory: states, position and place in the data at one moment, to return to or
- * to repeat steps from. Internal. */
+ * to repeat steps from. What is written to a file is a checkpoint (src/runs). Internal. */
 #ifndef SGM_TRAIN_SNAPSHOT_H
 #define SGM_TRAIN_SNAPSHOT_H
 
 #include "trainer/trainer.h"
 
+/* Everything that a step changes. The snapshot owns `states` and `dataset`. */
 typedef struct sgm__snapshot {
     sgm__training_position position;
     double newest_loss;
     sgm_bundle *states;
-    bool has_data;
+    bool has_data; /* whether the trainer had training data; without them `place` and `dataset` are unset */
     sgm_iterator_state place; /* of the training data's iterator */
-    double *dataset;
+    double *dataset;          /* what the preprocessors of the training data have learnt */
     size_t dataset_count;
 } sgm__snapshot;
 

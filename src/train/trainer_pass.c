@@ -19,6 +19,8 @@
 
 /* --- scores of the epoch --- */
 
+/* Appends a score without a value. Both of its texts lie in one piece of memory, "data\0name\0", which
+ * score_texts owns and sgm_score points into. */
 static sgm_status add_score(sgm_trainer *trainer, const char *data, const char *name)
 {
     size_t count = trainer->results.score_count, data_size = strlen(data) + 1, name_size = strlen(name) + 1;
@@ -37,6 +39,8 @@ static sgm_status add_score(sgm_trainer *trainer, const char *data, const char *
     return SGM_OK;
 }
 
+/* Keeps a number for the epoch's line of metrics.jsonl; a score with the same data and name is overwritten.
+ * `headline`: the terminal shows the number, too. */
 static sgm_status note_score(sgm_trainer *trainer, const char *data, const char *name, double value,
                              bool headline)
 {
@@ -71,7 +75,8 @@ static void free_left(sgm__left *left)
     sgm__free(left->name);
 }
 
-/* With the lock. */
+/* Notes that the hook `owner` left DATA.NAME in the registry. The caller holds left_lock, which guards the
+ * list, as other threads detach hooks while this one measures. */
 static sgm_status add_left(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     for (size_t i = 0; i < trainer->results.left_count; i++)
@@ -88,7 +93,8 @@ static sgm_status add_left(sgm_trainer *trainer, const sgm_hook *owner, const ch
     return SGM_OK;
 }
 
-/* Another hook left it too. */
+/* Whether another hook than `owner` has left a value of the same name. Such a value must stay when `owner` is
+ * detached. The caller holds left_lock. */
 static bool is_anothers(const sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     for (size_t i = 0; i < trainer->results.left_count; i++)
@@ -97,6 +103,9 @@ static bool is_anothers(const sgm_trainer *trainer, const sgm_hook *owner, const
     return false;
 }
 
+/* Removes DATA.NAME from the registry unless another hook left a value of that name, too. It is called
+ * without left_lock: removing an entry tells the registry's observers, which may call anything that takes the
+ * lock. */
 static void drop(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     sgm_registry *registry;
@@ -119,6 +128,9 @@ static bool has(const sgm__detached *detached, const sgm_hook *hook)
     return false;
 }
 
+/* Works in two passes, since left_lock must not be held while observers are told. With the lock, the entries
+ * of the detached hooks move into a list of their own; without it, each of these values is removed from the
+ * registry. If there is no memory for the list, all entries stay. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
 {
     sgm__left *dropped = NULL;
@@ -135,7 +147,7 @@ void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
             trainer->results.left[kept++] = trainer->results.left[i];
     trainer->results.left_count = kept;
     pthread_mutex_unlock(&trainer->results.left_lock);
-    for (size_t i = 0; i < count; i++) { /* observers are told, which may ask for anything */
+    for (size_t i = 0; i < count; i++) {
         drop(trainer, dropped[i].owner, dropped[i].data, dropped[i].name);
         free_left(&dropped[i]);
     }
@@ -159,6 +171,10 @@ void sgm__trainer_free_results(sgm_trainer *trainer)
     pthread_mutex_destroy(&trainer->results.left_lock);
 }
 
+/* A hook can be detached by another thread while it measures. So the hook is tested twice: before the value
+ * is set, under left_lock, so that either this call notes the value in time for sgm__trainer_drop_left or
+ * leaves nothing; and after it, as the thread that detached the hook between the two tests may have found no
+ * value to remove yet, and the value is removed here. */
 sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,
                               const sgm_content *content, sgm__weight weight)
 {
@@ -168,15 +184,14 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const
     SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
     if (owner != NULL) {
         pthread_mutex_lock(&trainer->results.left_lock);
-        bool gone = sgm__hook_is_taken_off(owner); /* while it measured */
+        bool gone = sgm__hook_is_taken_off(owner);
         sgm_status status = gone ? SGM_OK : add_left(trainer, owner, data, name);
         pthread_mutex_unlock(&trainer->results.left_lock);
         if (gone || status != SGM_OK)
             return status;
     }
     SGM_TRY(sgm__leave_in_registry(registry, name, content, weight));
-    if (owner != NULL &&
-        sgm__hook_is_taken_off(owner)) { /* who did that just now may have seen no value yet */
+    if (owner != NULL && sgm__hook_is_taken_off(owner)) {
         drop(trainer, owner, data, name);
         return SGM_OK;
     }
@@ -187,20 +202,22 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const
 
 /* --- gathering --- */
 
-/* Examples so far, one after the other. */
+/* The values of all examples so far, minibatch behind minibatch, contiguous in `bytes`. `length`: bytes in
+ * use. */
 typedef struct gathered {
     char *bytes;
     size_t length, capacity;
     sgm_dtype dtype;
-    sgm_shape shape; /* of all; rank 0: nothing yet */
+    sgm_shape shape; /* (examples so far, ...); rank 0: nothing is gathered yet */
 } gathered;
 
-/* What a pass is to remember; names NULL: the first. */
+/* What a pass remembers: the outputs of one layer and the targets of one field. A name of NULL means the
+ * first output or the first cost's targets. */
 typedef struct gathering {
     const char *output, *field;
     gathered outputs, targets;
-    char message[512]; /* of `status` */
-    sgm_status status;
+    char message[512]; /* of the failure that `status` says */
+    sgm_status status; /* the first failure; after it nothing more is gathered */
 } gathering;
 
 /* Frees the gathered bytes when the tensor that took them is freed. */
@@ -246,15 +263,17 @@ static sgm_tensor *add_room(gathered *all, const char *name, sgm_dtype dtype, co
     return room;
 }
 
-/* What is remembered of sequences: the steps that count, one after the other, whichever example they are of.
- */
+/* Which time steps of a minibatch of sequences count: the first lengths[i] steps of example i. Steps that
+ * count are gathered one behind the other, without regard to which example they belong to; steps that only
+ * fill up a shorter example are left out. */
 typedef struct counted {
-    double *lengths; /* of the examples; NULL: the examples themselves are remembered */
-    int64_t steps, rows;
+    double *lengths;     /* of each example; NULL: every step counts, and whole examples are gathered */
+    int64_t steps, rows; /* dimension 1 of the minibatch, filling included; the sum of `lengths` */
 } counted;
 
-/* Where examples are sequences of different lengths, only the steps that count are gathered: outputs and
- * targets of the first output, which has the lengths, if both have the same number of steps (dimension 1). */
+/* Reads the lengths of the minibatch's sequences, if the program has them (SGM__LENGTHS), `to` gathers the
+ * first output, which the lengths belong to, and outputs and targets have the same number of steps (dimension
+ * 1). Otherwise found->lengths is NULL, which is no failure. The caller frees found->lengths. */
 static sgm_status find_counted(const gathering *to, const sgm_trainer *trainer, sgm_program *program,
                                const sgm_shape *outputs, const sgm_shape *targets, counted *found)
 {
@@ -299,7 +318,8 @@ static void copy_counted(const counted *c, const sgm_tensor *values, sgm_tensor 
     }
 }
 
-/* Adds contiguous values, or what counts of them. */
+/* Appends a minibatch's values, which are contiguous, or those of their time steps that count: (examples,
+ * steps, ...) becomes (rows, ...). */
 static sgm_status add_values(gathered *all, const char *name, const counted *c, const sgm_tensor *values)
 {
     sgm_shape shape = *sgm_tensor_shape(values);
@@ -319,7 +339,8 @@ static sgm_status add_values(gathered *all, const char *name, const counted *c, 
     return status;
 }
 
-/* Appends the minibatch's outputs and targets. */
+/* Appends the minibatch's outputs and targets. Lengths and rows are found once for both, so that row i of the
+ * outputs and row i of the targets belong to the same time step. */
 static sgm_status gather_both(gathering *to, const sgm_trainer *trainer, sgm_program *program,
                               const sgm_block *block)
 {
@@ -381,8 +402,8 @@ static sgm_tensor *take(gathered *all)
 
 /* --- passes --- */
 
-/* All minibatches from where the iterator stands. The program depends on the number of examples, so the
- * last, smaller minibatch may be another program's. */
+/* Runs all minibatches from where the iterator stands and adds up their metrics. A program is made for a
+ * number of examples, so the last, smaller minibatch of an epoch may have another program than the rest. */
 static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm__metric_sums *sums)
 {
     const sgm_block *block;
@@ -403,8 +424,9 @@ static sgm_status pass_on(sgm_trainer *trainer, sgm_iterator *iterator, gatherin
     }
 }
 
-/* From the iterator's beginning; afterwards it stands where it stood before. With ranks, each process
- * measures on all examples (part 0 of 1), not on its share. */
+/* A pass over all examples from the iterator's beginning; afterwards the iterator stands where it stood
+ * before. If several ranks train, the iterator gives this process all examples (part 0 of 1), not this rank's
+ * share, so that all ranks measure the same numbers. */
 static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to, sgm_metrics *metrics)
 {
     sgm_iterator_state start = {0}, before;
@@ -417,7 +439,8 @@ static sgm_status pass(sgm_trainer *trainer, sgm_iterator *iterator, gathering *
     return sgm_iterator_set_state(iterator, &before);
 }
 
-/* Nobody else looks at the trainer meanwhile. */
+/* As pass, for callers that do not hold the trainer's lock: no other thread reads or changes the trainer
+ * meanwhile. */
 static sgm_status pass_alone(sgm_trainer *trainer, sgm_iterator *iterator, gathering *to,
                              sgm_metrics *metrics)
 {
@@ -444,6 +467,8 @@ static sgm_status leave_score(void *registry, const char *name, double value)
     return sgm__leave_in_registry(registry, name, &content, SGM__QUIET);
 }
 
+/* Computes the metrics that the text names from the gathered outputs and targets, and leaves them in
+ * `results`. take() moves the gathered memory into tensors, so `from` is empty afterwards. */
 static sgm_status compute(const char *metrics, gathering *from, const sgm_metrics *measured,
                           sgm_registry *results)
 {
@@ -500,7 +525,8 @@ static bool same_text(const char *a, const char *b)
     return a == NULL || b == NULL ? a == b : strcmp(a, b) == 0;
 }
 
-/* "outputs", or "outputs_2-dense". */
+/* Makes "outputs" of a base alone, and "outputs_2-dense" of a base and a layer; dots and other characters
+ * that an identifier cannot have are replaced (sgm__identifier_part). */
 char *sgm__passed_name(const char *base, const char *of)
 {
     if (of == NULL)
@@ -510,6 +536,8 @@ char *sgm__passed_name(const char *base, const char *of)
     return name;
 }
 
+/* Leaves one of the two gathered tensors in the registry as DATA.BASE or DATA.BASE_OF. `of` NULL: the first
+ * output or target. */
 static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed, const char *base,
                                  const char *of, gathered *all)
 {
@@ -525,6 +553,8 @@ static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed
     return tensor != NULL ? status : sgm__last_failure();
 }
 
+/* Leaves outputs, targets and the loss in the registry and marks them as current. A failure of gathering is
+ * reported here, to the hook that wanted the values. */
 static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *from,
                           const sgm_metrics *measured)
 {
@@ -539,6 +569,8 @@ static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *
     return SGM_OK;
 }
 
+/* Adds an entry for this combination of data, output and field; *passed points into the list, and is valid
+ * until the next entry is added. */
 static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *field,
                              sgm__passed **passed)
 {
@@ -564,6 +596,10 @@ static bool is_attached(const sgm_trainer *trainer, const sgm_hook *owner)
     return sgm__hooks_has(trainer->hooks, owner);
 }
 
+/* A pass is expensive, so one that was made at this iteration, with these parameters, is shared by all hooks
+ * that want the same outputs and targets. What a pass left counts as long as the hook that owns it is
+ * attached: the values are removed from the registry with their owner. `each_epoch` makes the caller the
+ * owner and has the next validation gather these values in its own pass, so that no second pass is needed. */
 sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *owner, const char *data,
                                        const char *output, const char *field, bool each_epoch)
 {
@@ -578,7 +614,7 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
     if (passed == NULL)
         SGM_TRY(add_passed(trainer, data, output, field, &passed));
     passed->wanted = passed->wanted || each_epoch;
-    bool there = is_attached(trainer, passed->owner); /* else it went with its hook */
+    bool there = is_attached(trainer, passed->owner); /* false: the values were removed with their hook */
     if (!there || each_epoch)
         passed->owner = owner;
     if (there && passed->current && passed->iteration == trainer->position.iteration)
@@ -592,8 +628,9 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
     return status;
 }
 
-/* Gathers along what hooks wanted at the epoch before. What fails here, fails again for the hook, which says
- * so. */
+/* Validates on data `index`, and gathers in the same pass the first of the outputs that hooks wanted at the
+ * epoch before. A failure of gathering does not fail the validation: the values are marked as out of date, so
+ * that the hook makes a pass of its own, which fails in the same way, and the hook reports it. */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
 {
     const sgm__named_iterator *data = &trainer->data.validation[index];

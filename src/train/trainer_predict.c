@@ -1,9 +1,13 @@
-/* Looking at a trainer: predictions, parameters, programs; and giving states other values: their first ones
- * (a reset, an epoch's end), or those of their moving averages.
+/* Predictions, parameters and programs of a trainer; and giving its states other values: their first ones
+ * (after a reset) or those of their moving averages.
  *
- * A reset marks every state of the session as stale and records anew; recording fills what is stale as if
- * it were new (trainer_program.c). So a reset draws exactly what a fresh trainer with the same seed would
- * draw. */
+ * The public functions here (sgm_trainer_predict, sgm_trainer_get, sgm_trainer_set, sgm_trainer_graph_text
+ * ...) take the trainer's lock, so they can be called from any thread, also while the trainer runs.
+ * Predictions of a copy of the network that shares nothing with the trainer are in src/infer.
+ *
+ * A reset marks every state of the session as stale and records anew; recording gives a stale state its first
+ * value as if the state were new (trainer_program.c). So a reset draws exactly what a fresh trainer with the
+ * same seed would draw. */
 #include "handlers/session.h"
 #include "network/rerecord.h"
 #include "train/train.h"
@@ -11,9 +15,10 @@
 #include "trainer/trainer_struct.h"
 #include <sigma/hooks.h>
 
-/* States that the new recording does not have: moments and the generator's counter begin anew at once.
- * Parameters that are recorded later (of a layer that a dynamic network does not use now) stay marked, as
- * only their recording knows their initialiser. */
+/* Gives stale states that the new recording does not contain their first values at once, if these do not
+ * depend on a layer: optimiser states and the random generator's. Parameters that the recording does not
+ * contain (of a layer that a dynamic network does not use at this time) stay stale until they are recorded,
+ * as only their recording knows their initialiser. */
 static sgm_status refill_memories(sgm_trainer *trainer)
 {
     for (size_t i = 0; i < trainer->learner.stale_count; i++) {
@@ -29,7 +34,8 @@ static sgm_status refill_memories(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* Without states nothing was drawn yet, and nothing has to be forgotten. */
+/* Marks all states as stale and records the network, which gives them their first values. A session without
+ * states has drawn nothing yet, so it is left as it is. */
 sgm_status sgm__trainer_refill(sgm_trainer *trainer)
 {
     size_t count = 0;
@@ -48,7 +54,8 @@ sgm_status sgm__trainer_refill(sgm_trainer *trainer)
     return refill_memories(trainer);
 }
 
-/* What recurrent layers carry over between minibatches becomes zeros. */
+/* Sets what recurrent layers carry over from one minibatch to the next to zero: the end of an epoch's data is
+ * not what comes before the next epoch's beginning. */
 sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
 {
     const char *name;
@@ -68,9 +75,14 @@ sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer)
 
 /* --- predictions, parameters, programs --- */
 
+/* Examples of one program of sgm_trainer_predict; more examples are predicted in turns, which bounds memory.
+ */
 #define LARGEST_BATCH 1000
 
-/* One example is too few for a variance over the minibatch, two are too many for a single stream. */
+/* Records a program, which defines all states, without data: the number of examples is made up. 1 is tried
+ * first, and 2 if 1 fails for its shape: one example is too few for layers that compute a variance over the
+ * minibatch, and two are too many for layers that accept a single stream. If both fail, the message is that
+ * of 1 example. */
 sgm_status sgm__trainer_define_states(sgm_trainer *trainer)
 {
     sgm__step_purpose purpose = trainer->learner.optimiser != NULL ? SGM__UPDATE : SGM__PREDICT;
@@ -81,7 +93,7 @@ sgm_status sgm__trainer_define_states(sgm_trainer *trainer)
         return status;
     char *message = sgm__strdup(sgm_last_error());
     if (message != NULL && sgm__trainer_record(trainer, purpose, 2) != SGM_OK)
-        status = sgm_fail(status, "%s", message); /* that of the fewest examples */
+        status = sgm_fail(status, "%s", message);
     else
         status = message != NULL ? SGM_OK : SGM_ERROR_MEMORY;
     sgm__free(message);
@@ -123,13 +135,14 @@ sgm_tensor *sgm_trainer_get(sgm_trainer *trainer, const char *state)
     return value;
 }
 
+/* The name must be that of an existing state: a new name is a typing error. What earlier passes left for
+ * hooks is out of date afterwards. The caller holds the lock. */
 static sgm_status set(sgm_trainer *trainer, const char *state, const sgm_tensor *value)
 {
     SGM_TRY(sgm__trainer_prepare(trainer));
     sgm_type type;
     SGM_TRY(sgm__trainer_check_set(trainer, state));
-    SGM_TRY(
-        sgm_session_state_type(trainer->learner.session, state, &type)); /* a new name would be a mistake */
+    SGM_TRY(sgm_session_state_type(trainer->learner.session, state, &type));
     sgm__trainer_parameters_changed(trainer);
     return sgm__trainer_put_state(trainer, state, value);
 }
@@ -144,7 +157,8 @@ sgm_status sgm_trainer_set(sgm_trainer *trainer, const char *state, const sgm_te
 
 /* --- prediction --- */
 
-/* Names of the first input and of the wanted output, as the newest recording has them. */
+/* Finds the names of the only input and of the wanted output (*output NULL: the first) in the newest
+ * recording. A plain tensor can feed one input only; networks with several need a block. */
 static sgm_status find_ends(const sgm_trainer *trainer, const char **input, const char **output)
 {
     const sgm_recording *recording = &trainer->learner.recording;
@@ -157,6 +171,9 @@ static sgm_status find_ends(const sgm_trainer *trainer, const char **input, cons
     return *output != NULL ? SGM_OK : sgm_fail(SGM_ERROR_NOT_FOUND, "the network has no outputs");
 }
 
+/* Predicts examples [first, first + count) and writes them to the same rows of *result, which the first call
+ * makes for all examples: only a program knows the output's type and shape. `inputs` has the shape (examples,
+ * ...). */
 static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t first, int64_t count,
                                const char *output, sgm_tensor **result)
 {
@@ -187,6 +204,8 @@ static sgm_status predict_part(sgm_trainer *trainer, sgm_tensor *inputs, int64_t
     return status;
 }
 
+/* Predicts in turns of LARGEST_BATCH examples. The caller frees the result, (examples, ...); NULL: it failed.
+ */
 static sgm_tensor *predict(sgm_trainer *trainer, sgm_tensor *inputs, const char *output)
 {
     sgm_tensor *result = NULL;
@@ -222,7 +241,8 @@ sgm_tensor *sgm_trainer_predict(sgm_trainer *trainer, sgm_tensor *inputs, const 
     return result;
 }
 
-/* Feeds any number of inputs by their fields' names. */
+/* As predict, for networks with any number of inputs: each is fed from the block's field of the same name.
+ * The whole block is one program's minibatch. The caller holds the lock. */
 static sgm_tensor *predict_block(sgm_trainer *trainer, const sgm_block *block, const char *output)
 {
     sgm_program *program = sgm__trainer_program(trainer, SGM__PREDICT, block->count);
@@ -260,7 +280,9 @@ sgm_tensor *sgm_trainer_predict_block(sgm_trainer *trainer, const sgm_block *blo
 
 /* --- programs --- */
 
-/* With the lock. */
+/* The program of a training step, or of a prediction if there is no optimiser. The cache is forgotten first,
+ * since the trainer's graph must be recorded again: it may hold another program's recording by then.
+ * Compiling costs nothing, as the session finds the program of an equal graph. The caller holds the lock. */
 static sgm_program *step_program(sgm_trainer *trainer, int64_t batch)
 {
     sgm__trainer_forget_programs(trainer); /* so that the graph is re-recorded */
@@ -299,6 +321,7 @@ sgm_status sgm_trainer_memory(sgm_trainer *trainer, int64_t batch, sgm_program_m
 
 /* --- parameters and their moving averages change places, and back --- */
 
+/* Exchanges the values of a moving average, "average.NAME", and of its parameter NAME. */
 static sgm_status exchange(sgm_session *session, const char *average)
 {
     const char *parameter = average + strlen(SGM__AVERAGE_PREFIX);
@@ -311,6 +334,10 @@ static sgm_status exchange(sgm_session *session, const char *average)
     return status;
 }
 
+/* Exchanges all parameters with their averages, and notes that they are exchanged; a second call exchanges
+ * them back. Programs are forgotten, as predictions read "average.NAME" only while the averages are not in
+ * the parameters' place (record in trainer_program.c). Workers have copies of the parameters, which this
+ * would not reach: hence the error with a strategy. */
 sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer)
 {
     const char *name;
@@ -331,6 +358,8 @@ sgm_status sgm__trainer_swap_averages(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Preparing records programs and may draw new states, which must not happen while averages are in the
+ * parameters' place; then everything is prepared already. */
 sgm_status sgm_trainer_swap_averages(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));

@@ -65,6 +65,7 @@ static sgm_status fill_state(sgm_trainer *trainer, const char *name, sgm_tensor 
         memcpy(sgm_tensor_data(tensor), &seed, sizeof seed);
         return SGM_OK;
     }
+    /* A moving average begins with its parameter's value; other states stay zero. */
     const char *averaged =
         sgm__begins_with(name, SGM__AVERAGE_PREFIX) ? name + strlen(SGM__AVERAGE_PREFIX) : NULL;
     if (averaged == NULL || !sgm_session_has(trainer->learner.session, averaged))

@@ -1,4 +1,15 @@
-/* The trainer's parts: setting them, and the first failure. */
+/* A trainer's birth and death, and the parts that a program gives to it: network, data, optimiser, rules for
+ * parameters, observers, hooks.
+ *
+ * This file only puts parts in place. What is computed from them is in trainer_program.c (recording) and
+ * trainer_step.c (steps); running is in src/loop; the environment (src/environment/env.c) creates trainers
+ * and frees them; parallel/operator.c creates replicas.
+ *
+ * Rules for all setters. (1) A setter takes over the object that it is given, also when it fails: it frees
+ * the object then. (2) A setter runs between sgm__trainer_open and sgm__trainer_close: with the trainer's
+ * lock, and not if the trainer has failed before; its failure becomes the trainer's, so that a program may
+ * check once, at sgm_trainer_run. (3) Whatever changes what would be recorded forgets the trainer's programs,
+ * which the next iteration records anew; parts may be changed between two iterations of a run. */
 #include "data/dataset.h"
 #include "journal/change_record.h"
 #include "journal/changes.h"
@@ -12,6 +23,12 @@
 #include <math.h>
 #include <stdio.h>
 
+/* Makes a trainer, or a replica if `owner` is given. A replica has a name, session, graph, registry and hooks
+ * of its own, but no record of changes: those are its owner's. The loss is NaN before the first step, and the
+ * best loss infinite, so that any loss is smaller. The registry is filled before the hooks are made, since
+ * hooks keep pointers to both.
+ *
+ * sgm__trainer_free accepts a trainer that was made in part. */
 static sgm_trainer *create(const char *name, const sgm__trainer_settings *settings, sgm_trainer *owner)
 {
     sgm_trainer *trainer = sgm__calloc(1, sizeof(sgm_trainer));
@@ -50,6 +67,11 @@ sgm_trainer *sgm__trainer_create_replica(sgm_trainer *owner, const sgm__trainer_
     return create(owner->name, settings, owner);
 }
 
+/* The order matters. Hooks go first, as background hooks may still be computing on threads of their own, with
+ * the registry and the trainer's parts; then the strategy with its replicas, whose registries are entries of
+ * the trainer's; then the registry, whose entries are bound to the data and settings that follow. A replica's
+ * network, optimiser and patterns belong to its owner: parallel/operator.c sets them to NULL before it calls
+ * this. */
 void sgm__trainer_free(sgm_trainer *trainer)
 {
     if (trainer == NULL)
@@ -104,18 +126,22 @@ void sgm__trainer_free(sgm_trainer *trainer)
 
 /* --- parts --- */
 
+/* Puts the network in place of the old one. States stay in the session: a layer of the new network that has
+ * the name of an old one continues with its parameters. So states are collected from the workers first,
+ * before their programs go. The newest recording points to names of the old network and is cleared, also in
+ * replicas. */
 static sgm_status set_network(sgm_trainer *trainer, sgm_network *network)
 {
     if (network == NULL)
         return sgm__trainer_missing("network");
-    if (sgm__trainer_collect(trainer) != SGM_OK) { /* layers that stay have what workers have learnt */
+    if (sgm__trainer_collect(trainer) != SGM_OK) {
         sgm_network_free(network);
         return sgm_last_status();
     }
     sgm__trainer_forget_programs(trainer);
     sgm_network_free(trainer->learner.network);
     trainer->learner.network = network;
-    trainer->learner.recording = (sgm_recording){0}; /* names in it were the old one's */
+    trainer->learner.recording = (sgm_recording){0};
     if (trainer->sharing.strategy != NULL)
         trainer->sharing.strategy->recorded(trainer);
     sgm__trainer_restart_workers(trainer);
@@ -142,6 +168,8 @@ sgm_status sgm_trainer_set_network(sgm_trainer *trainer, const char *notation)
     return sgm_trainer_adopt_network(trainer, network);
 }
 
+/* Replaces the training data. The position stays; sgm__trainer_place_data sets the new iterator to it when a
+ * run begins. */
 static sgm_status set_training(sgm_trainer *trainer, sgm_iterator *iterator)
 {
     if (iterator == NULL)
@@ -160,6 +188,9 @@ sgm_status sgm_trainer_set_data(sgm_trainer *trainer, sgm_iterator *iterator)
     return status;
 }
 
+/* Adds data to validate on. Augmented data are refused: what is measured would depend on random changes of
+ * the examples. `metrics` and `validation` have the same order and length. The registry borrows `copy`, which
+ * lives as long as the trainer. If this fails, nothing was added, and the caller still owns the iterator. */
 static sgm_status add_iterator(sgm_trainer *trainer, const char *name, sgm_iterator *iterator)
 {
     if (iterator == NULL || name == NULL)
@@ -204,6 +235,8 @@ sgm_status sgm_trainer_add_data(sgm_trainer *trainer, const char *name, sgm_iter
     return status;
 }
 
+/* Optimiser states of the old optimiser stay in the session. States that the new one names alike are
+ * continued. */
 static sgm_status set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimiser)
 {
     if (optimiser == NULL)
@@ -223,6 +256,9 @@ sgm_status sgm_trainer_set_optimiser(sgm_trainer *trainer, sgm_optimiser *optimi
     return status;
 }
 
+/* A rule says which initialiser draws the first values of parameters whose names match the pattern. Two rules
+ * with equal patterns would contradict each other. Rules count for states that are defined later, so no
+ * program is forgotten. */
 static sgm_status add_rule(sgm_trainer *trainer, const char *pattern, sgm_initialiser *initialiser)
 {
     if (initialiser == NULL || pattern == NULL)
@@ -251,6 +287,8 @@ sgm_status sgm_trainer_add_initialiser(sgm_trainer *trainer, const char *pattern
     return status;
 }
 
+/* A modifier changes a parameter whose name matches the pattern after each update, as part of the recorded
+ * update (src/optim/modifier.c). */
 static sgm_status add_modifier(sgm_trainer *trainer, const char *pattern, sgm_modifier *modifier)
 {
     if (modifier == NULL || pattern == NULL)
@@ -276,6 +314,8 @@ sgm_status sgm_trainer_add_modifier(sgm_trainer *trainer, const char *pattern, s
     return status;
 }
 
+/* A frozen parameter gets neither a gradient nor an update. The pattern is compared with names when a program
+ * is recorded (sgm__trainer_is_frozen). */
 static sgm_status add_frozen(sgm_trainer *trainer, const char *pattern)
 {
     SGM_TRY(sgm__pattern_check(pattern));
@@ -295,6 +335,7 @@ sgm_status sgm_trainer_freeze(sgm_trainer *trainer, const char *pattern)
     return sgm__trainer_close(trainer, add_frozen(trainer, pattern));
 }
 
+/* The last pattern takes the place of the removed one: the order of these patterns has no meaning. */
 static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
 {
     for (size_t i = 0; i < trainer->patterns.frozen_count; i++)
@@ -307,14 +348,18 @@ static sgm_status remove_frozen(sgm_trainer *trainer, const char *pattern)
     return sgm_fail(SGM_ERROR_NOT_FOUND, "'%s' was not frozen", pattern);
 }
 
+/* That a pattern was not frozen is returned, but is no failure of the trainer: the lock is released without
+ * sgm__trainer_close. */
 sgm_status sgm_trainer_unfreeze(sgm_trainer *trainer, const char *pattern)
 {
     SGM_TRY(sgm__trainer_open(trainer));
     sgm_status status = remove_frozen(trainer, pattern);
-    sgm__trainer_unlock(trainer); /* what was not frozen is no failure of the trainer's */
+    sgm__trainer_unlock(trainer);
     return status;
 }
 
+/* next_told is the iteration before which no observer wants to be called (src/loop/trainer_run.c); 0 has it
+ * computed again at the next iteration. */
 static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)
 {
     if (observer.function == NULL)
@@ -326,6 +371,8 @@ static sgm_status add_observer(sgm_trainer *trainer, sgm__observer observer)
     return SGM_OK;
 }
 
+/* As sgm_trainer_on_progress, for monitors: a failure is only returned, and a trainer that has failed accepts
+ * observers, too. */
 sgm_status sgm__trainer_add_observer(sgm_trainer *trainer, sgm_training_function function, void *user)
 {
     sgm__trainer_lock(trainer);
@@ -341,6 +388,10 @@ sgm_status sgm_trainer_on_progress(sgm_trainer *trainer, sgm_training_function f
                               add_observer(trainer, (sgm__observer){.function = function, .user = user}));
 }
 
+/* The list of hooks has a lock of its own, so this does not wait for the trainer's: a hook can be added in
+ * the middle of a long step. While the trainer runs, the values that the hook reads are read once at once, so
+ * that values which are kept only for readers (gradients, updates) exist when the hook is first due. The list
+ * retains the hook; the caller's reference is dropped. */
 sgm_status sgm_trainer_add_hook(sgm_trainer *trainer, sgm_hook *hook)
 {
     sgm_status status = sgm_trainer_status(trainer);

@@ -156,8 +156,7 @@ sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
  * minibatch that lies in memory. */
 sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
 {
-    bool waits =
-        !sgm__iterator_is_ready(trainer->data.training); /* a clock costs more than a small minibatch */
+    bool waits = !sgm__iterator_is_ready(trainer->data.training);
     double start = waits ? sgm__now() : 0;
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
     if (waits)

@@ -151,7 +151,7 @@ typedef struct sgm__trainer_data {
     sgm_named_metrics *metrics; /* of the newest validation, one for each of `validation` */
 } sgm__trainer_data;
 
-/* Rules for parameters whose names match patterns: first values, changes of gradients, freezing. */
+/* Rules for parameters whose names match patterns: first values, changes after each update, freezing. */
 typedef struct sgm__trainer_patterns {
     sgm__initialiser_rule *rules;
     size_t rule_count, rule_capacity;
