@@ -79,7 +79,7 @@ static sgm_trainer *make_trainer(sgm_handler *handler)
     sgm_trainer_set_network(
         trainer, "input(64) + dense(128, relu) + dense(64, relu) + dense(10) + softmax_cross_entropy");
     sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 32));
-    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
+    sgm_trainer_add_data(trainer, "validation", sgm_by_block(dataset));
     sgm_trainer_set_optimiser(trainer, sgm_adam());
     sgm_tensor_free(tensors[0]);
     sgm_tensor_free(tensors[1]);

@@ -37,7 +37,7 @@ int main(int argc, char **argv)
 
     const sgm_block *block = NULL;
     sgm_metrics metrics = {0};
-    sgm_iterator *pictures = sgm_full_batch(test);
+    sgm_iterator *pictures = sgm_by_block(test);
     if (status == SGM_OK)
         status = sgm_trainer_evaluate(trainer, pictures, &metrics);
     if (status == SGM_OK)

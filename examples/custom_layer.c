@@ -32,7 +32,7 @@ int main(void)
     sgm_metrics metrics = {0};
     sgm_status status = sgm_env_run(env, .epochs = 40);
     if (status == SGM_OK) {
-        sgm_iterator *all = sgm_full_batch(iris);
+        sgm_iterator *all = sgm_by_block(iris);
         status = sgm_trainer_evaluate(trainer, all, &metrics);
         sgm_iterator_free(all);
     }

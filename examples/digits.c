@@ -11,7 +11,7 @@ int main(void)
     sgm_trainer_set_network(
         trainer, "input(8, 8) + dense(256, relu) + dropout(0.4) + dense(10) + softmax_cross_entropy");
     sgm_trainer_set_data(trainer, sgm_minibatches(training, .size = 32));
-    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(test));
+    sgm_trainer_add_data(trainer, "validation", sgm_by_block(test));
     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.005, .schedule = {.kind = SGM_COSINE}));
     sgm_trainer_add_initialiser(trainer, "*.weights", sgm_he());
     sgm_env_add_monitor(env, sgm_terminal_monitor());
@@ -20,7 +20,7 @@ int main(void)
     sgm_status status = sgm_env_run(env, .epochs = 60);
     if (status == SGM_OK) {
         sgm_metrics metrics;
-        sgm_iterator *examples = sgm_full_batch(test);
+        sgm_iterator *examples = sgm_by_block(test);
         status = sgm_trainer_evaluate(trainer, examples, &metrics);
         if (status == SGM_OK)
             printf("test accuracy: %.1f %%\n", 100 * metrics.accuracy);

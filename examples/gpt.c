@@ -68,7 +68,7 @@ int main(int argc, char **argv)
         status = go_on(trainer, bytes, argc > 3 ? atof(argv[3]) : 0.5);
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_full_batch(data);
+    sgm_iterator *all = sgm_by_block(data);
     if (status == SGM_OK && (status = sgm_trainer_evaluate(trainer, all, &metrics)) == SGM_OK)
         printf("loss %.3f nats a letter, %.0f %% of the letters are foreseen\n", metrics.loss,
                100 * metrics.accuracy);

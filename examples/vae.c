@@ -83,7 +83,7 @@ int main(int argc, char **argv)
         }
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_full_batch(digits);
+    sgm_iterator *all = sgm_by_block(digits);
     if (drawn != NULL && (status = sgm_trainer_evaluate(trainer, all, &metrics)) == SGM_OK)
         printf("loss %.4f (0.073 if it draws the mean of all digits)\n", metrics.loss);
     else

@@ -35,7 +35,7 @@ int main(void)
     }
 
     sgm_metrics metrics = {0};
-    sgm_iterator *all = sgm_full_batch(corners);
+    sgm_iterator *all = sgm_by_block(corners);
     if (status == SGM_OK)
         status = sgm_trainer_evaluate(trainer, all, &metrics);
     if (status == SGM_OK && prediction != NULL)

@@ -335,8 +335,8 @@ typedef struct sgm_iterator_options {
 #define sgm_minibatches(...) SGM_WITH_OPTIONS(sgm_minibatches_with, sgm_iterator_options, __VA_ARGS__)
 SGM_API sgm_iterator *sgm_minibatches_with(sgm_dataset *dataset,
                                            const sgm_iterator_options *options); /* retains */
-SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset);                      /* whole blocks in order */
-SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset); /* all blocks joined, once an epoch */
+SGM_API sgm_iterator *sgm_by_block(sgm_dataset *dataset);                        /* whole blocks in order */
+SGM_API sgm_iterator *sgm_full_batch(sgm_dataset *dataset); /* all blocks joined, once an epoch */
 /* The next batch of the epoch; NULL in *batch ends the epoch, and the call after that begins the next one.
  * The batch belongs to the iterator and is valid until its next call. After the first epoch no memory is
  * allocated for batches of known size. */

@@ -228,8 +228,8 @@ SGM_API char *sgm_hook_help(const char *name);
  *
  * Metrics: how good the predictions of a network are, beyond loss and accuracy.
  *
- *     sgm_trainer_add_hook(t, sgm_f1_metric("validation"));
- *     sgm_trainer_add_hook(t, sgm_top_k_metric("validation", .tops = {1, 3}));
+ *     sgm_trainer_add_hook(t, sgm_metric("f1", "validation"));
+ *     sgm_trainer_add_hook(t, sgm_metric("top_k", "validation", .tops = {1, 3}));
  *     sgm_trainer_add_hook(t, sgm_confusion_reporter("validation", sgm_every(10, SGM_EPOCH)));
  *     sgm_trainer_add_hook(t, sgm_rule_hook("if validation.f1 reaches maximum then save \"best\""));
  *
@@ -264,52 +264,11 @@ typedef struct sgm_metric_options {
     sgm_hook_failure failure;
 } SGM_BY_NAME sgm_metric_options;
 
-/* A metric by its name:
- *
- * top_k (top_1, top_3 ...): share of predictions whose target is among the k largest outputs; of equal
- * outputs the first are larger. At least 2 classes, k no more than there are.
- *
- * binary_accuracy (binary_accuracy, with bounds binary_accuracy_bounds): share of correct predictions of
- * networks with one output, see options.
- *
- * confusion (confusion, worst_mistakes): how often which class (row) was predicted as which (column), int64
- * (classes, classes). worst_mistakes, float64 (up to 10, 4): of the wrong predictions those with the largest
- * output, each with its place in the pass (with an iterator that does not shuffle, the example's number), the
- * target's class, the prediction, and the prediction's output (one output: that of class 0 is 1 minus it).
- *
- * f1 (precision, recall, f1; each also with _macro, _weighted and, a tensor, _per_class; f1_micro): precision
- * TP / (TP + FP), recall TP / (TP + FN), F1 2 TP / (2 TP + FP + FN) of a class (van Rijsbergen, Information
- * Retrieval, 1979); 0 where that is 0 / 0. A class without examples and without predictions is NaN. Macro is
- * the mean over classes that are not NaN, weighted the mean over examples, micro that of all counts together,
- * where all three are the accuracy. Without a suffix: with one output of class 1, else macro.
- *
- * roc_auc (roc_auc, roc_auc_per_class): the probability that an example of the class has a larger output than
- * one of another class, equal outputs counting half: area under the curve of true over false positives, by
- * ranks (Hanley and McNeil, 1982; Fawcett, 2006). An example is of a class if its target is above 0.5, so
- * several classes for one example are fine. NaN where one side has no examples; the mean over classes (one
- * against the rest) leaves these out.
- *
- * regression (mean_absolute_error, root_mean_squared_error, maximum_error: over all values; r_squared): R
- * squared is 1 - sum (target - output)^2 / sum (target - mean target)^2 for each column (the last dimension),
- * and the mean over columns; those with constant targets are left out, if all are, NaN.
- *
- * perplexity: exp of the mean of -sum(target * log(output)) over predictions; outputs must be probabilities,
- * and predictions whose targets are all 0 (padding) do not count. Infinite where a probability is 0. With one
- * output it is exp of the mean of -(target * log(output) + (1 - target) * log(1 - output)).
- *
- * cost: the mean loss (NAME.loss is the same, at the end of epochs only).
- *
- * Without examples all are NaN. */
-SGM_API sgm_hook *sgm_metric_create(const char *metric, const char *data, const sgm_metric_options *options);
-#define SGM_METRIC(metric, ...) SGM_WITH_OPTIONS_2(sgm_metric_create, sgm_metric_options, metric, __VA_ARGS__)
-#define sgm_top_k_metric(...) SGM_METRIC("top_k", __VA_ARGS__)
-#define sgm_binary_accuracy_metric(...) SGM_METRIC("binary_accuracy", __VA_ARGS__)
-#define sgm_confusion_metric(...) SGM_METRIC("confusion", __VA_ARGS__)
-#define sgm_f1_metric(...) SGM_METRIC("f1", __VA_ARGS__)
-#define sgm_roc_auc_metric(...) SGM_METRIC("roc_auc", __VA_ARGS__)
-#define sgm_regression_metric(...) SGM_METRIC("regression", __VA_ARGS__)
-#define sgm_perplexity_metric(...) SGM_METRIC("perplexity", __VA_ARGS__)
-#define sgm_cost_metric(...) SGM_METRIC("cost", __VA_ARGS__)
+/* A metric by its name, one of sgm_metric_names: "cost", "top_k", "binary_accuracy", "confusion", "f1",
+ * "roc_auc", "regression", "perplexity". The manual's chapter on
+ * metrics has what each leaves, its formula and its source. Without examples all are NaN. */
+SGM_API sgm_hook *sgm_metric_with(const char *metric, const char *data, const sgm_metric_options *options);
+#define sgm_metric(metric, ...) SGM_WITH_OPTIONS_2(sgm_metric_with, sgm_metric_options, metric, __VA_ARGS__)
 SGM_API const char *const *sgm_metric_names(size_t *count);
 
 /* Only the pass: for hooks of your own, which require it, and read NAME.outputs and NAME.targets. Of the

@@ -4,7 +4,7 @@
  *
  *     sgm_trainer_set_network(trainer, "input(8, 8) + dense(64, relu) + dense(10) + softmax_cross_entropy");
  *     sgm_trainer_set_data(trainer, sgm_minibatches(digits, .size = 32));
- *     sgm_trainer_add_data(trainer, "validation", sgm_full_batch(held_out));
+ *     sgm_trainer_add_data(trainer, "validation", sgm_by_block(held_out));
  *     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.001,
  *                                                 .schedule = {.kind = SGM_COSINE, .period = 20}));
  *     sgm_trainer_add_initialiser(trainer, "*.weights", sgm_he());

@@ -228,7 +228,7 @@ static sgm_status join_blocks(sgm_iterator *iterator)
 }
 
 /* One batch per epoch; a single block is given as it is, without a copy. */
-static sgm_status next_by_block(sgm_iterator *iterator, const sgm_block **batch)
+static sgm_status next_full_batch(sgm_iterator *iterator, const sgm_block **batch)
 {
     SGM_TRY(sgm__iterator_count_blocks(iterator));
     if (iterator->block_count == 0 || iterator->state.batches > 0)
@@ -261,8 +261,8 @@ static sgm_status next_batch(sgm_iterator *iterator, const sgm_block **batch)
             take_wanted(iterator);
         return sgm__iterator_next_minibatch(iterator, batch);
     }
-    return iterator->kind == SGM__FULL_BATCH ? hold_block(iterator, iterator->state.batches, batch)
-                                             : next_by_block(iterator, batch);
+    return iterator->kind == SGM__BY_BLOCK ? hold_block(iterator, iterator->state.batches, batch)
+                                           : next_full_batch(iterator, batch);
 }
 
 /* After a failure the state is as before, so that the next call tries the same batch again. The state moves
@@ -296,7 +296,7 @@ static sgm_status count_batches(sgm_iterator *iterator, int64_t *batches)
         *batches = iterator->example_count / iterator->size +
                    (!iterator->drop_last && iterator->example_count % iterator->size != 0);
     else
-        *batches = iterator->kind == SGM__FULL_BATCH ? iterator->block_count : iterator->block_count > 0;
+        *batches = iterator->kind == SGM__BY_BLOCK ? iterator->block_count : iterator->block_count > 0;
     return SGM_OK;
 }
 
@@ -416,14 +416,14 @@ sgm_iterator *sgm_minibatches_with(sgm_dataset *dataset, const sgm_iterator_opti
     return create(dataset, SGM__MINIBATCHES, &copy);
 }
 
-sgm_iterator *sgm_full_batch(sgm_dataset *dataset)
-{
-    return create(dataset, SGM__FULL_BATCH, &(sgm_iterator_options){.struct_size = 0});
-}
-
 sgm_iterator *sgm_by_block(sgm_dataset *dataset)
 {
     return create(dataset, SGM__BY_BLOCK, &(sgm_iterator_options){.struct_size = 0});
+}
+
+sgm_iterator *sgm_full_batch(sgm_dataset *dataset)
+{
+    return create(dataset, SGM__FULL_BATCH, &(sgm_iterator_options){.struct_size = 0});
 }
 
 uint64_t sgm__iterator_seed(const sgm_iterator *iterator)

@@ -12,9 +12,9 @@
 
 #define SGM__NO_EPOCH (-1)
 
-/* SGM__MINIBATCHES copies `size` examples at a time. SGM__FULL_BATCH gives each block of the dataset as one
- * batch, without a copy. SGM__BY_BLOCK gives one batch per epoch: all blocks joined. */
-typedef enum sgm__iterator_kind { SGM__MINIBATCHES, SGM__FULL_BATCH, SGM__BY_BLOCK } sgm__iterator_kind;
+/* SGM__MINIBATCHES copies `size` examples at a time. SGM__BY_BLOCK gives each block of the dataset as one
+ * batch, without a copy. SGM__FULL_BATCH gives one batch per epoch: all blocks joined. */
+typedef enum sgm__iterator_kind { SGM__MINIBATCHES, SGM__BY_BLOCK, SGM__FULL_BATCH } sgm__iterator_kind;
 
 struct sgm_iterator {
     sgm__iterator_kind kind;
@@ -65,7 +65,7 @@ struct sgm_iterator {
     /* For iterators over whole blocks: the dataset's block number `held_index` that was given last. */
     const sgm_block *held;
     int64_t held_index;
-    sgm_block *joined; /* SGM__BY_BLOCK: all blocks as one, kept for all epochs */
+    sgm_block *joined; /* SGM__FULL_BATCH: all blocks as one, kept for all epochs */
 };
 
 /* --- iterator.c --- */

@@ -373,9 +373,9 @@ static sgm_status find_example(sgm_iterator *iterator, int64_t example, int64_t 
 {
     bool cut = iterator->kind == SGM__MINIBATCHES && !iterator->ahead && iterator->parts > 1;
     int64_t batches = iterator->state.batches - 1, examples = 0;
-    *block = iterator->kind == SGM__FULL_BATCH ? batches : 0;
+    *block = iterator->kind == SGM__BY_BLOCK ? batches : 0;
     *row = example + (cut ? iterator->given.first : 0);
-    if (iterator->kind == SGM__FULL_BATCH)
+    if (iterator->kind == SGM__BY_BLOCK)
         return SGM_OK;
     if (iterator->kind == SGM__MINIBATCHES)
         *row += batches * iterator->size;

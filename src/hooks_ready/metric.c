@@ -271,7 +271,7 @@ static metric *allocate(size_t index, const char *data, const sgm_metric_options
 
 /* Everything is checked before the first hook is made. From sgm_hook_create on, the hook owns self and the
  * required hook, also when that fails. */
-sgm_hook *sgm_metric_create(const char *name, const char *data, const sgm_metric_options *given)
+sgm_hook *sgm_metric_with(const char *name, const char *data, const sgm_metric_options *given)
 {
     sgm_metric_options options;
     size_t index = sgm__metric_find(name != NULL ? name : "", name != NULL ? strlen(name) : 0);

@@ -219,7 +219,7 @@ static sgm_hook *create(const sgm_hook_type *type, const char *metric, const cha
                                  .upper = options.upper};
     memcpy(wanted.tops, options.tops, sizeof wanted.tops);
     wanted.when.interval = when.interval > 0 ? when.interval : 1;
-    sgm_hook *measures = sgm_metric_create(metric, data, &wanted);
+    sgm_hook *measures = sgm_metric_with(metric, data, &wanted);
     if (measures == NULL) {
         free_reporter(self);
         return NULL;

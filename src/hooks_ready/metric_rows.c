@@ -17,7 +17,7 @@ static sgm_hook *parse_metric(const sgm__call *call, sgm_time_step when)
     options.output = sgm__call_text(call, "output");
     options.targets = sgm__call_text(call, "targets");
     options.name = sgm__call_text(call, "name");
-    return sgm_metric_create(call->name, sgm__call_text(call, "data"), &options);
+    return sgm_metric_with(call->name, sgm__call_text(call, "data"), &options);
 }
 
 /* The arguments that several rows share. Order counts: it is the order without names. */

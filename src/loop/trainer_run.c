@@ -427,7 +427,7 @@ static void warn_of_minibatches(const sgm_trainer *trainer)
         SGM_LOG_WARNING, trainer->name,
         "lbfgs compares the gradients of updates, but these are of other examples each time: an epoch has "
         "%lld updates; let a minibatch have all examples (data.batch, or iterator.minibatch_size of a run; "
-        "sgm_by_block in C), or take another optimiser",
+        "sgm_full_batch in C), or take another optimiser",
         (long long)(trainer->progress.batches / together));
 }
 

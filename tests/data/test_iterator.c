@@ -258,7 +258,7 @@ TEST(drop_last)
 TEST(whole_blocks_and_all_as_one)
 {
     sgm_dataset *dataset = numbers(40), *view = sgm_dataset_split_examples(dataset, 0.5, 0.5);
-    sgm_iterator *whole = sgm_full_batch(dataset), *one = sgm_by_block(dataset), *part = sgm_by_block(view);
+    sgm_iterator *whole = sgm_by_block(dataset), *one = sgm_full_batch(dataset), *part = sgm_full_batch(view);
     const int64_t counts[] = {40, 40, 23};
     const sgm_block *batch;
     for (int e = 0; e < 2; e++) {
@@ -318,9 +318,9 @@ TEST(no_memory_after_the_first_epoch)
     check_steady(sgm_minibatches(dataset, .size = 16, .no_prefetch = true));
     check_steady(sgm_minibatches(view, .size = 16));
     check_steady(sgm_minibatches(iris, .size = 10));
-    check_steady(sgm_full_batch(dataset));
-    check_steady(sgm_full_batch(iris));
-    check_steady(sgm_by_block(view));
+    check_steady(sgm_by_block(dataset));
+    check_steady(sgm_by_block(iris));
+    check_steady(sgm_full_batch(view));
     sgm_dataset_free(iris);
     sgm_dataset_free(view);
     sgm_dataset_free(dataset);
@@ -331,7 +331,7 @@ static bool use_iris(bool split)
 {
     sgm_dataset *iris = sgm_dataset_open(split ? "digits-test" : "iris");
     sgm_iterator *batches = iris ? sgm_minibatches(iris, .size = 40) : NULL;
-    sgm_iterator *whole = batches ? sgm_by_block(iris) : NULL;
+    sgm_iterator *whole = batches ? sgm_full_batch(iris) : NULL;
     bool good = whole != NULL;
     for (int e = 0; good && e < 2; e++) {
         const sgm_block *batch;
@@ -552,8 +552,8 @@ TEST(failures_name_the_example)
             check_named(sgm_minibatches(views[v], .size = 7, .seed = 3), 2);
             check_named(sgm_minibatches(views[v], .size = 16, .no_shuffle = true), 2);
             check_named(sgm_minibatches(views[v], .size = 7, .seed = 4, .augment = "noise(0)"), 2);
-            check_named(sgm_full_batch(views[v]), 2);
             check_named(sgm_by_block(views[v]), 2);
+            check_named(sgm_full_batch(views[v]), 2);
             sgm_iterator *part = sgm_minibatches(views[v], .size = 16, .seed = 5);
             sgm__iterator_set_part(part, 1, 2);
             check_named(part, 2);

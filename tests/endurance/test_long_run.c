@@ -124,7 +124,7 @@ TEST(a_long_run_with_ten_hooks_stays_as_small_as_it_was)
         .optimiser = sgm_adam(.learning_rate = 0.001, .average = 0.99),
         .shuffle = true});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(held_out)));
     sgm_dataset_free(held_out);
     attach_ten(made.trainer, &m);
     CHECK_OK(sgm_trainer_on_progress(made.trainer, measure, &m));

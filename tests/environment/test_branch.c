@@ -53,7 +53,7 @@ static void set_up(sgm_trainer *trainer, sgm_dataset *data)
     CHECK_OK(sgm_trainer_set_network(trainer,
                                      "input(3) + dense(6, tanh) + dropout(0.2) + dense(1) + mean_squared"));
     CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 8, .seed = 3)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_by_block(data)));
     CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01, .clip_norm = 1)));
     CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.weights", sgm_gaussian(.standard_deviation = 0.3)));
     CHECK_OK(sgm_trainer_add_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));

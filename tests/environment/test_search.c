@@ -34,7 +34,7 @@ static sgm_status fill(sgm_trainer *trainer)
     sgm_dataset *dataset = sine_dataset(24);
     sgm_trainer_set_network(trainer, "input(3) + dense(5, tanh) + dropout(0.2) + dense(1) + mean_squared");
     sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 8));
-    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset));
+    sgm_trainer_add_data(trainer, "validation", sgm_by_block(dataset));
     sgm_dataset_free(dataset);
     return sgm_trainer_set_optimiser(trainer,
                                      sgm_momentum(.learning_rate = 0.05, .schedule = {.kind = SGM_COSINE}));

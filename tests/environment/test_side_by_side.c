@@ -15,7 +15,7 @@ static void give_sines(sgm_trainer *trainer, double rate)
     CHECK_OK(sgm_trainer_set_network(trainer,
                                      "input(3) + dense(7, tanh) + dropout(0.2) + dense(1) + mean_squared"));
     CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 8)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(dataset)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_by_block(dataset)));
     CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_momentum(.learning_rate = rate)));
     sgm_dataset_free(dataset);
 }
@@ -343,7 +343,7 @@ TEST(an_unscheduled_trainer_is_prepared_but_not_run)
         sgm_tensor_free(value);
     }
     sgm_dataset *dataset = sine_dataset(EXAMPLES);
-    sgm_iterator *all = sgm_full_batch(dataset);
+    sgm_iterator *all = sgm_by_block(dataset);
     sgm_metrics of_a, of_unscheduled;
     CHECK_OK(sgm_trainer_evaluate(a, all, &of_a));
     CHECK_OK(sgm_trainer_evaluate(unscheduled, all, &of_unscheduled));

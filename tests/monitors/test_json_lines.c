@@ -66,7 +66,7 @@ static sgm_env *watched_env(const char *path, sgm_trainer **trainer, int64_t eve
     sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 7);
     *trainer = line_trainer(env, "line");
     sgm_dataset *data = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(*trainer, "check", sgm_full_batch(data)));
+    CHECK_OK(sgm_trainer_add_data(*trainer, "check", sgm_by_block(data)));
     sgm_dataset_free(data);
     CHECK_OK(sgm_env_add_monitor(env, sgm_json_lines_monitor(.path = path, .every_iterations = every)));
     return env;

@@ -132,7 +132,7 @@ TEST(a_training_leaves_scalars_and_histograms)
     sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 7);
     sgm_trainer *trainer = line_trainer(env, "line");
     sgm_dataset *data = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_full_batch(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_by_block(data)));
     CHECK_OK(sgm_env_add_monitor(
         env, sgm_tensorboard_monitor(.folder = in_folder("runs"), .every_iterations = 3)));
     CHECK_OK(sgm_env_run(env, .epochs = 2));

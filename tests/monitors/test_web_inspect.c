@@ -246,7 +246,7 @@ static sgm_trainer *mistaken_trainer(sgm_env *env)
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_trainer_set_network(trainer, "input(2) + dense(2, no_bias) + softmax_cross_entropy");
     sgm_trainer_set_data(trainer, sgm_minibatches(dataset, .size = 3));
-    sgm_trainer_add_data(trainer, "check", sgm_full_batch(dataset));
+    sgm_trainer_add_data(trainer, "check", sgm_by_block(dataset));
     sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);
@@ -340,7 +340,7 @@ TEST(weights_are_pictures_of_the_input)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = sgm_trainer_create(env, "a");
     sgm_trainer_set_network(trainer, "input(4, 6) + dense(2) + dense(2) + mean_squared");
-    sgm_trainer_set_data(trainer, sgm_full_batch(dataset));
+    sgm_trainer_set_data(trainer, sgm_by_block(dataset));
     sgm_trainer_set_optimiser(trainer, sgm_gradient_descent(.learning_rate = 0.1));
     sgm_dataset_free(dataset);
     sgm_tensor_free(tensors[0]);

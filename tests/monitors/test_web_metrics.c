@@ -75,9 +75,9 @@ TEST(validation_is_that_of_the_newest_epoch)
     sgm_env *env = sgm_env_create("e", .handler = "reference", .seed = 1);
     sgm_trainer *trainer = line_trainer(env, "a");
     sgm_dataset *data = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_full_batch(data)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "\"too\"", sgm_full_batch(data)));
-    sgm_iterator *all = sgm_full_batch(data);
+    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_by_block(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "\"too\"", sgm_by_block(data)));
+    sgm_iterator *all = sgm_by_block(data);
     sgm_dataset_free(data);
     sgm_monitor *monitor = sgm_web_monitor(.quiet = true);
     CHECK_OK(sgm_env_add_monitor(env, monitor));

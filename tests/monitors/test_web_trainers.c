@@ -93,7 +93,7 @@ TEST(a_training_that_goes_back_takes_its_curves_along)
     sgm_env *env = sgm_env_create("e", .handler = "reference");
     sgm_trainer *trainer = line_trainer(env, "a");
     sgm_dataset *dataset = line_dataset();
-    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_full_batch(dataset)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "check", sgm_by_block(dataset)));
     sgm_dataset_free(dataset);
     web_client client = serve(env, sgm_web_monitor(.quiet = true));
     web_listener listener = web_listen(&client);

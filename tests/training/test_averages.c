@@ -34,7 +34,7 @@ TEST(twice_is_as_before_and_training_goes_on)
     CHECK(equal(made.trainer, "average.1-dense.weights", plain.trainer, "1-dense.weights"));
     sgm_dataset *dataset = wave_dataset();
     sgm_metrics with, without;
-    sgm_iterator *iterator = sgm_full_batch(dataset);
+    sgm_iterator *iterator = sgm_by_block(dataset);
     CHECK_OK(sgm_trainer_evaluate(made.trainer, iterator, &with));
     CHECK_OK(sgm_trainer_evaluate(plain.trainer, iterator, &without));
     CHECK_NEAR(with.loss, without.loss, 0); /* validation uses averages anyway */
@@ -179,7 +179,7 @@ TEST(what_is_set_is_measured_as_without_averages)
         sgm_tensor_free(value);
     }
     sgm_dataset *dataset = wave_dataset();
-    sgm_iterator *iterator = sgm_full_batch(dataset);
+    sgm_iterator *iterator = sgm_by_block(dataset);
     sgm_metrics set, expected;
     CHECK_OK(sgm_trainer_evaluate(made.trainer, iterator, &set));
     CHECK_OK(sgm_trainer_evaluate(none.trainer, iterator, &expected));

@@ -27,7 +27,7 @@ static wave_trainer make(void)
         (wave_options){.network = "input(6) + dense(3) + dropout(0.1) + dense(3) + softmax_cross_entropy",
                        .optimiser = sgm_adam(.average = 0.9)});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(held_out)));
     sgm_dataset_free(held_out);
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_accumulator("optimiser.loss")));
     CHECK_OK(sgm_trainer_add_hook(

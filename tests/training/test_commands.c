@@ -141,7 +141,7 @@ TEST(validation_and_results_are_forgotten)
     sgm_content content;
     wave_trainer made = make();
     sgm_dataset *data = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(data)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(data)));
     sgm_dataset_free(data);
     CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_accumulator("training.loss", .name = "sum")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));

@@ -141,7 +141,7 @@ static sgm_status learn_a_little(double *loss)
     sgm_dataset *digits = sgm_dataset_open("digits");
     memset(&curve, 0, sizeof curve);
     set_device_training(trainer, device_dense);
-    sgm_trainer_add_data(trainer, "validation", sgm_full_batch(digits));
+    sgm_trainer_add_data(trainer, "validation", sgm_by_block(digits));
     sgm_trainer_on_progress(trainer, follow_losses, &curve);
     sgm_status status = sgm_env_run(env, .iterations = 2);
     *loss = curve.losses[1];

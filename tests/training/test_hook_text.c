@@ -80,7 +80,7 @@ static sgm_hook *pausing_watch(void)
 
 static sgm_hook *top_1_3(void)
 {
-    return sgm_top_k_metric("validation", .tops = {1, 3});
+    return sgm_metric("top_k", "validation", .tops = {1, 3});
 }
 
 static sgm_hook *three_values(void)

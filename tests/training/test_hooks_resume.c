@@ -92,7 +92,7 @@ static wave_trainer make(const struct resume_case *c, trace *to)
 {
     wave_trainer made = make_wave_trainer((wave_options){.seed = 5, .shuffle = true});
     sgm_dataset *held_out = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(held_out)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(held_out)));
     sgm_dataset_free(held_out);
     for (size_t i = 0; i < 3 && c->hooks[i] != NULL; i++)
         CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_hook_parse(c->hooks[i])));

@@ -15,7 +15,7 @@ static double learn(sgm_dtype precision)
     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.01));
     CHECK_OK(sgm_env_run(env, .epochs = 4));
     sgm_metrics metrics;
-    sgm_iterator *examples = sgm_full_batch(test);
+    sgm_iterator *examples = sgm_by_block(test);
     CHECK_OK(sgm_trainer_evaluate(trainer, examples, &metrics));
     sgm_iterator_free(examples);
     sgm_env_free(env);

@@ -63,7 +63,7 @@ static sgm_metrics train(float behind, const char *network, int64_t epochs, bool
     sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 4, .no_shuffle = true));
     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.05));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
-    sgm_iterator *all = sgm_full_batch(data);
+    sgm_iterator *all = sgm_by_block(data);
     sgm_metrics metrics = {0};
     CHECK_OK(sgm_trainer_evaluate(trainer, all, &metrics));
     if (scored)

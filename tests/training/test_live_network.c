@@ -54,8 +54,8 @@ TEST(tags_find_what_they_say)
     wave_trainer made = make_wave_trainer(
         (wave_options){.network = "input(6) + dense(8, tanh) + dense(3, name=last) + softmax_cross_entropy"});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_full_batch(dataset)));
-    CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_full_batch(dataset)), "choose another name");
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "held_out", sgm_by_block(dataset)));
+    CHECK_ERROR(sgm_trainer_add_data(made.trainer, "seed", sgm_by_block(dataset)), "choose another name");
     sgm_dataset_free(dataset);
     for (size_t i = 0; i < sizeof tags / sizeof *tags; i++)
         CHECK_STR(identifiers_of(made.trainer, tags[i].identifier), tags[i].text);

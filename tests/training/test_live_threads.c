@@ -147,18 +147,18 @@ static void put_together(sgm_trainer *trainer, sgm_dataset *data, bool workers)
     CHECK_OK(sgm_trainer_set_network(trainer, WAVE_NETWORK));
     CHECK_OK(sgm_trainer_add_initialiser(trainer, "*.biases", sgm_initialiser_parse("constant(0.5)")));
     CHECK_OK(sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 10)));
-    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_full_batch(data)));
+    CHECK_OK(sgm_trainer_add_data(trainer, "validation", sgm_by_block(data)));
     CHECK_OK(sgm_trainer_set_optimiser(trainer, sgm_momentum(.learning_rate = 0.1)));
     CHECK_OK(sgm_trainer_add_modifier(trainer, "*.weights", sgm_modifier_parse("clip(-2, 2)")));
     CHECK_OK(sgm_trainer_freeze(trainer, "1-dense.*"));
     if (workers)
         CHECK_OK(sgm_trainer_set_operator(trainer, sgm_parameter_operator(.workers = 2, .every = 3)));
-    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(trainer, sgm_metric("f1", "validation")));
 }
 
 static void use(sgm_trainer *trainer, sgm_dataset *data)
 {
-    sgm_iterator *iterator = sgm_full_batch(data);
+    sgm_iterator *iterator = sgm_by_block(data);
     sgm_registry *results = sgm_registry_create();
     sgm_metrics metrics;
     CHECK_OK(sgm_trainer_evaluate(trainer, iterator, &metrics));

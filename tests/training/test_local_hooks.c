@@ -197,7 +197,7 @@ TEST(hooks_of_the_whole_trainer_refuse_to_be_local)
                          sgm_averages_saver("averages", sgm_every(1, SGM_EPOCH)),
                          sgm_nan_watch(.every = 5),
                          sgm_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .threshold = 0.5),
-                         sgm_f1_metric("validation"),
+                         sgm_metric("f1", "validation"),
                          sgm_modifier_hook("network.layers.*.weights", sgm_modifier_parse("scale(0.5)"),
                                            sgm_every(1, SGM_ITERATION)),
                          sgm_target_maximiser(1, sgm_every(1, SGM_EPOCH))};

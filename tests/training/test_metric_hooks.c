@@ -59,13 +59,13 @@ TEST(metrics_of_one_event_share_one_pass)
 {
     wave_trainer made = make_validated_trainer(3);
     observed = 0;
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_confusion_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("top_k", "validation", .tops = {1, 2})));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("confusion", "validation")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer,
-                                  sgm_roc_auc_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+                                  sgm_metric("roc_auc", "validation", .when = sgm_every(2, SGM_EPOCH))));
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6); /* two of them pass */
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 6);
     CHECK_OK(sgm_registry_observe(sgm_trainer_registry(made.trainer), "validation.outputs", count_observed,
                                   NULL, NULL));
@@ -97,7 +97,7 @@ TEST(what_is_loaded_is_measured_anew)
     CHECK(mkdtemp(folder) != NULL);
     snprintf(path, sizeof path, "%s/other.safetensors", folder);
     wave_trainer made = make_validated_trainer(3), other = make_validated_trainer(8);
-    sgm_hook *f1 = sgm_f1_metric("validation");
+    sgm_hook *f1 = sgm_metric("f1", "validation");
     sgm_metrics measured;
     CHECK_OK(sgm_trainer_add_hook(made.trainer, f1));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
@@ -121,7 +121,7 @@ TEST(training_goes_on_as_without_metrics)
         wave_trainer made = make_validated_trainer(5);
         if (i == 1)
             CHECK_OK(sgm_trainer_add_hook(made.trainer,
-                                          sgm_f1_metric("training", .when = sgm_every(3, SGM_ITERATION))));
+                                          sgm_metric("f1", "training", .when = sgm_every(3, SGM_ITERATION))));
         CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
         CHECK(i == 0 || number_of(made.trainer, "training.f1") > 0);
         weights[i] = sgm_trainer_get(made.trainer, "2-dense.weights");
@@ -142,8 +142,8 @@ TEST(rules_see_the_metrics_of_their_event)
         sgm_trainer_add_hook(made.trainer, sgm_rule_hook("if validation.top_1 >= 0 then stop \"measured\"")));
     CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_rule_hook("every epoch if validation.f1 reaches maximum then save \"best\"")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("top_k", "validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 5, .folder = folder));
     CHECK_INT(made.trainer->position.epoch, 1);
     snprintf(path, sizeof path, "%s/best.safetensors", folder);
@@ -168,9 +168,9 @@ static char *read_lines(const char *folder)
 static void run_in(const char *folder, int64_t epochs)
 {
     wave_trainer made = make_validated_trainer(11);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer,
-                                  sgm_perplexity_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
+                                  sgm_metric("perplexity", "validation", .when = sgm_every(2, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = epochs, .folder = folder, .resume = true));
     free_wave_trainer(made);
 }
@@ -219,8 +219,8 @@ TEST(observers_are_told_what_was_measured_in_the_epoch)
     wave_trainer made = make_validated_trainer(3);
     score_seen = -1;
     CHECK_OK(sgm_trainer_on_progress(made.trainer, see_scores, NULL));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .name = "left", .tops = {1, 2},
-                                                                 .when = sgm_after(1, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("top_k", "validation", .name = "left",
+                                                           .tops = {1, 2}, .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 1));
     CHECK_INT(scores_seen, 2);
     CHECK_NEAR(score_seen, number_of(made.trainer, "validation.left_top_2"), 0);
@@ -248,7 +248,7 @@ static const sgm_hook_type spoiler = {.api = SGM_HOOK_API, .name = "spoiler", .i
 TEST(a_hook_that_sets_parameters_first_is_seen)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_OK(
         sgm_trainer_add_hook(made.trainer, sgm_hook_create(&spoiler, NULL, .when = sgm_every(2, SGM_EPOCH),
                                                            .priority = SGM_METRIC_PRIORITY - 1)));
@@ -294,12 +294,12 @@ TEST(hooks_of_a_program_use_the_pass_and_leave_scores)
 TEST(values_go_with_a_detached_hook)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_OK(
-        sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation", .when = sgm_every(2, SGM_EPOCH))));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .name = "other")));
+        sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation", .when = sgm_every(2, SGM_EPOCH))));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("top_k", "validation", .name = "other")));
     CHECK_OK(sgm_trainer_add_hook(made.trainer,
-                                  sgm_perplexity_metric("training", .when = sgm_after(1, SGM_EPOCH))));
+                                  sgm_metric("perplexity", "training", .when = sgm_after(1, SGM_EPOCH))));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(number_of(made.trainer, "validation.f1_macro") >= 0 &&
           number_of(made.trainer, "validation.other_top_1") >= 0);
@@ -315,7 +315,7 @@ TEST(values_go_with_a_detached_hook)
     CHECK(number_of(made.trainer, "validation.loss") >= 0);
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3)); /* nothing gathers any more */
     CHECK(!has(made.trainer, "validation.cost"));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 4));
     CHECK(number_of(made.trainer, "validation.f1_macro") >= 0);
     free_wave_trainer(made);
@@ -347,26 +347,26 @@ TEST(what_cannot_be_measured_is_said_and_training_goes_on)
 {
     wave_trainer made = make_validated_trainer(3);
     seen_clear();
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_binary_accuracy_metric("validation")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_roc_auc_metric("validation", .output = "9-none")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_roc_auc_metric("validation", .targets = "inputs")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("binary_accuracy", "validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("roc_auc", "validation", .output = "9-none")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("roc_auc", "validation", .targets = "inputs")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 2));
     CHECK(strstr(seen_log,
                  "hook 'binary_accuracy' failed and is taken off: binary_accuracy wants one output") != NULL);
     CHECK(strstr(seen_log, "the network has no output '9-none'") != NULL);
     CHECK(strstr(seen_log, "got (40, 3) and (40, 6)") != NULL);
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), 0);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("test", .failure = SGM_HOOK_STOP)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "test", .failure = SGM_HOOK_STOP)));
     CHECK_ERROR(sgm_trainer_run(made.trainer, .epochs = 4),
                 "the trainer has no data 'test'; it has validation, training");
     free_wave_trainer(made);
-    CHECK_ERROR(sgm_metric_create("f2", "validation", NULL), "unknown metric 'f2'; did you mean 'f1'?");
-    CHECK_ERROR(sgm_f1_metric(NULL), "f1: expected the name of a trainer's data");
-    CHECK_ERROR(sgm_f1_metric("validation", .tops = {1}), "f1 has no .tops");
-    CHECK_ERROR(sgm_top_k_metric("validation", .lower = 1, .upper = 2), "top_k has no .lower");
-    CHECK_ERROR(sgm_top_k_metric("validation", .tops = {0, 2}), "must be 1 or more");
+    CHECK_ERROR(sgm_metric_with("f2", "validation", NULL), "unknown metric 'f2'; did you mean 'f1'?");
+    CHECK_ERROR(sgm_metric("f1", NULL), "f1: expected the name of a trainer's data");
+    CHECK_ERROR(sgm_metric("f1", "validation", .tops = {1}), "f1 has no .tops");
+    CHECK_ERROR(sgm_metric("top_k", "validation", .lower = 1, .upper = 2), "top_k has no .lower");
+    CHECK_ERROR(sgm_metric("top_k", "validation", .tops = {0, 2}), "must be 1 or more");
     floor_of_test at = open_floor();
-    attach(&at, sgm_f1_metric("validation", .when = sgm_every(1, SGM_ITERATION)));
+    attach(&at, sgm_metric("f1", "validation", .when = sgm_every(1, SGM_ITERATION)));
     iterate(&at, 1);
     CHECK(strstr(seen_log, "metrics need their trainer") != NULL);
     close_floor(&at);
@@ -384,12 +384,12 @@ TEST(each_of_two_trainers_has_its_own)
         trainers[i] = sgm_trainer_create(env, i == 0 ? "bold" : "careful");
         CHECK_OK(sgm_trainer_set_network(trainers[i], WAVE_NETWORK));
         CHECK_OK(sgm_trainer_set_data(trainers[i], sgm_minibatches(dataset, .size = 10)));
-        CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_full_batch(dataset)));
+        CHECK_OK(sgm_trainer_add_data(trainers[i], "validation", sgm_by_block(dataset)));
         CHECK_OK(sgm_trainer_set_optimiser(trainers[i], sgm_momentum(.learning_rate = i == 0 ? 0.1 : 0.01)));
-        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_f1_metric("validation")));
-        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_top_k_metric("validation", .tops = {1, 2})));
+        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_metric("f1", "validation")));
+        CHECK_OK(sgm_trainer_add_hook(trainers[i], sgm_metric("top_k", "validation", .tops = {1, 2})));
         CHECK_OK(sgm_trainer_add_hook(trainers[i],
-                                      sgm_cost_metric("validation", .when = sgm_every(3, SGM_ITERATION))));
+                                      sgm_metric("cost", "validation", .when = sgm_every(3, SGM_ITERATION))));
         sgm_dataset_free(dataset);
     }
     CHECK_OK(sgm_env_run(env, .epochs = 15));

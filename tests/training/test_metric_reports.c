@@ -50,11 +50,11 @@ static void hook_from_text(sgm_trainer *trainer, const char *text)
 TEST(metrics_come_as_text)
 {
     wave_trainer made = make_validated_trainer(3);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_top_k_metric("validation", .tops = {1, 2})));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("top_k", "validation", .tops = {1, 2})));
     size_t count = sgm__hooks_count(made.trainer->hooks);
     hook_from_text(made.trainer, "every epoch top_k(validation, 1 2)");
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
     count = sgm__hooks_count(made.trainer->hooks);
     hook_from_text(made.trainer, "f1"); /* of validation, every epoch */
     CHECK_INT(sgm__hooks_count(made.trainer->hooks), count);
@@ -120,12 +120,12 @@ TEST(numbers_are_measured_too)
     wave_trainer made =
         make_wave_trainer((wave_options){.seed = 3, .network = "input(6) + dense(3) + mean_squared"});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_regression_metric("validation")));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(dataset)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("regression", "validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     double root = number_of(made.trainer, "validation.root_mean_squared_error");
     CHECK_NEAR(root * root, number_of(made.trainer, "validation.loss"), 1e-6);
-    sgm_iterator *all = sgm_full_batch(dataset);
+    sgm_iterator *all = sgm_by_block(dataset);
     sgm_registry *results = sgm_registry_create();
     double value;
     CHECK_OK(sgm_trainer_evaluate_metrics(made.trainer, all, NULL, results));
@@ -173,11 +173,11 @@ TEST(a_second_output_has_metrics_of_its_own)
                                      "x + dense(1, name=sign) + binary_cross_entropy(targets=signs);"
                                      "x + dense(1, name=sum) + mean_squared(targets=sums)"));
     CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 8)));
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(dataset)));
     const char *sum = "sum";
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_f1_metric("validation")));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_regression_metric("validation", .output = sum,
-                                                                      .targets = "sums", .name = "second")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("f1", "validation")));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("regression", "validation", .output = sum,
+                                                           .targets = "sums", .name = "second")));
     lines[0] = 0;
     CHECK_OK(sgm_trainer_add_hook(
         made.trainer, sgm_binary_accuracy_reporter("validation", sgm_every(1, SGM_EPOCH), .lower = 0.4,
@@ -215,8 +215,8 @@ TEST(averages_are_measured_where_there_are_any)
     wave_trainer made = make_wave_trainer(
         (wave_options){.seed = 3, .optimiser = sgm_momentum(.learning_rate = 0.1, .average = 0.95)});
     sgm_dataset *dataset = wave_dataset();
-    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
-    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_perplexity_metric("validation")));
+    CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(dataset)));
+    CHECK_OK(sgm_trainer_add_hook(made.trainer, sgm_metric("perplexity", "validation")));
     CHECK_OK(sgm_trainer_run(made.trainer, .epochs = 3));
     CHECK_NEAR(number_of(made.trainer, "validation.perplexity"),
                exp(number_of(made.trainer, "validation.loss")), 1e-5);

@@ -340,7 +340,7 @@ TEST(each_metric_is_a_hook_with_help)
         CHECK(strstr(help, sgm__metrics[i].doc) != NULL);
         sgm_string_free(help);
     }
-    CHECK_ERROR(sgm_metric_create("magic", "training", NULL),
+    CHECK_ERROR(sgm_metric_with("magic", "training", NULL),
                 "unknown metric 'magic'; there are cost, top_k, binary_accuracy, confusion, f1, roc_auc, "
                 "regression, perplexity");
 }

@@ -565,7 +565,7 @@ TEST(parameters_of_a_running_trainer_are_copied_between_iterations)
 {
     wave_trainer from = make(NULL), unscheduled = make(NULL);
     sgm_dataset *held_out = wave_dataset();
-    sgm_iterator *iterator = sgm_full_batch(held_out);
+    sgm_iterator *iterator = sgm_by_block(held_out);
     pthread_t thread;
     void *ended;
     double newest = 0;
@@ -610,7 +610,7 @@ TEST(metrics_and_shared_results_are_there_again)
     for (int i = 0; i < 2; i++) {
         both[i] = make(NULL);
         sgm_dataset *held_out = wave_dataset();
-        CHECK_OK(sgm_trainer_add_data(both[i].trainer, "validation", sgm_full_batch(held_out)));
+        CHECK_OK(sgm_trainer_add_data(both[i].trainer, "validation", sgm_by_block(held_out)));
         sgm_dataset_free(held_out);
         CHECK_OK(sgm_trainer_add_hook(both[i].trainer,
                                       sgm_accumulator("training.loss", .when = sgm_every(1, SGM_EPOCH))));

@@ -340,7 +340,7 @@ static void train_with_another(int field, bool validates)
     sgm_dataset *dataset = sgm_dataset_create_from("waves", fields, tensors, 2);
     CHECK_OK(sgm_trainer_set_operator(made.trainer, ranks));
     if (validates)
-        CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_full_batch(dataset)));
+        CHECK_OK(sgm_trainer_add_data(made.trainer, "validation", sgm_by_block(dataset)));
     else
         CHECK_OK(sgm_trainer_set_data(made.trainer, sgm_minibatches(dataset, .size = 1000)));
     run_or_say(made.trainer);

@@ -43,7 +43,7 @@ static sgm_metrics learn(const char *layers, int64_t epochs)
     sgm_trainer_set_data(trainer, sgm_minibatches(data, .size = 12));
     sgm_trainer_set_optimiser(trainer, sgm_adam(.learning_rate = 0.02));
     CHECK_OK(sgm_trainer_run(trainer, .epochs = epochs));
-    sgm_iterator *all = sgm_full_batch(data);
+    sgm_iterator *all = sgm_by_block(data);
     CHECK_OK(sgm_trainer_evaluate(trainer, all, &metrics));
     sgm_iterator_free(all);
     sgm_env_free(env);

@@ -3,7 +3,7 @@
  * A block has `count` examples in up to SGM_MAX_FIELDS named fields; a field is a float32 tensor (examples,
  * ...) whose first dimension is `count`. Extractors make blocks, preprocessors change them, datasets keep and
  * share them, iterators copy minibatches out of them. A minibatch is a block, too. The extractors (read/) and
- * sgm_by_block (iterator.c) use builders, since they do not know beforehand how many examples will come. */
+ * sgm_full_batch (iterator.c) use builders, since they do not know beforehand how many examples will come. */
 #ifndef SGM_DATA_BLOCK_BLOCK_H
 #define SGM_DATA_BLOCK_BLOCK_H
 
