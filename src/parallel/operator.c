@@ -1,4 +1,16 @@
-/* Operators: options, and the workers' handlers and replicas. */
+/* Operators: checking their options, and making and freeing workers with their handlers and replicas.
+ *
+ * An operator (sgm_operator) shares the work of one trainer out to workers of this process and, with ranks,
+ * to those of other processes. Its constructors here are the public ones; sgm_trainer_set_operator
+ * (operator_strategy.c) gives the operator to a trainer and has the workers made. What an iteration does with
+ * workers is in operator_run.c, and their threads are in operator_peers.c.
+ *
+ * There are three kinds, by two flags: the gradient operator merges gradients in each iteration; the
+ * parameter operator merges parameters every so often; the MPI operator has ranks, and merges gradients
+ * unless `every` is given.
+ *
+ * A worker owns its handler and its replica. A replica is a trainer whose network, optimiser, modifiers and
+ * frozen patterns are borrowed from its owner. */
 #include "parallel/operator.h"
 #include "base/clock.h"
 #include "handlers/handler.h"
@@ -21,7 +33,8 @@ static int32_t count_words(const char *text)
     return count;
 }
 
-/* Word `index` of `text`, again from the first after the last. */
+/* Copies word `index` of `text`, counted from 0; after the last word comes the first again, so that "cpu
+ * reference" gives four workers the handlers cpu, reference, cpu, reference. `text` has at least one word. */
 static void copy_word(const char *text, int32_t index, char *word, size_t size)
 {
     const char *first = text + strspn(text, " "), *at = first;
@@ -35,6 +48,8 @@ static void copy_word(const char *text, int32_t index, char *word, size_t size)
     snprintf(word, size, "%.*s", (int)(length < size ? length : size - 1), at);
 }
 
+/* Checks the numbers by the table of settings, then combinations that no operator of this kind can do. The
+ * reducer's own check needs the number of workers, so it comes last. */
 static sgm_status check_options(const sgm_operator_options *options, bool gradients, bool ranks)
 {
     size_t count;
@@ -62,6 +77,8 @@ static sgm_status check_options(const sgm_operator_options *options, bool gradie
     return options->reducer != NULL ? sgm__reducer_check(options->reducer, (size_t)options->workers) : SGM_OK;
 }
 
+/* Copies the options and allocates the workers, without handlers or replicas: these need the trainer's
+ * settings (sgm__worker_create). Parameters are merged by their mean if no reducer is given. */
 static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *options)
 {
     parallel->count = options->workers;
@@ -84,6 +101,8 @@ static sgm_status fill_in(sgm_operator *parallel, const sgm_operator_options *op
     return SGM_OK;
 }
 
+/* Joins the other processes; the defaults of options for ranks stand here. 4 MiB a bucket: smaller buckets
+ * start their sums earlier, larger ones lose less time per message. */
 static sgm_status open_ranks(sgm_operator *parallel, const sgm_operator_options *options)
 {
     const sgm__rank_options own = {.timeout = options->timeout > 0 ? options->timeout : 60,
@@ -95,6 +114,8 @@ static sgm_status open_ranks(sgm_operator *parallel, const sgm_operator_options 
     return parallel->ranks != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Makes an operator. Without a number of workers there are as many as handlers are named; without both, one
+ * with ranks and two without. The operator takes over options.reducer, also if this fails. */
 static sgm_operator *create(const sgm_operator_options *given, bool gradients, bool ranks)
 {
     sgm_operator_options options;
@@ -134,11 +155,14 @@ sgm_operator *sgm_parameter_operator_with(const sgm_operator_options *options)
     return create(options, false, false);
 }
 
+/* Ranks merge gradients, unless `every` says after how many iterations parameters are averaged. */
 sgm_operator *sgm_mpi_operator_with(const sgm_operator_options *options)
 {
     return create(options, options == NULL || options->every == 0, true);
 }
 
+/* For the copy of a trainer, such as one that is branched off. The copy has no ranks, since the other
+ * processes have no trainer that corresponds to the copy. */
 sgm_operator *sgm__operator_copy(const sgm_operator *parallel)
 {
     sgm_operator_options options = {.struct_size = sizeof options,
@@ -151,11 +175,13 @@ sgm_operator *sgm__operator_copy(const sgm_operator *parallel)
         if (options.reducer == NULL)
             return NULL;
     }
-    return create(&options, parallel->merges_gradients, false); /* another trainer's: of this process alone */
+    return create(&options, parallel->merges_gradients, false);
 }
 
 /* --- replicas --- */
 
+/* Called before each program of a replica, as the owner's parts may have been replaced between two
+ * iterations. Only pointers are copied: the owner frees what they point to (free_replica). */
 void sgm__replica_take_settings(sgm_trainer *replica)
 {
     sgm__trainer_patterns *patterns = sgm__patterns_of(replica);
@@ -173,6 +199,7 @@ void sgm__replica_take_settings(sgm_trainer *replica)
     progress->batches = sgm__progress_of(owner)->batches;
 }
 
+/* Takes what is borrowed from the owner out of the replica, so that sgm__trainer_free does not free it. */
 static void free_replica(sgm_trainer *replica)
 {
     if (replica == NULL)
@@ -185,7 +212,8 @@ static void free_replica(sgm_trainer *replica)
     sgm__trainer_free(replica);
 }
 
-/* Numbers that differ from worker to worker; the first has the trainer's, as if it were alone. */
+/* The seed of a worker, by its number among the workers of all ranks: worker 0 has the trainer's own, so that
+ * it draws what the trainer would draw alone; every other worker has a hash of the seed and its number. */
 static uint64_t seed_of(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
     const sgm__trainer_settings *settings = sgm__settings_of(trainer);
@@ -193,6 +221,9 @@ static uint64_t seed_of(const sgm_operator *parallel, const sgm_trainer *trainer
     return number == 0 ? settings->seed : sgm__hash(&number, sizeof number, settings->seed);
 }
 
+/* Makes a worker's handler: by its name in `handlers`, or the same as the trainer's. Without a number of
+ * threads, the trainer's threads (or all processors) are divided evenly among the workers, and each has at
+ * least one. */
 static sgm_handler *create_handler(const sgm_operator *parallel, const sgm_trainer *trainer, int32_t worker)
 {
     const sgm__trainer_settings *settings = sgm__settings_of(trainer);
@@ -207,6 +238,7 @@ static sgm_handler *create_handler(const sgm_operator *parallel, const sgm_train
     return sgm_handler_create(name, .threads = threads > 0 ? threads : 1);
 }
 
+/* If this fails, sgm_operator_free frees what was made of the worker. */
 sgm_status sgm__worker_create(sgm_operator *parallel, sgm_trainer *trainer, int32_t number)
 {
     sgm__worker *worker = &parallel->workers[number];
@@ -238,6 +270,7 @@ static void free_worker(sgm__worker *worker)
     pthread_cond_destroy(&worker->wake);
 }
 
+/* The workers' threads have ended before (sgm__operator_end). */
 void sgm_operator_free(sgm_operator *parallel)
 {
     if (parallel == NULL)
@@ -264,6 +297,9 @@ void sgm_operator_free(sgm_operator *parallel)
     sgm__free(parallel);
 }
 
+/* Places of gradients in the old programs, and memory of the old sessions, mean nothing in the new ones, so
+ * everything that was found by them is forgotten: programs, outputs, cuts, addends, and what the ranks know
+ * of places. The workers' states come from the trainer again (sgm__operator_restart). */
 sgm_status sgm__operator_new_sessions(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;

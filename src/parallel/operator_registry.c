@@ -1,4 +1,10 @@
-/* What the registry shows of an operator: operator.workers, operator.local.0.cost ... */
+/* What the registry shows of an operator: operator.every, operator.workers, operator.local.0.cost and the
+ * like; and the table of an operator's settings (sgm_operator_settings), from which its options are checked
+ * and the command reads texts.
+ *
+ * sgm_trainer_set_operator (operator_strategy.c) calls sgm__operator_publish once. Values are not copied into
+ * the registry: entries are bound to functions, which read them when somebody looks, with the trainer's lock.
+ * What ranks show is in collective/ranks_registry.c. */
 #include "parallel/collective/ranks.h"
 #include "parallel/operator.h"
 #include "show/trainer_publish.h"
@@ -13,6 +19,7 @@ static sgm_status get_every(const sgm__bound *bound, sgm_content *content)
     return SGM_OK;
 }
 
+/* A new number counts from the next iteration on: operator_run.c divides the iteration's number by it. */
 static sgm_status set_every(const sgm__bound *bound, const sgm_content *content)
 {
     sgm__sharing_of(bound->trainer)->parallel->every = content->as.integer;
@@ -39,7 +46,8 @@ static const sgm_option merge_row = {.name = "merge",
                                      .kind = SGM_KIND_TEXT,
                                      .read_only = true,
                                      .doc = "what they merge: gradients or parameters"};
-/* `every` is published from here, too. */
+/* A row of the options struct sgm_operator_options. Row 0 is also the entry operator.every of the registry.
+ */
 #define OPERATOR(member, words, ...)                                                                         \
     {                                                                                                        \
         .option = {.name = #member, .doc = words, __VA_ARGS__}, SGM_MEMBER(sgm_operator_options, member)     \
@@ -76,6 +84,8 @@ const sgm_setting *sgm_operator_settings(size_t *count)
 
 /* --- each worker --- */
 
+/* A number that the registry shows of each worker as operator.local.N.NAME, and the function that reads it.
+ */
 typedef struct worker_row {
     sgm_option option;
     double (*get)(const sgm__worker *worker);
@@ -119,6 +129,7 @@ static const worker_row rows[] = {
      get_busy},
 };
 
+/* The entry is bound to the worker's replica; the worker is found by the replica's owner and number. */
 static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
 {
     const worker_row *row = bound->row;
@@ -145,7 +156,8 @@ static sgm_status publish_rows(const sgm__worker *worker, sgm_registry *registry
 static const sgm_option number_row = {
     .name = "worker", .kind = SGM_KIND_INTEGER, .read_only = true, .doc = "number of the worker, from 0"};
 
-/* Results of the worker's hooks. Without the tag, so that "shared.NAME" stays one of the trainer. */
+/* Makes the registry for the results of a worker's local hooks and shows it as operator.local.N.shared. It
+ * gets no tag, so that the identifier shared.NAME still means the trainer's own result. */
 static sgm_status publish_results(sgm__worker *worker, sgm_registry *registry)
 {
     worker->results = sgm_registry_create();
@@ -155,6 +167,8 @@ static sgm_status publish_results(sgm__worker *worker, sgm_registry *registry)
     return sgm_registry_put(registry, "shared", worker->results);
 }
 
+/* Shows a worker twice: in the trainer's registry as operator.local.N, and its number in the replica's own
+ * registry as "worker", which local hooks read. */
 static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
 {
     char name[16];
@@ -173,6 +187,8 @@ static sgm_status publish_worker(sgm__worker *worker, sgm_registry *list)
     return sgm_registry_set_own(local, number_row.name, sgm_integer_content(worker->number));
 }
 
+/* `registry` becomes the trainer's "operator", `list` its child "local". A gradient operator has no `every`;
+ * it shows instead whether the workers' devices sum among themselves. */
 static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_registry *list)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;

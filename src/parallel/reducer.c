@@ -1,4 +1,15 @@
-/* Reducers: how states of several workers become one. */
+/* Reducers: how the values that several workers have of one state become one value.
+ *
+ * A reducer has a kind and rules for some states: the rule with the most specific matching pattern decides,
+ * whatever the order in which rules were added; without a match the reducer itself decides. Rules do not
+ * nest.
+ *
+ * operator_state.c calls sgm__reducer_reduce for parameters, and sgm__merge_weighted for states that are
+ * always averaged (running statistics, optimiser states). Sums of gradients use neither: they are recorded
+ * (operator_record.c) or made by the ranks (collective/ranks_merge.c).
+ *
+ * All functions that merge read contiguous arrays in the host's memory, and add in double in the order of the
+ * workers, so that each run gives the same bits. */
 #include "parallel/operator.h"
 
 #include "registry/pattern.h"
@@ -8,8 +19,10 @@
 
 #include <math.h>
 
+/* The mean; the largest value of each element; a weighted sum. */
 typedef enum reducer_kind { AVERAGE, MAXIMUM, WEIGHTED } reducer_kind;
 
+/* Which reducer is used for states that match the pattern. A rule owns both. */
 typedef struct reducer_rule {
     char *pattern;
     sgm_reducer *reducer;
@@ -17,8 +30,9 @@ typedef struct reducer_rule {
 
 struct sgm_reducer {
     reducer_kind kind;
-    double weights[SGM__MAXIMUM_WORKERS]; /* of sum 1 */
-    size_t weight_count;                  /* weighted only */
+    double weights[SGM__MAXIMUM_WORKERS]; /* one for each worker; divided by their sum, so that they add up to
+                                             1 */
+    size_t weight_count;                  /* 0 unless the kind is WEIGHTED */
     reducer_rule *rules;
     size_t rule_count, rule_capacity;
 };
@@ -43,6 +57,7 @@ sgm_reducer *sgm_maximum_reducer(void)
     return create(MAXIMUM);
 }
 
+/* *sum: the sum of the weights. `!(weight >= 0)` also finds NaN. */
 static sgm_status check_weights(const double *weights, size_t count, double *sum)
 {
     if (weights == NULL || count < 1 || count > SGM__MAXIMUM_WORKERS)
@@ -73,7 +88,7 @@ sgm_reducer *sgm_weighted_reducer(const double *weights, size_t count)
     return reducer;
 }
 
-/* What stands behind the word "weighted". */
+/* Reads the numbers of "weighted(3, 8)", from behind the word "weighted". */
 static sgm_reducer *read_weights(sgm__phrase *phrase)
 {
     static const sgm_option rows[] = {{"weights", SGM_KIND_NUMBER, .required = true, .list = true,
@@ -109,6 +124,8 @@ sgm_reducer *sgm_reducer_parse(const char *text)
     return NULL;
 }
 
+/* Takes over `other` only if it succeeds. A reducer with rules of its own is refused, so that one look into
+ * one list finds the rule for a state. */
 static sgm_status add_rule(sgm_reducer *reducer, const char *pattern, sgm_reducer *other)
 {
     SGM_TRY(sgm__pattern_check(pattern));
@@ -127,6 +144,8 @@ static sgm_status add_rule(sgm_reducer *reducer, const char *pattern, sgm_reduce
     return SGM_OK;
 }
 
+/* Takes over `other`, also if it fails. A reducer that is added to itself is refused and not freed, as the
+ * caller still has it. */
 sgm_status sgm_reducer_add(sgm_reducer *reducer, const char *pattern, sgm_reducer *other)
 {
     sgm_status status =
@@ -150,6 +169,7 @@ void sgm_reducer_free(sgm_reducer *reducer)
     sgm__free(reducer);
 }
 
+/* A deep copy: patterns and reducers of rules, too. */
 sgm_reducer *sgm__reducer_copy(const sgm_reducer *reducer)
 {
     sgm_reducer *copy = create(reducer->kind);
@@ -169,7 +189,7 @@ sgm_reducer *sgm__reducer_copy(const sgm_reducer *reducer)
         rule->reducer = sgm__reducer_copy(reducer->rules[copy->rule_count].reducer);
         if (rule->pattern != NULL && rule->reducer != NULL)
             continue;
-        copy->rule_count++; /* what there is of it is freed, too */
+        copy->rule_count++; /* so that sgm_reducer_free also frees the rule that was copied in part */
         sgm_reducer_free(copy);
         return NULL;
     }
@@ -181,6 +201,7 @@ const char *sgm__reducer_pattern(const sgm_reducer *reducer, size_t index)
     return index < reducer->rule_count ? reducer->rules[index].pattern : NULL;
 }
 
+/* Weights belong to workers by number, so there must be as many weights as workers, in every rule. */
 sgm_status sgm__reducer_check(const sgm_reducer *reducer, size_t workers)
 {
     if (reducer->kind == WEIGHTED && reducer->weight_count != workers)
@@ -193,6 +214,7 @@ sgm_status sgm__reducer_check(const sgm_reducer *reducer, size_t workers)
 
 /* --- merging --- */
 
+/* The reducer for a state: that of the most specific rule that matches, or `reducer` itself. */
 static const sgm_reducer *reducer_for(const sgm_reducer *reducer, const char *state)
 {
     const reducer_rule *best = NULL;
@@ -203,6 +225,8 @@ static const sgm_reducer *reducer_for(const sgm_reducer *reducer, const char *st
     return best != NULL ? best->reducer : reducer;
 }
 
+/* result[i] = sum over k of weights[k] values[k][i]. The sum is in double: a float32 sum over many workers
+ * would depend on their number in its last digits. */
 static void sum_float(float *result, const void *const *values, const double *weights, size_t count,
                       int64_t elements)
 {
@@ -225,7 +249,9 @@ static void sum_double(double *result, const void *const *values, const double *
     }
 }
 
-/* Any type, element by element; sums of integers are rounded to nearest. `weights` NULL: the largest. */
+/* Merges arrays of any type, element by element, by way of double: the weighted sum, rounded to nearest for
+ * integers; or, with `weights` NULL, the largest value. NaN of any worker gives NaN: no later value compares
+ * greater than NaN. */
 static void merge_elements(const double *weights, sgm_dtype dtype, void *result, const void *const *values,
                            size_t count, int64_t elements)
 {
@@ -256,6 +282,7 @@ void sgm__merge_weighted(const double *weights, const sgm_type *type, void *resu
         merge_elements(weights, type->dtype, result, values, count, elements);
 }
 
+/* `count` is the number of workers that have the state. The mean is a sum with equal weights. */
 void sgm__reducer_reduce(const sgm_reducer *reducer, const char *state, const sgm_type *type, void *result,
                          const void *const *values, size_t count)
 {
@@ -269,6 +296,8 @@ void sgm__reducer_reduce(const sgm_reducer *reducer, const char *state, const sg
         sgm__merge_weighted(own->kind == WEIGHTED ? own->weights : equal, type, result, values, count);
 }
 
+/* For the public function, whose tensors come from a program: the merging loops take arrays of one length and
+ * type, without strides. */
 static sgm_status check_values(const sgm_tensor *const *values, size_t count, const sgm_tensor *result)
 {
     if (values == NULL || result == NULL || count < 1 || count > SGM__MAXIMUM_WORKERS)

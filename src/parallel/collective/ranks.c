@@ -1,4 +1,10 @@
-/* Ranks: processes that a launcher has started join each other, or this one is alone. */
+/* Joining and leaving: the processes that a launcher (mpirun, srun) has started become ranks of one training.
+ *
+ * sgm__ranks_open is called when an MPI operator is made (parallel/operator.c). It loads the plug-in
+ * libsigma-mpi, whose table of functions (communicator.h) carries all messages; no other file of the library
+ * knows MPI. A process that no launcher has started is a single rank, for which the table `alone` stands in,
+ * so that the same program also runs by itself. What ranks do together is in the other files of this folder;
+ * ranks.h lists them. */
 #include "parallel/collective/ranks.h"
 
 #include "base/plugin.h"
@@ -8,7 +14,7 @@
 
 #define PACKAGES "Debian: libopenmpi-dev openmpi-bin, then build again"
 
-/* --- alone --- */
+/* --- the communicator of a single rank: nothing is carried --- */
 
 static sgm_communicator_result open_alone(void **self, int32_t *rank, int32_t *size, double seconds,
                                           char *message)
@@ -33,7 +39,7 @@ static const char *place_alone(void *self, int32_t rank)
     return "this process";
 }
 
-/* All sums are there already. */
+/* Every work is complete at once: the sum over one rank, and what it broadcasts to itself, are in place. */
 static sgm_communicator_result start_alone(void *self, const sgm_communicator_work *work, int32_t *ticket,
                                            char *message)
 {
@@ -76,7 +82,9 @@ static const sgm_communicator alone = {.version = SGM_COMMUNICATOR_VERSION,
 
 /* --- joining --- */
 
-/* Open MPI's mpirun, MPICH's and those like it; Slurm last, as it may have started an mpirun's helpers. */
+/* Each launcher tells in variables of the environment how many processes it has started: Open MPI's mpirun,
+ * MPICH's and those that are built on it, and Slurm's srun. Slurm's variables are read last, as they are also
+ * set where srun has only started the helpers of an mpirun. */
 int sgm__launched_processes(void)
 {
     static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "MPI_LOCALNRANKS"};
@@ -88,6 +96,8 @@ int sgm__launched_processes(void)
     return count != NULL ? atoi(count) : 0;
 }
 
+/* The order is that of sgm__launched_processes. A number counts only where there are several processes: srun
+ * sets SLURM_PROCID for a single one, too. */
 int sgm__launched_number(void)
 {
     static const char *const numbers[] = {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "SLURM_PROCID"};
@@ -103,11 +113,16 @@ const char *sgm__launcher(void)
     return getenv("SLURM_PROCID") != NULL && !mpirun ? "srun" : "mpirun";
 }
 
+/* Whether a launcher has started this process. PMIX_RANK alone is enough: a launcher need not tell the number
+ * of processes in the environment. */
 static bool has_launcher(void)
 {
     return sgm__launched_processes() > 0 || getenv("PMIX_RANK") != NULL;
 }
 
+/* Opens the communicator, which waits for all ranks up to operator.timeout. If the launcher has started
+ * several processes and each of them is alone, MPI and launcher do not understand each other (srun without
+ * --mpi=pmix, say); each process would train the whole of the data, so that is an error. */
 static sgm_status join(sgm__ranks *ranks)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -128,7 +143,8 @@ static sgm_status join(sgm__ranks *ranks)
         sgm__launcher(), sgm__launched_processes(), ranks->table->name);
 }
 
-/* Where states are sharded: that the others have none yet. */
+/* Where optimiser states are sharded, rank 0 begins with an empty `others`: it knows that no other rank has a
+ * state yet. */
 static sgm_status know_others(sgm__ranks *ranks)
 {
     bool knows = ranks->options.sharded && ranks->rank == 0;

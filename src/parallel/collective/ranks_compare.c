@@ -1,7 +1,14 @@
-/* Whether ranks are alike: were given the same data and options, and have the same states at the same place.
+/* Whether ranks are alike: whether they were given the same data and options, and whether they have the same
+ * states at the same position.
  *
- * Ranks that were given other data would take other examples, or sum what does not belong together. States
- * are compared by checksums, before a checkpoint keeps what is wrong. */
+ * Ranks with other data would take other examples; ranks with other options would wait for sums that the
+ * others do not make. So sgm__ranks_begin (ranks_agree.c) compares what ranks were given before the first
+ * iteration. States are compared every operator.check_every iterations and at the end of each epoch, before a
+ * checkpoint keeps wrong ones: each rank makes the same update of the same sum, so states must be equal to
+ * the bit, and a difference is an error of a computer, a library or a hook.
+ *
+ * Ranks exchange 64-bit hashes, not values. All functions here are called by all ranks at the same iteration.
+ */
 #include "data/dataset.h"
 #include "parallel/collective/ranks.h"
 
@@ -9,13 +16,17 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* Whether a state is kept only for a reader (a gradient, an update): ranks may have different readers. */
 static bool is_kept(const char *name)
 {
     return sgm__begins_with(name, SGM__KEPT_PREFIX);
 }
 
+/* Places in a rank's list of hashes: that of the names of its states, that of its position, and those of the
+ * values of its states from STATES on. */
 enum { NAMES, POSITION, STATES };
 
+/* The value is copied to the host first, which works for sessions of any handler. */
 static sgm_status hash_state(sgm_trainer *trainer, const char *name, uint64_t *hash)
 {
     sgm_tensor *value = sgm_session_get(sgm__learner_of(trainer)->session, name);
@@ -35,7 +46,8 @@ static uint64_t hash_position(const sgm_trainer *trainer)
     return sgm__hash(numbers, sizeof numbers, 2);
 }
 
-/* Names in an order of their own, as a resumed session may have another. */
+/* States are compared in the order of their names: a session that was resumed may have them in another order
+ * than one that has recorded them. */
 static int by_name(const void *a, const void *b)
 {
     return strcmp(*(const char *const *)a, *(const char *const *)b);
@@ -59,6 +71,8 @@ sgm_status sgm__ranks_states(sgm_trainer *trainer, const char ***names, size_t *
     return SGM_OK;
 }
 
+/* Fills in this rank's list of hashes: STATES + count numbers. The names are one hash, which begins with
+ * their number. */
 static sgm_status hash_all(sgm_trainer *trainer, const char *const *names, size_t count, uint64_t *hashes)
 {
     hashes[NAMES] = count;
@@ -70,6 +84,8 @@ static sgm_status hash_all(sgm_trainer *trainer, const char *const *names, size_
     return SGM_OK;
 }
 
+/* all[rank * each ...] becomes the list of `each` hashes of that rank, on every rank; this rank's is there
+ * before. */
 static sgm_status gather_hashes(sgm__ranks *ranks, uint64_t *all, size_t each)
 {
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_GATHER,
@@ -79,7 +95,8 @@ static sgm_status gather_hashes(sgm__ranks *ranks, uint64_t *all, size_t each)
     return sgm__ranks_do(ranks, &work, "the comparison of states");
 }
 
-/* The place of the first hash that another rank has otherwise than rank 0; `each`: none. */
+/* Compares the lists of all ranks, each of `each` hashes, with rank 0's. Returns the first place where a list
+ * differs, and sets *rank to the rank that it belongs to; returns `each` if all lists are equal. */
 static size_t first_difference(const sgm__ranks *ranks, const uint64_t *all, size_t each, int32_t *rank)
 {
     for (size_t i = 0; i < each; i++)
@@ -89,8 +106,13 @@ static size_t first_difference(const sgm__ranks *ranks, const uint64_t *all, siz
     return each;
 }
 
-/* Two rounds, as ranks with different numbers of states cannot compare them. *place: as above, `STATES` plus
- * the number of the name; *each: past the last. */
+/* Compares in two rounds: first names and positions, whose hashes are STATES numbers on every rank, then the
+ * states' values, of which all ranks have equally many only if their names agree. *place becomes NAMES or
+ * POSITION, or STATES plus the index of the name whose value differs; it becomes STATES + count if nothing
+ * differs. *rank: the rank that differs from rank 0.
+ *
+ * `all` has room for three arrays: names and positions of all ranks (STATES each), this rank's list (STATES +
+ * count), and the values' hashes of all ranks (count each). */
 static sgm_status find_difference(sgm__ranks *ranks, const char *const *names, size_t count, uint64_t *all,
                                   size_t *place, int32_t *rank)
 {
@@ -109,14 +131,15 @@ static sgm_status find_difference(sgm__ranks *ranks, const char *const *names, s
     return SGM_OK;
 }
 
-/* The first of another rank than rank 0. */
+/* The first difference between rank 0 and another rank. */
 typedef struct difference {
     bool found;
-    size_t place; /* of its hash */
-    int32_t rank;
-    char name[512]; /* of a state */
+    size_t place;   /* NAMES, POSITION, or STATES plus the number of the state (find_difference) */
+    int32_t rank;   /* the other rank */
+    char name[512]; /* of the state that differs; empty if the difference is in names or positions */
 } difference;
 
+/* Workers of this rank are merged first, as the trainer's session may be older than theirs. */
 static sgm_status compare(sgm__ranks *ranks, difference *first)
 {
     size_t all = (size_t)ranks->count, count;
@@ -145,6 +168,8 @@ sgm_status sgm__ranks_are_alike(sgm__ranks *ranks, bool *alike)
     return SGM_OK;
 }
 
+/* A difference is found by all ranks at once, so each of them fails with the same message; sgm__ranks_fail
+ * keeps any of them from waiting for the others afterwards. */
 sgm_status sgm__ranks_compare(sgm_trainer *trainer)
 {
     sgm__training_position *position = sgm__position_of(trainer);
@@ -167,6 +192,8 @@ sgm_status sgm__ranks_compare(sgm_trainer *trainer)
                     (long long)position->iteration);
 }
 
+/* Operators that merge parameters have different states on each rank between two merges, so only those that
+ * merge gradients are compared. */
 sgm_status sgm__ranks_compare_when_due(sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -176,21 +203,29 @@ sgm_status sgm__ranks_compare_when_due(sgm_trainer *trainer)
                : SGM_OK;
 }
 
-/* --- what they were given --- */
+/* --- what ranks were given: options and data ---
+ *
+ * Each rank writes down names and texts of what must be the same on all ranks (the functions give_...), and
+ * gathers the lists of all. Lists have the same rows in the same order, as all ranks run the same functions.
+ */
 
-#define TEXT 48 /* bytes of a value; a longer one is told by its beginning and its hash */
+#define TEXT 48 /* bytes of a value; a longer one is replaced by its beginning and its hash */
 #define MAXIMUM_ROWS 64
 #define MAXIMUM_COMPARED 268435456.0 /* bytes of data: all of most data, in a third of a second */
 
+/* A thing that all ranks must have been given alike: its name, and its value as text. */
 typedef struct given_value {
     char name[TEXT], text[TEXT];
 } given_value;
 
+/* All that a rank was given. It is sent as it is, so it has no pointers. */
 typedef struct given_values {
     given_value rows[MAXIMUM_ROWS];
     size_t count;
 } given_values;
 
+/* Adds a row. A text that is too long is replaced by its first 16 bytes, for the reader, and a hash of all of
+ * it, for the comparison. */
 static void give_text(given_values *given, const char *name, const char *text)
 {
     given_value *row = &given->rows[given->count++];
@@ -209,6 +244,7 @@ static void give_number(given_values *given, const char *name, int64_t number)
     give_text(given, name, text);
 }
 
+/* Adds a row for each setting of a struct `options`, as `rows` describe it. */
 static sgm_status give_settings(given_values *given, const char *prefix, const sgm_setting *rows,
                                 size_t count, const void *options)
 {
@@ -237,7 +273,8 @@ static sgm_status give_optimiser(given_values *given, const sgm_optimiser *optim
     return give_settings(given, "optimiser.schedule.", rows, count, &optimiser->options.schedule);
 }
 
-/* By its names, as patterns of two texts may mean the same. */
+/* Adds the names of the frozen parameters, not the patterns: two patterns with different texts may match the
+ * same parameters. */
 static sgm_status give_frozen(given_values *given, const sgm_trainer *trainer)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
@@ -261,7 +298,8 @@ static size_t example_bytes(const sgm_tensor *values)
     return (size_t)sgm_shape_elements(&example) * sgm_dtype_size(sgm_tensor_dtype(values));
 }
 
-/* Of the run's examples. */
+/* Adds the name and the values of the run's examples of a field to the hash. A run is a range of examples in
+ * a block; the values are contiguous, or are copied so that they are. */
 static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64_t *hash)
 {
     sgm_tensor *values = sgm_tensor_is_contiguous(field->values) ? sgm_tensor_retain(field->values)
@@ -276,6 +314,7 @@ static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64
     return SGM_OK;
 }
 
+/* Adds all fields of block `index` to the hash, and their bytes to *bytes. */
 static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash, double *bytes)
 {
     sgm__run run;
@@ -289,14 +328,15 @@ static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash
     return status;
 }
 
-/* The ith of so many places, which are spread over all. */
+/* The i-th of `places` indices that are spread evenly over 0 ... all - 1, the first and the last included. */
 static int64_t spread_index(int64_t i, int64_t places, int64_t all)
 {
     return places < 2 ? 0 : (int64_t)((double)i * (double)(all - 1) / (double)(places - 1) + 0.5);
 }
 
-/* All of the data, or of very large ones as many blocks as have that many bytes, spread over all: the first
- * tells how large they are. *compared: how many. */
+/* Hashes all blocks, or, where the data have more than MAXIMUM_COMPARED bytes, as many blocks as fit into
+ * that, spread evenly over the data. The size of the first block stands for that of each; at least two blocks
+ * are hashed. *compared: how many blocks were hashed. */
 static sgm_status hash_data(sgm_dataset *dataset, int64_t blocks, uint64_t *hash, int64_t *compared)
 {
     double first = 0, others = 0;
@@ -314,7 +354,8 @@ static sgm_status hash_data(sgm_dataset *dataset, int64_t blocks, uint64_t *hash
     return SGM_OK;
 }
 
-/* As many examples elsewhere may be others. */
+/* Adds a hash of the training data's content: a rank with another file of equally many examples would be
+ * noticed by nothing else. */
 static sgm_status give_content(given_values *given, const sgm__ranks *ranks, sgm_dataset *dataset,
                                int64_t blocks)
 {
@@ -331,6 +372,7 @@ static sgm_status give_content(given_values *given, const sgm__ranks *ranks, sgm
     return SGM_OK;
 }
 
+/* The number of blocks and of examples in all of them; a block of no examples is behind the last one. */
 static sgm_status count_examples(sgm_dataset *dataset, int64_t *blocks, int64_t *examples)
 {
     int64_t part;
@@ -341,7 +383,7 @@ static sgm_status count_examples(sgm_dataset *dataset, int64_t *blocks, int64_t 
     }
 }
 
-/* Hooks decide by what is measured on them. */
+/* Adds the validation data: hooks decide by what is measured on them, and must decide alike on all ranks. */
 static sgm_status give_validation(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
@@ -378,6 +420,8 @@ static sgm_status give_data(given_values *given, const sgm__ranks *ranks)
     return give_validation(given, ranks);
 }
 
+/* Operators that merge gradients divide a minibatch whatever the number of workers, so theirs may differ
+ * between ranks and is noted as 0. */
 static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
 {
     const sgm_trainer *trainer = ranks->trainer;
@@ -394,6 +438,7 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
     return give_data(given, ranks);
 }
 
+/* Fails, naming the first row in which a rank differs from rank 0. */
 static sgm_status compare_given(const sgm__ranks *ranks, const given_values *all)
 {
     for (int32_t rank = 1; rank < ranks->count; rank++)

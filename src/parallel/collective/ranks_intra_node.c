@@ -1,4 +1,15 @@
-/* Ranks of one node: finding each other, blocks of memory, meetings. */
+/* Ranks of one node: how they find each other, the blocks of memory that they show to each other, and
+ * meetings.
+ *
+ * ranks_shared_memory.c builds on this to share gradients and parameters; this file knows only bytes. Linux
+ * only: a block is an anonymous file (memfd_create), which another process of the same user opens as
+ * /proc/PROCESS/fd/FILE and maps for reading. Each rank has a board, a first such file, on which it posts the
+ * files of its blocks and counts the meetings to which it has come. Boards are found once, by addresses that
+ * all ranks exchange as messages.
+ *
+ * Memory order: a rank writes its blocks and its board, then raises its count with release; others read the
+ * count with acquire, and see everything that was written before. A block must not be written again before
+ * the next meeting. */
 #include "parallel/collective/ranks_intra_node.h"
 
 #include "parallel/collective/ranks.h"
@@ -10,33 +21,40 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+/* Blocks of at least this size begin at a multiple of it and are collapsed into huge
+ * pages: memory of memfd_create gets no huge pages by itself. */
 #define HUGE_PAGE ((size_t)1 << 21)
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* Linux 6.1 */
 #endif
 
-/* Where others find a block: a file of its process. */
+/* Where others find a block: the number of a file descriptor of the process that owns the block. */
 typedef struct posted_block {
     int32_t file;
     uint32_t version; /* another one each time that the block has new memory */
     uint64_t bytes;
 } posted_block;
 
-/* What each rank shows to all. */
+/* What each rank shows to all others. Only its owner writes to it. */
 typedef struct board {
-    uint64_t token; /* of this rank in this job */
+    uint64_t token; /* a number that only this rank of this job has: whoever finds it here has found the right
+                       board */
     posted_block blocks[SGM__INTRA_NODE_BLOCKS];
-    _Alignas(64) _Atomic uint64_t meetings; /* to which it has come */
+    _Alignas(64) _Atomic uint64_t
+        meetings; /* number of meetings to which this rank has come; in a cache line of its own */
 } board;
 
-/* Memory of this or another process. */
+/* A mapping of a block or board: this process's own, which may be written, or another's, which is read-only.
+ */
 typedef struct view {
     void *memory;
     size_t bytes;
-    int file; /* -1: another's */
+    int file; /* the descriptor; -1: the memory is another process's */
     uint32_t version;
 } view;
 
+/* A rank as this one sees it. A block is mapped when it is first looked at, and again when its version
+ * changes. */
 typedef struct peer {
     long process;
     view board;
@@ -45,8 +63,8 @@ typedef struct peer {
 
 struct sgm__intra_node {
     struct sgm__ranks *ranks;
-    peer *peers; /* of each rank */
-    uint64_t meetings;
+    peer *peers;       /* by rank; this rank's own entry has the memory that the others see */
+    uint64_t meetings; /* number of meetings so far */
 };
 
 /* --- memory --- */
@@ -65,7 +83,8 @@ static void drop(view *dropped)
     *dropped = (view){.file = -1};
 }
 
-/* Where huge pages could lie. */
+/* Maps a file at an address that is a multiple of HUGE_PAGE: reserves room of one huge page more, maps the
+ * file at the first such address within it, and returns the rest. NULL: it failed. */
 static void *map(int file, size_t bytes, int access)
 {
     unsigned char *room = mmap(NULL, bytes + HUGE_PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
@@ -79,6 +98,9 @@ static void *map(int file, size_t bytes, int access)
     return memory != MAP_FAILED ? memory : NULL;
 }
 
+/* Makes zeroed memory that others can map. Its size is rounded up to whole pages. It is written once before
+ * the system is asked for huge pages, since memory that no page was given yet cannot be collapsed; if the
+ * system refuses, small pages do. */
 static sgm_status make(view *made, size_t bytes)
 {
     size_t page = bytes < HUGE_PAGE ? (size_t)sysconf(_SC_PAGESIZE) : HUGE_PAGE;
@@ -91,12 +113,13 @@ static sgm_status make(view *made, size_t bytes)
         drop(made);
         return status;
     }
-    memset(made->memory, 0, made->bytes); /* what has no pages yet cannot have huge ones */
+    memset(made->memory, 0, made->bytes);
     if (made->bytes >= HUGE_PAGE)
         (void)madvise(made->memory, made->bytes, MADV_COLLAPSE);
     return SGM_OK;
 }
 
+/* Maps another process's memory. The descriptor is closed at once, as the mapping keeps the memory. */
 static sgm_status open_view(view *opened, long process, int file, size_t bytes)
 {
     char path[64];
@@ -112,6 +135,8 @@ static sgm_status open_view(view *opened, long process, int file, size_t bytes)
                                              process, sgm__errno_text(errno));
 }
 
+/* The others keep their mapping of the old memory until they look again: the old memory lives as long as it
+ * is mapped anywhere. */
 void *sgm__intra_node_block(sgm__intra_node *node, int32_t block, size_t bytes)
 {
     peer *own = &node->peers[node->ranks->rank];
@@ -126,6 +151,7 @@ void *sgm__intra_node_block(sgm__intra_node *node, int32_t block, size_t bytes)
     return made.memory;
 }
 
+/* Reads the board of the other rank, which must not change meanwhile: between two meetings it does not. */
 sgm_status sgm__intra_node_look(sgm__intra_node *node, int32_t rank, int32_t block, const void **memory)
 {
     peer *looked = &node->peers[rank];
@@ -142,6 +168,7 @@ sgm_status sgm__intra_node_look(sgm__intra_node *node, int32_t rank, int32_t blo
 
 /* --- meetings --- */
 
+/* Whether each rank has come to this meeting. A rank that is ahead has come to it, too. */
 static bool all_have_come(const void *user)
 {
     const sgm__intra_node *node = user;
@@ -160,13 +187,15 @@ sgm_status sgm__intra_node_meet(sgm__intra_node *node, const char *what)
 
 /* --- finding each other --- */
 
-/* What all are told; who has the same machine may find the board there. */
+/* What each rank tells to all. Ranks with equal kernel (its boot id) and host name are taken for neighbours
+ * and look for each other's board; the token then proves it, since containers may share both and still see
+ * other processes under the same numbers. */
 typedef struct address {
     char kernel[40], host[64];
     uint64_t token;
     int64_t process;
     int32_t file;
-    bool willing;
+    bool willing; /* the rank can share, and wants to */
 } address;
 
 static void read_line(const char *path, char *line, size_t size)
@@ -178,6 +207,8 @@ static void read_line(const char *path, char *line, size_t size)
         fclose(file);
 }
 
+/* Fills in this rank's address and writes the token onto its board, before any other rank knows the address.
+ */
 static void fill_address(const sgm__intra_node *node, bool willing, address *own)
 {
     const view *shown = &node->peers[node->ranks->rank].board;
@@ -193,6 +224,7 @@ static void fill_address(const sgm__intra_node *node, bool willing, address *own
         ((board *)shown->memory)->token = own->token;
 }
 
+/* Whether this rank can see the memory of another one; if so, maps that rank's board. */
 static bool is_intra_node(const sgm__intra_node *node, const address *all, int32_t rank)
 {
     const address *own = &all[node->ranks->rank], *other = &all[rank];
@@ -206,7 +238,8 @@ static bool is_intra_node(const sgm__intra_node *node, const address *all, int32
                                          board_of(node, rank)->token == other->token);
 }
 
-/* *far: how many do not see all others. */
+/* Exchanges addresses and opens all boards. *far becomes the number of ranks that do not see all others: it
+ * is a sum over ranks, so all ranks get the same number and decide alike. */
 static sgm_status find_all(sgm__intra_node *node, bool willing, double *far)
 {
     struct sgm__ranks *ranks = node->ranks;
@@ -227,6 +260,8 @@ static sgm_status find_all(sgm__intra_node *node, bool willing, double *far)
     return sgm__ranks_do(ranks, &agree, "the addresses");
 }
 
+/* A rank that cannot make or see a board still takes part in the messages, as the others wait for them. That
+ * failure is no error: gradients are sent as messages then. */
 sgm_status sgm__intra_node_open(struct sgm__ranks *ranks, bool willing, sgm__intra_node **node)
 {
     double far = 1;
@@ -244,7 +279,7 @@ sgm_status sgm__intra_node_open(struct sgm__ranks *ranks, bool willing, sgm__int
     willing &= made->peers != NULL && make(&made->peers[ranks->rank].board, sizeof(board)) == SGM_OK;
     sgm_status status = made->peers != NULL ? find_all(made, willing, &far) : SGM_ERROR_MEMORY;
     if (status == SGM_OK)
-        sgm_clear_error(); /* a board that cannot be made or seen */
+        sgm_clear_error();
     if (status == SGM_OK && far == 0)
         return SGM_OK;
     sgm__intra_node_close(made);

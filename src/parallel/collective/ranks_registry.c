@@ -1,19 +1,26 @@
-/* What the registry shows of ranks: operator.rank, operator.ranks.3.waiting ... */
+/* What the registry shows of ranks: operator.rank, operator.intra_node, and for each rank
+ * operator.ranks.3.waiting and the like.
+ *
+ * Each rank keeps its own account (seconds of computing and waiting, bytes, examples). In a meeting, about
+ * once a second, all ranks exchange their accounts (sgm__ranks_account), so that each can show those of all;
+ * rates are differences of the two newest ones. The numbers are guarded by ranks->lock and read without the
+ * trainer's lock, since they are most wanted while a step waits for a rank that does not come. */
 #include "parallel/collective/ranks.h"
 #include "show/trainer_publish.h"
 
 #include <stdio.h>
 
-/* With the ranks' lock. */
+/* Reads a number of a rank from the accounts. Called with ranks->lock. */
 typedef double (*rank_number)(const sgm__ranks *ranks, int32_t rank);
 
-/* One for each number of each rank. */
+/* An entry of the registry: one number of one rank. ranks->rows has KINDS of them for each rank. */
 typedef struct sgm__rank_row {
     sgm_option option;
     rank_number get;
     int32_t rank;
 } sgm__rank_row;
 
+/* Examples per second between the two newest accounts of the rank. */
 static double get_rate(const sgm__ranks *ranks, int32_t rank)
 {
     const sgm__rank_account *now = &ranks->accounts[rank], *before = &ranks->before[rank];
@@ -36,6 +43,7 @@ static double get_traffic(const sgm__ranks *ranks, int32_t rank)
     return ranks->accounts[rank].bytes;
 }
 
+/* Counts up to the present moment, so that the number grows while this rank waits. */
 static double get_silent(const sgm__ranks *ranks, int32_t rank)
 {
     double since = ranks->silent_since[rank];
@@ -86,9 +94,11 @@ static sgm_status get_number(const sgm__bound *bound, sgm_content *content)
     return SGM_OK;
 }
 
-/* They are wanted most while a step waits for a rank that does not come. */
+/* `guarded`: the registry calls these functions without the trainer's lock; get_number takes ranks->lock. */
 static const sgm__access number_access = {.get = get_number, .guarded = true};
 
+/* Copies the rows in `kinds` for one rank and binds entries of the registry to the copies, which live as long
+ * as the ranks. */
 static sgm_status publish_rank(sgm_trainer *trainer, sgm_registry *list, int32_t rank)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -139,6 +149,7 @@ static sgm_status publish(sgm_trainer *trainer, sgm_registry *registry, sgm_regi
     return sgm_registry_put(registry, "ranks", list);
 }
 
+/* Called once for a trainer. The arrays are freed by sgm__ranks_close, also if this fails half-way. */
 sgm_status sgm__ranks_publish(sgm_trainer *trainer, sgm_registry *registry)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -164,6 +175,8 @@ void sgm__ranks_forget_accounts(sgm__ranks *ranks)
     pthread_mutex_unlock(&ranks->lock);
 }
 
+/* Gathers the accounts of all ranks. They arrive in `coming`, without the lock, which must not be held while
+ * this rank waits for others; the lock is taken only to copy them to where readers look. */
 sgm_status sgm__ranks_account(sgm__ranks *ranks)
 {
     size_t bytes = (size_t)ranks->count * sizeof *ranks->coming;
