@@ -14,7 +14,9 @@
 
 #include <stdio.h>
 
-/* A sum with other workers is due, or a bucket of gradients is complete. */
+/* Called by the worker's session behind each piece of its program, on the worker's thread. The first pieces
+ * end in sums with other workers, the later ones in complete buckets of gradients, which the run's thread is
+ * told of. A program without buckets has no pieces behind its sums. */
 static sgm_status piece_done(void *user, size_t piece)
 {
     sgm__worker *worker = user;
@@ -38,7 +40,8 @@ sgm_status sgm__worker_run(sgm__worker *worker)
                : sgm_session_run(sgm__learner_of(worker->replica)->session, worker->program);
 }
 
-/* Nobody waits any more for a sum with this worker. */
+/* A worker with such sums has ended its program: a worker that still waits for a sum with it has recorded
+ * another network, and must not wait for ever (wait_for_sum in operator_reduce.c). */
 static void leave_sums(sgm_operator *parallel)
 {
     pthread_mutex_lock(&parallel->lock);
@@ -52,7 +55,9 @@ static const sgm__peers *peers_of(const sgm__worker *worker)
     return worker->handler->type->peers;
 }
 
-/* A worker has failed: others that wait for it, in a sum of this process or of devices, are told. */
+/* A worker has failed: workers that wait for it, in a sum of this process or in a sum of devices, stop
+ * waiting and fail, too. `follows` marks those that fail after another one, so that first_failure reports the
+ * cause. */
 static void give_up(sgm__worker *worker)
 {
     sgm_operator *parallel = worker->parallel;
@@ -65,6 +70,8 @@ static void give_up(sgm__worker *worker)
         peers_of(worker)->give_up(parallel->workers[i].handler->self);
 }
 
+/* Does the worker's task on the calling thread: the worker's own, or the run's. Errors belong to threads, so
+ * the message is copied. */
 static void compute(sgm__worker *worker)
 {
     double began = sgm__now();
@@ -78,6 +85,8 @@ static void compute(sgm__worker *worker)
     worker->seconds += sgm__now() - began;
 }
 
+/* A worker's thread: waits for a task, does it without the lock, and tells the run's thread when the last
+ * task has ended. */
 static void *work(void *argument)
 {
     sgm__worker *worker = argument;
@@ -110,7 +119,9 @@ sgm_status sgm__worker_start(sgm__worker *worker)
                                  worker->number, sgm__errno_text(error));
 }
 
-/* With the lock. Meanwhile this thread brings what workers have ready to other ranks. */
+/* Waits until all tasks have ended. Called with the operator's lock. With ranks, this thread meanwhile starts
+ * the sums of buckets that the workers have completed, and lets started sums make progress
+ * (sgm__ranks_go_on), which needs the lock released. After a failure of the ranks it only waits. */
 static sgm_status wait_for_tasks(sgm_operator *parallel)
 {
     sgm_status status = SGM_OK;
@@ -128,7 +139,8 @@ static sgm_status wait_for_tasks(sgm_operator *parallel)
     return status;
 }
 
-/* The first failure, by number, counts, but those who gave up as another one had failed. */
+/* The failure to report: that of the first worker, by number, that did not fail because another one had
+ * failed. */
 static sgm_status first_failure(const sgm_operator *parallel)
 {
     const sgm__worker *first = NULL;
@@ -140,12 +152,16 @@ static sgm_status first_failure(const sgm_operator *parallel)
     return first != NULL ? sgm_fail(first->status, "worker %d: %s", first->number, first->message) : SGM_OK;
 }
 
+/* Whether the run's thread has messages to carry while workers compute. Ranks of one node have none: they
+ * read each other's memory. */
 static bool carries_sums(const sgm_operator *parallel)
 {
     return parallel->ranks != NULL && parallel->ranks->node == NULL;
 }
 
-/* With the lock. This thread does the last task itself where it has nothing else to do meanwhile. */
+/* Gives each worker that takes part its task and wakes it. Called with the operator's lock. *own becomes the
+ * last of these workers: the run's thread does that task itself, since a thread that only waits costs two
+ * switches of context; NULL: the run's thread has sums to carry, or no worker has a task. */
 static void start_tasks(sgm_operator *parallel, sgm_status (*task)(sgm__worker *worker), bool all,
                         sgm__worker **own)
 {
@@ -194,6 +210,7 @@ static sgm_status leave(sgm__worker *worker)
     return SGM_OK;
 }
 
+/* All workers leave at once, on their own threads, as leaving is a call that all peers make together. */
 static void peers_end(sgm_operator *parallel)
 {
     if (parallel->joined)
@@ -201,6 +218,7 @@ static void peers_end(sgm_operator *parallel)
     parallel->joined = false;
 }
 
+/* Wakes the threads with `quit` set and joins them. The workers stay, for the next run. */
 void sgm__operator_end(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -220,30 +238,30 @@ void sgm__operator_end(sgm_trainer *trainer)
     }
 }
 
-/* --- peers --- */
+/* --- peers: whether devices can sum among themselves --- */
 
-#define ALONE_SECONDS 60.0 /* that workers of one process may let each other wait */
+/* Seconds that a peer waits for others where there are no ranks, and so no operator.timeout. */
+#define ALONE_SECONDS 60.0
 
-/* --- who takes part --- */
-
-/* What a rank knows of its own workers, for all. */
+/* What a rank tells all others about its own workers. It is sent as it is, so it has no pointers. */
 typedef struct candidate {
     int32_t workers;
-    uint8_t able;
+    uint8_t able; /* whether all of this rank's workers can be peers */
     char handler[16];
-    char why_not[256]; /* empty: nobody expects it */
-    unsigned char identities[SGM__MAXIMUM_WORKERS][SGM__IDENTITY];
+    char why_not[256]; /* the reason, for the log; empty where nobody would expect peers (a cpu, say) */
+    unsigned char identities[SGM__MAXIMUM_WORKERS][SGM__IDENTITY]; /* of the workers' devices */
 } candidate;
 
-/* Says why this rank cannot, for the log. */
+/* Notes that this rank's workers cannot be peers, and why. */
 static void refuse(candidate *own, const char *why_not)
 {
     own->able = false;
     snprintf(own->why_not, sizeof own->why_not, "%s", why_not);
 }
 
-/* What this rank knows of its workers. A reason is given only where somebody might expect that devices sum.
- */
+/* Fills in what this rank tells about its workers. All workers must have one kind of handler, one that can
+ * sum between devices. A reason is given only where a user might expect that devices sum: not for handlers
+ * that never can. */
 static void introduce(const sgm_trainer *trainer, candidate *own)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -270,7 +288,8 @@ static void introduce(const sgm_trainer *trainer, candidate *own)
         refuse(own, "operator.sharded divides the update, which each worker makes whole");
 }
 
-/* Two workers of one device cannot be peers: they would wait for each other. */
+/* Whether two workers of any ranks have the same device. They cannot be peers: a sum occupies the device
+ * until all peers have come to it, so the second worker never would. Compares each pair of workers once. */
 static bool same_device(const candidate *all, int32_t ranks)
 {
     for (int32_t a = 0; a < ranks; a++)
@@ -282,8 +301,8 @@ static bool same_device(const candidate *all, int32_t ranks)
     return false;
 }
 
-/* Decides by the same numbers on every rank, so that all decide alike; *why_not is what somebody might
- * wonder about. */
+/* Whether all workers of all ranks can be peers. Each rank decides by the same gathered numbers, so all
+ * decide alike. *why_not becomes the reason of the first rank that cannot; it may be empty. */
 static bool can_together(const candidate *all, int32_t ranks, const char **why_not)
 {
     *why_not = "";
@@ -300,6 +319,7 @@ static bool can_together(const candidate *all, int32_t ranks, const char **why_n
     return false;
 }
 
+/* Each rank gets the candidates of all ranks. */
 static sgm_status gather(sgm__ranks *ranks, candidate *all)
 {
     const sgm_communicator_work work = {
@@ -307,7 +327,7 @@ static sgm_status gather(sgm__ranks *ranks, candidate *all)
     return ranks != NULL && ranks->count > 1 ? sgm__ranks_do(ranks, &work, "the devices of workers") : SGM_OK;
 }
 
-/* The number of this rank's first worker among all, and how many there are. */
+/* Finds the number of this rank's first worker among the workers of all ranks, and how many there are. */
 static void find_place(const sgm_operator *parallel, const candidate *all, sgm__peer_place *place)
 {
     int32_t own = parallel->ranks != NULL ? parallel->ranks->rank : 0;
@@ -319,6 +339,7 @@ static void find_place(const sgm_operator *parallel, const candidate *all, sgm__
     }
 }
 
+/* All ranks agree on whether the workers become peers. One worker alone is none. */
 static sgm_status agree(const sgm_trainer *trainer, bool *together)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -343,7 +364,9 @@ static sgm_status agree(const sgm_trainer *trainer, bool *together)
 
 /* --- joining and leaving --- */
 
-/* From peers to not, or back: the recorded programs are others, and so is who has the newest states. */
+/* Switches between peers and workers without: recorded programs differ, and so does which session has the
+ * newest states (with peers, the workers'). So states are collected before, and programs and places
+ * forgotten. */
 static sgm_status change(sgm_trainer *trainer, bool together)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -356,6 +379,8 @@ static sgm_status change(sgm_trainer *trainer, bool together)
     return SGM_OK;
 }
 
+/* The invitation as rank 0 sends it; is_there is 0 if it could not be made, so that all ranks fail together.
+ */
 typedef struct letter {
     uint8_t is_there;
     unsigned char invitation[SGM__INVITATION];
@@ -379,6 +404,7 @@ static sgm_status invite(sgm_operator *parallel)
                          : sgm_fail(SGM_ERROR_STATE, "rank 0 could not invite the devices of the others");
 }
 
+/* A task, as all peers must join at the same time, each on a thread of its own. */
 static sgm_status join(sgm__worker *worker)
 {
     sgm__peer_place own = worker->parallel->place;
@@ -386,6 +412,7 @@ static sgm_status join(sgm__worker *worker)
     return peers_of(worker)->join(worker->handler->self, &own);
 }
 
+/* `joined` is set before the workers join, so that a failure half-way has all of them leave (peers_end). */
 sgm_status sgm__peers_begin(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -443,6 +470,8 @@ sgm_status sgm__peers_define(sgm_trainer *replica, const char *state, const sgm_
 
 /* --- an iteration --- */
 
+/* Calls the function for each gradient, with the name of the state that it lies in, and stops at the first
+ * failure. */
 static sgm_status each_gradient(sgm__worker *worker,
                                 sgm_status (*function)(sgm__worker *worker, size_t index, const char *state))
 {
@@ -455,7 +484,7 @@ static sgm_status each_gradient(sgm__worker *worker,
     return SGM_OK;
 }
 
-/* A worker without examples adds zeros. */
+/* Sets a gradient to zero, for a worker without examples, which takes part in the sum all the same. */
 static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
@@ -464,7 +493,8 @@ static sgm_status clear(sgm__worker *worker, size_t index, const char *state)
     return sgm__peers_define(worker->replica, state, &type);
 }
 
-/* Where a gradient lies on the device. Devices sum one type at a time. */
+/* Finds where a gradient lies on the device. All gradients must have one type, as devices sum arrays of one
+ * type at a time. */
 static sgm_status find_addend(sgm__worker *worker, size_t index, const char *state)
 {
     sgm_type type;
@@ -491,7 +521,9 @@ sgm_status sgm__peers_prepare(sgm__worker *worker)
     return each_gradient(worker, find_addend);
 }
 
-/* A worker's task: runs its program, if it has examples, checks it, and sums with all others. */
+/* A worker's task: runs its program, if it has examples, and sums its gradients with those of all other
+ * peers, in place. The session is checked in between: devices report some failures (an index out of range)
+ * only later, and a sum reads the gradients without the session. */
 static sgm_status compute_and_sum(sgm__worker *worker)
 {
     if (worker->examples > 0) {
@@ -524,12 +556,14 @@ sgm_status sgm__peers_sum(sgm_operator *parallel)
 
 /* --- comparing the workers' states --- */
 
-/* States that workers have each for themselves. */
+/* Whether workers may have different values of a state: each draws random numbers of its own, and what is
+ * kept for a reader may be kept at one worker alone. */
 static bool differs_anyway(const char *state)
 {
     return strcmp(state, "random.seed") == 0 || sgm__begins_with(state, SGM__KEPT_PREFIX);
 }
 
+/* Compares bytes, not numbers: peers make the same update of the same sum, so they must agree to the bit. */
 static sgm_status compare_with(const sgm__worker *worker, const char *state, const sgm_tensor *expected)
 {
     size_t bytes =
@@ -546,6 +580,7 @@ static sgm_status compare_with(const sgm__worker *worker, const char *state, con
     return status;
 }
 
+/* Compares a state of each worker with that of worker 0. */
 static sgm_status compare(const sgm_operator *parallel, const char *state)
 {
     sgm_tensor *expected = sgm_session_get(sgm__learner_of(parallel->workers[0].replica)->session, state);

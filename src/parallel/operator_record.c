@@ -45,6 +45,7 @@ static sgm_status keep_names(sgm_operator *parallel, const sgm__trained_paramete
     return SGM_OK;
 }
 
+/* Makes a gradient an output of the replica's program, "trainer.part.PARAMETER". */
 static sgm_status record_output(const sgm_trainer *replica, size_t index, sgm_value gradient)
 {
     const sgm__learner *learner = sgm__learner_of(replica);
@@ -81,7 +82,8 @@ static sgm_status record_gradients(sgm_trainer *replica)
     return status;
 }
 
-/* The trained parameters, for a program that records no network. */
+/* Fills in learner->trained from the operator's names, for a program that records no network: parameters are
+ * states of the graph. */
 static sgm_status find_trained(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -100,6 +102,7 @@ static sgm_status find_trained(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* The input of the update for the gradient that worker `worker` gives. */
 static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parameter, int32_t worker)
 {
     sgm_graph *graph = sgm__learner_of(trainer)->graph;
@@ -112,7 +115,9 @@ static sgm_value part(sgm_trainer *trainer, const sgm__trained_parameter *parame
     return gradient;
 }
 
-/* In the order of the workers, so that each run gives the same bits. */
+/* Records the gradients of the update, one for each parameter: the sum over the workers' parts, which are
+ * added in the order of the workers, so that each run gives the same bits. A replica whose device has summed
+ * with others reads the sum from the state that its own gradient was in. The caller frees *gradients. */
 static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value **gradients)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -133,6 +138,8 @@ static sgm_status record_sums(sgm_trainer *trainer, int32_t workers, sgm_value *
     return SGM_OK;
 }
 
+/* Records an update from the gradients of `workers` parts. `own`: only for the parameters that this rank
+ * updates, where ranks of one node divide the update. */
 static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t workers, bool own)
 {
     sgm__learner *learner = sgm__learner_of(trainer);
@@ -150,7 +157,9 @@ static sgm_status record_merged(sgm_trainer *trainer, bool update, int64_t worke
     return sgm_graph_status(learner->graph);
 }
 
-/* The second half of a step whose gradients come from so many workers; a replica's own. */
+/* The second half of a step, whose gradients come from so many parts; in a replica, from its own states.
+ * Whether the update can be divided among ranks of one node shows only in its recording (whether the
+ * optimiser remembers anything): so it may be recorded twice. */
 static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t workers)
 {
     SGM_TRY(record_merged(trainer, update, workers, false));
@@ -159,6 +168,7 @@ static sgm_status record_apply(sgm_trainer *trainer, bool update, int64_t worker
     return SGM_OK;
 }
 
+/* Moving averages by themselves, for updates that leave them out (averages_apart). */
 static sgm_status record_averages(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

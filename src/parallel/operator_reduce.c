@@ -21,7 +21,8 @@ int32_t sgm__worker_number(const sgm_operator *parallel, int32_t worker)
     return parallel->ranks != NULL ? parallel->ranks->rank * parallel->count + worker : worker;
 }
 
-/* The arrays of a recording are the network's, and all replicas have the same network. */
+/* Copies the newest recording to the trainer and all replicas. The arrays that a recording points to belong
+ * to the network, which all of them share: after a new recording, pointers of older ones are invalid. */
 void sgm__operator_recorded(sgm_trainer *trainer)
 {
     sgm_trainer *owner = sgm__sharing_of(trainer)->owner;
@@ -33,8 +34,10 @@ void sgm__operator_recorded(sgm_trainer *trainer)
 
 /* --- sums --- */
 
-/* Finds the steps of a program behind which it makes such sums; anew when a minibatch of another size has
- * another program. */
+/* Finds the steps of the program behind which a sum over all workers is made (all_reduce), and ends a piece
+ * of the program behind each. Done again when the worker has another program, as for a minibatch of another
+ * size. Buckets of ranks add pieces of their own afterwards (cut in collective/ranks_merge.c), so the cut is
+ * forgotten, too. */
 sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *program)
 {
     if (worker->reduces == program)
@@ -57,6 +60,8 @@ sgm_status sgm__worker_find_reductions(sgm__worker *worker, const sgm_program *p
 
 /* --- with the operator's lock --- */
 
+/* Sums parallel->sum over all ranks, in place. The worker that calls this holds the operator's lock and is
+ * the only thread of this rank that communicates: all other workers wait for the sum. */
 static sgm_status sum_with_ranks(sgm_operator *parallel, size_t elements)
 {
     const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
@@ -76,6 +81,7 @@ static sgm_status clear_sum(sgm_operator *parallel, size_t elements)
     return SGM_OK;
 }
 
+/* The error for a worker whose program has other sums than that of another worker. */
 static sgm_status fail_differing(const sgm__worker *worker)
 {
     return sgm_fail(
@@ -105,6 +111,7 @@ static sgm_status add_up(const sgm__worker *last, size_t index)
     return sum_with_ranks(parallel, elements);
 }
 
+/* Workers without examples run no program and take part in no sum. */
 static int32_t count_taking_part(const sgm_operator *parallel)
 {
     int32_t count = 0;

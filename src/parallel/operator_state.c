@@ -13,7 +13,8 @@
 
 /* --- copies --- */
 
-/* Through memory where both sides have it, else by a tensor. */
+/* Copies a state from one session to another: by memcpy where both compute in the host's memory and `to` has
+ * the state already, otherwise by way of a tensor. */
 static sgm_status copy_state(sgm_session *to, sgm_session *from, const char *name)
 {
     const void *memory = sgm__session_state_memory(from, name);
@@ -51,7 +52,9 @@ static sgm_status set_seed(sgm_trainer *replica)
     return status;
 }
 
-/* Where gradients are merged only the trainer's update changes these, so workers read them in place. */
+/* Whether a replica reads a state in the trainer's memory instead of having a copy: where gradients are
+ * merged, only the trainer's update changes parameters, optimiser states, averages and the random step, and
+ * both sessions compute in the host's memory. */
 static bool is_shared(const sgm_trainer *replica, const char *name)
 {
     return sgm__sharing_of(sgm__sharing_of(replica)->owner)->parallel->merges_gradients &&
@@ -61,7 +64,7 @@ static bool is_shared(const sgm_trainer *replica, const char *name)
             sgm__begins_with(name, SGM__AVERAGE_PREFIX) || strcmp(name, "random.step") == 0);
 }
 
-/* Kept for whoever looks at the trainer. */
+/* Whether a state is a gradient or update that is kept only for a reader of the trainer. */
 static bool is_kept(const char *name)
 {
     return sgm__begins_with(name, SGM__KEPT_PREFIX);
@@ -91,19 +94,22 @@ static sgm_status take_state(sgm_trainer *replica, const char *name)
                : SGM_OK;
 }
 
-/* The first value of a state that a replica's program uses; the trainer gets it first, if it is new. */
+/* Gives a state that a replica's program uses its first value. The trainer gets the state first, if it is new
+ * there: its value is drawn once and not for each worker. States are collected before, as a moving average
+ * begins with its parameter's newest value. */
 sgm_status sgm__replica_define_state(sgm_trainer *replica, const char *name, const sgm_type *type)
 {
     if (sgm__begins_with(name, SGM__PART_PREFIX))
         return sgm__peers_define(replica, name, type);
     if (!sgm_session_has(sgm__learner_of(sgm__sharing_of(replica)->owner)->session, name)) {
-        SGM_TRY(
-            sgm__operator_collect(sgm__sharing_of(replica)->owner)); /* an average begins as what it is of */
+        SGM_TRY(sgm__operator_collect(sgm__sharing_of(replica)->owner));
         SGM_TRY(sgm__trainer_define_state(sgm__sharing_of(replica)->owner, name, type));
     }
     return take_state(replica, name);
 }
 
+/* Each replica takes the trainer's states and position; its sums of metrics begin anew, as they are of its
+ * own examples. */
 sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -122,6 +128,8 @@ sgm_status sgm__operator_synchronise(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Only marks the workers as out of date: the next iteration synchronises them. Until then, nothing is
+ * collected from them either. */
 void sgm__operator_restart(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -140,6 +148,8 @@ sgm_status sgm__operator_was_set(sgm_trainer *trainer, const char *name)
 
 /* --- merging --- */
 
+/* The values that several workers have of one state, as arrays in the host's memory, and the weight of each.
+ */
 typedef struct gathered {
     const void *values[SGM__MAXIMUM_WORKERS];
     double shares[SGM__MAXIMUM_WORKERS];
@@ -199,6 +209,8 @@ static void merge_values(const sgm_operator *parallel, const char *name, const s
     }
 }
 
+/* Merges a state into the trainer's session, in place where it lies in the host's memory. `newest`: as in
+ * gather. A state that no worker has stays as it is. */
 static sgm_status merge_state(const sgm_operator *parallel, const char *name, bool newest)
 {
     gathered all;
@@ -231,7 +243,8 @@ sgm_status sgm__operator_merge_others(sgm_operator *parallel)
     return SGM_OK;
 }
 
-/* Gives the merged states back to the workers. */
+/* Gives the merged states back to the workers. Peers get layers' states only: all else they have computed
+ * themselves, and the trainer's values may be older. */
 sgm_status sgm__operator_spread_others(sgm_operator *parallel)
 {
     const char *name;
@@ -245,8 +258,10 @@ sgm_status sgm__operator_spread_others(sgm_operator *parallel)
     return SGM_OK;
 }
 
-/* Brings the trainer's states up to date before anyone looks at them: copies of the first worker's where
- * all are alike, else merged ones. */
+/* Brings the trainer's states up to date before somebody reads them, if an iteration has changed the workers'
+ * since. With peers all workers have the same parameters, so the first one's are copied; where parameters are
+ * merged, the trainer gets the merged value, and the workers keep theirs. random.step is the same everywhere;
+ * random.seed stays the trainer's. */
 sgm_status sgm__operator_collect(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

@@ -16,11 +16,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#define KEY "workers"
+#define KEY "workers" /* of the workers' list in the JSON text of a checkpoint */
+/* What a checkpoint has of each worker; parameters are the trainer's. */
 #define WORKER_PARTS ((unsigned)SGM_PART_POSITION | SGM_PART_OPTIMISER | SGM_PART_HOOKS | SGM_PART_METRICS)
 
 /* --- saving --- */
 
+/* Adds what WORKER_PARTS says of each worker to a checkpoint's text. Ranks are alike when a checkpoint is
+ * made, so rank 0's own state is enough for all. */
 static sgm_status describe(const sgm_trainer *trainer, json_t *state)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -36,12 +39,13 @@ static sgm_status describe(const sgm_trainer *trainer, json_t *state)
     return SGM_OK;
 }
 
-/* Gradients and updates are kept for whoever looks: no part of a checkpoint, of workers either. */
+/* Whether a state is a gradient or update that is kept for a reader: no part of a checkpoint. */
 static bool is_kept(const char *state)
 {
     return sgm__begins_with(state, SGM__KEPT_PREFIX);
 }
 
+/* Adds the states of a replica to the bundle, under names such as "workers.0.NAME". */
 static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
 {
     sgm__learner *learner = sgm__learner_of(replica);
@@ -60,7 +64,8 @@ static sgm_status add_replica(sgm_trainer *replica, sgm_bundle *bundle)
     return SGM_OK;
 }
 
-/* Where gradients are merged, the workers have nothing of their own. */
+/* Adds the states that workers have of their own: those of operators that merge parameters, whose workers
+ * differ between two merges. */
 static sgm_status add_worker_states(sgm_trainer *trainer, sgm_bundle *bundle)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -73,13 +78,16 @@ static sgm_status add_worker_states(sgm_trainer *trainer, sgm_bundle *bundle)
 
 /* --- loading --- */
 
-/* Workers of as many are what this operator goes on from. */
+/* The list of workers in a checkpoint, if it has as many workers as this operator; NULL: the present workers
+ * begin from the trainer's states instead. */
 static const json_t *workers_in(const sgm_operator *parallel, const json_t *state)
 {
     const json_t *list = json_object_get(state, KEY);
     return json_array_size(list) == (size_t)parallel->count ? list : NULL;
 }
 
+/* Before anything changes: each tensor of a worker must have a counterpart of the trainer, of the same type
+ * and shape. */
 static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bundle, const char *path)
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle); i++) {
@@ -99,6 +107,7 @@ static sgm_status check_tensors(const sgm_trainer *trainer, const sgm_bundle *bu
     return SGM_OK;
 }
 
+/* Whether the workers' states of a checkpoint can be loaded; nothing is changed. */
 static sgm_status check(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state, const char *path)
 {
     const json_t *list = workers_in(sgm__sharing_of(trainer)->parallel, state);
@@ -109,6 +118,7 @@ static sgm_status check(sgm_trainer *trainer, const sgm_bundle *bundle, const js
     return list != NULL ? check_tensors(trainer, bundle, path) : SGM_OK;
 }
 
+/* Sets the states of each worker from the bundle. Workers that merge gradients share the trainer's. */
 static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundle *bundle)
 {
     for (size_t i = 0; i < sgm_bundle_count(bundle) && !parallel->merges_gradients; i++) {
@@ -121,7 +131,8 @@ static sgm_status take_over_states(const sgm_operator *parallel, const sgm_bundl
     return SGM_OK;
 }
 
-/* Before anything changes. */
+/* After the trainer has loaded its part of a checkpoint: gives the workers theirs. With another number of
+ * workers than the checkpoint's, all begin from the trainer's states, with a message. */
 static sgm_status take_over(sgm_trainer *trainer, const sgm_bundle *bundle, const json_t *state,
                             const char *path)
 {
@@ -159,7 +170,7 @@ static sgm__local_hook *find_hook(sgm_operator *parallel, const sgm_hook *hook)
 
 static sgm_status copy_for(sgm_operator *parallel, sgm_hook *hook, int32_t worker, sgm_hook **copy);
 
-/* What a hook requires is copied with it, once for each worker. */
+/* Copies the hooks that a hook requires, once for each worker, and has the copy require the copies. */
 static sgm_status copy_required(sgm_operator *parallel, const sgm_hook *hook, int32_t worker, sgm_hook *copy)
 {
     for (size_t i = 0; i < hook->required_count; i++) {
@@ -215,7 +226,8 @@ static sgm_status attach(sgm_operator *parallel, sgm_hook *hook, int32_t worker,
                             : status;
 }
 
-/* All workers or none. */
+/* Attaches a copy of the hook to each worker, or to none: after a failure, copies that this call has attached
+ * are detached again. *attached says whether the hook is new. */
 static sgm_status attach_local(sgm_trainer *trainer, sgm_hook *hook, sgm__attachment how, bool *attached,
                                char **name)
 {
@@ -236,7 +248,9 @@ static sgm_status attach_local(sgm_trainer *trainer, sgm_hook *hook, sgm__attach
     return status;
 }
 
-/* The workers' lists are alike, so the name is the same for all; the last one's texts are the caller's. */
+/* Detaches a local hook by its name, with or without "local " in front, from all workers. The workers' lists
+ * are alike, so the name is the same for each; *full and *text are those of the last worker, and the
+ * caller's. */
 static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, char **text)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -252,7 +266,7 @@ static sgm_status detach(sgm_trainer *trainer, const char *name, char **full, ch
     return status == SGM_OK ? name_local(full) : status;
 }
 
-/* Alike for all workers, so it is the first one's that are counted. */
+/* Lists the local hooks, by the first worker's list: all lists are alike. */
 static sgm_status list_local(sgm_trainer *trainer, sgm_attached_hook **list, size_t *count)
 {
     sgm_status status =
@@ -281,6 +295,7 @@ static sgm_status copy(sgm_trainer *to, const sgm_trainer *from)
 
 /* --- a run --- */
 
+/* Ranks first: they bring all processes to the same states, from which the workers then begin. */
 static sgm_status start(sgm_trainer *trainer, int64_t saves)
 {
     SGM_TRY(sgm__ranks_begin(trainer, saves));
@@ -303,7 +318,8 @@ static sgm_status event(sgm_trainer *trainer, sgm_time_scale scale)
     return SGM_OK;
 }
 
-/* Ranks are compared before a checkpoint keeps what is wrong. */
+/* Ranks are compared before a checkpoint would keep a difference. What rounding to bfloat16 has lost is
+ * forgotten, so that a run that resumes here computes the same. */
 static sgm_status end_epoch(sgm_trainer *trainer)
 {
     SGM_TRY(sgm__operator_end_epoch(trainer));
@@ -325,6 +341,8 @@ static void wait_for_hooks(sgm_trainer *trainer)
         sgm__hooks_wait(sgm__hooks_of(parallel->workers[i].replica));
 }
 
+/* After the last iteration: waits for background hooks, merges the parameters of all ranks and brings
+ * optimiser states to rank 0, for the last checkpoint. */
 static sgm_status finish(sgm_trainer *trainer)
 {
     wait_for_hooks(trainer);
@@ -332,6 +350,7 @@ static sgm_status finish(sgm_trainer *trainer)
     return sgm__ranks_prepare_save(trainer);
 }
 
+/* Other ranks are told of a failure first, before this one waits for its own threads. */
 static void end(sgm_trainer *trainer, bool failed)
 {
     if (failed)
@@ -342,7 +361,8 @@ static void end(sgm_trainer *trainer, bool failed)
 
 /* --- states --- */
 
-/* The trainer is as at its beginning: so are hooks and results of the workers. */
+/* The trainer has been reset to its beginning: so are hooks and results of the workers. Their states follow
+ * at the next iteration. */
 static sgm_status reset(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -358,6 +378,8 @@ static sgm_status reset(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Finds the session that keeps the gradient or update of a parameter: where gradients are merged, the
+ * trainer's, whose update sees the sum; where parameters are merged, that of the replica that was asked. */
 static sgm_status find_kept(sgm_trainer *trainer, const char *parameter, const char *what,
                             sgm_trainer **keeper)
 {
@@ -365,17 +387,19 @@ static sgm_status find_kept(sgm_trainer *trainer, const char *parameter, const c
     if (parallel->ranks != NULL && sgm__ranks_owner(parallel->ranks, parameter) != parallel->ranks->rank)
         return sgm_fail(SGM_ERROR_STATE, "the %s of %s are with rank %d, which updates it (operator.sharded)",
                         what, parameter, sgm__ranks_owner(parallel->ranks, parameter));
-    *keeper = parallel->merges_gradients ? sgm__sharing_of(trainer)->owner
-                                         : trainer; /* sums are kept, not what they are of */
+    *keeper = parallel->merges_gradients ? sgm__sharing_of(trainer)->owner : trainer;
     return SGM_OK;
 }
 
+/* Each state is returned once: `shown` counts those that the registry has got. */
 static const char *next_elsewhere(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
     return ranks != NULL && ranks->shown < ranks->slot_count ? ranks->slots[ranks->shown++].state : NULL;
 }
 
+/* Ranks are told of a whole checkpoint only (sgm__ranks_note_saved): a copy of some parts is no point to
+ * resume from. */
 static sgm_status add_states(sgm_trainer *trainer, const sgm__parts *wanted, sgm_bundle *bundle)
 {
     if (sgm__parts_are_all(wanted))
@@ -407,7 +431,10 @@ static sgm_registry *results(const sgm_trainer *replica)
     return sgm__sharing_of(sharing->owner)->parallel->workers[sharing->worker].results;
 }
 
-/* --- the table --- */
+/* --- the table ---
+ *
+ * Both strategies have the same functions: those of ranks do nothing where parallel->ranks is NULL. Only
+ * `meet` tells a run whether there are other processes to agree with. */
 
 #define FUNCTIONS                                                                                            \
     .free = free_operator, .copy = copy, .start = start, .describe = sgm__ranks_describe,                    \
@@ -430,7 +457,7 @@ static const sgm__strategy with_workers = {FUNCTIONS}, with_ranks = {FUNCTIONS, 
 
 /* --- giving a trainer an operator --- */
 
-/* Local hooks that were attached before there were workers. */
+/* Moves local hooks that were attached before there were workers from the trainer's list to the workers. */
 static sgm_status take_local_hooks(sgm_trainer *trainer)
 {
     sgm_hook *hook;
@@ -442,6 +469,9 @@ static sgm_status take_local_hooks(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* Makes the workers and ties the operator to the trainer. The strategy is set last, as any thread may look at
+ * it, when everything that it needs is there. Sharded ranks need a trainer without states: it would have
+ * optimiser states of all parameters, and not only of its own. */
 static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
 {
     if (parallel == NULL)
@@ -469,6 +499,7 @@ static sgm_status give(sgm_trainer *trainer, sgm_operator *parallel)
     return sgm__operator_publish(trainer);
 }
 
+/* Takes over the operator, also if it fails, unless the operator belongs to another trainer. */
 sgm_status sgm_trainer_set_operator(sgm_trainer *trainer, sgm_operator *parallel)
 {
     sgm_status status = sgm__trainer_open(trainer);

@@ -1,10 +1,17 @@
-/* Gradients where a worker's program leaves them: in memory that others read in place, or in a copy of it
- * where the memory is a device's. */
+/* Gradients where a worker's program leaves them: outputs of the program, which others read in place, or a
+ * copy of them where the memory is a device's.
+ *
+ * The update of this process (sgm__worker_pass_gradients) reads them, and the ranks: collective/ranks_merge.c
+ * adds them up into messages, collective/ranks_shared_memory.c tells other processes where they lie.
+ * Gradients have the order of the operator's names (parallel/operator_record.c). They are valid until the
+ * worker's next run. Peers do not use this file: their gradients are states (parallel/operator_peers.c). */
 #include "handlers/session.h"
 #include "parallel/workers/workers.h"
 #include "trainer/trainer.h"
 
-/* In memory of the worker, until the next name; NULL: there was none. */
+/* The name of the output that has the gradient of a parameter. The text is the worker's and valid until the
+ * next call; NULL: no memory. Its memory is used again, so that finding outputs allocates nothing after the
+ * first time. */
 static const char *name_of(sgm__worker *worker, const char *parameter)
 {
     worker->name.length = 0;
@@ -12,7 +19,9 @@ static const char *name_of(sgm__worker *worker, const char *parameter)
     return worker->name.failed ? NULL : worker->name.data;
 }
 
-/* Anew when a minibatch of another size came, so it takes no memory. */
+/* Finds the place of each gradient among the outputs of the worker's program. Programs alternate where
+ * minibatches have different sizes, so this is done whenever the program is another one than at the last
+ * call. */
 static sgm_status find_outputs(sgm__worker *worker)
 {
     const sgm_operator *parallel = worker->parallel;
@@ -35,7 +44,7 @@ static sgm_status find_outputs(sgm__worker *worker)
     return SGM_OK;
 }
 
-/* Where a handler's memory is not the computer's, by way of a tensor. */
+/* Copies a gradient out of a device's memory into a new tensor, which the caller frees. */
 static sgm_status copy_gradient(sgm__worker *worker, size_t index, sgm_tensor **copy)
 {
     const char *output = name_of(worker, worker->parallel->names[index]);
@@ -68,6 +77,8 @@ sgm_status sgm__worker_gradient_ready(sgm__worker *worker, size_t index, int32_t
     return SGM_OK;
 }
 
+/* Where both sessions compute in the host's memory, the update's inputs point to the gradients; otherwise
+ * each gradient is copied. */
 sgm_status sgm__worker_pass_gradients(sgm__worker *worker, const sgm_trainer *trainer, sgm_program *apply)
 {
     bool shares = sgm__session_is_host(sgm__learner_of(worker->replica)->session) &&

@@ -1,4 +1,8 @@
-/* Parts of the update's gradients: what comes from each worker. */
+/* Inputs of the update's program: one for each parameter and each part. A part is what one worker adds to the
+ * gradients, or, where ranks have summed them already, the only one.
+ *
+ * Places of inputs are found by name once for each program (sgm__update_part.to), as comparing names would
+ * cost more than the update of a small network. In the steady state nothing here allocates. */
 #include "handlers/session.h"
 #include "parallel/workers/workers.h"
 #include "trainer/trainer.h"
@@ -17,6 +21,7 @@ void sgm__free_update_parts(sgm_operator *parallel)
     sgm__text_free(&parallel->part_name);
 }
 
+/* Finds the inputs of one part by their names, "trainer.part.N.PARAMETER". */
 static sgm_status find_inputs(sgm_operator *parallel, size_t part, const sgm_program *apply)
 {
     sgm__update_part *found = &parallel->parts[part];
@@ -33,7 +38,8 @@ static sgm_status find_inputs(sgm_operator *parallel, size_t part, const sgm_pro
     return SGM_OK;
 }
 
-/* Input `index` of a part; -1: an update that does not ask for it. */
+/* *input becomes the place of an input of a part; -1: the update has no such input, as another rank updates
+ * the parameter. */
 static sgm_status find_input(sgm_operator *parallel, size_t part, const sgm_program *apply, size_t index,
                              int32_t *input)
 {
