@@ -16,6 +16,8 @@
  *         heights: { 6: 8, 1: 12 },             // optional: rows where the page is so narrow that it has 6 columns,
  *                                               // or 1
  *         options: { top: 3 },                  // kept with the layout, preset by programs; numbers, texts, lists
+ *         default: [{ tab: 'training', order: 2, w: 8, h: 9 }],     // optional: where several stand at first, in the
+ *                                               // place of tab and order; with a size and options of each
  *         settings(panel) { return element; },  // optional: content of the settings' popover
  *         create(panel) {
  *             const list = h('div', { class: 'scroll' });
@@ -41,6 +43,8 @@
  *     load(act)         runs act(signal); a new load aborts the older one; renew(act) leaves the older one to end
  *     fail(error), clearError(), empty(text | null)
  *     on(topic, act), every(milliseconds, act), visible
+ * Gradients and updates are kept from the first time that somebody watches one: POST histogram-watch with its name, of
+ * at most 16 tensors (panels/histogram.js). Until then a request for them is refused with 409, which browsers log.
  * The Content-Security-Policy forbids style attributes in markup and inline scripts; element.style.x = ... is allowed.
  */
 import { add, fill, h, icon, iconButton, setText } from './elements.js';

@@ -3,7 +3,7 @@
  * Blocks stay in memory up to a limit of bytes; the one that was unused for longest is evicted first. A block
  * that is not in memory is read from the cache file if there is one (dataset_cache.c), else extracted again.
  * An extractor only goes forward, so going back to an earlier block means rewinding the source and skipping
- * the blocks before. sgm__dataset_fetch_run is the entry, called by iterators, by prefetch.c and, for their
+ * the blocks before. sgm__dataset_fetch_range is the entry, called by iterators, by prefetch.c and, for their
  * base, by views (dataset_view.c). Creation and options are in dataset_create.c, extraction itself in
  * read/extractor.c. Any thread may call the public functions: see dataset_internal.h for what the mutex
  * guards, and what the busy thread owns. */
@@ -373,10 +373,10 @@ static bool must_read(sgm_dataset *dataset, int64_t index)
     }
 }
 
-/* sgm__dataset_fetch_run for a dataset with blocks of its own. The user is counted under the same lock under
- * which the block was inserted, so that no other thread can evict it in between. A failure of another
+/* sgm__dataset_fetch_range for a dataset with blocks of its own. The user is counted under the same lock
+ * under which the block was inserted, so that no other thread can evict it in between. A failure of another
  * thread's reading is not seen here: this thread then tries by itself. */
-static sgm_status own_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run)
+static sgm_status own_fetch_range(sgm_dataset *dataset, int64_t index, sgm__example_range *range)
 {
     sgm_status status = SGM_OK;
     pthread_mutex_lock(&dataset->mutex);
@@ -393,32 +393,32 @@ static sgm_status own_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *r
     }
     if (status == SGM_OK && index < (int64_t)dataset->slot_count) {
         const sgm_block *block = use(dataset, dataset->slots[index].block);
-        *run = (sgm__run){dataset, block, 0, block->count};
+        *range = (sgm__example_range){dataset, block, 0, block->count};
     }
     pthread_mutex_unlock(&dataset->mutex);
     return status;
 }
 
-sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run)
+sgm_status sgm__dataset_fetch_range(sgm_dataset *dataset, int64_t index, sgm__example_range *range)
 {
-    *run = (sgm__run){0};
+    *range = (sgm__example_range){0};
     if (index < 0)
         return sgm_fail(SGM_ERROR_ARGUMENT, "dataset \"%s\": block %lld; the first is 0", dataset->name,
                         (long long)index);
-    return dataset->kind == SGM__BLOCKS ? own_fetch_run(dataset, index, run)
-                                        : sgm__view_fetch_run(dataset, index, run);
+    return dataset->kind == SGM__BLOCKS ? own_fetch_range(dataset, index, range)
+                                        : sgm__view_fetch_range(dataset, index, range);
 }
 
 /* The last user's release makes the block evictable, or frees it if the dataset's state has changed meanwhile
  * (stale). Blocks in use may have exceeded the limit, so the excess is evicted here, except for the block
  * that was released just now: it is the one most likely to be fetched next, and may alone be larger than the
  * limit. */
-void sgm__run_release(sgm__run *run)
+void sgm__example_range_release(sgm__example_range *range)
 {
-    if (!run->block)
+    if (!range->block)
         return;
-    sgm_dataset *owner = run->owner;
-    sgm__block *block = (sgm__block *)(uintptr_t)run->block;
+    sgm_dataset *owner = range->owner;
+    sgm__block *block = (sgm__block *)(uintptr_t)range->block;
     pthread_mutex_lock(&owner->mutex);
     bool last = --block->users == 0;
     if (last && block->stale) {
@@ -429,7 +429,7 @@ void sgm__run_release(sgm__run *run)
             evict(owner, owner->oldest); /* the newest may be all there is, however large */
     }
     pthread_mutex_unlock(&owner->mutex);
-    *run = (sgm__run){0};
+    *range = (sgm__example_range){0};
 }
 
 /* Reads on until block `index` has a slot, or the end is known; its number of examples is then known even if
@@ -561,14 +561,14 @@ sgm_status sgm_dataset_field_shape(sgm_dataset *dataset, const char *field, sgm_
         return sgm__missing_part("sgm_dataset_field_shape: a dataset, a field and a place for the shape");
     while (dataset->base)
         dataset = dataset->base;
-    sgm__run run;
-    SGM_TRY(sgm__dataset_fetch_run(dataset, 0, &run));
-    if (!run.block)
+    sgm__example_range range;
+    SGM_TRY(sgm__dataset_fetch_range(dataset, 0, &range));
+    if (!range.block)
         return sgm_fail(SGM_ERROR_NOT_FOUND, "dataset \"%s\" has no examples", dataset->name);
-    const sgm_tensor *values = sgm_block_field(run.block, field);
+    const sgm_tensor *values = sgm_block_field(range.block, field);
     if (values)
         *shape = sgm__example_shape(values);
-    sgm__run_release(&run);
+    sgm__example_range_release(&range);
     return values ? SGM_OK : sgm__fail_within("dataset \"%s\"", dataset->name);
 }
 

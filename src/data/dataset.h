@@ -4,8 +4,8 @@
  * A dataset is a list of blocks, each with some thousand examples of named float32 fields; an iterator walks
  * over a dataset and makes minibatches. The public part is <sigma/data.h>. The insides are in
  * dataset_internal.h (datasets) and iterator.h (iterators); blocks themselves are in block/block.h, and the
- * parts that read them from files in read/. A run (sgm__run) is a reference to consecutive examples of a
- * block that a dataset keeps; a view of a dataset hands out runs of its base's blocks, so that nothing is
+ * parts that read them from files in read/. A range (sgm__example_range) refers to consecutive examples of a
+ * block that a dataset keeps; a view of a dataset hands out ranges of its base's blocks, so that nothing is
  * copied. */
 #ifndef SGM_DATA_DATASET_H
 #define SGM_DATA_DATASET_H
@@ -16,16 +16,16 @@
 
 /* --- datasets (dataset.c, dataset_view.c) --- */
 
-/* Gives the examples of block `index` in *run, without a copy; run->block is NULL past the last block. The
- * block stays in memory until sgm__run_release, so a caller must release each run. Reads the source where the
- * block is in neither memory nor the cache file, which may take long; allocates nothing when the block is in
- * memory. Any thread may call it. */
-sgm_status sgm__dataset_fetch_run(sgm_dataset *dataset, int64_t index, sgm__run *run);
-void sgm__run_release(sgm__run *run);
-/* Makes a block of its own from a run: the run's block itself if the run covers all of it, else a new block
- * whose fields are slices of that one's. Give it back with sgm_dataset_release_block. Takes over the run,
- * also on failure (then NULL). */
-const sgm_block *sgm__run_block(sgm__run *run);
+/* Gives the examples of block `index` in *range, without a copy; range->block is NULL past the last block.
+ * The block stays in memory until sgm__example_range_release, so a caller must release each range. Reads the
+ * source where the block is in neither memory nor the cache file, which may take long; allocates nothing when
+ * the block is in memory. Any thread may call it. */
+sgm_status sgm__dataset_fetch_range(sgm_dataset *dataset, int64_t index, sgm__example_range *range);
+void sgm__example_range_release(sgm__example_range *range);
+/* Makes a block of its own from a range: the range's block itself if the range covers all of it, else a new
+ * block whose fields are slices of that one's. Give it back with sgm_dataset_release_block. Takes over the
+ * range, also on failure (then NULL). */
+const sgm_block *sgm__example_range_block(sgm__example_range *range);
 /* Sets *examples to the number of examples of block `index`, 0 past the last block. Reads the source up to
  * this block the first time; afterwards the number is remembered, whether or not the block is. */
 sgm_status sgm__dataset_block_examples(sgm_dataset *dataset, int64_t index, int64_t *examples);
@@ -91,9 +91,9 @@ sgm__prefetch_create(sgm_dataset *dataset);
 /* Starts reading block `index` and returns. A block that was requested before and not taken is given back
  * first. */
 void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index);
-/* Gives the run of block `index`: waits for the request if it was for this block, else reads the block on the
- * calling thread. A failure of the prefetching thread is reported here, with its message. */
-sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run);
+/* Gives the range of block `index`: waits for the request if it was for this block, else reads the block on
+ * the calling thread. A failure of the prefetching thread is reported here, with its message. */
+sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__example_range *range);
 void sgm__prefetch_free(sgm__prefetch *prefetch);
 
 #endif

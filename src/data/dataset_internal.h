@@ -90,7 +90,7 @@ sgm_status sgm__cache_read(const sgm_dataset *dataset, int64_t where, int64_t ex
 
 /* --- dataset_view.c --- */
 /* The functions of dataset.h of the same names, for views. */
-sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run);
+sgm_status sgm__view_fetch_range(sgm_dataset *view, int64_t index, sgm__example_range *range);
 sgm_status sgm__view_block_examples(sgm_dataset *view, int64_t index, int64_t *examples);
 sgm_status sgm__view_number(sgm_dataset *view, int64_t index, int64_t row, int64_t *number);
 

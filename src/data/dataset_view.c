@@ -1,9 +1,9 @@
 /* Views: datasets that show a share of the examples of each block of their base, or some of its blocks.
  *
- * A view copies nothing and reads nothing: it maps its own block index to one of its base's, fetches a run
+ * A view copies nothing and reads nothing: it maps its own block index to one of its base's, fetches a range
  * there, and narrows the run. So training and test parts of a dataset that does not fit in memory share its
  * blocks. A base may be a view itself. Also here: sgm_dataset_fetch_block and sgm_dataset_release_block,
- * which hand out blocks to programs; iterators use runs (dataset.c:sgm__dataset_fetch_run) instead, since
+ * which hand out blocks to programs; iterators use ranges (dataset.c:sgm__dataset_fetch_range) instead, since
  * these allocate nothing. Invariant: no block of a view of examples is empty, as 0 examples mean the end to
  * everything that reads blocks. */
 #include "data/dataset_internal.h"
@@ -70,19 +70,20 @@ static sgm_status map_index(sgm_dataset *view, int64_t index, int64_t *block)
     return status;
 }
 
-/* If the base is a view, its run begins somewhere in a block, so the share is counted from the run's begin.
+/* If the base is a view, its range begins somewhere in a block, so the share is counted from the range's
+ * begin.
  */
-sgm_status sgm__view_fetch_run(sgm_dataset *view, int64_t index, sgm__run *run)
+sgm_status sgm__view_fetch_range(sgm_dataset *view, int64_t index, sgm__example_range *range)
 {
     int64_t block, begin, end;
     SGM_TRY(map_index(view, index, &block));
     if (block < 0)
         return SGM_OK;
-    SGM_TRY(sgm__dataset_fetch_run(view->base, block, run));
-    if (run->block && view->kind == SGM__VIEW_EXAMPLES) {
-        share_of(view, run->end - run->begin, &begin, &end);
-        run->end = run->begin + end;
-        run->begin += begin;
+    SGM_TRY(sgm__dataset_fetch_range(view->base, block, range));
+    if (range->block && view->kind == SGM__VIEW_EXAMPLES) {
+        share_of(view, range->end - range->begin, &begin, &end);
+        range->end = range->begin + end;
+        range->begin += begin;
     }
     return SGM_OK;
 }
@@ -176,14 +177,14 @@ sgm_dataset *sgm_dataset_split_blocks(sgm_dataset *dataset, int64_t begin, int64
 
 /* --- handing out --- */
 
-/* A block of slices: its tensors share the memory of the run's block, which must stay until the part is
+/* A block of slices: its tensors share the memory of the range's block, which must stay until the part is
  * freed. */
-static sgm_block *part_of(const sgm__run *run)
+static sgm_block *part_of(const sgm__example_range *range)
 {
-    sgm_block *part = sgm_block_create(run->end - run->begin);
-    for (int32_t i = 0; part && i < run->block->field_count; i++) {
-        const sgm_field *field = &run->block->fields[i];
-        sgm_tensor *values = sgm_tensor_slice(field->values, 0, run->begin, run->end, 1);
+    sgm_block *part = sgm_block_create(range->end - range->begin);
+    for (int32_t i = 0; part && i < range->block->field_count; i++) {
+        const sgm_field *field = &range->block->fields[i];
+        sgm_tensor *values = sgm_tensor_slice(field->values, 0, range->begin, range->end, 1);
         if (!values || sgm_block_add(part, field->name, values) != SGM_OK) {
             sgm_block_free(part);
             part = NULL;
@@ -192,16 +193,16 @@ static sgm_block *part_of(const sgm__run *run)
     return part;
 }
 
-/* A part remembers its run in `source`, so that sgm_dataset_release_block can release that one, too. */
-const sgm_block *sgm__run_block(sgm__run *run)
+/* A part remembers its range in `source`, so that sgm_dataset_release_block can release that one, too. */
+const sgm_block *sgm__example_range_block(sgm__example_range *range)
 {
-    if (run->begin == 0 && run->end == run->block->count)
-        return run->block;
-    sgm_block *part = part_of(run);
+    if (range->begin == 0 && range->end == range->block->count)
+        return range->block;
+    sgm_block *part = part_of(range);
     if (part)
-        ((sgm__block *)part)->source = *run;
+        ((sgm__block *)part)->source = *range;
     else
-        sgm__run_release(run);
+        sgm__example_range_release(range);
     return part;
 }
 
@@ -210,27 +211,27 @@ sgm_status sgm_dataset_fetch_block(sgm_dataset *dataset, int64_t index, const sg
     if (!dataset || !block)
         return sgm__missing_part("sgm_dataset_fetch_block: a dataset and a place for the block");
     *block = NULL;
-    sgm__run run;
-    SGM_TRY(sgm__dataset_fetch_run(dataset, index, &run));
-    if (!run.block)
+    sgm__example_range range;
+    SGM_TRY(sgm__dataset_fetch_range(dataset, index, &range));
+    if (!range.block)
         return SGM_OK;
-    *block = sgm__run_block(&run);
+    *block = sgm__example_range_block(&range);
     return *block ? SGM_OK : sgm_last_status();
 }
 
-/* The block itself tells what to do: a part has a source run, which is released after the part was freed; any
- * other block is shared and belongs to `owner`, which is the base's base when `dataset` is a view. */
+/* The block itself tells what to do: a part has a source range, which is released after the part was freed;
+ * any other block is shared and belongs to `owner`, which is the base's base when `dataset` is a view. */
 void sgm_dataset_release_block(sgm_dataset *dataset, const sgm_block *block)
 {
     if (!dataset || !block)
         return;
     sgm__block *whole = (sgm__block *)(uintptr_t)block;
     if (whole->source.block) {
-        sgm__run source = whole->source;
+        sgm__example_range source = whole->source;
         sgm_block_free(&whole->block);
-        sgm__run_release(&source);
+        sgm__example_range_release(&source);
         return;
     }
-    sgm__run run = {whole->owner, block, 0, block->count};
-    sgm__run_release(&run);
+    sgm__example_range range = {whole->owner, block, 0, block->count};
+    sgm__example_range_release(&range);
 }

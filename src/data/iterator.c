@@ -162,11 +162,12 @@ sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator)
 
 /* A block that was prefetched is taken from the thread, any other fetched here. Nothing is prefetched from a
  * dataset that is known to have one block only, or if the next block is this one. */
-sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t next, sgm__run *run)
+sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t next,
+                                 sgm__example_range *range)
 {
-    SGM_TRY(iterator->prefetch ? sgm__prefetch_take(iterator->prefetch, index, run)
-                               : sgm__dataset_fetch_run(iterator->dataset, index, run));
-    if (!iterator->prefetches || iterator->no_thread || !run->block || next < 0 || next == index ||
+    SGM_TRY(iterator->prefetch ? sgm__prefetch_take(iterator->prefetch, index, range)
+                               : sgm__dataset_fetch_range(iterator->dataset, index, range));
+    if (!iterator->prefetches || iterator->no_thread || !range->block || next < 0 || next == index ||
         sgm__dataset_ends_at(iterator->dataset, 1))
         return SGM_OK;
     if (!iterator->prefetch) {
@@ -192,11 +193,11 @@ static void let_go(sgm_iterator *iterator)
 static sgm_status hold_block(sgm_iterator *iterator, int64_t index, const sgm_block **batch)
 {
     if (!iterator->held || iterator->held_index != index) {
-        sgm__run run;
-        SGM_TRY(sgm__iterator_acquire(iterator, index, index + 1, &run));
-        if (!run.block)
+        sgm__example_range range;
+        SGM_TRY(sgm__iterator_acquire(iterator, index, index + 1, &range));
+        if (!range.block)
             return SGM_OK;
-        const sgm_block *block = sgm__run_block(&run);
+        const sgm_block *block = sgm__example_range_block(&range);
         if (!block)
             return sgm_last_status();
         let_go(iterator);
@@ -213,11 +214,11 @@ static sgm_status join_blocks(sgm_iterator *iterator)
     sgm__builder builder = {0};
     sgm_status status = SGM_OK;
     for (int64_t i = 0; status == SGM_OK && i < iterator->block_count; i++) {
-        sgm__run run;
-        status = sgm__iterator_acquire(iterator, i, i + 1 < iterator->block_count ? i + 1 : -1, &run);
-        if (status == SGM_OK && run.block)
-            status = sgm__builder_append(&builder, run.block, run.begin, run.end);
-        sgm__run_release(&run);
+        sgm__example_range range;
+        status = sgm__iterator_acquire(iterator, i, i + 1 < iterator->block_count ? i + 1 : -1, &range);
+        if (status == SGM_OK && range.block)
+            status = sgm__builder_append(&builder, range.block, range.begin, range.end);
+        sgm__example_range_release(&range);
     }
     if (status == SGM_OK) {
         iterator->joined = sgm__builder_take(&builder);
@@ -249,8 +250,8 @@ bool sgm__iterator_is_ready(const sgm_iterator *iterator)
 {
     if (iterator->ahead)
         return sgm__ahead_is_ready(iterator->ahead);
-    return iterator->kind == SGM__MINIBATCHES && iterator->run.block != NULL &&
-           iterator->run.end - iterator->run.begin - iterator->used >= iterator->size;
+    return iterator->kind == SGM__MINIBATCHES && iterator->range.block != NULL &&
+           iterator->range.end - iterator->range.begin - iterator->used >= iterator->size;
 }
 
 /* *batch stays NULL at the end of the epoch. */
@@ -489,7 +490,7 @@ void sgm_iterator_free(sgm_iterator *iterator)
     if (!iterator)
         return;
     sgm__prefetch_free(iterator->prefetch);
-    sgm__run_release(&iterator->run);
+    sgm__example_range_release(&iterator->range);
     let_go(iterator);
     sgm_block_free(iterator->joined);
     sgm__iterator_free_batches(iterator);

@@ -43,8 +43,8 @@ struct sgm_iterator {
     int64_t place;       /* the current block's position in the order */
     int64_t used;        /* examples of the current block that were copied or skipped */
 
-    sgm__run run;  /* the current block; its block NULL: not fetched yet */
-    int64_t *rows; /* the order of the current block's examples, when shuffled */
+    sgm__example_range range; /* the current block; its block NULL: not fetched yet */
+    int64_t *rows;            /* the order of the current block's examples, when shuffled */
     size_t rows_capacity;
     bool no_thread;          /* no thread could be had for prefetching: it is not tried again */
     sgm__prefetch *prefetch; /* NULL: not needed yet */
@@ -73,7 +73,8 @@ struct sgm_iterator {
 sgm_status sgm__iterator_count_blocks(sgm_iterator *iterator);
 /* Fetches block `index`, and has the block `next` read meanwhile on a thread of its own if that is allowed;
  * `next` -1: none. */
-sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t next, sgm__run *run);
+sgm_status sgm__iterator_acquire(sgm_iterator *iterator, int64_t index, int64_t next,
+                                 sgm__example_range *range);
 
 /* --- iterator_batches.c --- */
 /* Makes the next minibatch; *batch stays NULL at the end of the epoch. The batch is valid until the next

@@ -54,17 +54,18 @@ static void permute_rows(const sgm_iterator *iterator, int64_t block, int64_t *r
     sgm__permutation(&random, rows, count);
 }
 
-/* Fetches the block at the current place, asks for the next one, and draws the order of its examples. `run`
+/* Fetches the block at the current place, asks for the next one, and draws the order of its examples. `range`
  * stays empty at the end of the epoch. */
 static sgm_status open_block(sgm_iterator *iterator)
 {
     int64_t index = block_at(iterator, iterator->place);
     if (index < 0)
         return SGM_OK;
-    SGM_TRY(sgm__iterator_acquire(iterator, index, block_at(iterator, iterator->place + 1), &iterator->run));
-    if (!iterator->run.block || !iterator->shuffle)
+    SGM_TRY(
+        sgm__iterator_acquire(iterator, index, block_at(iterator, iterator->place + 1), &iterator->range));
+    if (!iterator->range.block || !iterator->shuffle)
         return SGM_OK;
-    int64_t count = iterator->run.end - iterator->run.begin;
+    int64_t count = iterator->range.end - iterator->range.begin;
     SGM_TRY(sgm__reserve(&iterator->rows, &iterator->rows_capacity, (size_t)count, sizeof *iterator->rows));
     permute_rows(iterator, index, iterator->rows, count);
     return SGM_OK;
@@ -72,7 +73,7 @@ static sgm_status open_block(sgm_iterator *iterator)
 
 static void close_block(sgm_iterator *iterator)
 {
-    sgm__run_release(&iterator->run);
+    sgm__example_range_release(&iterator->range);
     iterator->place++;
     iterator->used = 0;
 }
@@ -82,7 +83,7 @@ static void close_block(sgm_iterator *iterator)
  * examples. */
 static sgm_status find_place(sgm_iterator *iterator)
 {
-    sgm__run_release(&iterator->run);
+    sgm__example_range_release(&iterator->range);
     iterator->place = 0;
     iterator->used = 0;
     SGM_TRY(order_blocks(iterator));
@@ -171,11 +172,11 @@ static inline void copy_example(float *to, const float *from, size_t elements)
 
 /* Copies from the current block to the minibatch. The minibatch has `got` examples already; the next `count`
  * examples of the block become its examples got to got + count - 1, of which only those in given.first to
- * given.first + given.count - 1 are copied, to the front of `full`. Rows are counted from the run's begin,
- * since a view's run may begin inside a block. */
+ * given.first + given.count - 1 are copied, to the front of `full`. Rows are counted from the range's begin,
+ * since a view's range may begin inside a block. */
 static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, int64_t count)
 {
-    const sgm__run *run = &iterator->run;
+    const sgm__example_range *range = &iterator->range;
     const sgm__given_part *given = &iterator->given;
     int64_t first = got > given->first ? got : given->first, end = given->first + given->count;
     int64_t used = iterator->used + first - got;
@@ -186,8 +187,8 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
     for (int32_t s = 0; s < full->field_count; s++) {
         sgm_tensor *target = full->fields[s].values;
         size_t elements = (size_t)(sgm_shape_elements(sgm_tensor_shape(target)) / full->count);
-        const float *from = (const float *)sgm_tensor_const_data(run->block->fields[s].values) +
-                            (size_t)run->begin * elements;
+        const float *from = (const float *)sgm_tensor_const_data(range->block->fields[s].values) +
+                            (size_t)range->begin * elements;
         float *to = (float *)sgm_tensor_data(target) + (size_t)got * elements;
         if (!iterator->shuffle) {
             memcpy(to, from + (size_t)used * elements, (size_t)count * elements * sizeof *to);
@@ -237,18 +238,18 @@ static sgm_status fill_batch(sgm_iterator *iterator, sgm_block **full, int64_t *
 {
     *got = 0;
     while (*got < iterator->size) {
-        if (!iterator->run.block)
+        if (!iterator->range.block)
             SGM_TRY(open_block(iterator));
-        if (!iterator->run.block)
+        if (!iterator->range.block)
             break;
         if (!*full) {
             bool all = iterator->counted && iterator->example_count < iterator->size;
             int64_t maximum = all ? iterator->example_count : iterator->size;
-            *full = make_batch(iterator->run.block, room_for(iterator, maximum));
+            *full = make_batch(iterator->range.block, room_for(iterator, maximum));
             if (!*full)
                 return sgm_last_status();
         }
-        int64_t examples = iterator->run.end - iterator->run.begin;
+        int64_t examples = iterator->range.end - iterator->range.begin;
         int64_t count = examples - iterator->used, room = iterator->size - *got;
         if (count > room)
             count = room;

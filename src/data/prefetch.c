@@ -1,13 +1,13 @@
 /* Reads the next block on a thread of its own while the current one is in use.
  *
  * Called by iterator.c:sgm__iterator_acquire: after it has taken block i it requests the block that comes
- * next in its order. The thread only calls sgm__dataset_fetch_run, which may be called from any thread, and
- * keeps the run until it is taken. Augmenting minibatches ahead is something else: augmentation_ring.c. The
+ * next in its order. The thread only calls sgm__dataset_fetch_range, which may be called from any thread, and
+ * keeps the range until it is taken. Augmenting minibatches ahead is something else: augmentation_ring.c. The
  * iterator's thread and the reading thread share one request, whose stage says whose turn it is:
  *   IDLE -> WANTED (sgm__prefetch_request) -> READY (thread) -> IDLE (sgm__prefetch_take) */
 #include "data/dataset.h"
 
-/* WANTED: requested, or being read. READY: the run, or the failure, can be taken. LEAVING: the thread is to
+/* WANTED: requested, or being read. READY: the range, or the failure, can be taken. LEAVING: the thread is to
  * end. */
 typedef enum { IDLE, WANTED, READY, LEAVING } stage;
 
@@ -17,8 +17,8 @@ struct sgm__prefetch {
     pthread_mutex_t mutex;  /* guards all below */
     pthread_cond_t changed; /* the stage has changed; both threads wait on it */
     stage stage;
-    int64_t index; /* the block that was requested */
-    sgm__run run;  /* when READY: the block, in use on behalf of the prefetch until it is taken */
+    int64_t index;            /* the block that was requested */
+    sgm__example_range range; /* when READY: the block, in use on behalf of the prefetch until it is taken */
     sgm_status status;
     char message[1024]; /* of the thread's failure, for the thread that takes the block */
 };
@@ -28,11 +28,11 @@ struct sgm__prefetch {
 static void fetch(sgm__prefetch *prefetch)
 {
     int64_t index = prefetch->index;
-    sgm__run run;
+    sgm__example_range range;
     pthread_mutex_unlock(&prefetch->mutex);
-    sgm_status status = sgm__dataset_fetch_run(prefetch->dataset, index, &run);
+    sgm_status status = sgm__dataset_fetch_range(prefetch->dataset, index, &range);
     pthread_mutex_lock(&prefetch->mutex);
-    prefetch->run = run;
+    prefetch->range = range;
     prefetch->status = status;
     if (status != SGM_OK) {
         const char *message = sgm_last_error();
@@ -89,7 +89,7 @@ static void drop(sgm__prefetch *prefetch)
 {
     while (prefetch->stage == WANTED)
         pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
-    sgm__run_release(&prefetch->run);
+    sgm__example_range_release(&prefetch->range);
     prefetch->stage = IDLE;
 }
 
@@ -105,21 +105,21 @@ void sgm__prefetch_request(sgm__prefetch *prefetch, int64_t index)
     pthread_mutex_unlock(&prefetch->mutex);
 }
 
-/* The run passes to the caller, who releases it. For a block that was not requested, as after a change of
+/* The range passes to the caller, who releases it. For a block that was not requested, as after a change of
  * position, the request is dropped and the block read on this thread. */
-sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__run *run)
+sgm_status sgm__prefetch_take(sgm__prefetch *prefetch, int64_t index, sgm__example_range *range)
 {
     pthread_mutex_lock(&prefetch->mutex);
     if (prefetch->stage == IDLE || prefetch->index != index) {
         drop(prefetch);
         pthread_mutex_unlock(&prefetch->mutex);
-        return sgm__dataset_fetch_run(prefetch->dataset, index, run);
+        return sgm__dataset_fetch_range(prefetch->dataset, index, range);
     }
     while (prefetch->stage == WANTED)
         pthread_cond_wait(&prefetch->changed, &prefetch->mutex);
     prefetch->stage = IDLE;
-    *run = prefetch->run;
-    prefetch->run = (sgm__run){0};
+    *range = prefetch->range;
+    prefetch->range = (sgm__example_range){0};
     sgm_status status = prefetch->status;
     if (status != SGM_OK)
         sgm_fail(status, "%s", prefetch->message);

@@ -127,6 +127,26 @@ static sgm_layer *parse_layer(sgm__parser *p, const sgm_layer_type *type)
     return NULL;
 }
 
+/* What other programs call a layer; NULL: nothing that is known. */
+static const char *usual_name(const char *name)
+{
+    static const char *const names[][2] = {{"linear", "dense"},
+                                           {"fc", "dense"},
+                                           {"conv", "convolution"},
+                                           {"conv1d", "convolution_1d"},
+                                           {"conv2d", "convolution"},
+                                           {"maxpool", "max_pooling"},
+                                           {"avgpool", "average_pooling"},
+                                           {"batchnorm", "batch_norm"},
+                                           {"layernorm", "layer_norm"},
+                                           {"mse", "mean_squared"},
+                                           {"cross_entropy", "softmax_cross_entropy"}};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(name, names[i][0]) == 0)
+            return names[i][1];
+    return NULL;
+}
+
 /* The error for a word that is no layer and no value. An activation in the place of a layer is a common
  * mistake, so it has a message of its own; otherwise the nearest layer or defined value is suggested. Always
  * returns NULL. */
@@ -140,13 +160,16 @@ static sgm_layer *unknown_layer(const sgm__parser *p, const char *name)
                              "'%s' is an activation; as a layer it is activation(%s)", name, name);
             return NULL;
         }
-    const char *nearest = sgm__layer_type_nearest(name, p->names, p->name_count);
+    const char *usual = usual_name(name);
+    const char *nearest = usual != NULL ? usual : sgm__layer_type_nearest(name, p->names, p->name_count);
     if (nearest != NULL)
         sgm__parser_fail(p, word, SGM_ERROR_NOT_FOUND, "unknown layer '%s' (did you mean '%s'?)", name,
                          nearest);
     else
-        sgm__parser_fail(p, word, SGM_ERROR_NOT_FOUND,
-                         "unknown layer '%s'; a name must be defined before it is used", name);
+        sgm__parser_fail(
+            p, word, SGM_ERROR_NOT_FOUND,
+            "unknown layer '%s'; 'sigma info' lists the layers, and a name must be defined before it is used",
+            name);
     return NULL;
 }
 

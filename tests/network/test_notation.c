@@ -93,8 +93,10 @@ TEST(layers_are_numbered_by_their_place)
 TEST(errors_point_at_the_column)
 {
     check_error("input(784) + desne(10)", "column 14: unknown layer 'desne' (did you mean 'dense'?)");
-    check_error("input(4) + qqqqqqqq",
-                "column 12: unknown layer 'qqqqqqqq'; a name must be defined before it is used");
+    check_error("input(784) + linear(10)", "column 14: unknown layer 'linear' (did you mean 'dense'?)");
+    check_error("input(8, 8) + conv2d(4)", "column 15: unknown layer 'conv2d' (did you mean 'convolution'?)");
+    check_error("input(4) + qqqqqqqq", "column 12: unknown layer 'qqqqqqqq'; 'sigma info' lists the layers, "
+                                       "and a name must be defined before it is used");
     check_error("input(4) + dense(10, rleu)", "column 22: unknown activation 'rleu' (did you mean 'relu'?)");
     check_error("input(4) + dense(10, activation=rleu)",
                 "column 33: unknown activation 'rleu' (did you mean 'relu'?)");
@@ -197,8 +199,8 @@ TEST(networks_are_checked)
 
 TEST(names_of_values_are_checked)
 {
-    check_error("a + dense(3); a = input(4)",
-                "column 1: unknown layer 'a'; a name must be defined before it is used");
+    check_error("a + dense(3); a = input(4)", "column 1: unknown layer 'a'; 'sigma info' lists the layers, "
+                                              "and a name must be defined before it is used");
     check_error("trunk = input(4); trnk + dense(3)",
                 "column 19: unknown layer 'trnk' (did you mean 'trunk'?)");
     check_error("a = input(4); a = a + dense(3)", "column 15: 'a' is defined twice");
@@ -209,7 +211,8 @@ TEST(names_of_values_are_checked)
                 "column 30: 'a' names a value, which can only start a chain or be a branch");
     check_error("a = input(4); a + 2 * (a)",
                 "column 24: 'a' names a value, which can only start a chain or be a branch");
-    check_error("a = b = input(4)", "column 5: unknown layer 'b'; a name must be defined before it is used");
+    check_error("a = b = input(4)", "column 5: unknown layer 'b'; 'sigma info' lists the layers, and a name "
+                                    "must be defined before it is used");
 }
 
 TEST(repeats_and_nesting_are_bounded)

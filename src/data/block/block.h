@@ -1,4 +1,4 @@
-/* Blocks of examples, runs of them, and builders that put blocks together. Internal to src/data.
+/* Blocks of examples, ranges of them, and builders that put blocks together. Internal to src/data.
  *
  * A block has `count` examples in up to SGM_MAX_FIELDS named fields; a field is a float32 tensor (examples,
  * ...) whose first dimension is `count`. Extractors make blocks, preprocessors change them, datasets keep and
@@ -20,19 +20,19 @@
 sgm_status sgm__missing_part(const char *what);
 
 /* Examples of one block of a dataset: [begin, end) of `block`, which belongs to `owner`. */
-typedef struct sgm__run {
+typedef struct sgm__example_range {
     sgm_dataset *owner;     /* the dataset that keeps `block`; under its mutex users are counted */
     const sgm_block *block; /* NULL: past the last one */
     int64_t begin, end;
-} sgm__run;
+} sgm__example_range;
 
 /* A block with what the dataset that shares it needs to know. Every sgm_block is the first member of an
  * sgm__block (sgm_block_create), so that a pointer to the one is a pointer to the other. */
 typedef struct sgm__block {
     sgm_block block;    /* first: the public pointer is the pointer to the whole */
     sgm_dataset *owner; /* NULL: the block is not shared */
-    /* of a part of a block: the run that the part's slices point into; its block NULL: not a part */
-    sgm__run source;
+    /* of a part of a block: the range that the part's slices point into; its block NULL: not a part */
+    sgm__example_range source;
     int64_t index; /* among its owner's blocks */
     int32_t users; /* fetched and not yet released */
     /* the dataset has forgotten it (its state has changed): freed when its last user releases it */

@@ -298,9 +298,9 @@ static size_t example_bytes(const sgm_tensor *values)
     return (size_t)sgm_shape_elements(&example) * sgm_dtype_size(sgm_tensor_dtype(values));
 }
 
-/* Adds the name and the values of the run's examples of a field to the hash. A run is a range of examples in
- * a block; the values are contiguous, or are copied so that they are. */
-static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64_t *hash)
+/* Adds the name and the values of the range's examples of a field to the hash. The values are contiguous, or
+ * are copied so that they are. */
+static sgm_status hash_field(const sgm__example_range *range, const sgm_field *field, uint64_t *hash)
 {
     sgm_tensor *values = sgm_tensor_is_contiguous(field->values) ? sgm_tensor_retain(field->values)
                                                                  : sgm_tensor_copy(field->values);
@@ -309,7 +309,7 @@ static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64
     size_t size = example_bytes(values);
     const unsigned char *bytes = sgm_tensor_const_data(values);
     *hash = sgm__hash(field->name, strlen(field->name), *hash);
-    *hash = sgm__hash(bytes + (size_t)run->begin * size, (size_t)(run->end - run->begin) * size, *hash);
+    *hash = sgm__hash(bytes + (size_t)range->begin * size, (size_t)(range->end - range->begin) * size, *hash);
     sgm_tensor_free(values);
     return SGM_OK;
 }
@@ -317,14 +317,14 @@ static sgm_status hash_field(const sgm__run *run, const sgm_field *field, uint64
 /* Adds all fields of block `index` to the hash, and their bytes to *bytes. */
 static sgm_status hash_block(sgm_dataset *dataset, int64_t index, uint64_t *hash, double *bytes)
 {
-    sgm__run run;
-    sgm_status status = sgm__dataset_fetch_run(dataset, index, &run);
-    for (int32_t i = 0; status == SGM_OK && run.block != NULL && i < run.block->field_count; i++) {
-        const sgm_field *field = &run.block->fields[i];
-        status = hash_field(&run, field, hash);
-        *bytes += (double)(run.end - run.begin) * (double)example_bytes(field->values);
+    sgm__example_range range;
+    sgm_status status = sgm__dataset_fetch_range(dataset, index, &range);
+    for (int32_t i = 0; status == SGM_OK && range.block != NULL && i < range.block->field_count; i++) {
+        const sgm_field *field = &range.block->fields[i];
+        status = hash_field(&range, field, hash);
+        *bytes += (double)(range.end - range.begin) * (double)example_bytes(field->values);
     }
-    sgm__run_release(&run);
+    sgm__example_range_release(&range);
     return status;
 }
 
