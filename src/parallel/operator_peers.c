@@ -210,7 +210,7 @@ static sgm_status leave(sgm__worker *worker)
     return SGM_OK;
 }
 
-/* All workers leave at once, on their own threads, as leaving is a call that all peers make together. */
+/* All workers leave at the same time, as they have joined. */
 static void peers_end(sgm_operator *parallel)
 {
     if (parallel->joined)

@@ -32,8 +32,8 @@ static sgm_status check_patterns(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* Before a run: settings and states of the replicas, what their registries show, their threads, and whether
- * they can sum among themselves. */
+/* Before a run: gives the replicas their settings and states, shows them in the registry, starts the workers'
+ * threads, and finds out whether workers can sum among themselves. */
 sgm_status sgm__operator_start(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -57,7 +57,10 @@ sgm_status sgm__operator_start(sgm_trainer *trainer)
 
 /* --- what an iteration has in common --- */
 
-/* Gives a worker the program and the examples [first, first + count) of a block. */
+/* Gives a worker the program for its part of a minibatch and feeds the examples [first, first + count) of the
+ * block into it. Inputs that are numbers (the learning rate, say) are fed elsewhere: with the update, or as
+ * the worker's share in prepare_part. The examples are copied, so that the worker's
+ * thread needs the block no more. */
 static sgm_status prepare(sgm__worker *worker, sgm__step_purpose purpose, const sgm_block *block,
                           int64_t first, int64_t count)
 {
@@ -128,8 +131,9 @@ static sgm_status count_worker(sgm__worker *worker, sgm__metric_sums *all)
                : sgm__trainer_count(replica, worker->program, worker->examples, all);
 }
 
-/* Adds one of the trainer's costs, times examples, as a worker has it: of its own minibatch, or of its part
- * of one. */
+/* Adds one cost of the trainer, times examples, as a worker computed it: of the worker's own minibatch where
+ * parameters are merged, else of its part of the minibatch, which is a share of the whole minibatch's cost.
+ */
 static sgm_status cost_of(const sgm__worker *worker, const sgm__cost *cost, double newest, double *sum)
 {
     double part;
@@ -161,7 +165,8 @@ static sgm_status merge_costs(sgm_trainer *trainer, int64_t examples)
     return SGM_OK;
 }
 
-/* In the order of the workers, so that each run gives the same bits. */
+/* Adds what all workers of this process computed to the trainer's sums, in the order of the workers, so that
+ * each run gives the same bits. */
 static sgm_status count_all(sgm_trainer *trainer)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -180,7 +185,8 @@ static sgm_status count_all(sgm_trainer *trainer)
     return merge_costs(trainer, examples);
 }
 
-/* The sums of this rank's workers alone, in *own: those of other ranks are added by a message. */
+/* Counts this rank's workers into *own and leaves the trainer's sums as they were: the sums of all ranks,
+ * which arrive later, are added to those (take_sums). */
 static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
 {
     sgm__training_position *position = sgm__position_of(trainer);
@@ -197,7 +203,7 @@ static sgm_status count_own(sgm_trainer *trainer, sgm__metric_sums *own)
     return status;
 }
 
-/* Of all ranks. */
+/* Adds the sums of all ranks for this iteration to the trainer's. */
 static void take_sums(sgm_trainer *trainer, const sgm__metric_sums *all)
 {
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
@@ -239,8 +245,8 @@ static sgm_status apply_gradients(sgm_trainer *trainer, int32_t parts, bool upda
     return sgm__operator_spread_others(parallel);
 }
 
-/* A rank whose share of a small minibatch is empty records all the same: it has to know what is trained,
- * and to take part in all sums. */
+/* For a rank whose share of a small minibatch is empty: records a program for one example without running it,
+ * as the rank must know the names of what is trained and take part in all sums. */
 static sgm_status record_without_examples(sgm__worker *worker, sgm__step_purpose purpose)
 {
     sgm__replica_take_settings(worker->replica);
@@ -248,12 +254,15 @@ static sgm_status record_without_examples(sgm__worker *worker, sgm__step_purpose
     return program != NULL ? sgm__worker_find_reductions(worker, program) : sgm_last_status();
 }
 
-/* A minibatch that nobody has to share is recorded as it is without workers. */
+/* A minibatch of one example, or a single worker, needs no division: the gradients are then recorded of the
+ * loss itself, not of a part of it. */
 static sgm__step_purpose purpose_of(const sgm_operator *parallel, int64_t whole)
 {
     return whole > 1 && parallel->count * sgm_operator_ranks(parallel) > 1 ? SGM__PART : SGM__GRADIENTS;
 }
 
+/* As prepare, and feeds the worker's share of the minibatch, by which means over the minibatch are weighted,
+ * to programs that have this input. */
 static sgm_status prepare_part(sgm__worker *worker, const sgm_block *block, int64_t first, int64_t count)
 {
     double whole = (double)worker->parallel->whole;
@@ -284,6 +293,7 @@ static sgm_status divide_block(sgm_operator *parallel, const sgm_block *block, i
     return parts > 0 ? SGM_OK : record_without_examples(&parallel->workers[0], purpose_of(parallel, whole));
 }
 
+/* One iteration in this process alone: workers compute gradients, the trainer makes the update. */
 static sgm_status step_here(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -326,14 +336,15 @@ static sgm_status step_with_ranks(sgm_trainer *trainer, const sgm_block *block, 
     return sgm__operator_spread_others(parallel);
 }
 
-/* A task: an update is never in pieces. */
+/* The task of an update. It never runs in pieces: sums and buckets belong to the program of the gradients. */
 static sgm_status run_update(sgm__worker *worker)
 {
     return sgm_session_run(sgm__learner_of(worker->replica)->session, worker->program);
 }
 
-/* Workers that have summed gradients among themselves make the update, too, each for itself, with the same
- * result. The trainer's states are older then, until somebody looks (sgm__operator_collect). */
+/* Each worker makes the update by the summed gradients on its own device; all updates have the same result.
+ * The trainer's own states are out of date from here on, until sgm__operator_collect brings them up to date
+ * for a reader. */
 static sgm_status update_together(sgm_trainer *trainer, bool update, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -349,7 +360,8 @@ static sgm_status update_together(sgm_trainer *trainer, bool update, double rate
     return sgm__workers_do(parallel, run_update, true);
 }
 
-/* An iteration whose gradients stay on the devices. Nothing has changed yet where a sum fails. */
+/* One iteration whose gradients stay on the devices. The sums come before any state is changed, so that a
+ * failed sum leaves all workers at the iteration before. */
 static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bool update, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -376,6 +388,8 @@ static sgm_status step_together(sgm_trainer *trainer, const sgm_block *block, bo
     return update_together(trainer, update, rate);
 }
 
+/* An iteration of the ways (2) and (3). Workers have no positions of their own; they follow the trainer's,
+ * for their hooks. */
 static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -398,7 +412,8 @@ static sgm_status iterate_gradients(sgm_trainer *trainer, const sgm_block *block
 
 /* --- parameters --- */
 
-/* The minibatch is copied into the program, so the iterator may go on. */
+/* Gives a worker a minibatch of its own and the numbers of its own update. The minibatch is copied into the
+ * worker's program, so the iterator may move on to the next worker's. */
 static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, double rate)
 {
     const sgm__training_position *own = sgm__position_of(worker->replica);
@@ -409,14 +424,17 @@ static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, do
     return status == SGM_OK ? SGM_OK : sgm__fail_within("worker %d", worker->number);
 }
 
-/* The data give the minibatch, or this rank's part of it. */
+/* The next minibatch of the data, or this rank's part of it (sgm__ranks_take_part). */
 static sgm_status take_block(sgm_trainer *trainer, const sgm_block **block)
 {
     sgm__ranks_take_part(trainer);
     return sgm__trainer_next_block(trainer, block);
 }
 
-/* Minibatches go to the workers of all ranks in turn; *taken: how many there were. */
+/* Deals minibatches out to the workers of all ranks in turn, one each: every rank's iterator gives the same
+ * minibatches in the same order, and a rank skips those of other ranks' workers without reading them. `block`
+ * is the first one; *taken: how many minibatches there were, fewer than workers at the end of an epoch, which
+ * at_end remembers. */
 static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, double rate, int64_t *taken)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -439,7 +457,7 @@ static sgm_status prepare_updates(sgm_trainer *trainer, const sgm_block *block, 
     return SGM_OK;
 }
 
-/* What all ranks computed becomes what the trainer shows. */
+/* Adds the numbers of the iteration to the trainer's sums: those of this process, or of all ranks. */
 static sgm_status share_counts(sgm_trainer *trainer)
 {
     sgm__training_position *position = sgm__position_of(trainer);
@@ -452,6 +470,9 @@ static sgm_status share_counts(sgm_trainer *trainer)
     return SGM_OK;
 }
 
+/* An iteration of way (1): each worker makes a whole step on a minibatch of its own, and every `every`
+ * iterations the parameters are merged. The trainer's position counts all minibatches, and has the updates of
+ * worker 0. */
 static sgm_status iterate_parameters(sgm_trainer *trainer, const sgm_block *block, double rate)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -492,6 +513,9 @@ sgm_status sgm__operator_iterate(sgm_trainer *trainer, const sgm_block *block, d
                                       : iterate_parameters(trainer, block, rate);
 }
 
+/* An iteration of a parameter operator asks for as many minibatches as there are workers, and may meet the
+ * end of the epoch: the iterator then stands at the next epoch already, and the end is reported here first.
+ */
 sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -501,6 +525,8 @@ sgm_status sgm__operator_next(sgm_trainer *trainer, const sgm_block **block)
     return at_end ? SGM_OK : take_block(trainer, block);
 }
 
+/* Workers begin the next epoch at its first minibatch. Then what must be equal is compared, and what is
+ * merged once an epoch is merged. */
 sgm_status sgm__operator_end_epoch(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;

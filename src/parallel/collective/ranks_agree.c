@@ -1,9 +1,15 @@
-/* Ranks agree: on where they begin, on what their hooks ask for, and on what rank 0 was told between two
+/* Ranks agree: on where they begin, on what their hooks command, and on what rank 0 was told between two
  * iterations.
  *
- * Hooks run on each rank and decide alike as long as they decide by numbers that all ranks have; whether they
- * do is looked at. Background hooks are at another iteration on each rank, so rank 0's decide for all. What
- * somebody asks of rank 0 the others hear in a meeting, before the next iteration, and do the same. */
+ * Hooks run on each rank, and decide alike as long as they decide by numbers that all ranks have; whether
+ * they do is checked by checksums of their commands, which travel with the sums of each iteration. Background
+ * hooks are at another iteration on each rank, so those of rank 0 decide for all.
+ *
+ * Rank 0 alone receives commands. The other ranks hear of them in a meeting between two iterations, and carry
+ * out the same. That there will be a meeting, all ranks learn from the sums of the iteration before
+ * (ranks_merge.c), so they hold it at the same iteration. Messages within a meeting: any number of questions
+ * of rank 0 for optimiser states; then a sgm__rank_message with what is decided, and the commands' lines;
+ * then, if rank 0 is at another position, its states. */
 #include "control/control.h"
 #include "data/dataset.h"
 #include "loop/trainer_run.h"
@@ -20,13 +26,16 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#define SIGN_BITS 20 /* of what was asked for: its square, summed over 4096 ranks, is exact in a double */
+#define SIGN_BITS 20        /* of the checksum: its square, summed over 4096 ranks, is exact in a double */
 #define ACCOUNT_SECONDS 1.0 /* between two accounts of what ranks do */
-#define PATIENCE 0.8 /* of the timeout: who asked is to speak before those that wait for its gradients */
+/* Of operator.timeout: a rank whose hook alone gives a command fails before those that wait for its
+ * gradients. */
+#define PATIENCE 0.8
 #define REMEDY                                                                                               \
     "hooks on ranks decide by numbers that all ranks have, not by the clock, or run in the background "      \
     "(background=true), where those of rank 0 decide for all"
 
+/* The verb of a command, for messages. */
 static const char *verb_of(const sgm__command *command)
 {
     static const char *const verbs[] = {
@@ -35,10 +44,10 @@ static const char *verb_of(const sgm__command *command)
     return verbs[command->kind];
 }
 
-/* --- all ask alike --- */
+/* --- whether hooks of all ranks command the same --- */
 
-/* Adds a command to this rank's signature, which travels with the sums of the iteration, and keeps its text
- * for the message if they differ. */
+/* Adds a command to this rank's checksum, which travels with the sums of the iteration, and keeps its text
+ * for the message that is needed if checksums differ. */
 static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
 {
     bool sets = command->kind == SGM__COMMAND_SET;
@@ -56,7 +65,10 @@ static sgm_status note(sgm__ranks *ranks, const sgm__command *command)
     return text != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
-/* Gathers the newest command of all ranks and names the first that differs from rank 0's. */
+/* Gathers the newest command of all ranks into `all`, one text behind the other, and fails, naming the first
+ * that differs from rank 0's. `apart`: the gathering is no part of the order in which all ranks start their
+ * works, since a rank whose hooks give no command does not come to it. Then this wait ends before
+ * operator.timeout does, and its error names the hook. */
 static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
 {
     const size_t size = sizeof ranks->newest_command;
@@ -83,6 +95,7 @@ static sgm_status compare(sgm__ranks *ranks, char *all, bool apart)
     return SGM_OK;
 }
 
+/* As compare, with memory for the texts of all ranks. */
 static sgm_status compare_commands(sgm__ranks *ranks, bool apart)
 {
     char *all = sgm__calloc((size_t)ranks->count, sizeof ranks->newest_command);
@@ -97,7 +110,9 @@ void sgm__ranks_put_sign(const sgm__ranks *ranks, double signs[2])
     signs[1] = (double)ranks->sign * ranks->sign;
 }
 
-/* n numbers are equal where the sum of their squares is the square of their sum by n. */
+/* signs[0] is the sum over all ranks of their checksums, signs[1] the sum of the squares. By the inequality
+ * of Cauchy and Schwarz, n numbers are all equal exactly where n times the sum of their squares is the square
+ * of their sum. All of these integers are exact in a double. */
 sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2])
 {
     uint64_t sum = (uint64_t)signs[0], squares = (uint64_t)signs[1];
@@ -110,7 +125,8 @@ sgm_status sgm__ranks_check_signs(sgm__ranks *ranks, const double signs[2])
 
 /* --- what becomes of a command --- */
 
-/* Followers hear of it in the meeting; what moves or stops them they hear there anyway. */
+/* Notes a set command for the other ranks, who carry it out in the meeting. Pause, stop and reset need no
+ * such line: the meeting's message has them. */
 static void tell_set(sgm_trainer *trainer, const sgm__command *command)
 {
     char *value = sgm__content_text(&command->content);
@@ -122,6 +138,11 @@ static void tell_set(sgm_trainer *trainer, const sgm__command *command)
     sgm__free(value);
 }
 
+/* Hooks that run in the foreground give the same command on all ranks at this iteration, so it is carried out
+ * at once; that it was given on all is checked at once for commands that stop, pause or reset, and by the
+ * iteration's checksums for values that are set. A background hook's command waits for a meeting at rank 0
+ * and is dropped elsewhere. Checkpoints are made by rank 0 alone, and need the others only if optimiser
+ * states are sharded. */
 sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__command_time *time)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -142,7 +163,8 @@ sgm_status sgm__ranks_decide(sgm_trainer *trainer, sgm__command *command, sgm__c
     return kind == SGM__COMMAND_SET ? SGM_OK : compare_commands(ranks, true);
 }
 
-/* The oldest that was kept, which is the caller's then and is told to all; NULL: none. */
+/* Takes the oldest command of a background hook; NULL: there is none. It is the caller's then, and noted for
+ * the other ranks. */
 static sgm__command *take_kept(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -161,7 +183,8 @@ void sgm__ranks_forget_commands(sgm__ranks *ranks)
     memset(ranks->newest_command, 0, sizeof ranks->newest_command);
 }
 
-/* A command that rank 0 has done, for the others: they get the lines in the next meeting. */
+/* Keeps a command that rank 0 has carried out as a line "WHO<tab>JSON": the others get the lines in the next
+ * meeting. */
 void sgm__ranks_note(sgm_trainer *trainer, const char *who, const json_t *request)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -185,10 +208,12 @@ bool sgm__ranks_wants_meeting(sgm__ranks *ranks)
                                 sgm__control_is_due(sgm__control_of(trainer)));
 }
 
-/* --- the news: what rank 0 tells all --- */
+/* --- states of rank 0 for all, by way of a checkpoint ---
+ *
+ * A checkpoint has everything that a training consists of, and loading one is tested well; so rank 0 writes
+ * one into a temporary file, broadcasts its bytes, and the others load them. */
 
-/* --- states of rank 0 for all, by way of a checkpoint --- */
-
+/* Makes an empty temporary file in $TMPDIR or /tmp and writes its path to `path`. */
 static sgm_status make_file(char *path, size_t size)
 {
     const char *given = getenv("TMPDIR"), *folder = given != NULL && given[0] == '/' ? given : "/tmp";
@@ -216,6 +241,8 @@ static sgm_status send_file(sgm__ranks *ranks, sgm_trainer *trainer, const char 
     return status;
 }
 
+/* Optimiser states of this rank are set to zero before it loads those of the checkpoint, which lacks states
+ * that no update has made yet. */
 static sgm_status receive_file(sgm__ranks *ranks, sgm_trainer *trainer, const char *path)
 {
     uint64_t length = 0;
@@ -232,6 +259,7 @@ static sgm_status receive_file(sgm__ranks *ranks, sgm_trainer *trainer, const ch
     return status == SGM_OK ? sgm_trainer_load(trainer, path) : status;
 }
 
+/* All ranks take the states of rank 0. Optimiser states that only their owners have come to rank 0 first. */
 static sgm_status send_states(sgm__ranks *ranks)
 {
     char path[4096];
@@ -247,15 +275,16 @@ static sgm_status send_states(sgm__ranks *ranks)
 
 /* --- the beginning and the end --- */
 
-/* What rank 0 says first. */
+/* What rank 0 tells all others before the first iteration. */
 typedef struct rank_beginning {
-    int64_t saves;
+    int64_t saves;    /* epochs from one checkpoint of rank 0 to the next; 0: it makes none */
     uint64_t network; /* a hash of its text */
     int32_t precision;
     uint8_t sharded, anew;
 } rank_beginning;
 
-/* 0: one that has no text. */
+/* The hash of the network's text, which the caller frees; 0 and a text of NULL for networks that have none
+ * (layers of the program's own, say). */
 static uint64_t hash_network(const sgm__ranks *ranks, char **text)
 {
     *text = sgm_network_text(sgm__learner_of(ranks->trainer)->network);
@@ -264,7 +293,7 @@ static uint64_t hash_network(const sgm__ranks *ranks, char **text)
     return *text != NULL ? sgm__hash(*text, strlen(*text), 3) : 0;
 }
 
-/* That without which rank 0's states would not fit. */
+/* Checks what must agree before rank 0's states can be loaded: network, precision, sharding. */
 static sgm_status check_beginning(const sgm__ranks *ranks, const rank_beginning *own,
                                   const rank_beginning *first, const char *network)
 {
@@ -284,6 +313,8 @@ static sgm_status check_beginning(const sgm__ranks *ranks, const rank_beginning 
                                                ranks->table->place(ranks->self, ranks->rank));
 }
 
+/* All ranks receive rank 0's beginning and compare it with their own. The status of the comparison differs
+ * between ranks: a rank that fails ends its run, which tells the others. */
 static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
 {
     char *network;
@@ -302,6 +333,7 @@ static sgm_status begin_together(sgm__ranks *ranks, int64_t saves, bool *anew)
     return status;
 }
 
+/* Only rank 0 has a folder, so the others know by `saves` when it makes a checkpoint. */
 bool sgm__ranks_save_is_due(const sgm_trainer *trainer)
 {
     const sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -344,6 +376,8 @@ sgm_status sgm__ranks_begin(sgm_trainer *trainer, int64_t saves)
     return sgm__ranks_compare_given(ranks);
 }
 
+/* A sum of nothing: no rank leaves before all have come, as a process that exits early takes its memory and
+ * its end of the communication with it. */
 sgm_status sgm__ranks_leave(sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -383,7 +417,8 @@ void sgm__ranks_note_saved(const sgm_trainer *trainer)
         ranks->saved = true;
 }
 
-/* Rank 0 asks for a slot that this rank owns, or for all of them. */
+/* Answers a question of rank 0: sends the named optimiser state if this rank owns it, or, without a name,
+ * takes part in collecting all of them. */
 static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
 {
     sgm_tensor *value = NULL;
@@ -399,7 +434,7 @@ static sgm_status answer(sgm__ranks *ranks, const sgm__rank_message *message)
     return status;
 }
 
-/* Does a command of rank 0's here, too, in the same name. */
+/* Carries out a command that rank 0 has carried out, under the name of who gave it. */
 static sgm_status do_line(sgm__ranks *ranks, const char *line, size_t length)
 {
     const char *tab = memchr(line, '\t', length);
@@ -429,7 +464,7 @@ static sgm_status do_lines(sgm__ranks *ranks, const char *text, size_t length)
     return SGM_OK;
 }
 
-/* What a meeting decides, from rank 0 to all. */
+/* Broadcasts what a meeting decides, and behind it the lines of commands. */
 static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *lines, size_t length)
 {
     sgm__rank_message message = {.bytes = length,
@@ -442,6 +477,7 @@ static sgm_status tell(sgm__ranks *ranks, const sgm__rank_news *news, char *line
     return sgm__ranks_send(ranks, lines, length, "a meeting");
 }
 
+/* The lines are taken under the lock, as other threads add to them, and sent without it. */
 static sgm_status tell_news(sgm__ranks *ranks, const sgm__rank_news *news)
 {
     pthread_mutex_lock(&ranks->lock);
@@ -477,7 +513,8 @@ static sgm_status hear_news(sgm__ranks *ranks, sgm__rank_news *news)
     return status;
 }
 
-/* In a pause no iteration's sums tell of a signal on another rank. */
+/* In a pause there are no sums of iterations that would tell all ranks of a signal, so whether a rank wants
+ * to stop is summed here. */
 static sgm_status share_stops(sgm__ranks *ranks, bool stops)
 {
     double stopping = stops;
@@ -508,14 +545,15 @@ static sgm_status meet(sgm_trainer *trainer, bool stops, sgm__rank_news *news)
 
 /* --- the meeting: rank 0 does what it was asked for, and the others do the same --- */
 
-/* Seconds after which the others hear again that rank 0 is paused. */
+/* Seconds after which rank 0 tells the others again that it is paused: often enough that their waits do not
+ * come near operator.timeout. */
 static double patience(const sgm__ranks *ranks)
 {
     double quarter = ranks->options.timeout / 4;
     return quarter < 1 ? quarter : 1;
 }
 
-/* What background hooks of rank 0 have asked for, and all do. */
+/* Carries out what background hooks of rank 0 have commanded. The other ranks get the lines. */
 static void do_kept(sgm_trainer *trainer)
 {
     sgm__command *command;
@@ -523,7 +561,9 @@ static void do_kept(sgm_trainer *trainer)
         sgm__trainer_do_for_hook(trainer, command);
 }
 
-/* What rank 0 was told since the last meeting; followers hear now and then that it is still paused. */
+/* The meeting at rank 0: carries out commands, waits while paused, and tells the others. During a pause it
+ * meets the others again and again, so that they do not time out, and hears whether one of them wants to
+ * stop. */
 static sgm_status lead(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -551,6 +591,7 @@ static sgm_status lead(sgm__training_run *run)
     return meet(trainer, run->stopped, &news);
 }
 
+/* The meeting at every other rank: takes part until rank 0 is not paused any more. */
 static sgm_status follow(sgm__training_run *run)
 {
     sgm__rank_news news = {0};
@@ -567,7 +608,7 @@ static sgm_status follow(sgm__training_run *run)
         paused = true;
     }
     run->agreed = news.stopped;
-    run->stopped |= news.interrupted; /* what this rank wants, and has not told yet, stays */
+    run->stopped |= news.interrupted; /* a wish to stop that came too late for this meeting stays */
     return paused ? sgm__run_end_pause(run) : SGM_OK;
 }
 

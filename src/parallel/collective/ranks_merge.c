@@ -44,10 +44,12 @@ void sgm__ranks_part(const sgm_trainer *trainer, const sgm_block *block, int64_t
 /* What all ranks learn of an iteration, as sums; costs and states that the network changes follow. */
 enum { LOSS, CORRECT, EXAMPLES, HAS_ACCURACY, MEETS, STOPS, UPDATES, ACCUMULATED, SIGNS, SHARED = SIGNS + 2 };
 
-/* States that the network itself changes: the average over the examples. */
+/* What is done with each state that layers change themselves (running statistics), which become the mean over
+ * the examples of all ranks. *at: the place of the state's first number in ranks->shared, which moves on. */
 typedef sgm_status (*each_state)(sgm__ranks *ranks, const char *name, size_t *at, double share);
 
-/* Multiplied by this rank's share of the examples, so that the sum over ranks is the mean over examples. */
+/* Writes a state into the numbers that are summed, multiplied by this rank's share of the examples, so that
+ * the sum over ranks is the mean over examples. */
 static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
     sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
@@ -65,7 +67,8 @@ static sgm_status put_state(sgm__ranks *ranks, const char *name, size_t *at, dou
     return status;
 }
 
-/* Integers are rounded: the weighted sum may miss them by a rounding error. */
+/* Sets a state to the sum over all ranks. Integers are rounded, as a weighted sum of equal integers may miss
+ * them by a rounding error. */
 static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, double share)
 {
     (void)share;
@@ -85,6 +88,7 @@ static sgm_status get_state(sgm__ranks *ranks, const char *name, size_t *at, dou
     return status;
 }
 
+/* Calls the function for each state that layers change themselves, in the session's order. */
 static sgm_status for_others(sgm__ranks *ranks, each_state function, size_t *at, double share)
 {
     const char *name;
@@ -95,14 +99,13 @@ static sgm_status for_others(sgm__ranks *ranks, each_state function, size_t *at,
     return SGM_OK;
 }
 
-/* The numbers that are summed: this rank's, and behind them a share of each state that the network changes.
- */
+/* Appends these states to the numbers that are summed. */
 static sgm_status put_states(sgm__ranks *ranks, double share)
 {
     return for_others(ranks, put_state, &ranks->shared_count, share);
 }
 
-/* Once they are those of all. */
+/* Takes these states from the summed numbers, behind the costs. */
 static sgm_status get_states(sgm__ranks *ranks)
 {
     size_t at = SHARED + sgm__learner_of(ranks->trainer)->cost_count;
@@ -134,6 +137,7 @@ static sgm_status put_shared(sgm__ranks *ranks, const sgm__metric_sums *own)
     return SGM_OK;
 }
 
+/* Reads the sums over all ranks: metrics of the whole minibatch, and whether a meeting follows. */
 static sgm_status get_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
 {
     const sgm_trainer *trainer = ranks->trainer;
@@ -149,7 +153,7 @@ static sgm_status get_shared(sgm__ranks *ranks, sgm__metric_sums *sums)
     return sgm__ranks_check_signs(ranks, &shared[SIGNS]);
 }
 
-/* Between ranks of several nodes. */
+/* Starts the sum of these numbers as a message. */
 static sgm_status sum_shared(sgm__ranks *ranks, int32_t *ticket)
 {
     const sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
@@ -176,8 +180,8 @@ sgm_status sgm__ranks_share(sgm_trainer *trainer, sgm__metric_sums *sums, int64_
 /* --- gradients: summed in buckets --- */
 
 #define MAXIMUM_BUCKETS 128 /* all may be under way at once */
-#define LOOK_SECONDS 50e-6  /* between two looks at sums that are under way, at first: */
-#define MAXIMUM_LOOK 1e-3   /* a look takes the processor from who computes */
+#define LOOK_SECONDS 50e-6  /* the shortest time between two looks at sums that are under way */
+#define MAXIMUM_LOOK 1e-3   /* the longest; each look takes the processor from a worker that computes */
 
 void sgm__ranks_forget_lost(const sgm_trainer *trainer)
 {
@@ -195,8 +199,9 @@ static sgm_status add_bucket(sgm__ranks *ranks, size_t first, size_t bytes, int3
     return SGM_OK;
 }
 
-/* Buckets from the end of the range on; the last one takes up to half a bucket more rather than leaving a
- * small one. */
+/* Divides the bytes [first, end) into buckets, from the end on. The first bytes become one bucket of up to
+ * one and a half times the size, so that no small one is left. Buckets are larger than options.bucket_bytes
+ * where there would be more than about MAXIMUM_BUCKETS of them. */
 static sgm_status divide_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner)
 {
     size_t each = sgm_dtype_size(ranks->dtype);
@@ -244,6 +249,7 @@ static sgm_status make_narrow(sgm__ranks *ranks)
     return ranks->narrowed != NULL && ranks->lost != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* All gradients lie in one array of one type. */
 static sgm_status find_type(sgm__ranks *ranks)
 {
     const sgm__rank_place *places = ranks->places;
@@ -260,7 +266,8 @@ static sgm_status find_type(sgm__ranks *ranks)
                           sgm_dtype_name(ranks->dtype));
 }
 
-/* Places and buckets; anew when the parameters are others. */
+/* Finds places and buckets and allocates the flat gradients; done again when the trained parameters are
+ * others. Gaps between parameters are summed, too, so they are cleared. */
 static sgm_status lay_out(sgm__ranks *ranks)
 {
     const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
@@ -296,7 +303,7 @@ static void add_double(double *to, const double *from, size_t count)
         to[i] += from[i];
 }
 
-/* Bytes from `first` on become those of `from`, or are added to. */
+/* Copies `bytes` bytes of gradients to place `first` of the flat ones, or adds them to what is there. */
 static void take(const sgm__ranks *ranks, size_t first, const void *from, size_t bytes, bool adds)
 {
     void *to = ranks->flat + first;
@@ -330,7 +337,8 @@ static sgm_status combine(const sgm__ranks *ranks, size_t index, size_t first, s
     return SGM_OK;
 }
 
-/* A bucket may have the end of one parameter and the beginning of the next. */
+/* Combines the workers' gradients for a bucket, which may have the end of one parameter and the beginning of
+ * the next. */
 static sgm_status combine_bucket(const sgm__ranks *ranks, const sgm__rank_bucket *bucket)
 {
     size_t end = bucket->first + bucket->bytes;
@@ -356,6 +364,7 @@ static void narrow(sgm__ranks *ranks, const sgm__rank_bucket *bucket)
     }
 }
 
+/* The sums come back as bfloat16; the update reads float32. */
 static void widen(sgm__ranks *ranks)
 {
     float *flat = (float *)(void *)ranks->flat;
@@ -363,6 +372,7 @@ static void widen(sgm__ranks *ranks)
         flat[i] = sgm__bfloat16_to_float(ranks->narrowed[i]);
 }
 
+/* Starts the sum of a bucket: to all ranks, or to the owner of its parameters alone. */
 static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
 {
     sgm_communicator_work work = {.kind = SGM_COMMUNICATOR_SUM,
@@ -384,7 +394,8 @@ static sgm_status start_bucket(sgm__ranks *ranks, sgm__rank_bucket *bucket)
 
 /* --- an iteration --- */
 
-/* The steps of a worker's program after which the gradients of a bucket are there. */
+/* Raises *steps to the number of steps of a worker's program after which all gradients in the bucket are
+ * complete. Buckets complete in their order, so *steps never falls. */
 static sgm_status steps_for(sgm__ranks *ranks, const sgm__rank_bucket *bucket, sgm__worker *worker,
                             int32_t *steps)
 {
@@ -424,6 +435,8 @@ static sgm_status cut(sgm__ranks *ranks, sgm__worker *worker)
     return SGM_OK;
 }
 
+/* Called before the workers run. Ranks of one node have no buckets: they share the workers' memory instead.
+ */
 sgm_status sgm__ranks_cut(sgm_trainer *trainer)
 {
     sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -441,7 +454,7 @@ sgm_status sgm__ranks_cut(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* Buckets that all workers have completed; with the operator's lock. */
+/* How many buckets all workers have completed. Called with the operator's lock. */
 static size_t count_ready(const sgm__ranks *ranks)
 {
     const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
@@ -457,7 +470,8 @@ bool sgm__ranks_are_behind(const sgm__ranks *ranks)
     return ranks != NULL && count_ready(ranks) > ranks->next;
 }
 
-/* A library may have a limit of operations under way: the oldest bucket is waited for. */
+/* At most MAXIMUM_BUCKETS sums are under way, as MPI libraries limit the number of operations: before another
+ * one is started, the oldest is waited for. */
 static sgm_status make_room(sgm__ranks *ranks)
 {
     sgm__rank_bucket *oldest =
@@ -505,6 +519,7 @@ sgm_status sgm__ranks_go_on(sgm__ranks *ranks, double *rest)
     return SGM_OK;
 }
 
+/* The numbers of the iteration are started behind all buckets, on every rank alike. */
 static sgm_status sum_by_messages(sgm__ranks *ranks)
 {
     int32_t ticket;
@@ -518,7 +533,7 @@ static sgm_status sum_by_messages(sgm__ranks *ranks)
     return SGM_OK;
 }
 
-/* The rest of the buckets, and what all learn of the iteration (ranks_merge.c). */
+/* Starts the buckets that are left, sums what all ranks learn of the iteration, and waits for everything. */
 sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sums *sums)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -532,7 +547,7 @@ sgm_status sgm__ranks_merge(sgm_trainer *trainer, int64_t whole, sgm__metric_sum
     return get_states(ranks);
 }
 
-/* Where the handler's memory is not the computer's. */
+/* Feeds a gradient into an update that runs on a device, by way of a tensor. */
 static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t index, const void *memory)
 {
     sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
@@ -547,6 +562,7 @@ static sgm_status feed_copy(const sgm__ranks *ranks, sgm_program *apply, size_t 
     return status;
 }
 
+/* Gradients that other ranks' updates read have not arrived here, and are left out. */
 sgm_status sgm__ranks_pass(sgm_trainer *trainer, sgm_program *apply)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);

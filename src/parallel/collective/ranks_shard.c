@@ -1,8 +1,12 @@
 /* Which rank updates a parameter, and where the parameter lies among all that are trained.
  *
- * With operator.sharded each parameter has an owner, which alone has its optimiser state, makes its update,
- * and brings the new values to all (Rajbhandari et al., 2020). The table of places serves gradients that
- * travel (ranks_merge.c) and values that ranks of one node see (ranks_shared_memory.c), too. */
+ * With operator.sharded each parameter has an owner, which alone has its optimiser states, makes its update
+ * and sends the new values to all (Rajbhandari et al., ZeRO, 2020). The table of places (sgm__rank_place)
+ * also serves gradients that travel as messages (ranks_merge.c) and values that ranks of one node share
+ * (ranks_shared_memory.c).
+ *
+ * Owners are found by the order and the sizes of the parameters alone, so all ranks find the same without a
+ * message. */
 #include "handlers/session.h"
 #include "parallel/collective/ranks.h"
 #include "train/train.h"
@@ -26,7 +30,7 @@ bool sgm__ranks_sharded(const sgm__ranks *ranks)
     return ranks != NULL && ranks->options.sharded && ranks->count > 1;
 }
 
-/* -1: no update of it was recorded. */
+/* The rank that owns a parameter; -1: no update of the parameter was recorded yet. */
 static int32_t find_owner(const sgm__ranks *ranks, const char *parameter)
 {
     for (size_t i = 0; i < ranks->owner_count; i++)
@@ -44,7 +48,7 @@ int32_t sgm__ranks_owner(const sgm__ranks *ranks, const char *parameter)
 int32_t sgm__ranks_slot_owner(const sgm__ranks *ranks, const char *state)
 {
     static const char summed[] =
-        SGM__SLOT_PREFIX "accumulated."; /* who looks at all gradients has all of it */
+        SGM__SLOT_PREFIX "accumulated."; /* sums of gradients over minibatches are on every rank */
     size_t length = strlen(SGM__SLOT_PREFIX);
     if (!sgm__ranks_sharded(ranks) || strncmp(state, SGM__SLOT_PREFIX, length) != 0 ||
         strncmp(state, summed, sizeof summed - 1) == 0)
@@ -64,17 +68,19 @@ static sgm_status add_owner(sgm__ranks *ranks, const char *parameter, int32_t ra
     return SGM_OK;
 }
 
-/* Behind the last part are parameters without elements. */
+/* The part that holds the byte `middle` of `all`, if these are divided into as many equal parts as there are
+ * ranks. Parameters without elements behind the last byte belong to the last part. */
 static int32_t part_at(const sgm__ranks *ranks, double middle, double all)
 {
     int32_t part = all > 0 ? (int32_t)(middle / all * ranks->count) : 0;
     return part < ranks->count ? part : ranks->count - 1;
 }
 
-/* One after the other: whose middle is in the n-th part is the n-th rank's. So neighbours stay together, no
- * part is larger than its share by more than one parameter, and all ranks find the same. With memory of their
- * own, who has an owner keeps it, as what is frozen and trained again later finds its memory; the others are
- * divided by themselves. */
+/* Divides the parameters among the ranks, in their order: a parameter belongs to rank n if its middle byte
+ * lies in the n-th equal part of all bytes. So neighbours stay together, no rank has more than its share and
+ * one parameter, and all ranks find the same owners. With sharded states a parameter that has an owner keeps
+ * it, so that a parameter which is frozen and trained again later finds its optimiser states; the other
+ * parameters are divided among themselves. */
 static sgm_status find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t count)
 {
     double all = 0, before = 0; /* bytes */
@@ -95,6 +101,8 @@ static sgm_status find_owners(sgm__ranks *ranks, sgm__rank_place *places, size_t
 
 /* --- places of parameters in flat memory --- */
 
+/* Puts all trained parameters one behind the other, each at a multiple of ALIGNED bytes, in the order of the
+ * operator's names. */
 static sgm_status lay_out(sgm__ranks *ranks, const sgm_operator *parallel)
 {
     size_t next = 0;
@@ -122,11 +130,9 @@ sgm_status sgm__ranks_find_places(sgm__ranks *ranks)
     return SGM_OK;
 }
 
-/* --- sharded updates --- */
+/* --- sharded updates: this rank's part --- */
 
 #define MAXIMUM_MESSAGES 64 /* under way at once */
-
-/* --- this rank's part --- */
 
 /* L-BFGS looks at all parameters together, and a dynamic network may get other parameters: neither can be
  * divided. */
@@ -205,7 +211,8 @@ static sgm_status copy_parameter(const sgm__ranks *ranks, size_t index, unsigned
     return status;
 }
 
-/* Those of this rank become flat, or the others' come from there. */
+/* Copies the parameters that this rank updates from the session to the flat memory (`own`), or those of other
+ * ranks from the flat memory to the session. */
 static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
 {
     for (size_t i = 0; i < ranks->place_count; i++)
@@ -214,6 +221,7 @@ static sgm_status copy_parameters(const sgm__ranks *ranks, bool own)
     return SGM_OK;
 }
 
+/* Broadcasts that are under way. */
 typedef struct messages {
     int32_t tickets[MAXIMUM_MESSAGES];
     size_t count;
@@ -227,7 +235,7 @@ static sgm_status wait_for_all(sgm__ranks *ranks, messages *sent)
     return SGM_OK;
 }
 
-/* Bytes `first` to `end - 1` of the flat ones, which are the owner's. */
+/* Broadcasts bytes [first, end) of the flat memory, which are the owner's, to all ranks. */
 static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_t owner, messages *sent)
 {
     for (size_t part; first < end; first += part) {
@@ -244,7 +252,7 @@ static sgm_status send_range(sgm__ranks *ranks, size_t first, size_t end, int32_
     return SGM_OK;
 }
 
-/* Neighbours of one owner go together. */
+/* Broadcasts all parameters from their owners. Neighbouring parameters of one owner travel in one message. */
 static sgm_status exchange(sgm__ranks *ranks)
 {
     messages sent = {.count = 0};
@@ -258,7 +266,7 @@ static sgm_status exchange(sgm__ranks *ranks)
     return wait_for_all(ranks, &sent);
 }
 
-/* Reuses the memory of the gradients, which have been used. */
+/* New values travel in the flat memory of the gradients, which the update has read already. */
 static sgm_status bring_by_messages(sgm__ranks *ranks)
 {
     SGM_TRY(copy_parameters(ranks, true));
@@ -268,8 +276,8 @@ static sgm_status bring_by_messages(sgm__ranks *ranks)
 
 /* --- new values by shared memory or by messages --- */
 
-/* Every rank has all moving averages, as each of them measures; the same program on all gives the same
- * bits. */
+/* Moves the moving averages of all parameters, on every rank, as each rank validates with them: they are
+ * updated apart from the sharded update, from the same parameters, and so have the same bits everywhere. */
 static sgm_status average(sgm_trainer *trainer)
 {
     sgm__learner *learner = sgm__learner_of(trainer);

@@ -15,20 +15,22 @@
 #define MAXIMUM_PARTS 16
 _Static_assert(NOTES + 1 + SGM__MAXIMUM_WORKERS == SGM__VALUE_BLOCK, "each worker has a block");
 
-/* Notes are words of 8 bytes: these counts, the numbers that are summed, and of each worker its examples and
- * where its gradients lie in its block. VALUES is the block with the values of what is trained, which is
- * told before they are. */
+/* Notes are words of 8 bytes. FIRST words are counts: of the numbers that are summed, of names, of workers,
+ * and VALUES, the number of the block that has the values of trained parameters. Then come the numbers that
+ * are summed (doubles), then for each worker its number of examples and, for each name, where in the worker's
+ * arena the gradient begins. */
 enum { SUMMED, NAMES, WORKERS, VALUES, FIRST };
 
 /* --- values: updates that ranks of one node divide ---
  *
- * Each parameter has an owner, which alone updates it; from its memory the others take the new values. So
- * that they can, what is trained lies in a block that all see. That is for optimisers that remember nothing
- * of a parameter: else their memory would have to follow, which costs more than the update; or stays with
- * its owner, which operator.sharded wants (ranks_shard.c). */
+ * Each parameter has an owner, which alone updates it; the other ranks copy the new value from the owner's
+ * memory. For that, trained parameters lie in a block that all ranks see. Updates are divided in this way
+ * only for optimisers without states: states would have to be copied, too, which costs more than the update,
+ * or would have to stay with their owner, which is what operator.sharded does (ranks_shard.c). */
 
 /* --- whether the update is divided --- */
 
+/* Whether a recorded update has optimiser states or moving averages. */
 static bool remembers(const sgm_graph *graph)
 {
     static const char *const prefixes[] = {SGM__SLOT_PREFIX, SGM__AVERAGE_PREFIX};
@@ -41,7 +43,8 @@ static bool remembers(const sgm_graph *graph)
     return false;
 }
 
-/* Each parameter by itself, and nothing else that its owner would have to tell. */
+/* Whether the update treats each parameter by itself, and remembers nothing that its owner would have to tell
+ * the other ranks. */
 static bool is_divisible(const sgm_trainer *trainer)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
@@ -74,7 +77,8 @@ sgm_status sgm__ranks_mark_placed(sgm_trainer *trainer)
 
 /* --- new values in shared memory --- */
 
-/* Workers that read what the trainer has do so where it is now. */
+/* After a state of the trainer has moved from `before`: workers that read the state there read it at its new
+ * place. */
 static void follow(const sgm_trainer *trainer, const char *name, const void *before)
 {
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
@@ -86,6 +90,7 @@ static void follow(const sgm_trainer *trainer, const char *name, const void *bef
     }
 }
 
+/* Moves a parameter into the block, without changing its value. */
 static void move(const sgm_trainer *trainer, const sgm__rank_place *place, unsigned char *block)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
@@ -95,7 +100,8 @@ static void move(const sgm_trainer *trainer, const sgm__rank_place *place, unsig
     follow(trainer, place->name, before);
 }
 
-/* What is not trained any more, and is in the block that was used before. */
+/* Moves states that still lie in the block of before back into memory of the session: parameters that are not
+ * trained any more. The block's memory is released by the next one that takes its number. */
 static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *block, size_t bytes)
 {
     const sgm__learner *learner = sgm__learner_of(trainer);
@@ -110,7 +116,8 @@ static sgm_status bring_home(const sgm_trainer *trainer, const unsigned char *bl
     return SGM_OK;
 }
 
-/* Two blocks take turns, as the values come from the one before. */
+/* Moves all trained parameters into a block that the other ranks see; done again when the parameters are
+ * others. Two blocks take turns, as the values come from the block that was used before. */
 static sgm_status place_values(sgm__ranks *ranks)
 {
     unsigned char *before = ranks->value_memory;
@@ -129,6 +136,7 @@ static sgm_status place_values(sgm__ranks *ranks)
     return bring_home(ranks->trainer, before, bytes_before);
 }
 
+/* Copies the parameters that `owner` updates from its block into this rank's. */
 static void take_values(const sgm__ranks *ranks, int32_t owner, const unsigned char *values)
 {
     for (size_t i = 0; i < ranks->place_count; i++) {
@@ -138,7 +146,7 @@ static void take_values(const sgm__ranks *ranks, int32_t owner, const unsigned c
     }
 }
 
-/* The values that a rank shares, where it told before the newest meeting. */
+/* Finds the block of values of a rank, by the number that the rank noted before the newest meeting. */
 static sgm_status look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned char **values)
 {
     const void *memory;
@@ -148,6 +156,7 @@ static sgm_status look_at_values(sgm__ranks *ranks, int32_t rank, const unsigned
     return SGM_OK;
 }
 
+/* Each rank begins with its neighbour, so that not all ranks read the memory of one at the same time. */
 sgm_status sgm__ranks_exchange_values(sgm__ranks *ranks)
 {
     SGM_TRY(sgm__intra_node_meet(ranks->node, "the new values"));
@@ -193,14 +202,15 @@ sgm_status sgm__ranks_look_intra_node(sgm__ranks *ranks)
 
 /* --- what this rank shares --- */
 
-/* The session's arena comes from a block of the node's memory. */
+/* Gives a worker's session memory for its arena, from the block of the worker's number, which other ranks can
+ * read. */
 static void *grow_arena(void *user, size_t bytes)
 {
     const sgm__worker *worker = user;
     return sgm__intra_node_block(worker->parallel->ranks->node, NOTES + 1 + worker->number, bytes);
 }
 
-/* One rank has nobody who would look. */
+/* A single rank keeps arenas in memory of its own. */
 sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
 {
     sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
@@ -212,7 +222,7 @@ sgm_status sgm__ranks_prepare_sharing(sgm__ranks *ranks)
     return SGM_OK;
 }
 
-/* Twice what is needed, as growing takes a meeting of all. */
+/* Makes room for notes: twice what is needed, as other ranks map a block anew whenever it grows. */
 static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
 {
     if (words <= ranks->note_words)
@@ -222,6 +232,7 @@ static sgm_status reserve_notes(sgm__ranks *ranks, size_t words)
     return ranks->notes != NULL ? SGM_OK : sgm__last_failure();
 }
 
+/* Writes where in the worker's arena each gradient begins, in bytes. */
 static sgm_status note_places(sgm__worker *worker, uint64_t *places)
 {
     const unsigned char *arena = sgm__learner_of(worker->replica)->session->arena;
@@ -234,6 +245,7 @@ static sgm_status note_places(sgm__worker *worker, uint64_t *places)
     return SGM_OK;
 }
 
+/* Writes this rank's notes for the coming meeting. For a worker without examples there are no places. */
 static sgm_status write_notes(sgm__ranks *ranks)
 {
     const sgm_operator *parallel = sgm__sharing_of(ranks->trainer)->parallel;
@@ -254,6 +266,7 @@ static sgm_status write_notes(sgm__ranks *ranks)
 
 /* --- what all ranks share --- */
 
+/* Where the arena of a worker of any rank lies in this process. */
 static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker, const unsigned char **arena)
 {
     const void *memory = NULL;
@@ -266,6 +279,7 @@ static sgm_status look_at_arena(sgm__ranks *ranks, int32_t rank, int32_t worker,
     return SGM_OK;
 }
 
+/* Adds a part for each worker of a rank that had examples. */
 static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
 {
     const uint64_t *at = notes + FIRST + notes[SUMMED];
@@ -282,7 +296,7 @@ static sgm_status read_parts(sgm__ranks *ranks, int32_t rank, const uint64_t *no
     return SGM_OK;
 }
 
-/* The first rank's numbers begin the sum. */
+/* Adds the numbers of a rank to the sum; those of rank 0 begin it. */
 static void add_numbers(sgm__ranks *ranks, int32_t rank, const uint64_t *notes)
 {
     for (size_t i = 0; i < ranks->shared_count; i++) {

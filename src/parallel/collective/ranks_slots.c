@@ -1,15 +1,18 @@
-/* The optimiser state, where it is divided among the ranks: all of it comes to rank 0 for a checkpoint or for
- * whoever looks, and from there to its owners.
+/* Optimiser states where they are sharded, so that each rank has only those of its own parameters: all of
+ * them come to rank 0 for a checkpoint or for a reader, and from there to their owners.
  *
- * `others` is what rank 0 knows of the other ranks' state. It has it from the ranks, or from a file, until
- * the next update, of which only the owners know. */
+ * `others` is a bundle of the other ranks' states at rank 0. Rank 0 has it from the ranks
+ * (sgm__ranks_collect) or from a checkpoint (sgm__ranks_loaded), until the next update, after which only the
+ * owners know their states: then `others` is NULL. Which rank owns a state is said by ranks_shard.c. In a
+ * run, states travel only in a meeting (ranks_agree.c) or where all ranks come by themselves (a checkpoint at
+ * the end of an epoch). */
 #include "graph/graph_internal.h"
 #include "parallel/collective/ranks.h"
 #include "runs/parts.h"
 #include <sigma/graph.h>
 
-/* Rank 0: asks for a state, or for all that the others have (NULL). They answer with sgm__ranks_bring_slot
- * and sgm__ranks_collect, as does rank 0 then. */
+/* Rank 0, in a meeting: asks the others for one state, or for all of theirs (NULL). Afterwards all ranks,
+ * rank 0 included, call sgm__ranks_bring_slot or sgm__ranks_collect. */
 static sgm_status ask(sgm__ranks *ranks, const char *state)
 {
     size_t length = state != NULL ? strlen(state) : 0;
@@ -25,10 +28,9 @@ static sgm_status ask(sgm__ranks *ranks, const char *state)
     return status;
 }
 
-/* --- checkpoints --- */
-
 /* --- from the owners to rank 0 --- */
 
+/* What precedes a state in a message. */
 typedef struct slot_header {
     uint64_t name; /* bytes, which follow, and then the values; 0: there are no more */
     sgm_dtype dtype;
@@ -37,6 +39,8 @@ typedef struct slot_header {
 
 static const char what[] = "the optimiser state";
 
+/* Broadcasts a state of this rank: header, name, values. All ranks receive it, as there is only a broadcast;
+ * the others drop it. */
 static sgm_status give_slot(sgm__ranks *ranks, const char *name)
 {
     sgm_tensor *value = sgm_session_get(sgm__learner_of(ranks->trainer)->session, name);
@@ -56,6 +60,7 @@ static sgm_status give_slot(sgm__ranks *ranks, const char *name)
     return status;
 }
 
+/* Broadcasts all states of this rank, and an empty header behind the last one. */
 static sgm_status give_slots(sgm__ranks *ranks)
 {
     const char *name;
@@ -67,7 +72,8 @@ static sgm_status give_slots(sgm__ranks *ranks)
     return sgm__ranks_send_from(ranks, ranks->rank, &end, sizeof end, what);
 }
 
-/* Both are the caller's then; NULL behind the last one. */
+/* Receives one state of `owner`. *name and *value are the caller's, also after a failure; both are NULL
+ * behind the last state. */
 static sgm_status take_slot(sgm__ranks *ranks, int32_t owner, char **name, sgm_tensor **value)
 {
     slot_header header = {0};
@@ -87,7 +93,7 @@ static sgm_status take_slot(sgm__ranks *ranks, int32_t owner, char **name, sgm_t
     return status;
 }
 
-/* Only rank 0 keeps them. */
+/* Receives all states of `owner`; only rank 0 keeps them. */
 static sgm_status take_slots(sgm__ranks *ranks, int32_t owner)
 {
     sgm_status status = SGM_OK;
@@ -104,6 +110,7 @@ static sgm_status take_slots(sgm__ranks *ranks, int32_t owner)
     return status;
 }
 
+/* Each rank in turn broadcasts its states. Rank 0 has its own in its session. */
 sgm_status sgm__ranks_collect(sgm__ranks *ranks)
 {
     SGM_TRY(sgm__ranks_know_others(ranks, ranks->rank == 0));
@@ -112,6 +119,7 @@ sgm_status sgm__ranks_collect(sgm__ranks *ranks)
     return SGM_OK;
 }
 
+/* Rank 0 alone knows whether it has them already, so it tells all ranks whether to collect. */
 sgm_status sgm__ranks_complete(const sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -146,6 +154,8 @@ sgm_status sgm__ranks_know_others(sgm__ranks *ranks, bool knows)
     return ranks->others != NULL || !knows ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
+/* At rank 0: the others' states are known to be empty, and `anew` has them sent at the beginning of the next
+ * run. */
 sgm_status sgm__ranks_begin_anew(const sgm_trainer *trainer)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);
@@ -182,6 +192,8 @@ static sgm_status ask_all(sgm__ranks *ranks)
     return sgm__ranks_collect(ranks);
 }
 
+/* Whether rank 0 has, or can get, the states of all ranks. Outside a meeting the other ranks do not listen.
+ */
 static sgm_status check_complete(sgm__ranks *ranks)
 {
     if (ranks->rank > 0)
@@ -215,6 +227,7 @@ sgm_status sgm__ranks_add_slots(const sgm_trainer *trainer, const sgm__parts *wa
 
 /* --- from rank 0 to the owners --- */
 
+/* Sets a state to zero. */
 static sgm_status clear_state(sgm_session *session, const char *name)
 {
     sgm_type type;
@@ -247,9 +260,13 @@ sgm_status sgm__ranks_check_set(const sgm_trainer *trainer, const char *state)
                                 state, owner);
 }
 
-/* --- optimiser states of other ranks, as the registry shows them --- */
+/* --- optimiser states of other ranks, as the registry shows them ---
+ *
+ * A rank never records the updates of other ranks' parameters, so it does not know which states they have.
+ * They are recorded once, into a graph that is thrown away, only to read the names and types of its states.
+ */
 
-/* The updates that others make, to see what they remember. */
+/* Records the updates that other ranks make, with zeros for gradients. */
 static sgm_status record_elsewhere(const sgm_trainer *trainer, sgm_graph *graph,
                                    sgm__trained_parameter *parameters, sgm_value *gradients)
 {
@@ -279,6 +296,7 @@ static const sgm__rank_slot *find_slot(const sgm__ranks *ranks, const char *stat
     return NULL;
 }
 
+/* Adds the states of other ranks in a graph to ranks->slots. */
 static sgm_status note_slots(sgm__ranks *ranks, const sgm_graph *graph)
 {
     for (size_t i = 0; i < graph->count; i++) {
@@ -331,7 +349,8 @@ static sgm_status fail_far(const sgm__ranks *ranks, const char *state)
                     state, sgm__ranks_slot_owner(ranks, state));
 }
 
-/* What rank 0 knows of all; those that it knows to begin anew are not in there. */
+/* A state of another rank, of which rank 0 has all: from `others`, or zeros for one that is not in there
+ * because no update has made it yet. The caller frees it. */
 static sgm_tensor *known_slot(const sgm_trainer *trainer, const char *state)
 {
     const sgm_bundle *others = sgm__trainer_ranks(trainer)->others;
@@ -341,6 +360,7 @@ static sgm_tensor *known_slot(const sgm_trainer *trainer, const char *state)
     return sgm__ranks_slot_type(trainer, state, &type) ? sgm_tensor_create(type.dtype, &type.shape) : NULL;
 }
 
+/* In a meeting rank 0 asks the owner; the caller must not hold ranks->lock. */
 sgm_tensor *sgm__ranks_get_slot(const sgm_trainer *trainer, const char *state)
 {
     sgm__ranks *ranks = sgm__trainer_ranks(trainer);

@@ -1,21 +1,30 @@
-/* What ranks do together: starting it, waiting for them, and who does not come. */
+/* Communication with a time limit: starting works of the communicator, waiting for them, and telling which
+ * ranks do not come.
+ *
+ * All files of this folder communicate through the functions here. A wait fails after operator.timeout.
+ * Before that, every few seconds, the waiting rank asks all others whether they are there, and logs the names
+ * of ranks that are silent. A rank answers only while it waits itself (in the communicator's `test` or
+ * `call`), so a silent rank has ended, is stopped, or is busy with something that takes long. After the first
+ * failure the ranks are `broken`: every later work fails with the first failure's message.
+ *
+ * Only the run's thread waits; the registry's threads read `silent_since` under ranks->lock. */
 #include "parallel/collective/ranks.h"
 
 #include <sched.h>
 #include <stdio.h>
 #include <time.h>
 
-#define ANSWER_SECONDS 1.0 /* that a rank has to say that it is there */
-#define SILENT_SECONDS 5.0 /* of waiting, after which all are asked, and between two times */
-#define QUIET_SECONDS 60.0 /* between two messages of that */
+#define ANSWER_SECONDS 1.0 /* within which a rank must answer, or counts as silent */
+#define SILENT_SECONDS 5.0 /* of waiting before all ranks are asked, and between two times */
+#define QUIET_SECONDS 60.0 /* between two messages in the log about silent ranks */
 #define MAXIMUM_NAMES 8    /* of ranks in a message */
-/* Of waiting for memory: */
-#define LOOKS 64 /* between two glances at the clock */
-#define SPIN_SECONDS 200e-6
-#define REST_SECONDS 20e-6
+/* For waits until another process has written into shared memory: */
+#define LOOKS 64            /* looks at the memory between two looks at the clock */
+#define SPIN_SECONDS 200e-6 /* in which the thread keeps its processor */
+#define REST_SECONDS 20e-6  /* for which the communicator may work between two looks */
 
-/* Marks the ranks as broken and keeps the reason: whoever meets the failure may be a command, and the run
- * that it ends must say why, too. */
+/* Marks the ranks as broken and keeps the reason: the failure may be met by a command, whose error goes to
+ * the asker, while the run that ends because of it must say why, too. */
 static sgm_status fail_for_good(sgm__ranks *ranks)
 {
     if (!ranks->broken)
@@ -24,6 +33,7 @@ static sgm_status fail_for_good(sgm__ranks *ranks)
     return sgm_last_status();
 }
 
+/* The error of a communicator's function, which has put a sentence into `message`. */
 static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
 {
     sgm_fail(SGM_ERROR_STATE, "%s of rank %d (%s): %s", what, ranks->rank,
@@ -31,7 +41,7 @@ static sgm_status fail(sgm__ranks *ranks, const char *what, const char *message)
     return fail_for_good(ranks);
 }
 
-/* Tells the other ranks, as far as the library can. */
+/* Marks the ranks as broken and tells the other ranks, as far as the library can. */
 void sgm__ranks_fail(sgm__ranks *ranks)
 {
     if (ranks == NULL || ranks->broken)
@@ -53,6 +63,7 @@ sgm_status sgm__ranks_start(sgm__ranks *ranks, const sgm_communicator_work *work
     return SGM_OK;
 }
 
+/* Adds a rank to a list of names; `before`: how many are in it. */
 static void append_rank(const sgm__ranks *ranks, int32_t rank, int32_t before, sgm__text *names)
 {
     if (before < MAXIMUM_NAMES)
@@ -62,7 +73,8 @@ static void append_rank(const sgm__ranks *ranks, int32_t rank, int32_t before, s
         sgm__text_append(names, ", ...");
 }
 
-/* Asks all ranks whether they are there; a thread of each answers even while the run computes. */
+/* Asks all ranks whether they are there, and writes the names of those that do not answer to *names, their
+ * number to *missing. */
 static sgm_status find_silent(sgm__ranks *ranks, const char *what, sgm__text *names, int32_t *missing)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -115,9 +127,10 @@ sgm_status sgm__ranks_name_silent(sgm__ranks *ranks, const char *what)
     return status;
 }
 
-/* --- who is silent, while there is hope --- */
+/* --- silent ranks, before the time limit --- */
 
-/* "rank 1 (beta, process 4711) has not answered since 12:34:56"; with the lock. NULL: all answer. */
+/* "rank 1 (beta, process 4711) has not answered since 12:34:56", which the caller frees; NULL: all answer.
+ * Called with ranks->lock. */
 static char *silent_text(const sgm__ranks *ranks)
 {
     sgm__text text = {0};
@@ -151,14 +164,16 @@ char *sgm__ranks_silent(const sgm_trainer *trainer)
     return text;
 }
 
+/* Less than SILENT_SECONDS where operator.timeout is short, so that silence is told before the run fails. */
 static double silent_seconds(const sgm__ranks *ranks)
 {
     double third = ranks->options.timeout / 3;
     return third < SILENT_SECONDS ? third : SILENT_SECONDS;
 }
 
-/* The first rank among those that answer tells, and again when the wait has doubled, or after a minute, as
- * a rank may be that slow in each iteration. */
+/* Logs which ranks are silent. Of several waiting ranks only the first one that answers does so, and again
+ * only when the wait is twice as long as at the last message or after a minute, as a rank may be slow in each
+ * iteration. */
 static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
 {
     bool speaks = waited >= 2 * ranks->waited_then || sgm__now() - ranks->spoke > QUIET_SECONDS;
@@ -178,7 +193,7 @@ static void tell_silent(sgm__ranks *ranks, const char *what, double waited)
     sgm__free(text);
 }
 
-/* In a long wait, every few seconds. */
+/* In a long wait: asks all ranks every few seconds, and notes since when each has been silent. */
 static void ask_all(sgm__ranks *ranks, const char *what, double began)
 {
     char message[SGM_COMMUNICATOR_MESSAGE] = "";
@@ -200,7 +215,7 @@ static void ask_all(sgm__ranks *ranks, const char *what, double began)
     ranks->asked = sgm__now();
 }
 
-/* What was waited for has come. */
+/* Ends a wait whose work is complete: counts its time, and forgets silences, if any were noted. */
 static void end_wait(sgm__ranks *ranks, double began)
 {
     double seconds = sgm__now() - began;
@@ -239,6 +254,7 @@ sgm_status sgm__ranks_wait(sgm__ranks *ranks, int32_t ticket, const char *what)
     return sgm__ranks_wait_for(ranks, ticket, what, ranks->options.timeout);
 }
 
+/* Tells the processor that the thread spins, which leaves more to the other thread of its core. */
 static void pause_briefly(void)
 {
 #if defined(__x86_64__) || defined(__i386__)
@@ -287,7 +303,7 @@ sgm_status sgm__ranks_send(sgm__ranks *ranks, void *data, size_t size, const cha
     return sgm__ranks_send_from(ranks, 0, data, size, what);
 }
 
-/* In pieces, as counts of MPI are 32 bits. */
+/* In pieces of SGM__MAXIMUM_SENT bytes, as counts of MPI have 32 bits. */
 sgm_status sgm__ranks_send_from(sgm__ranks *ranks, int32_t from, void *data, size_t size, const char *what)
 {
     for (size_t done = 0; done < size; done += SGM__MAXIMUM_SENT) {
