@@ -200,12 +200,13 @@ static void gather(const sgm_iterator *iterator, sgm_block *full, int64_t got, i
 }
 
 /* Examples that the buffer must hold when a minibatch has `examples` of them: the largest part, which is at
- * most examples / parts + 1, or, where there are fewer examples than parts, all of them. */
+ * most examples / parts + 1. The last minibatch of an epoch may have fewer examples than there are parts, and
+ * is then given whole to everybody: room for these is needed, too. */
 static int64_t room_for(const sgm_iterator *iterator, int64_t examples)
 {
-    int64_t minimum = iterator->parts < examples ? iterator->parts : examples,
-            each = examples / iterator->parts + 1;
-    return iterator->parts == 1 ? examples : minimum > each ? minimum : each;
+    int64_t whole = iterator->parts < examples ? iterator->parts : examples,
+            part = examples / iterator->parts + 1;
+    return iterator->parts == 1 ? examples : whole > part ? whole : part;
 }
 
 /* Decides which examples of the next minibatch are copied. A minibatch that is skipped gets an empty part

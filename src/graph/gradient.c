@@ -164,11 +164,11 @@ static sgm_status call_rule_in_layer(autodiff *work, const sgm__instruction *ins
     return status;
 }
 
-/* One block of memory holds the operands, their gradients and the flags: recording moves the graph's arrays,
- * so the operands are copied. */
+/* One block of memory holds the operands, their gradients and the flags. Instruction and operands are copied,
+ * as recording moves the graph's arrays. */
 static sgm_status differentiate(autodiff *work, int32_t index)
 {
-    sgm__instruction instruction = work->graph->instructions[index]; /* copies: recording moves the arrays */
+    sgm__instruction instruction = work->graph->instructions[index];
     int32_t count = instruction.input_count;
     if (count == 0)
         return SGM_OK;

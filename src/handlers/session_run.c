@@ -183,7 +183,6 @@ static sgm_status begin_run(sgm_session *session, sgm_program *program)
         if (!program->fed[i])
             return sgm_fail(SGM_ERROR_STATE, "input '%s' was never fed",
                             sgm__plan_string(program->plan, program->plan->inputs[i].name));
-    /* Another program must not run on states that a failed run has left unwritten. */
     if (session->unchecked != program || session->unchecked_runs == MAXIMUM_UNCHECKED)
         SGM_TRY(sgm__session_check(session));
     if (session->handler->type->check != NULL) {

@@ -194,14 +194,13 @@ static sgm_status end_epoch(sgm__training_run *run)
     SGM_TRY(sgm__trainer_forget_memories(trainer));
     if (trainer->sharing.strategy != NULL)
         SGM_TRY(trainer->sharing.strategy->prepare_save(trainer, true));
-    /* hooks first, as observers are told what they measured */
     sgm_status status = sgm__trainer_keep(trainer, tell_hooks(run, SGM_EPOCH));
     report(run, SGM_PROGRESS_EPOCH);
     SGM_TRY(status);
     if (options->folder != NULL)
         SGM_TRY(sgm__run_folder_epoch(trainer, options->folder, run_seconds(run) + run->ran_before));
     sgm__trainer_forget_scores(trainer);
-    trainer->progress.ended = trainer->position.sums;
+    trainer->progress.last_epoch = trainer->position.sums;
     trainer->position.sums = (sgm__metric_sums){0};
     int64_t every = epochs_between_checkpoints(options);
     run->saved = every > 0 && trainer->position.epoch % every == 0;
@@ -335,7 +334,7 @@ static sgm_status do_commands(sgm__training_run *run)
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     return trainer->sharing.strategy != NULL ? trainer->sharing.strategy->next(trainer, block)
-                                             : sgm__trainer_next_block(trainer, block);
+                                             : sgm__trainer_next_minibatch(trainer, block);
 }
 
 /* Counts iterations for whoever shows progress; cancelling the task stops the run. */
@@ -404,9 +403,9 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
 static sgm_status end_as_before(const sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
-    const sgm__ending *ended = &trainer->progress.ending;
+    const sgm__ending *ended = &trainer->progress.resumed_end;
     if (!run->options->resume || ended->by == NULL || ended->epochs != trainer->progress.epochs ||
-        ended->iterations != trainer->progress.maximum)
+        ended->iterations != trainer->progress.iterations)
         return SGM_OK;
     sgm__log(SGM_LOG_WARNING, trainer->name,
              "the run was ended by %s, after epoch %lld, iteration %lld; it goes on when it is resumed with "
@@ -442,7 +441,7 @@ static sgm_status start(sgm__training_run *run)
     if (trainer->learner.optimiser == NULL)
         return sgm_fail(SGM_ERROR_STATE, "has no optimiser yet: call sgm_trainer_set_optimiser");
     trainer->progress.epochs = run->options->epochs;
-    trainer->progress.maximum = run->options->iterations;
+    trainer->progress.iterations = run->options->iterations;
     if (run->options->folder != NULL) {
         SGM_TRY(sgm__run_folder_open(trainer, run->options->folder, run->options->resume, &run->lock));
         SGM_TRY(sgm__checkpoints_begin(trainer, run->options->folder));

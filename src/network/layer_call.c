@@ -11,9 +11,8 @@
 
 #include <stdio.h>
 
-/* --- strings that stay until the next recording ---
- *
- * A network mostly records the same names again, in the same order; then nothing is allocated. */
+/* --- strings that stay until the next recording --- */
+
 /* Copies a string into the network, where it stays until the next recording; NULL: out of memory.
  *
  * A network mostly records the same names again, in the same order. A slot whose string is equal is used

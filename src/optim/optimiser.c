@@ -112,7 +112,8 @@ sgm__fed_number sgm__fed_number_of(const char *input)
 
 /* --- recording --- */
 
-/* The state PREFIX SLOT NAME of the graph; zeros at first. */
+/* The state of the graph whose name is prefix, slot ("momentum.") and parameter put together; zeros at first.
+ */
 static sgm_value named_state_of(sgm_graph *graph, const char *prefix, const char *slot, const char *name,
                                 const sgm_type *type)
 {
@@ -276,7 +277,7 @@ static void update_parameter(const sgm_optimiser *optimiser, const sgm__update_r
     if (parameter->sparse)
         updated = sgm__update_used_rows(graph, used, assignments, parameter->value, updated);
     if (request->keep_updates)
-        sgm_assign(graph, named_state(graph, SGM__STEP_PREFIX, "", parameter->name, parameter->value),
+        sgm_assign(graph, named_state(graph, SGM__UPDATE_PREFIX, "", parameter->name, parameter->value),
                    sgm_subtract(graph, updated, parameter->value));
     sgm_assign(graph, parameter->value, updated);
     average_parameter(optimiser, graph, parameter, updated, request->averages_apart);

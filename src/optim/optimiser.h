@@ -11,11 +11,19 @@ struct sgm_optimiser {
     sgm_optimiser_options options; /* defaults filled in */
 };
 
+/* Names of states, and of the entries of the registry that show them:
+ *
+ *     state of the session               entry of the registry
+ *     2-dense.weights                    network.layers.2-dense.weights
+ *     optimiser.momentum.2-dense.weights optimiser.slots.momentum.2-dense.weights
+ *     average.2-dense.weights            network.averages.2-dense.weights
+ *     trainer.gradients.2-dense.weights  optimiser.gradients.2-dense.weights
+ *     trainer.updates.2-dense.weights    optimiser.updates.2-dense.weights */
 #define SGM__SLOT_PREFIX "optimiser."
 #define SGM__AVERAGE_PREFIX "average."
 #define SGM__KEPT_PREFIX "trainer." /* of states that only readers need: no checkpoint has them */
 #define SGM__GRADIENT_PREFIX SGM__KEPT_PREFIX "gradients."
-#define SGM__STEP_PREFIX SGM__KEPT_PREFIX "updates."
+#define SGM__UPDATE_PREFIX SGM__KEPT_PREFIX "updates."
 
 /* The numbers that each update is fed: inputs of rank 0, of the parameters' type. */
 typedef enum sgm__fed_number {

@@ -428,7 +428,7 @@ static sgm_status prepare_update(sgm__worker *worker, const sgm_block *block, do
 static sgm_status take_block(sgm_trainer *trainer, const sgm_block **block)
 {
     sgm__ranks_take_part(trainer);
-    return sgm__trainer_next_block(trainer, block);
+    return sgm__trainer_next_minibatch(trainer, block);
 }
 
 /* Deals minibatches out to the workers of all ranks in turn, one each: every rank's iterator gives the same

@@ -168,7 +168,7 @@ static void append_end(const sgm_trainer *trainer, json_t *state)
         json_object_set_new(state, "ended",
                             json_pack("{s:s, s:I, s:I}", "by", progress->ended_by, "epochs",
                                       (json_int_t)progress->epochs, "iterations",
-                                      (json_int_t)progress->maximum));
+                                      (json_int_t)progress->iterations));
 }
 
 /* Sums of the epoch that ended last: the registry shows them until the next epoch has a minibatch. */
@@ -176,7 +176,7 @@ static void append_epoch_before(const sgm_trainer *trainer, json_t *state)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
     bool at_end = position->batch == 0 && position->sums.examples > 0;
-    const sgm__metric_sums *sums = at_end ? &position->sums : &sgm__progress_of(trainer)->ended;
+    const sgm__metric_sums *sums = at_end ? &position->sums : &sgm__progress_of(trainer)->last_epoch;
     if (sums->examples == 0 || sgm__trainer_is_replica(trainer)) /* which shows none */
         return;
     json_object_set_new(state, "epoch_before",
@@ -248,13 +248,13 @@ static sgm_status set_end(sgm_trainer *trainer, const sgm__saved_state *state)
     sgm__trainer_progress *progress = sgm__progress_of(trainer);
     const json_t *ended = json_object_get(state->json, "ended");
     const char *by = json_string_value(json_object_get(ended, "by"));
-    sgm__free(progress->ending.by);
-    progress->ending = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
+    sgm__free(progress->resumed_end.by);
+    progress->resumed_end = (sgm__ending){.by = by != NULL ? sgm__strdup(by) : NULL};
     if (by == NULL)
         return SGM_OK;
-    progress->ending.epochs = json_integer_value(json_object_get(ended, "epochs"));
-    progress->ending.iterations = json_integer_value(json_object_get(ended, "iterations"));
-    return progress->ending.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
+    progress->resumed_end.epochs = json_integer_value(json_object_get(ended, "epochs"));
+    progress->resumed_end.iterations = json_integer_value(json_object_get(ended, "iterations"));
+    return progress->resumed_end.by != NULL ? SGM_OK : SGM_ERROR_MEMORY;
 }
 
 static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
@@ -263,7 +263,7 @@ static void set_epoch_before(sgm_trainer *trainer, const json_t *saved)
     bool known = sgm__state_exact(json_object_get(saved, "loss_sum"), &read.loss) &&
                  sgm__state_exact(json_object_get(saved, "correct_sum"), &read.correct) &&
                  sgm__state_count(saved, "example_sum", &read.examples);
-    sgm__progress_of(trainer)->ended = known ? read : (sgm__metric_sums){0};
+    sgm__progress_of(trainer)->last_epoch = known ? read : (sgm__metric_sums){0};
 }
 
 /* The position, and the place in the data. Sums of an epoch that has just ended are told already, so the

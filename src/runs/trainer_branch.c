@@ -116,7 +116,7 @@ static sgm_status begin_anew(sgm_trainer *trainer)
     SGM_TRY(sgm__trainer_refill(trainer));
     if (data->training != NULL)
         SGM_TRY(sgm_iterator_set_state(data->training, &first));
-    sgm__progress_of(trainer)->ended = (sgm__metric_sums){0};
+    sgm__progress_of(trainer)->last_epoch = (sgm__metric_sums){0};
     go_on_from(trainer, 0);
     sgm__changes_forget(trainer);
     forget_measured(trainer);

@@ -24,11 +24,6 @@ bool sgm__trainer_updates_next(sgm_trainer *trainer);
 sgm_status sgm__trainer_publish_network(sgm_trainer *trainer);
 /* Frees what showing the network needed. */
 void sgm__trainer_unpublish_network(sgm_trainer *trainer);
-/* Records an output for the value of each cost, unless a single cost is the whole loss; `part`: also for what
- * a part of a minibatch adds to it. */
-sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part);
-/* Reads these values after a run of the program. */
-sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program);
 
 /* --- trainer_iterators.c: minibatch size, position and preprocessors of data --- */
 sgm_status sgm__trainer_publish_training(sgm_trainer *trainer);

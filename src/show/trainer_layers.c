@@ -147,45 +147,6 @@ static sgm_status publish_cost(sgm_trainer *trainer, const char *layer, const sg
     return sgm__publish_value(trainer, registry, prefix, &importance_row, &one_access, NULL);
 }
 
-static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *layer, sgm_value value)
-{
-    char *output = sgm__format("%s%s", prefix, layer);
-    if (output == NULL)
-        return SGM_ERROR_MEMORY;
-    sgm_graph_add_output(graph, output, value);
-    sgm__free(output);
-    return SGM_OK;
-}
-
-/* Outputs for single costs, unless the total says the same. */
-sgm_status sgm__trainer_record_costs(sgm_trainer *trainer, bool part)
-{
-    sgm__learner *learner = sgm__learner_of(trainer);
-    const sgm_recording *recording = &learner->recording;
-    if (recording->cost_count == 1 && recording->costs[0].importance == 1)
-        return SGM_OK; /* the total says it */
-    for (size_t i = 0; i < recording->cost_count; i++) {
-        const sgm_named_value *cost = &recording->costs[i];
-        SGM_TRY(record_cost(learner->graph, SGM__COST_PREFIX, cost->name, cost->value));
-        if (part)
-            SGM_TRY(record_cost(learner->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
-    }
-    return SGM_OK;
-}
-
-sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program)
-{
-    sgm__learner *learner = sgm__learner_of(trainer);
-    for (size_t i = 0; i < learner->cost_count; i++) {
-        sgm__cost *cost = learner->costs[i];
-        if (sgm_program_has_output(program, cost->output))
-            SGM_TRY(sgm_session_read_number(learner->session, program, cost->output, &cost->newest));
-        else if (learner->cost_count == 1)
-            cost->newest = sgm__progress_of(trainer)->newest_loss;
-    }
-    return SGM_OK;
-}
-
 /* --- the network --- */
 
 static const sgm_option notation_row = {

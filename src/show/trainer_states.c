@@ -377,7 +377,7 @@ static const kept_kind kinds[] = {
       .read_only = true,
       .doc = "the step that the newest update took: the parameter after it less the one before"},
      "optimiser.updates.",
-     SGM__STEP_PREFIX,
+     SGM__UPDATE_PREFIX,
      true},
 };
 

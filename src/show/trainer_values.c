@@ -60,7 +60,7 @@ static double get_running_time(const sgm_trainer *trainer)
 static const sgm__metric_sums *sums_of(const sgm_trainer *trainer)
 {
     const sgm__training_position *position = sgm__position_of(trainer);
-    return position->sums.examples > 0 ? &position->sums : &sgm__progress_of(trainer)->ended;
+    return position->sums.examples > 0 ? &position->sums : &sgm__progress_of(trainer)->last_epoch;
 }
 
 static double get_loss(const sgm_trainer *trainer)

@@ -28,15 +28,20 @@ sgm_program *sgm__trainer_program(sgm_trainer *trainer, sgm__step_purpose purpos
 /* Records the program without compiling it: enough to define its states. */
 sgm_status sgm__trainer_record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_t batch);
 sgm_status sgm__trainer_define_state(sgm_trainer *trainer, const char *name, const sgm_type *type);
-/* --- trainer_predict.c --- */
-/* As sgm__trainer_prepare (measure.h), without the trainer's name in messages. */
-sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
 /* For strategies. Records the update of the parameters by `gradients`, one for each trained parameter; NULL:
  * by the gradients of the recorded loss. `update` false: the gradients are only accumulated.
  * `averages_apart`: without moving averages. */
 sgm_status sgm__trainer_record_update(sgm_trainer *trainer, bool update, const sgm_value *gradients,
                                       bool averages_apart);
 void sgm__trainer_record_random_step(sgm_graph *graph); /* the stream of random numbers moves on */
+
+/* --- trainer_predict.c --- */
+/* As sgm__trainer_prepare (measure.h), without the trainer's name in messages. */
+sgm_status sgm__trainer_define_states(sgm_trainer *trainer);
+/* Gives all states their initial values again. */
+sgm_status sgm__trainer_refill(sgm_trainer *trainer);
+/* Sets to zero what layers remember from one minibatch to the next (recurrent layers' states). */
+sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer);
 
 /* --- trainer_step.c --- */
 /* Feeds each field of a block into the program's input of the same name. */
@@ -49,20 +54,15 @@ sgm_status sgm__trainer_feed_update(sgm_trainer *trainer, sgm_program *program, 
 /* Adds the loss and the correct predictions of the program's newest run to the sums. */
 sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_t examples,
                               sgm__metric_sums *sums);
+/* Reads the value of each cost after a run of the program. */
+sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program);
 
-/* --- trainer_predict.c --- */
-/* Gives all states their initial values again. */
-sgm_status sgm__trainer_refill(sgm_trainer *trainer);
-/* Sets to zero what layers remember from one minibatch to the next (recurrent layers' states). */
-sgm_status sgm__trainer_forget_memories(sgm_trainer *trainer);
-
-/* --- trainer_step.c --- */
 /* Sets the training data to the training's position: others may have used the data meanwhile. */
 sgm_status sgm__trainer_place_data(sgm_trainer *trainer);
 /* The next minibatch to train on, NULL at the end of an epoch; adds the time that it took to the progress. */
-sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block);
+sgm_status sgm__trainer_next_minibatch(sgm_trainer *trainer, const sgm_block **minibatch);
 /* One step of training with this learning rate; moves the position on. */
-sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate);
+sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *minibatch, double rate);
 /* Fails with SGM_ERROR_NUMERIC if the newest loss is NaN or infinite. */
 sgm_status sgm__trainer_check_loss(const sgm_trainer *trainer);
 /* After an epoch: tells the plateau schedule of the epoch's loss. */
@@ -72,8 +72,8 @@ void sgm__trainer_watch_plateau(sgm_trainer *trainer, double loss);
 /* Measures on the validation data of this index, into data.metrics[index]. */
 sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index);
 
-/* Removes from the registry what these hooks left there. What a hook left whose life is over stays. Any
- * thread. */
+/* Removes from the registry what these hooks left there. The results of a hook that ended by itself
+ * stay. Any thread. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks);
 void sgm__trainer_forget_scores(sgm_trainer *trainer);
 void sgm__trainer_free_results(sgm_trainer *trainer);

@@ -64,54 +64,56 @@ void sgm__trainer_forget_scores(sgm_trainer *trainer)
 
 /* --- values that go with their hook --- */
 
-static bool is_left(const sgm__left *left, const char *data, const char *name)
+static bool is_left(const sgm__hook_result *left, const char *data, const char *name)
 {
     return strcmp(left->data, data) == 0 && strcmp(left->name, name) == 0;
 }
 
-static void free_left(sgm__left *left)
+static void free_left(sgm__hook_result *left)
 {
     sgm__free(left->data);
     sgm__free(left->name);
 }
 
-/* Notes that the hook `owner` left DATA.NAME in the registry. The caller holds left_lock, which guards the
- * list, as other threads detach hooks while this one measures. */
+/* Notes that the hook `owner` left DATA.NAME in the registry. The caller holds hook_results_lock, which
+ * guards the list, as other threads detach hooks while this one measures. */
 static sgm_status add_left(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
-    for (size_t i = 0; i < trainer->results.left_count; i++)
-        if (trainer->results.left[i].owner == owner && is_left(&trainer->results.left[i], data, name))
+    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
+        if (trainer->results.hook_results[i].owner == owner &&
+            is_left(&trainer->results.hook_results[i], data, name))
             return SGM_OK;
-    SGM_TRY(sgm__reserve(&trainer->results.left, &trainer->results.left_capacity,
-                         trainer->results.left_count + 1, sizeof(sgm__left)));
-    sgm__left left = {owner, sgm__strdup(data), sgm__strdup(name)};
+    SGM_TRY(sgm__reserve(&trainer->results.hook_results, &trainer->results.hook_result_capacity,
+                         trainer->results.hook_result_count + 1, sizeof(sgm__hook_result)));
+    sgm__hook_result left = {owner, sgm__strdup(data), sgm__strdup(name)};
     if (left.data == NULL || left.name == NULL) {
         free_left(&left);
         return SGM_ERROR_MEMORY;
     }
-    trainer->results.left[trainer->results.left_count++] = left;
+    trainer->results.hook_results[trainer->results.hook_result_count++] = left;
     return SGM_OK;
 }
 
 /* Whether another hook than `owner` has left a value of the same name. Such a value must stay when `owner` is
- * detached. The caller holds left_lock. */
+ * detached. The caller holds hook_results_lock. */
 static bool is_anothers(const sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
-    for (size_t i = 0; i < trainer->results.left_count; i++)
-        if (trainer->results.left[i].owner != owner && is_left(&trainer->results.left[i], data, name))
+    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
+        if (trainer->results.hook_results[i].owner != owner &&
+            is_left(&trainer->results.hook_results[i], data, name))
             return true;
     return false;
 }
 
 /* Removes DATA.NAME from the registry unless another hook left a value of that name, too. It is called
- * without left_lock: removing an entry tells the registry's observers, which may call anything that takes the
- * lock. */
+ * without hook_results_lock: removing an entry tells the registry's observers, which may call anything that
+ * takes the lock. */
 static void drop(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name)
 {
     sgm_registry *registry;
-    pthread_mutex_lock(&trainer->results.left_lock);
+    pthread_mutex_lock(&trainer->results.hook_results_lock);
     bool stays = is_anothers(trainer, owner, data, name);
-    pthread_mutex_unlock(&trainer->results.left_lock);
+    pthread_mutex_unlock(&trainer->results.hook_results_lock);
     if (stays || sgm__trainer_data_registry(trainer, data, &registry) != SGM_OK ||
         !sgm_registry_has(registry, name))
         return;
@@ -128,25 +130,25 @@ static bool has(const sgm__detached *detached, const sgm_hook *hook)
     return false;
 }
 
-/* Works in two passes, since left_lock must not be held while observers are told. With the lock, the entries
- * of the detached hooks move into a list of their own; without it, each of these values is removed from the
- * registry. If there is no memory for the list, all entries stay. */
+/* Works in two passes, since hook_results_lock must not be held while observers are told. With the lock, the
+ * entries of the detached hooks move into a list of their own; without it, each of these values is removed
+ * from the registry. If there is no memory for the list, all entries stay. */
 void sgm__trainer_drop_left(sgm_trainer *trainer, const sgm__detached *hooks)
 {
-    sgm__left *dropped = NULL;
+    sgm__hook_result *dropped = NULL;
     size_t count = 0, kept = 0;
-    pthread_mutex_lock(&trainer->results.left_lock);
-    for (size_t i = 0; i < trainer->results.left_count; i++)
-        count += has(hooks, trainer->results.left[i].owner);
+    pthread_mutex_lock(&trainer->results.hook_results_lock);
+    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
+        count += has(hooks, trainer->results.hook_results[i].owner);
     dropped = count > 0 ? sgm__alloc(count * sizeof *dropped) : NULL;
     count = 0;
-    for (size_t i = 0; i < trainer->results.left_count; i++)
-        if (dropped != NULL && has(hooks, trainer->results.left[i].owner))
-            dropped[count++] = trainer->results.left[i];
+    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
+        if (dropped != NULL && has(hooks, trainer->results.hook_results[i].owner))
+            dropped[count++] = trainer->results.hook_results[i];
         else
-            trainer->results.left[kept++] = trainer->results.left[i];
-    trainer->results.left_count = kept;
-    pthread_mutex_unlock(&trainer->results.left_lock);
+            trainer->results.hook_results[kept++] = trainer->results.hook_results[i];
+    trainer->results.hook_result_count = kept;
+    pthread_mutex_unlock(&trainer->results.hook_results_lock);
     for (size_t i = 0; i < count; i++) {
         drop(trainer, dropped[i].owner, dropped[i].data, dropped[i].name);
         free_left(&dropped[i]);
@@ -159,22 +161,22 @@ void sgm__trainer_free_results(sgm_trainer *trainer)
     sgm__trainer_forget_scores(trainer);
     sgm__free(trainer->results.scores);
     sgm__free(trainer->results.score_texts);
-    for (size_t i = 0; i < trainer->results.left_count; i++)
-        free_left(&trainer->results.left[i]);
-    sgm__free(trainer->results.left);
-    for (size_t i = 0; i < trainer->results.passed_count; i++) {
-        sgm__free(trainer->results.passed[i].data);
-        sgm__free(trainer->results.passed[i].output);
-        sgm__free(trainer->results.passed[i].field);
+    for (size_t i = 0; i < trainer->results.hook_result_count; i++)
+        free_left(&trainer->results.hook_results[i]);
+    sgm__free(trainer->results.hook_results);
+    for (size_t i = 0; i < trainer->results.pass_count; i++) {
+        sgm__free(trainer->results.passes[i].data);
+        sgm__free(trainer->results.passes[i].output);
+        sgm__free(trainer->results.passes[i].field);
     }
-    sgm__free(trainer->results.passed);
-    pthread_mutex_destroy(&trainer->results.left_lock);
+    sgm__free(trainer->results.passes);
+    pthread_mutex_destroy(&trainer->results.hook_results_lock);
 }
 
 /* A hook can be detached by another thread while it measures. So the hook is tested twice: before the value
- * is set, under left_lock, so that either this call notes the value in time for sgm__trainer_drop_left or
- * leaves nothing; and after it, as the thread that detached the hook between the two tests may have found no
- * value to remove yet, and the value is removed here. */
+ * is set, under hook_results_lock, so that either this call notes the value in time for
+ * sgm__trainer_drop_left or leaves nothing; and after it, as the thread that detached the hook between the
+ * two tests may have found no value to remove yet, and the value is removed here. */
 sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const char *data, const char *name,
                               const sgm_content *content, sgm__weight weight)
 {
@@ -183,10 +185,10 @@ sgm_status sgm__trainer_leave(sgm_trainer *trainer, const sgm_hook *owner, const
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
     SGM_TRY(sgm__trainer_data_registry(trainer, data, &registry));
     if (owner != NULL) {
-        pthread_mutex_lock(&trainer->results.left_lock);
+        pthread_mutex_lock(&trainer->results.hook_results_lock);
         bool gone = sgm__hook_is_taken_off(owner);
         sgm_status status = gone ? SGM_OK : add_left(trainer, owner, data, name);
-        pthread_mutex_unlock(&trainer->results.left_lock);
+        pthread_mutex_unlock(&trainer->results.hook_results_lock);
         if (gone || status != SGM_OK)
             return status;
     }
@@ -538,7 +540,7 @@ char *sgm__passed_name(const char *base, const char *of)
 
 /* Leaves one of the two gathered tensors in the registry as DATA.BASE or DATA.BASE_OF. `of` NULL: the first
  * output or target. */
-static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed, const char *base,
+static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__pass_result *passed, const char *base,
                                  const char *of, gathered *all)
 {
     char *name = sgm__passed_name(base, of);
@@ -555,7 +557,7 @@ static sgm_status publish_tensor(sgm_trainer *trainer, const sgm__passed *passed
 
 /* Leaves outputs, targets and the loss in the registry and marks them as current. A failure of gathering is
  * reported here, to the hook that wanted the values. */
-static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *from,
+static sgm_status publish(sgm_trainer *trainer, sgm__pass_result *passed, gathering *from,
                           const sgm_metrics *measured)
 {
     sgm_content cost = sgm_number_content(measured->loss);
@@ -572,13 +574,13 @@ static sgm_status publish(sgm_trainer *trainer, sgm__passed *passed, gathering *
 /* Adds an entry for this combination of data, output and field; *passed points into the list, and is valid
  * until the next entry is added. */
 static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char *output, const char *field,
-                             sgm__passed **passed)
+                             sgm__pass_result **passed)
 {
-    SGM_TRY(sgm__reserve(&trainer->results.passed, &trainer->results.passed_capacity,
-                         trainer->results.passed_count + 1, sizeof(sgm__passed)));
-    sgm__passed *made = &trainer->results.passed[trainer->results.passed_count];
-    *made =
-        (sgm__passed){.data = sgm__strdup(data), .output = sgm__strdup(output), .field = sgm__strdup(field)};
+    SGM_TRY(sgm__reserve(&trainer->results.passes, &trainer->results.pass_capacity,
+                         trainer->results.pass_count + 1, sizeof(sgm__pass_result)));
+    sgm__pass_result *made = &trainer->results.passes[trainer->results.pass_count];
+    *made = (sgm__pass_result){
+        .data = sgm__strdup(data), .output = sgm__strdup(output), .field = sgm__strdup(field)};
     if (made->data == NULL || (output != NULL && made->output == NULL) ||
         (field != NULL && made->field == NULL)) {
         sgm__free(made->data);
@@ -586,7 +588,7 @@ static sgm_status add_passed(sgm_trainer *trainer, const char *data, const char 
         sgm__free(made->field);
         return SGM_ERROR_MEMORY;
     }
-    trainer->results.passed_count++;
+    trainer->results.pass_count++;
     *passed = made;
     return SGM_OK;
 }
@@ -604,13 +606,13 @@ sgm_status sgm__trainer_pass_for_hooks(sgm_trainer *trainer, const sgm_hook *own
                                        const char *output, const char *field, bool each_epoch)
 {
     sgm_iterator *iterator;
-    sgm__passed *passed = NULL;
+    sgm__pass_result *passed = NULL;
     SGM_TRY(sgm__trainer_find_data(trainer, data, &iterator));
-    for (size_t i = 0; i < trainer->results.passed_count && passed == NULL; i++)
-        if (strcmp(trainer->results.passed[i].data, data) == 0 &&
-            same_text(trainer->results.passed[i].output, output) &&
-            same_text(trainer->results.passed[i].field, field))
-            passed = &trainer->results.passed[i];
+    for (size_t i = 0; i < trainer->results.pass_count && passed == NULL; i++)
+        if (strcmp(trainer->results.passes[i].data, data) == 0 &&
+            same_text(trainer->results.passes[i].output, output) &&
+            same_text(trainer->results.passes[i].field, field))
+            passed = &trainer->results.passes[i];
     if (passed == NULL)
         SGM_TRY(add_passed(trainer, data, output, field, &passed));
     passed->wanted = passed->wanted || each_epoch;
@@ -635,11 +637,11 @@ sgm_status sgm__trainer_validate(sgm_trainer *trainer, size_t index)
 {
     const sgm__named_iterator *data = &trainer->data.validation[index];
     sgm_metrics *metrics = &trainer->data.metrics[index].metrics;
-    sgm__passed *passed = NULL;
-    for (size_t i = 0; i < trainer->results.passed_count && passed == NULL; i++)
-        if (trainer->results.passed[i].wanted && strcmp(trainer->results.passed[i].data, data->name) == 0 &&
-            is_attached(trainer, trainer->results.passed[i].owner))
-            passed = &trainer->results.passed[i];
+    sgm__pass_result *passed = NULL;
+    for (size_t i = 0; i < trainer->results.pass_count && passed == NULL; i++)
+        if (trainer->results.passes[i].wanted && strcmp(trainer->results.passes[i].data, data->name) == 0 &&
+            is_attached(trainer, trainer->results.passes[i].owner))
+            passed = &trainer->results.passes[i];
     if (passed == NULL)
         return pass(trainer, data->iterator, NULL, metrics);
     gathering all = {.output = passed->output, .field = passed->field};

@@ -219,6 +219,32 @@ static sgm_status record_network(sgm_trainer *trainer, sgm__step_purpose purpose
                               &trainer->learner.recording);
 }
 
+static sgm_status record_cost(sgm_graph *graph, const char *prefix, const char *layer, sgm_value value)
+{
+    char *output = sgm__format("%s%s", prefix, layer);
+    if (output == NULL)
+        return SGM_ERROR_MEMORY;
+    sgm_graph_add_output(graph, output, value);
+    sgm__free(output);
+    return SGM_OK;
+}
+
+/* Outputs for single costs, unless the total says the same. */
+static sgm_status record_costs(sgm_trainer *trainer, bool part)
+{
+    sgm__learner *learner = sgm__learner_of(trainer);
+    const sgm_recording *recording = &learner->recording;
+    if (recording->cost_count == 1 && recording->costs[0].importance == 1)
+        return SGM_OK; /* the total says it */
+    for (size_t i = 0; i < recording->cost_count; i++) {
+        const sgm_named_value *cost = &recording->costs[i];
+        SGM_TRY(record_cost(learner->graph, SGM__COST_PREFIX, cost->name, cost->value));
+        if (part)
+            SGM_TRY(record_cost(learner->graph, SGM__COST_PART_PREFIX, cost->name, cost->part));
+    }
+    return SGM_OK;
+}
+
 /* Records a program over examples. Which parts it has depends on the purpose: costs for all but
  * predictions; outputs of layers for validation and prediction; gradients as outputs for workers
  * (GRADIENTS, PART); the update otherwise.
@@ -275,7 +301,7 @@ static sgm_status record(sgm_trainer *trainer, sgm__step_purpose purpose, int64_
             sgm_cast(trainer->learner.graph, trainer->learner.recording.lengths, SGM_FLOAT64));
     SGM_TRY(sgm__trainer_check_patterns(trainer));
     if (training)
-        SGM_TRY(sgm__trainer_record_costs(trainer, part));
+        SGM_TRY(record_costs(trainer, part));
     if (training)
         SGM_TRY(find_trained(trainer));
     if (gradients)

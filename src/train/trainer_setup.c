@@ -40,7 +40,7 @@ static sgm_trainer *create(const char *name, const sgm__trainer_settings *settin
     trainer->progress.newest_loss = NAN;
     trainer->journal.changed_by = "program";
     sgm__turn_lock_init(&trainer->control.turn);
-    pthread_mutex_init(&trainer->results.left_lock, NULL);
+    pthread_mutex_init(&trainer->results.hook_results_lock, NULL);
     sgm__control_init(&trainer->control);
     trainer->name = sgm__strdup(name);
     trainer->learner.graph = sgm_graph_create();
@@ -110,7 +110,7 @@ void sgm__trainer_free(sgm_trainer *trainer)
     sgm__free(trainer->learner.programs);
     sgm__free(trainer->learner.stale);
     sgm__layer_times_free(trainer->times);
-    sgm__free(trainer->progress.ending.by);
+    sgm__free(trainer->progress.resumed_end.by);
     sgm__free(trainer->progress.ended_by);
     sgm__turn_lock_destroy(&trainer->control.turn);
     sgm__control_destroy(&trainer->control);

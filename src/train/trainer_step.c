@@ -100,8 +100,8 @@ sgm_status sgm__trainer_count(sgm_trainer *trainer, sgm_program *program, int64_
     const int32_t *places = places_in(program);
     double loss, correct = 0;
     if (places[LOSS] < 0)
-        return sgm_session_read_number(trainer->learner.session, program, SGM__LOSS,
-                                       &loss); /* says what there is */
+        /* There is no such output: this fails with a list of those that there are. */
+        return sgm_session_read_number(trainer->learner.session, program, SGM__LOSS, &loss);
     SGM_TRY(sgm__session_read_number_at(trainer->learner.session, program, places[LOSS], &loss));
     if (places[CORRECT] >= 0)
         SGM_TRY(sgm__session_read_number_at(trainer->learner.session, program, places[CORRECT], &correct));
@@ -154,14 +154,28 @@ sgm_status sgm__trainer_place_data(sgm_trainer *trainer)
 
 /* Time is measured only when the minibatch is not ready: reading a clock costs more than copying a small
  * minibatch that lies in memory. */
-sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block)
+sgm_status sgm__trainer_next_minibatch(sgm_trainer *trainer, const sgm_block **minibatch)
 {
     bool waits = !sgm__iterator_is_ready(trainer->data.training);
     double start = waits ? sgm__now() : 0;
-    SGM_TRY(sgm_iterator_next(trainer->data.training, block));
+    SGM_TRY(sgm_iterator_next(trainer->data.training, minibatch));
     if (waits)
         trainer->progress.waited += sgm__now() - start;
-    trainer->progress.given = *block != NULL ? (*block)->count : 0;
+    trainer->progress.given = *minibatch != NULL ? (*minibatch)->count : 0;
+    return SGM_OK;
+}
+
+/* Reads the costs of the newest minibatch. A single cost without an output of its own is the loss. */
+sgm_status sgm__trainer_read_costs(sgm_trainer *trainer, sgm_program *program)
+{
+    sgm__learner *learner = sgm__learner_of(trainer);
+    for (size_t i = 0; i < learner->cost_count; i++) {
+        sgm__cost *cost = learner->costs[i];
+        if (sgm_program_has_output(program, cost->output))
+            SGM_TRY(sgm_session_read_number(learner->session, program, cost->output, &cost->newest));
+        else if (learner->cost_count == 1)
+            cost->newest = sgm__progress_of(trainer)->newest_loss;
+    }
     return SGM_OK;
 }
 
@@ -170,23 +184,23 @@ sgm_status sgm__trainer_next_block(sgm_trainer *trainer, const sgm_block **block
 /* One step. The learning rate is kept by iteration number for nan_watch, which repeats steps. An update
  * happens with every `accumulate`-th minibatch; the others only add their gradients. The newest loss is the
  * difference of the sums, divided by the examples, since sums are what checkpoints keep. */
-sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *block, double rate)
+sgm_status sgm__trainer_step(sgm_trainer *trainer, const sgm_block *minibatch, double rate)
 {
     sgm__training_position *position = &trainer->position;
     trainer->progress.rates[position->iteration % SGM__KEPT_RATES] = rate;
     if (trainer->sharing.strategy != NULL)
-        return trainer->sharing.strategy->iterate(trainer, block, rate);
+        return trainer->sharing.strategy->iterate(trainer, minibatch, rate);
     bool update = sgm__trainer_updates_next(trainer);
     sgm_program *program =
-        sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, block->count);
+        sgm__trainer_program(trainer, update ? SGM__UPDATE : SGM__ACCUMULATE, minibatch->count);
     if (program == NULL)
         return sgm_last_status();
-    SGM_TRY(sgm__trainer_feed(trainer, program, block));
+    SGM_TRY(sgm__trainer_feed(trainer, program, minibatch));
     SGM_TRY(sgm__trainer_feed_update(trainer, program, rate, position->updates + 1));
-    SGM_TRY(sgm__layer_times_run(trainer, program));
+    SGM_TRY(sgm__trainer_run_program(trainer, program));
     double before = position->sums.loss;
-    SGM_TRY(sgm__trainer_count(trainer, program, block->count, &position->sums));
-    trainer->progress.newest_loss = (position->sums.loss - before) / (double)block->count;
+    SGM_TRY(sgm__trainer_count(trainer, program, minibatch->count, &position->sums));
+    trainer->progress.newest_loss = (position->sums.loss - before) / (double)minibatch->count;
     SGM_TRY(sgm__trainer_read_costs(trainer, program));
     position->updates += update;
     position->accumulated = update ? 0 : position->accumulated + 1;

@@ -188,7 +188,7 @@ static sgm_status make_room(sgm__layer_times *times, const sgm__plan *plan)
     return sgm__reserve(&times->forward, &times->forward_capacity, nodes, sizeof *times->forward);
 }
 
-sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program)
+sgm_status sgm__trainer_run_program(sgm_trainer *trainer, sgm_program *program)
 {
     sgm__layer_times *times = trainer->times;
     if (times == NULL || times->wanted == 0)

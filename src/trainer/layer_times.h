@@ -37,8 +37,9 @@ typedef struct sgm__layer_times {
 
 /* Has the next `steps` steps measured, unless steps are being measured already. With the trainer's lock. */
 sgm_status sgm__layer_times_want(sgm_trainer *trainer, int32_t steps);
-/* Runs a step's program and measures it. On the run's thread. */
-sgm_status sgm__layer_times_run(sgm_trainer *trainer, sgm_program *program);
+/* Runs a step's program: sgm_session_run, or, while steps are wanted, measured step by step. On the run's
+ * thread. */
+sgm_status sgm__trainer_run_program(sgm_trainer *trainer, sgm_program *program);
 /* The times measured so far; NULL: nothing was measured yet. */
 const sgm__layer_times *sgm__layer_times_of(const sgm_trainer *trainer);
 void sgm__layer_times_free(sgm__layer_times *times);

@@ -79,19 +79,19 @@ typedef struct sgm__training_position {
 
 /* Outputs and targets that a pass over data gathered for a hook: NAME.outputs, NAME.targets in the registry.
  */
-typedef struct sgm__passed {
+typedef struct sgm__pass_result {
     char *data, *output, *field; /* output, field NULL: the first */
     int64_t iteration;           /* at which they were gathered; valid while `current` */
     bool current;                /* the parameters have not changed since */
     bool wanted;           /* a hook has read them since the newest validation: the next one gathers them */
     const sgm_hook *owner; /* the hook that wants them; only its address is used */
-} sgm__passed;
+} sgm__pass_result;
 
 /* A value that a hook left in the registry. */
-typedef struct sgm__left {
+typedef struct sgm__hook_result {
     const sgm_hook *owner; /* only its address is used */
     char *data, *name;     /* DATA.NAME */
-} sgm__left;
+} sgm__hook_result;
 
 /* What the run's thread is doing, for threads that cannot wait for the trainer's lock. */
 typedef struct sgm__whereabouts {
@@ -170,14 +170,14 @@ typedef struct sgm__trainer_observers {
 
 /* What hooks and passes over data left in the registry and for the epoch's line of metrics.jsonl. */
 typedef struct sgm__trainer_results {
-    sgm__passed *passed;
-    size_t passed_count, passed_capacity;
+    sgm__pass_result *passes;
+    size_t pass_count, pass_capacity;
     sgm_score *scores;  /* since the newest epoch's line was written */
     char **score_texts; /* owns the scores' texts */
     size_t score_count, score_capacity, score_text_capacity;
-    sgm__left *left;
-    size_t left_count, left_capacity;
-    pthread_mutex_t left_lock;
+    sgm__hook_result *hook_results;
+    size_t hook_result_count, hook_result_capacity;
+    pthread_mutex_t hook_results_lock;
 } sgm__trainer_results;
 
 /* The network, the optimiser, and the graph and the programs that were recorded from them. A replica has a
@@ -222,13 +222,13 @@ typedef struct sgm__membership {
 #define SGM__KEPT_RATES 256
 /* How long a run is to be, and how far it has come. */
 typedef struct sgm__trainer_progress {
-    sgm__ending ending;
-    int64_t next_accumulate; /* optimiser.accumulate from the next update on; 0: unchanged */
-    int64_t epochs;          /* that the run is to have; 0: no limit */
-    int64_t maximum;         /* iterations that the run is to have; 0: no limit */
-    int64_t batches;         /* minibatches of an epoch; 0: unknown */
-    sgm__metric_sums ended;  /* sums of the epoch before, shown until this epoch has a minibatch */
-    char *ended_by;          /* the hook that ends this run for good, and why; NULL: none */
+    sgm__ending resumed_end;     /* of the run whose checkpoint was loaded last */
+    int64_t next_accumulate;     /* optimiser.accumulate from the next update on; 0: unchanged */
+    int64_t epochs;              /* that the run is to have; 0: no limit */
+    int64_t iterations;          /* that the run is to have; 0: no limit */
+    int64_t batches;             /* minibatches of an epoch; 0: unknown */
+    sgm__metric_sums last_epoch; /* sums of the epoch before, shown until this epoch has a minibatch */
+    char *ended_by;              /* the hook that ends this run for good, and why; NULL: none */
     double newest_loss;
     int64_t given;                 /* examples of the newest minibatch */
     double waited;                 /* seconds that the run has waited for minibatches */

@@ -106,8 +106,8 @@ sgm_status sgm__trainer_find_data(const sgm_trainer *trainer, const char *data, 
 /* What passes measured belongs to the old parameters: the next hook that wants it has a pass of its own. */
 void sgm__trainer_parameters_changed(sgm_trainer *trainer)
 {
-    for (size_t i = 0; i < trainer->results.passed_count; i++)
-        trainer->results.passed[i].current = false;
+    for (size_t i = 0; i < trainer->results.pass_count; i++)
+        trainer->results.passes[i].current = false;
 }
 
 /* --- with others who compute --- */

@@ -427,7 +427,7 @@ static sgm_status give_all(given_values *given, const sgm__ranks *ranks)
     const sgm_trainer *trainer = ranks->trainer;
     const sgm_operator *parallel = sgm__sharing_of(trainer)->parallel;
     give_number(given, "epochs", sgm__progress_of(trainer)->epochs);
-    give_number(given, "iterations", sgm__progress_of(trainer)->maximum);
+    give_number(given, "iterations", sgm__progress_of(trainer)->iterations);
     give_number(given, "operator.every", parallel->every);
     give_number(given, "operator.check_every", ranks->options.check_every);
     give_number(given, "operator.bucket", ranks->options.bucket_bytes);
