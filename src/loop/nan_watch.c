@@ -1,5 +1,17 @@
-/* Where a value that is no number comes from: back to a snapshot, forward to the first bad step, and that one
- * slowly. As long as all is well it costs a copy of the states now and then. */
+/* The hook nan_watch: finds the step, the instruction and the layer that a value comes from which is NaN or
+ * infinite.
+ *
+ * The method: every `every` iterations the hook takes a snapshot of the training (train/snapshot.h) whose
+ * states are all finite. When a loss or a state is not finite, the trainer is set back to the newest snapshot
+ * and repeats the steps behind it, with the learning rates that they had (sgm__trainer_progress.rates),
+ * testing states after each one; then it repeats the bad step in a session of the handler debug:, which tests
+ * the result of each instruction and names the first bad one. Minibatch and states of before that step are
+ * saved in the run folder, and the run fails with a message that says all of this, or pauses in front of the
+ * step.
+ *
+ * src/loop/trainer_run.c calls sgm__nan_watch_begin and sgm__nan_watch_look; the hook itself is due between
+ * iterations. All functions run on the run's thread with the trainer's lock. As long as all values are
+ * finite, the cost is a copy of the states every `every` iterations. */
 #include "loop/nan_watch.h"
 #include "hooks/hook_text.h"
 #include "train/snapshot.h"
@@ -10,29 +22,31 @@
 #include <sigma/hooks.h>
 #include <stdio.h>
 
-#define DEFAULT_EVERY 100
+#define DEFAULT_EVERY 100 /* iterations from one snapshot to the next */
 #define MAXIMUM_EVERY 250
 _Static_assert(MAXIMUM_EVERY < SGM__KEPT_RATES, "steps are done again with the learning rates they had");
 
+/* The hook's own data. */
 typedef struct nan_watch {
     int64_t every;
     bool pause;
-    sgm__snapshot *snapshot; /* finite */
+    sgm__snapshot *snapshot; /* the newest one whose states are all finite; NULL: none yet */
 } nan_watch;
 
-/* What was found out about a bad step. */
+/* What was found out about a bad step. It owns `place` and `files`. */
 typedef struct finding {
     char what[160];    /* "the loss is infinite", "state '2-dense.weights' is not finite" */
     int64_t iteration; /* from 1 */
     int64_t epoch;     /* from 1 */
     double rate;
-    char *place; /* what the debug handler says; NULL: it met nothing */
+    char *place; /* the debug handler's message; NULL: it found no bad instruction */
     char *files; /* "; kept: ..."; NULL: none */
 } finding;
 
-/* --- steps once more --- */
+/* --- repeating steps --- */
 
-/* The next minibatch, over the end of an epoch if need be. */
+/* The next minibatch, also across the end of an epoch. Of what a run does at an epoch's end (end_epoch in
+ * trainer_run.c) only the position is moved here. */
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
@@ -45,12 +59,14 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
 
+/* The learning rate that the next step had when it was done the first time. */
 static double rate_of(const sgm_trainer *trainer)
 {
     return trainer->progress.rates[trainer->position.iteration % SGM__KEPT_RATES];
 }
 
-/* One step and what it left; *bad: it is not finite, and `what` says which. */
+/* Repeats one step. *bad: its loss or a state behind it is not finite, and `what` says which.
+ * SGM_ERROR_NUMERIC is a handler's own finding (debug:). */
 static sgm_status try_step(sgm_trainer *trainer, bool *bad, char *what, size_t size)
 {
     const sgm_block *block;
@@ -78,8 +94,8 @@ static sgm_status try_step(sgm_trainer *trainer, bool *bad, char *what, size_t s
     return SGM_OK;
 }
 
-/* Does the steps after the snapshot again, up to the `last`. *found: one is bad, and the trainer stands
- * before it. */
+/* Repeats the steps behind the snapshot, up to iteration `last`. If one of them is bad, *found is true and
+ * the trainer is set back to before it; for that each step is preceded by a snapshot. */
 static sgm_status go_before_bad_step(sgm_trainer *trainer, const sgm__snapshot *from, int64_t last,
                                      finding *result, bool *found)
 {
@@ -97,8 +113,9 @@ static sgm_status go_before_bad_step(sgm_trainer *trainer, const sgm__snapshot *
     return SGM_OK;
 }
 
-/* --- the bad step slowly --- */
+/* --- the bad step, instruction by instruction --- */
 
+/* Copies all states from one session to another, whose handler may be another one. */
 static sgm_status copy_states(sgm_session *from, sgm_session *to)
 {
     const char *name;
@@ -111,7 +128,9 @@ static sgm_status copy_states(sgm_session *from, sgm_session *to)
     return SGM_OK;
 }
 
-/* Runs the step in a session of its own. The status is the step's: SGM_ERROR_NUMERIC tells the place. */
+/* Runs the step in `session` in place of the trainer's own, which is put back afterwards; programs belong to
+ * a session, so they are forgotten twice. The status is the step's: for SGM_ERROR_NUMERIC the message names
+ * instruction and layer. */
 static sgm_status run_slowly(sgm_trainer *trainer, sgm_session *session, const sgm_block *block)
 {
     sgm_session *own = trainer->learner.session;
@@ -126,6 +145,8 @@ static sgm_status run_slowly(sgm_trainer *trainer, sgm_session *session, const s
     return status;
 }
 
+/* Makes a session of the handler debug: around the trainer's handler, and runs the step there. *place becomes
+ * the debug handler's message, and stays NULL if all results are finite. */
 static sgm_status find_place(sgm_trainer *trainer, const sgm_block *block, char **place)
 {
     const char *name = sgm_handler_name(trainer->settings.handler);
@@ -147,7 +168,7 @@ static sgm_status find_place(sgm_trainer *trainer, const sgm_block *block, char 
     return status;
 }
 
-/* --- what is left of it --- */
+/* --- files in the run folder --- */
 
 static sgm_status save_block(const sgm_block *block, const char *path)
 {
@@ -168,6 +189,7 @@ static char *path_of(const sgm_trainer *trainer, const finding *result, const ch
                        suffix);
 }
 
+/* Saves the bad step's minibatch, nan-ITERATION-batch.safetensors; nothing without a run folder. */
 static sgm_status keep_block(const sgm_trainer *trainer, const sgm_block *block, const finding *result)
 {
     if (trainer->journal.folder == NULL)
@@ -178,6 +200,7 @@ static sgm_status keep_block(const sgm_trainer *trainer, const sgm_block *block,
     return status;
 }
 
+/* Saves the training as it is before the bad step, and notes both files for the message. */
 static sgm_status keep_training(sgm_trainer *trainer, finding *result)
 {
     if (trainer->journal.folder == NULL)
@@ -193,14 +216,15 @@ static sgm_status keep_training(sgm_trainer *trainer, finding *result)
     return status;
 }
 
-/* What fails here is told beside the finding. */
+/* A failure while the step is examined is only logged: the finding itself matters more. */
 static void warn(const sgm_trainer *trainer, sgm_status status)
 {
     if (status != SGM_OK)
         sgm__log(SGM_LOG_WARNING, trainer->name, "looking at the bad step: %s", sgm_last_error());
 }
 
-/* The trainer stands before the bad step, and does so again afterwards. */
+/* Finds the place of the bad value and saves the files. The trainer stands before the bad step when this is
+ * called, and again when it returns. */
 static sgm_status examine(sgm_trainer *trainer, finding *result)
 {
     const sgm_block *block;
@@ -234,13 +258,15 @@ static char *describe(const finding *result)
 
 /* --- together --- */
 
+/* Whether the steps behind the snapshot can be repeated: their learning rates must still be kept. */
 static bool can_go_back(const nan_watch *self, const sgm_trainer *trainer, int64_t last)
 {
     int64_t steps = self->snapshot != NULL ? last - self->snapshot->position.iteration : 0;
     return trainer->data.training != NULL && steps > 0 && steps < SGM__KEPT_RATES;
 }
 
-/* `message`: what is known before. */
+/* Makes the message: `message`, what is known already, if the steps cannot be repeated, else the finding. The
+ * caller frees it; NULL: no memory. */
 static char *find_out(const nan_watch *self, sgm_trainer *trainer, int64_t last, const char *message)
 {
     finding result = {0};
@@ -267,7 +293,8 @@ static char *find_out(const nan_watch *self, sgm_trainer *trainer, int64_t last,
     return text;
 }
 
-/* One of the steps up to the `last` is bad. */
+/* One of the steps up to iteration `last` was bad. Finds out which, and fails, or logs the message and asks
+ * for a pause, after which a user may change values and resume. Workers' steps are not repeated. */
 static sgm_status act(const nan_watch *self, sgm_trainer *trainer, int64_t last, const char *message)
 {
     char *text = find_out(self, trainer, last, message);
@@ -286,7 +313,8 @@ static sgm_status act(const nan_watch *self, sgm_trainer *trainer, int64_t last,
 
 /* --- the hook --- */
 
-/* A state may be bad while the loss is still finite. */
+/* Takes the next snapshot, if all states are finite. A bad state is acted on even while the loss is still
+ * finite: the next loss will not be. */
 static sgm_status remember(void *state, sgm_hook_call *call)
 {
     nan_watch *self = state;
@@ -374,6 +402,7 @@ const sgm__hook_row sgm__nan_watch_row = {
 
 /* --- what a run tells --- */
 
+/* The states at the start of a run are not tested: a bad one shows in the first step. */
 sgm_status sgm__nan_watch_begin(sgm_trainer *trainer)
 {
     nan_watch *self = sgm__hooks_find(trainer->hooks, &watch_type);
@@ -384,6 +413,8 @@ sgm_status sgm__nan_watch_begin(sgm_trainer *trainer)
     return self->snapshot != NULL ? SGM_OK : sgm_last_status();
 }
 
+/* A loss that is not finite has been counted, so the bad step is the trainer's iteration; if a handler has
+ * stopped the step, the step was not counted, and the bad one is the next. */
 sgm_status sgm__nan_watch_look(sgm_trainer *trainer, sgm_status status)
 {
     nan_watch *self = sgm__hooks_find(trainer->hooks, &watch_type);
@@ -391,6 +422,6 @@ sgm_status sgm__nan_watch_look(sgm_trainer *trainer, sgm_status status)
         return status;
     char message[512];
     snprintf(message, sizeof message, "%s", sgm_last_error());
-    bool counted = !isfinite(trainer->progress.newest_loss); /* else a handler has stopped it */
+    bool counted = !isfinite(trainer->progress.newest_loss);
     return act(self, trainer, trainer->position.iteration + !counted, message);
 }

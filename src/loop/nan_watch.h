@@ -4,10 +4,11 @@
 
 #include "trainer/view.h"
 
-/* At the start of a run: the watch keeps what is there. */
+/* At the start of a run: the watch takes its first snapshot, unless no watch is attached. */
 sgm_status sgm__nan_watch_begin(sgm_trainer *trainer);
-/* After a step that failed with SGM_ERROR_NUMERIC, which the thread's error tells. The same status, with a
- * better message; or SGM_OK: the trainer stands before the bad step again, and is to pause. */
+/* After a step that failed with SGM_ERROR_NUMERIC and the thread's error. Returns the same status with a
+ * message that names the step and, if possible, the instruction; or SGM_OK: the trainer is set back to before
+ * the bad step, and a pause was asked for. */
 sgm_status sgm__nan_watch_look(sgm_trainer *trainer, sgm_status status);
 
 #endif

@@ -1,4 +1,13 @@
-/* The learning rate finder. Smith, Cyclical learning rates for training neural networks, 2015. */
+/* The learning rate finder: a training whose learning rate rises from minibatch to minibatch, and the rate
+ * that the curve of losses proposes (Smith, Cyclical learning rates for training neural networks, 2015).
+ *
+ * sgm_trainer_find_learning_rate trains for `iterations` steps at rates minimum (maximum / minimum)^(i /
+ * (iterations - 1)), and sets the trainer back to where it was (train/snapshot.h), whatever comes of it. The
+ * proposed rate is that at which the smoothed loss falls most steeply over the logarithm of the rate, before
+ * its lowest point; NAN if the loss does not fall clearly. It is no hook and changes no setting: the caller
+ * decides what to do with the curve, which sgm_rate_curve_save and sgm_rate_curve_text show.
+ *
+ * The trainer counts as running meanwhile, so that no run can begin. */
 #include "data/dataset.h"
 #include "train/snapshot.h"
 #include "train/train.h"
@@ -10,7 +19,7 @@
 #include <stdio.h>
 
 #define MAXIMUM_ITERATIONS 100000
-#define SLOPE_REACH 3     /* points on each side of one whose slope is wanted */
+#define SLOPE_REACH 3     /* points on each side of a point, from which its slope is computed */
 #define CLEAR_FALL 1.5    /* times the noise: 3 in 1000 curves of 100 losses that only wander fall so far */
 #define MINIMUM_FALL 0.01 /* of the first loss */
 
@@ -24,6 +33,8 @@ void sgm_rate_curve_free(sgm_rate_curve *curve)
 
 /* --- options --- */
 
+/* In an options struct 0 means the default, so that no smoothing is said by a negative number. From 10
+ * iterations on there are enough points for a slope. */
 static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_finder_options *options)
 {
     SGM_TRY(sgm__options_read(options, sizeof *options, given, "sgm_trainer_find_learning_rate"));
@@ -53,6 +64,7 @@ static sgm_status read_options(const sgm_rate_finder_options *given, sgm_rate_fi
 
 /* --- training --- */
 
+/* The next minibatch; behind the last one of an epoch comes the first of the next. */
 static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
 {
     SGM_TRY(sgm_iterator_next(trainer->data.training, block));
@@ -61,13 +73,16 @@ static sgm_status next_block(sgm_trainer *trainer, const sgm_block **block)
     return *block != NULL ? SGM_OK : sgm_fail(SGM_ERROR_STATE, "the training data gives no minibatch");
 }
 
+/* The rate of iteration i: equal steps of its logarithm, from minimum to maximum, both included. */
 static double rate_at(const sgm_rate_finder_options *options, int64_t iteration)
 {
     double part = (double)iteration / (double)(options->iterations - 1);
     return options->minimum * pow(options->maximum / options->minimum, part);
 }
 
-/* A mean whose weights fade, without the pull of its first value (as in Adam). */
+/* Adds a loss to the curve. The smoothed loss is an exponential moving average m = s m + (1 - s) loss,
+ * divided by 1 - s^n, which removes the pull of its start at 0 (the bias correction of Adam, Kingma and Ba,
+ * 2014). */
 static void add_point(const sgm_rate_finder_options *options, sgm_rate_curve *curve, double rate, double loss,
                       double *mean)
 {
@@ -76,6 +91,8 @@ static void add_point(const sgm_rate_finder_options *options, sgm_rate_curve *cu
     curve->points[curve->count++] = (sgm_rate_point){rate, loss, smoothed};
 }
 
+/* Trains at rising rates until the smoothed loss is `divergence` times the smallest one so far, or a value is
+ * not finite; such a last step gives no point. Fails if not even the first step gives a loss. */
 static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options *options,
                              sgm_rate_curve *curve)
 {
@@ -104,7 +121,8 @@ static sgm_status raise_rate(sgm_trainer *trainer, const sgm_rate_finder_options
 
 /* --- what the curve says --- */
 
-/* Least squares, over the logarithm of the rate. */
+/* The slope of the smoothed loss over the logarithm of the rate at a point: least squares through the points
+ * within SLOPE_REACH. */
 static double slope_at(const sgm_rate_curve *curve, size_t at)
 {
     size_t first = at > SLOPE_REACH ? at - SLOPE_REACH : 0;
@@ -122,8 +140,10 @@ static double slope_at(const sgm_rate_curve *curve, size_t at)
     return xx > 0 ? xy / xx : 0;
 }
 
-/* How far the losses of minibatches lie apart that have nearly the same rate: from the differences of
- * neighbours, in which a slope does not count; up to the lowest point, but at least of a quarter. */
+/* The standard deviation of losses of minibatches at nearly the same rate. It is estimated from differences
+ * of neighbouring losses, whose variance is twice that of a loss and to which a slope adds little. Points
+ * behind the lowest one, where the loss diverges, are left out, but at least a quarter of the curve counts.
+ */
 static double noise_of(const sgm_rate_curve *curve, size_t lowest)
 {
     size_t last = lowest > curve->count / 4 ? lowest : curve->count / 4;
@@ -135,7 +155,9 @@ static double noise_of(const sgm_rate_curve *curve, size_t lowest)
     return last > 0 ? sqrt(squares / (double)last) : 0;
 }
 
-/* From the mean of the first tenth to the lowest point behind it: before, the smoothed loss is one of few. */
+/* How far the loss falls: from the mean loss of the first tenth of the points to the lowest smoothed loss
+ * behind them. The smoothed loss of the first tenth itself is a mean of too few losses to be compared with.
+ */
 static double fall_of(const sgm_rate_curve *curve)
 {
     size_t first = curve->count / 10;
@@ -147,6 +169,9 @@ static double fall_of(const sgm_rate_curve *curve)
     return begin - lowest;
 }
 
+/* Fills in what the curve says: the rate of the lowest smoothed loss, fall and noise, and the proposed rate
+ * if the fall is clear of the noise. The first points of a curve without a trend also have some steepest
+ * slope, hence the test. */
 static void propose(sgm_rate_curve *curve)
 {
     size_t lowest = 0;
@@ -171,6 +196,7 @@ static void propose(sgm_rate_curve *curve)
 
 /* --- together --- */
 
+/* With the averages in place of the parameters, the steps would train the averages. */
 static sgm_status check_parts(const sgm_trainer *trainer)
 {
     if (trainer->data.training == NULL)
@@ -185,7 +211,7 @@ static sgm_status check_parts(const sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* Whatever comes of it, the trainer is put back. */
+/* Raises the rate and sets the trainer back, also after a failure, whose message is kept meanwhile. */
 static sgm_status explore(sgm_trainer *trainer, const sgm_rate_finder_options *options, sgm_rate_curve *curve)
 {
     char message[512] = "";
@@ -244,7 +270,8 @@ sgm_status sgm_rate_curve_save(const sgm_rate_curve *curve, const char *path)
     return status;
 }
 
-/* The last fifth may be the divergence, which would squeeze the rest: what is above the others is cut off. */
+/* The range of losses of the plot. The last fifth of the points may be the divergence, which would squeeze
+ * the rest: it does not count for the upper bound, and points above that are drawn at the upper edge. */
 static void find_bounds(const sgm_rate_curve *curve, double *low, double *high)
 {
     *low = INFINITY;
@@ -260,6 +287,8 @@ static void find_bounds(const sgm_rate_curve *curve, double *low, double *high)
         *high = *low + 1;
 }
 
+/* Draws the smoothed losses over the logarithm of the rate, one character for each point: "O" is the proposed
+ * rate. The caller frees the text. */
 char *sgm_rate_curve_text(const sgm_rate_curve *curve, int32_t columns, int32_t rows)
 {
     if (curve == NULL || curve->count == 0 || columns < 20 || columns > 200 || rows < 5 || rows > 100) {

@@ -227,10 +227,10 @@ static bool is_done(const sgm__training_run *run)
            (options->iterations > 0 && position->iteration >= options->iterations);
 }
 
-/* Carries out the commands that are queued now. Those that they lead to come after the next iteration, so
- * that commands which beget commands cannot keep the run from training. A reset or a restore moves the
- * training to another position: the strategy is told, and the run's own time is corrected, as the checkpoint
- * brings the training's time with it. */
+/* Carries out the commands that are queued when the function is called; a command that is queued meanwhile
+ * waits until after the next iteration, so that hooks which answer each command with another one cannot keep
+ * the run from training. A reset or a restore moves the training to another position: the strategy is told,
+ * and the run's own time is corrected, as the training's time comes from the checkpoint, too. */
 sgm_status sgm__run_do_commands(sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -318,8 +318,8 @@ void sgm__run_look_for_signals(sgm__training_run *run)
         run->stopped = true;
 }
 
-/* Carries out what was asked for since the iteration before, and repeats the changes that a resumed run
- * must make at this iteration. */
+/* Carries out what was commanded since the iteration before (with ranks: in a meeting), and repeats the
+ * changes that a resumed run must make at this iteration. */
 static sgm_status do_commands(sgm__training_run *run)
 {
     if (meets(run))
@@ -371,7 +371,7 @@ static sgm_status iterate(sgm__training_run *run)
             int64_t before = run->trainer->position.iteration;
             SGM_TRY(train_on(run, block));
             run->saved = false;
-            if (run->trainer->position.iteration > before) { /* else it was undone */
+            if (run->trainer->position.iteration > before) { /* else nan_watch has undone the step */
                 SGM_TRY(tell_hooks(run, SGM_ITERATION));
                 report(run, SGM_PROGRESS_ITERATION);
                 tell_task(run);
@@ -398,8 +398,8 @@ static sgm_status go_on_in_folder(sgm__training_run *run)
     return sgm__changes_read(trainer);
 }
 
-/* A run that a hook has ended stays so until it is asked for another length: also when the process died
- * before anything but the checkpoint knew of that end. */
+/* A run that a hook has ended for good stays ended when it is resumed with the same length. The checkpoint
+ * knows of the end, even if the process died before the other files of the run folder did. */
 static sgm_status end_as_before(const sgm__training_run *run)
 {
     sgm_trainer *trainer = run->trainer;
@@ -497,6 +497,7 @@ static sgm_status run_all(sgm__training_run *run)
     return strategy != NULL ? strategy->leave(run->trainer) : SGM_OK;
 }
 
+/* The last line of the run's log: how long the run took, where it ended, and why. */
 static void log_end(const sgm__training_run *run, sgm_status status)
 {
     sgm_trainer *trainer = run->trainer;
@@ -526,7 +527,8 @@ static sgm_status run_to_the_end(sgm__training_run *run)
     log_end(run, status);
     report(run, SGM_PROGRESS_STOP);
     if (status != SGM_OK)
-        return sgm_trainer_status(trainer); /* its message again, whatever observers did */
+        return sgm_trainer_status(
+            trainer); /* the failure's message again, which observers may have replaced */
     return stopped ? sgm_fail(SGM_ERROR_INTERRUPTED, "training was stopped after iteration %lld",
                               (long long)trainer->position.iteration)
                    : SGM_OK;
@@ -542,8 +544,8 @@ static sgm_status read_options(const sgm_run_options *given, sgm_run_options *op
 }
 
 /* Takes the lock, the signals and the task around a run, and gives them back in the opposite order. Commands
- * that came after the loop's last look are carried out before the trainer counts as idle: who queued them
- * waits for an answer. */
+ * that came after the loop's last look are carried out before the trainer counts as idle, since the threads
+ * that queued them wait for an answer. */
 static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
 {
     sgm__training_run current = {.trainer = trainer, .options = options, .lock = -1};
@@ -563,7 +565,7 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     sgm_task_end(current.task, status);
     sgm__control_server_stop(current.server);
     bool ended = false;
-    while (status == SGM_OK && !ended) { /* what came too late for the loop is done, too */
+    while (status == SGM_OK && !ended) {
         status = sgm__trainer_keep(trainer, sgm__run_do_commands(&current));
         ended = status == SGM_OK && sgm__control_try_end(&trainer->control);
     }
@@ -578,12 +580,12 @@ static sgm_status run_with(sgm_trainer *trainer, const sgm_run_options *options)
     return status;
 }
 
-/* Ranks that another one leads have no folder: the leader writes metrics and checkpoints for all. */
+/* A rank that another one leads gets no folder: rank 0 writes metrics and checkpoints for all. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *given)
 {
     sgm_run_options options;
     sgm_status status = sgm__trainer_keep(trainer, read_options(given, &options));
-    if (status == SGM_OK && sgm__trainer_follows(trainer)) { /* who leads has them */
+    if (status == SGM_OK && sgm__trainer_follows(trainer)) {
         options.folder = NULL;
         options.resume = false;
     }

@@ -8,10 +8,13 @@
 
 /* Runs a trainer that sgm__trainer_reserve has reserved; afterwards it is idle. */
 sgm_status sgm__trainer_run_reserved(sgm_trainer *trainer, const sgm_run_options *options);
-/* Called by an observer while it is being called: it is next called at this iteration. Other events still
- * call it, and end this. An iteration that no observer wants costs one comparison. */
+/* An observer may call this while it is being called: it is not called for iterations before this one. Other
+ * events are told all the same, and end the waiting. An iteration that no observer wants costs one
+ * comparison. */
 void sgm__observer_next(int64_t iteration);
 
+/* What belongs to one run, from sgm_trainer_run_with to its return; it lies on the stack of the run's thread.
+ */
 typedef struct sgm__training_run {
     sgm_trainer *trainer;
     const sgm_run_options *options;

@@ -56,6 +56,7 @@ static double draw_glorot(const draw *call)
     return limit * (2 * sgm__random_uniform(call->random) - 1);
 }
 
+/* Normal with deviation gain sqrt(2 / (fan_in + fan_out)) (Glorot and Bengio, 2010). */
 static double draw_glorot_normal(const draw *call)
 {
     return call->options->gain * sqrt(2 / (call->fan_in + call->fan_out)) * sgm__random_normal(call->random);
@@ -67,6 +68,7 @@ static double draw_he(const draw *call)
     return call->options->gain * sqrt(2 / call->fan_in) * sgm__random_normal(call->random);
 }
 
+/* Calls the program's function with the element's indices and a number that is uniform in [0, 1). */
 static double draw_custom(const draw *call)
 {
     double random = sgm__random_uniform(call->random);
@@ -96,6 +98,7 @@ static const size_t members[] = {
     offsetof(sgm_initialiser_options, gain),
 };
 
+/* A row for each name. `xavier` is another name of glorot. */
 typedef struct initialiser_type {
     const char *name;
     double (*draw)(const draw *call); /* NULL: orthogonal, which is not made element by element */
@@ -168,6 +171,8 @@ static bool check_options(const initialiser_type *type, const sgm_initialiser_op
     return true;
 }
 
+/* In the options 0 means the type's default; for the bounds of a uniform distribution only if both are 0.
+ * `mean` and `value` have 0 as default anyway. */
 sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_options *options)
 {
     const initialiser_type *found = find_type(type);
@@ -192,6 +197,7 @@ sgm_initialiser *sgm_initialiser_create(const char *type, const sgm_initialiser_
     return NULL;
 }
 
+/* Reads the arguments of a text into the members of the struct; arguments that are not given stay 0. */
 static sgm_status read_options(sgm__phrase *phrase, const initialiser_type *type,
                                sgm_initialiser_options *options)
 {
@@ -236,8 +242,9 @@ void sgm_initialiser_free(sgm_initialiser *initialiser)
 
 /* --- filling --- */
 
-/* Rows of a Gaussian matrix, made orthonormal one after the other (modified Gram-Schmidt, twice for
- * accuracy). */
+/* Makes `count` rows of `length` >= count numbers orthonormal, one after the other, by modified Gram-Schmidt.
+ * Each row is made orthogonal to the rows before it twice: after one pass rounding errors leave it orthogonal
+ * to few digits only, where the rows are nearly dependent. */
 static void orthonormalise(double *rows, int64_t count, int64_t length)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -258,7 +265,9 @@ static void orthonormalise(double *rows, int64_t count, int64_t length)
     }
 }
 
-/* The first dimensions are rows, the last is columns; the shorter side is orthonormal. */
+/* Fills a matrix with orthonormal rows or columns, times the gain (Saxe et al., 2013): rows are all
+ * dimensions but the last, columns the last; the shorter side is orthonormal. Works on the shorter side as
+ * rows, and transposes if these are columns. */
 static sgm_status fill_orthogonal(const sgm_initialiser *initialiser, double *values, const sgm_shape *shape,
                                   sgm__random *random)
 {
@@ -321,6 +330,8 @@ static sgm_status fill_whole(const sgm_initialiser *initialiser, sgm_tensor *ten
     return status;
 }
 
+/* The generator's seed is (seed, hash of the name): a parameter's numbers do not depend on the order in which
+ * parameters are filled. */
 sgm_status sgm_initialiser_fill(const sgm_initialiser *initialiser, sgm_tensor *tensor, int64_t fan_in,
                                 int64_t fan_out, uint64_t seed, const char *name)
 {

@@ -1,29 +1,36 @@
-/* L-BFGS (Liu and Nocedal, 1989): gradients of all parameters together are multiplied by an approximation of
- * the inverse of their second derivatives, which the last steps and what they changed of the gradient tell
- * (Nocedal, 1980). One step for each gradient, of the length that the learning rate says: there is no search
- * along the line.
+/* L-BFGS (Liu and Nocedal, 1989): the gradients of all parameters together are multiplied by an approximation
+ * of the inverse of the matrix of their second derivatives. The approximation is made from the last steps and
+ * from what each changed of the gradient, by a recursion of two loops (Nocedal, 1980). There is one step for
+ * each gradient, of the length that the learning rate says: no search along the line.
  *
- * g: gradient, y: what the step s before changed of it. A pair is kept as s / sqrt(s'y) and y / sqrt(s'y), so
- * that 1 / s'y is part of neither loop; a pair of zeros, as all are at first, changes nothing in them. Slot k
- * has the pair that is k steps old, and pairs move on when one is added: so the order in which they are taken
- * is known when the step is recorded. */
+ * In the formulas g is the gradient, s a step, y the difference of the gradients behind and before that step,
+ * and s'y the dot product over all parameters. A pair is kept as s / sqrt(s'y) and y / sqrt(s'y), so that 1 /
+ * s'y appears in neither loop; a pair of zeros, as all are at first, changes nothing in them. Slot k has the
+ * pair that is k steps old, and pairs move on by one slot when a pair is added, so that the order in which
+ * they are read is known when the step is recorded.
+ *
+ * optimiser.c calls sgm__prepare_lbfgs once for all parameters; it replaces the gradients by steps, which
+ * sgm__update_lbfgs adds. */
 #include "optim/updates.h"
 
 #include <stdio.h>
 
-#define MINIMUM_CURVATURE 1e-10 /* of s'y: below it a pair tells nothing, and is not kept */
-#define MINIMUM_DESCENT 1e-9    /* of the loss, by its slope along the step: below it nothing moves */
+/* A pair whose s'y is not above this is not kept: H would not stay positive definite. */
+#define MINIMUM_CURVATURE 1e-10
+/* No step is made where g'd, the slope of the loss along the direction d, is above minus this. */
+#define MINIMUM_DESCENT 1e-9
 
+/* What is recorded of one update. The arrays of `count` values belong together, parameter by parameter. */
 typedef struct search {
     sgm_graph *graph;
     sgm_update_call *calls;
     size_t count; /* parameters */
     size_t pairs;
-    sgm_value *direction;       /* values of all parameters, as the next ones */
-    sgm_value *before;          /* the last gradient */
-    sgm_value *taken;           /* the last step */
-    sgm_value *steps, *changes; /* pair after pair */
-    sgm_value active;           /* the gradient is not 0 */
+    sgm_value *direction;       /* -H g; `count` values, one for each parameter, as the next two arrays */
+    sgm_value *before;          /* slots with the gradient of the update before */
+    sgm_value *taken;           /* slots with the step of the update before */
+    sgm_value *steps, *changes; /* the pairs, from the newest on: pairs * count values each */
+    sgm_value active;           /* boolean: an element of the gradient is above the tolerance */
 } search;
 
 static sgm_value number(const search *s, double value)
@@ -31,6 +38,7 @@ static sgm_value number(const search *s, double value)
     return sgm_number(s->graph, value);
 }
 
+/* a'b over all elements of all parameters, of rank 0. */
 static sgm_value dot(const search *s, const sgm_value *a, const sgm_value *b)
 {
     sgm_value sum = sgm_sum(s->graph, sgm_multiply(s->graph, a[0], b[0]));
@@ -39,14 +47,14 @@ static sgm_value dot(const search *s, const sgm_value *a, const sgm_value *b)
     return sum;
 }
 
-/* a + factor b */
+/* a += factor b, for all parameters. */
 static void add(const search *s, sgm_value *a, sgm_value factor, const sgm_value *b)
 {
     for (size_t i = 0; i < s->count; i++)
         a[i] = sgm_add(s->graph, a[i], sgm_multiply(s->graph, b[i], factor));
 }
 
-/* The sum of the sizes of the gradient's elements */
+/* The sum of the absolute values of all elements of the gradient. */
 static sgm_value size_of_gradient(const search *s)
 {
     sgm_value sum = {-1};
@@ -57,7 +65,8 @@ static sgm_value size_of_gradient(const search *s)
     return sum;
 }
 
-/* Whether an element of the gradient is larger than the tolerance, or no number, which is to be seen. */
+/* Whether the absolute value of an element of the gradient is above the tolerance. NaN counts as above, so
+ * that it reaches the parameters and is noticed. */
 static sgm_value find_active(const search *s)
 {
     sgm_value tolerance = number(s, s->calls[0].options->tolerance), any = {-1};
@@ -70,6 +79,7 @@ static sgm_value find_active(const search *s)
     return any;
 }
 
+/* The slot "step_K" or "change_K" of parameter i. */
 static sgm_value pair_slot(const search *s, const char *what, size_t k, size_t i)
 {
     char name[32];
@@ -77,11 +87,14 @@ static sgm_value pair_slot(const search *s, const char *what, size_t k, size_t i
     return sgm_optimiser_slot(&s->calls[i], name);
 }
 
-/* The newest pair is scaled and put before the others, if there is something to learn from it. */
+/* Puts the pair of the last step before the others, if its curvature s'y is large enough, and fills in
+ * `steps` and `changes` with the pairs that count for this update. Otherwise all pairs stay in their slots.
+ * The factor 1 / sqrt(s'y) is taken of 1 where s'y is not used, so that no NaN arises in the branch that is
+ * not selected. */
 static void remember(const search *s)
 {
     sgm_graph *graph = s->graph;
-    sgm_value *change = s->direction; /* which begins later */
+    sgm_value *change = s->direction; /* that array is free until find_direction */
     for (size_t i = 0; i < s->count; i++)
         change[i] = sgm_subtract(graph, s->calls[i].gradient, s->before[i]);
     sgm_value curvature = dot(s, change, s->taken);
@@ -133,8 +146,9 @@ static sgm_status find_direction(const search *s)
     return SGM_OK;
 }
 
-/* The gradients become the steps. The first step, of which no pair tells how long it should be, is as long as
- * a gradient of length 1, or of its own if that is less (length: the sum of sizes). */
+/* Replaces the gradients by the steps: rate times direction, or zeros where the direction does not descend or
+ * the gradient is below the tolerance. For the very first step no pair says how long it should be: it is
+ * multiplied by min(1, 1 / sum of |g|). The last gradient and step are kept for the next update. */
 static void step(const search *s)
 {
     sgm_graph *graph = s->graph;

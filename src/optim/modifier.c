@@ -1,7 +1,10 @@
-/* Modifiers: what becomes of a parameter after each update, such as clipping it, or limiting the norm of what
- * goes into an output. Like updates they are recorded (sgm__modifiers_record, by optimiser.c), so they cost
- * no pass of their own; the hook modifier (hooks_ready/modifier_hook.c) records one by itself. The library's
- * own are rows of `types`; a program's is a function that records. */
+/* Modifiers: changes of a parameter after each update, such as clipping it, or limiting the norm of the
+ * weights that lead to one output.
+ *
+ * Like updates, modifiers are recorded (sgm__modifiers_record, called by optimiser.c), so they cost no pass
+ * of their own; the hook modifier (hooks_ready/modifier_hook.c) records one by itself. A trainer keeps
+ * modifiers with patterns of parameters' names (sgm_trainer_add_modifier). The library's own modifiers are
+ * rows of `types`; a program's is a function that records instructions. */
 #include "optim/modifier.h"
 #include "registry/pattern.h"
 #include "text/call_text.h"
@@ -44,6 +47,7 @@ static sgm_value max_norm(void *user, sgm_graph *graph, sgm_value parameter)
     return sgm_multiply(graph, parameter, factor);
 }
 
+/* One of the library's own modifiers, as texts name it: "clip(-1, 1)". */
 typedef struct modifier_type {
     const char *name;
     sgm_modifier_function function;
@@ -76,6 +80,7 @@ static const modifier_type *find_type(const char *name)
     return NULL;
 }
 
+/* Checks what no single row can say. Conditions are written so that NaN fails them. */
 static sgm_status check_numbers(const modifier_type *type, const double *numbers)
 {
     if (type->function == clip && !(numbers[0] < numbers[1]))
@@ -101,6 +106,7 @@ sgm_modifier *sgm_modifier_create(sgm_modifier_function function, void *user)
     return modifier;
 }
 
+/* Reads the arguments of a text behind the modifier's name; all of them are required. */
 static sgm_status read_numbers(sgm__phrase *phrase, const modifier_type *type, double numbers[LARGEST])
 {
     sgm__call call = {.name = type->name, .rows = type->arguments};
@@ -152,6 +158,7 @@ sgm_modifier *sgm__modifier_copy(const sgm_modifier *modifier)
     return copy;
 }
 
+/* Two of the library's own are equal if their numbers are: each has itself as `user`. */
 bool sgm__modifier_equal(const sgm_modifier *a, const sgm_modifier *b)
 {
     return a->function == b->function && a->numbers[0] == b->numbers[0] && a->numbers[1] == b->numbers[1] &&
@@ -163,6 +170,7 @@ void sgm_modifier_free(sgm_modifier *modifier)
     sgm__free(modifier);
 }
 
+/* Applies all rules that match, in their order, each to the result of the one before. */
 sgm_value sgm__modifiers_record(const sgm__modifier_rule *rules, size_t count, sgm_graph *graph,
                                 const char *parameter, sgm_value value)
 {

@@ -37,6 +37,7 @@ static const sgm_optimiser_type *find_type(const char *name)
     return NULL;
 }
 
+/* Fills in the type's defaults for options that are 0, and checks all of them. */
 sgm_optimiser *sgm_optimiser_create(const char *type, const sgm_optimiser_options *options)
 {
     const sgm_optimiser_type *found = find_type(type);
@@ -132,6 +133,8 @@ static sgm_value named_state(sgm_graph *graph, const char *prefix, const char *s
     return named_state_of(graph, prefix, slot, name, &type);
 }
 
+/* A slot has the parameter's shape, or 1 in place of some of its dimensions, as adafactor's means of rows and
+ * columns do. used_rows.c tells by the first dimension whether a slot belongs to rows of the parameter. */
 sgm_value sgm_optimiser_slot_shaped(const sgm_update_call *call, const char *slot, const sgm_shape *shape)
 {
     sgm_type type = {.dtype = sgm_value_type(call->graph, call->parameter).dtype, .shape = *shape};
@@ -202,6 +205,7 @@ static void clip_norm(sgm_graph *graph, double limit, sgm_value *gradients, size
         gradients[i] = sgm_multiply(graph, gradients[i], factor);
 }
 
+/* Clips each element first, then the norm of what is left. */
 static void clip(const sgm_optimiser_options *options, sgm_graph *graph, sgm_value *gradients, size_t count)
 {
     for (size_t i = 0; i < count && options->clip_value > 0; i++)
@@ -318,6 +322,8 @@ static sgm_status update_parameters(const sgm_optimiser *optimiser, sgm_graph *g
     return SGM_OK;
 }
 
+/* Records everything of an update, in the order that the opening comment gives. `values` and `gradients` are
+ * the two halves of one array. Gradients are kept for readers before they are clipped. */
 sgm_status sgm__optimiser_record(const sgm_optimiser *optimiser, sgm_graph *graph,
                                  const sgm__update_request *request)
 {

@@ -205,7 +205,8 @@ static bool is_matrix(const sgm_update_call *call)
 
 /* --- adafactor (Shazeer and Stern, 2018) --- */
 
-/* slot + (value - slot) t^-decay_rate, which is assigned to the slot: of all values alike at first */
+/* slot + (value - slot) t^-decay_rate, which is assigned to the slot. The share is 1 at the first update, so
+ * the slot begins as the first value and needs no bias correction; later values count less and less. */
 static sgm_value follow(const sgm_update_call *call, const char *slot, sgm_value value)
 {
     sgm_graph *graph = call->graph;
@@ -331,6 +332,7 @@ static const sgm_optimiser_type built_in[] = {
 #define BUILT_IN_COUNT (sizeof built_in / sizeof *built_in)
 #define MAXIMUM_REGISTERED 32
 
+/* Types that programs have added. Entries are only added, and belong to the programs. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static const sgm_optimiser_type *registered[MAXIMUM_REGISTERED];
 static size_t registered_count;
@@ -346,7 +348,7 @@ const sgm_optimiser_type *sgm_optimiser_type_at(size_t index)
     return type;
 }
 
-/* The lock is held. */
+/* Adds a type whose name no other type has; adding a type again does nothing. The caller holds the lock. */
 static sgm_status append(const sgm_optimiser_type *type)
 {
     for (size_t i = 0; i < BUILT_IN_COUNT + registered_count; i++) {

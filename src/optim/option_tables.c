@@ -1,10 +1,16 @@
-/* What optimisers, schedules and runs can be set to: the one place where bounds, defaults and words stand. */
+/* What optimisers, schedules and runs can be set to: the one place where bounds, defaults and descriptions of
+ * their options stand.
+ *
+ * Each row binds a member of an options struct (sgm_optimiser_options, sgm_schedule, sgm_run_options) to a
+ * name, a kind and bounds. The command, files of settings and the registry read the tables by
+ * sgm_optimiser_settings and its like; constructors check options by them (sgm__optimiser_check). Defaults
+ * that depend on the type of optimiser are in the list of types (optimisers.c). */
 #include "optim/optimiser.h"
 
 #include <sigma/registry.h>
 #include <stdio.h>
 
-#define BELOW_ONE 0.9999999999
+#define BELOW_ONE 0.9999999999 /* shares that stay are less than 1; bounds include their ends */
 #define OPTIMISER(member, lowest, highest, words)                                                            \
     {                                                                                                        \
         .option = {.name = #member,                                                                          \
@@ -105,7 +111,7 @@ const sgm_setting *sgm_run_settings(size_t *count)
     return run_rows;
 }
 
-/* --- an optimiser's --- */
+/* --- settings of one optimiser --- */
 
 const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *name, void **options)
 {
@@ -120,7 +126,8 @@ const sgm_setting *sgm__optimiser_setting(sgm_optimiser *optimiser, const char *
     return sgm_setting_find(rows, count, name);
 }
 
-/* Methods' own numbers: a type has those that its defaults have. */
+/* Whether the option at this offset is a number of some optimisers' method only, such as momentum. A type
+ * uses those of them that have a default other than 0. */
 static bool is_of_method(size_t offset)
 {
     return offset == offsetof(sgm_optimiser_options, momentum) ||
@@ -132,6 +139,7 @@ static bool is_of_method(size_t offset)
            offset == offsetof(sgm_optimiser_options, history);
 }
 
+/* Whether this type of optimiser reads the option: all read the options that are no method's own. */
 static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
 {
     static const char nothing[sizeof(double)];
@@ -139,6 +147,8 @@ static bool is_used(const sgm_optimiser_type *type, const sgm_setting *setting)
            memcmp((const char *)&type->defaults + setting->offset, nothing, setting->size) != 0;
 }
 
+/* A setting that the optimiser never reads would be accepted without effect; the error lists the settings
+ * that it has. */
 sgm_status sgm__optimiser_check_used(const sgm_optimiser *optimiser, const char *name)
 {
     sgm__text known = {0};

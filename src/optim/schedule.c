@@ -1,6 +1,9 @@
-/* Schedules: the factor by which the learning rate is multiplied, as a function of the epoch. Epochs count
- * with fractions, so the rate changes at each iteration. The trainer computes the factor on the host and
- * feeds the product (sgm__trainer_learning_rate): no schedule is recorded. */
+/* Schedules: the factor by which the learning rate is multiplied, as a function of the epoch.
+ *
+ * Epochs count with fractions, so the rate changes at each iteration. The trainer computes the factor on the
+ * host and feeds the product (sgm__trainer_learning_rate): no schedule is recorded, and a change of one needs
+ * no new program. What a plateau schedule counts, the reductions so far, is kept by the trainer
+ * (sgm__trainer_watch_plateau). In a schedule's options 0 means the default, which is here. */
 #include "optim/optimiser.h"
 
 #include <math.h>
@@ -36,15 +39,16 @@ static double or_default(double value, double default_value)
     return value != 0 ? value : default_value;
 }
 
-/* From `from` to `to` along half a cosine, `share` in [0, 1] of the way. */
+/* The value at `share` (cut to [0, 1]) of the way between two others along half a cosine: to + (from - to) (1
+ * + cos(pi share)) / 2 (Loshchilov and Hutter, 2016). */
 static double cosine(double from, double to, double share)
 {
     share = share < 0 ? 0 : share > 1 ? 1 : share;
     return to + (from - to) * (1 + cos(PI * share)) / 2;
 }
 
-/* Up from `start` to 1 in the first 0.3, then down to start / 10000, both along half a cosine (Smith, 2018).
- */
+/* Rises from `start` to 1 in the first 0.3 of the way, then falls to start / 10000, both along half a cosine
+ * (Smith, 2018). */
 static double one_cycle(double share, double start)
 {
     const double rise = 0.3;
@@ -52,6 +56,9 @@ static double one_cycle(double share, double start)
                         : cosine(1, start / 10000, (share - rise) / (1 - rise));
 }
 
+/* `epoch`: since the beginning, with a fraction; `epochs`: length of the run, 0: no limit; `reductions`: for
+ * SGM_PLATEAU. The warm-up is a linear rise from 0 to 1, behind which the schedule begins at epoch 0. A
+ * period of 0 is the rest of the run for cosine and one_cycle, and one epoch for step and exponential. */
 double sgm_schedule_factor(const sgm_schedule *schedule, double epoch, double epochs, int64_t reductions)
 {
     double warm_up = schedule->warm_up;

@@ -1,5 +1,10 @@
-/* Parameters of which only the rows are updated that were used, such as an embedding's: where a row's
- * gradient is 0, the row stays as it is, and so does what the optimiser remembers of it. */
+/* Sparse parameters, of which only the rows are updated that a minibatch has used, such as an embedding's:
+ * where all of a row's gradient is 0, the row and the optimiser's states of the row stay as they are.
+ *
+ * optimiser.c records this around the update of a parameter that is marked as sparse. Optimisers know nothing
+ * of it: their update is recorded as for any parameter, and the assignments that it has added to the graph
+ * are changed afterwards. Without it, momentum and weight decay would move rows that no example has used.
+ * Rows are the first dimension. */
 #include "optim/updates.h"
 
 #include "graph/graph_internal.h"
@@ -28,7 +33,7 @@ sgm_value sgm__update_used_rows(sgm_graph *graph, sgm_value used, size_t assignm
         sgm__assignment slot = graph->assignments[i];
         sgm_shape own = sgm_value_type(graph, slot.state).shape;
         if (own.rank != shape.rank || shape.rank == 0 || own.dims[0] != shape.dims[0])
-            continue; /* of all rows together */
+            continue; /* a state of all rows together, such as a mean over rows */
         sgm_value kept = sgm_select(graph, used, slot.value, slot.state);
         graph->assignments[i].value = kept; /* the array may have moved */
     }
