@@ -27,7 +27,8 @@ void sgm__layer_times_free(sgm__layer_times *times)
     sgm__free(times);
 }
 
-/* Times of another network than the newest one begin anew. */
+/* Makes room for the times of a network's layers. If the number of layers has changed, times begin anew; a
+ * network of equally many layers takes over the old ones. */
 static sgm_status fit_network(sgm__layer_times *times, const sgm_network *network)
 {
     size_t count = sgm_network_layers(network);
@@ -84,7 +85,8 @@ static const char *without_optimiser(const char *label)
     return *label == '.' ? label + 1 : label;
 }
 
-/* The layer's index; the number of layers for what is no layer's. */
+/* The index of the layer that an instruction with this label belongs to; the number of layers for
+ * instructions of no layer. */
 static size_t layer_of(const sgm_network *network, const char *label)
 {
     size_t count = sgm_network_layers(network);

@@ -1,12 +1,20 @@
-/* The programs that a trainer has made, by what they do and for how many examples. */
+/* The programs that a trainer has made, by what they do with a minibatch and for how many examples.
+ *
+ * trainer_program.c (src/train) looks here before it records and compiles, and adds what it has made. A
+ * program belongs to the session, which keeps it: forgetting one here only has its graph recorded again, and
+ * if the new graph is equal to an old one, the session gives back the old program without compiling. So
+ * whatever changes what might be recorded simply forgets all programs. A trainer has few programs (some
+ * purposes, and two sizes of minibatches), so a list is searched. */
 #include "trainer/trainer_struct.h"
 
 void sgm__trainer_drop_programs(sgm_trainer *trainer)
 {
     trainer->learner.rerecording.program = NULL;
-    trainer->learner.program_count = 0; /* they stay in the session, where an equal graph finds them */
+    trainer->learner.program_count = 0;
 }
 
+/* Replicas record the same network and optimiser as their owner, so the programs of the owner and of all
+ * replicas are forgotten, whichever of them calls this. */
 void sgm__trainer_forget_programs(sgm_trainer *trainer)
 {
     sgm__trainer_drop_programs(trainer->sharing.owner);

@@ -1,11 +1,17 @@
-/* The share of correct predictions, as an output of a trainer's programs: the largest output is where the
- * target is largest (or on the same side of one half), or has the number that the target is. */
+/* The share of correct predictions (accuracy), as an output of a trainer's programs.
+ *
+ * src/train/trainer_program.c records it behind the loss, for networks whose loss is one of classes
+ * (recording.classifies); src/train/trainer_step.c reads it. A prediction is correct if its largest output is
+ * the class of the target, which is a number (shape: the output's without the last dimension) or a vector
+ * (the output's shape, its largest element counts); with one output, if output and target are on the same
+ * side of 0.5. Metrics with options of their own are in src/metrics. */
 #include "network/rerecord.h"
 #include "ops/ops.h"
 #include "trainer/trainer_struct.h"
 #include <sigma/graph.h>
 
-/* The largest probability is where the largest sum is, which a step of training has anyway. */
+/* The operand of a softmax, which has its largest element at the same place, and which a training step
+ * computes anyway. */
 static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
 {
     const sgm_value *inputs = &output;
@@ -14,7 +20,8 @@ static sgm_value before_softmax(const sgm_graph *graph, sgm_value output)
     return *inputs;
 }
 
-/* Whether a step counts, (batch, steps, 1, ...) for places (batch, steps, ...). */
+/* Whether each time step counts, as a boolean of shape (batch, steps, 1, ...) that broadcasts against
+ * `places` = (batch, steps, ...): step t of example i counts if t < lengths[i]. */
 static sgm_value steps_that_count(sgm_graph *graph, const sgm_shape *places, sgm_value lengths)
 {
     sgm_shape line = sgm_shape_of(1, places->dims[1]), column = sgm_shape_of(places->dims[0], 1);
@@ -26,8 +33,10 @@ static sgm_value steps_that_count(sgm_graph *graph, const sgm_shape *places, sgm
     return sgm_reshape(graph, counts, &wide);
 }
 
-/* Of all places, where only the steps that count can be right: their share of these. Parts of a minibatch
- * count by these steps, too. */
+/* Outputs the share of correct predictions among the time steps that count. `share` is the share among all
+ * steps, in which steps that do not count are wrong; it is multiplied by all steps and divided by those that
+ * count, at least 1. For a part of a minibatch the output is also weighted by the part's share of the
+ * counting steps of the whole minibatch. */
 static void output_of_steps(sgm_graph *graph, sgm_value share, const sgm_shape *places, sgm_value lengths,
                             bool part)
 {
@@ -41,7 +50,8 @@ static void output_of_steps(sgm_graph *graph, sgm_value share, const sgm_shape *
                              sgm_multiply(graph, share, sgm__part_share_of(graph, all, SGM_FLOAT64)));
 }
 
-/* Classes; what does not count has a target that no prediction is. `counts` nothing: all do. */
+/* The share of correct classes. Steps that do not count get -1 as their target, which no prediction is.
+ * `counts` does not exist: all steps count. */
 static sgm_value right_classes(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value counts)
 {
     sgm_type a = sgm_value_type(graph, output), b = sgm_value_type(graph, target);
@@ -53,7 +63,8 @@ static sgm_value right_classes(sgm_graph *graph, sgm_value output, sgm_value tar
     return sgm_accuracy(graph, output, sgm_select(graph, counts, target, sgm_filled_like(graph, target, -1)));
 }
 
-/* One number for each place (places, 1), on a side of one half. */
+/* The share of predictions on the target's side of 0.5, for one output; shapes are (places, 1). Steps that do
+ * not count are made wrong. */
 static sgm_value right_sides(sgm_graph *graph, sgm_value output, sgm_value target, sgm_value counts)
 {
     sgm_value equal = sgm_equal(graph, sgm_greater(graph, output, sgm_number(graph, 0.5)),
@@ -67,6 +78,8 @@ static sgm_value right_sides(sgm_graph *graph, sgm_value output, sgm_value targe
     return sgm_mean(graph, sgm_select(graph, counts, right, sgm_filled_like(graph, right, 0)));
 }
 
+/* Records nothing where outputs and targets do not have shapes of classes; the program then has no such
+ * output, and metrics have no accuracy. */
 void sgm__trainer_record_correct(sgm_trainer *trainer, bool part)
 {
     const sgm_recording *recording = &trainer->learner.recording;

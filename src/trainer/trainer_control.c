@@ -9,6 +9,8 @@
 
 #include <stdio.h>
 
+/* Conditions wait by the monotonic clock (sgm__cond_init), so that a changed clock neither ends nor prolongs
+ * a wait. */
 void sgm__control_init(sgm__control *control)
 {
     pthread_mutex_init(&control->lock, NULL);
@@ -57,7 +59,8 @@ static bool is_asked(sgm__control *control)
     return atomic_load_explicit(&control->asked, memory_order_relaxed);
 }
 
-/* Takes `who`. The first one is told who wanted a pause that there is already. */
+/* Pauses the trainer in the name of `who` (NULL: a person or the program), and frees `who`. If a pause is
+ * already wanted, it keeps the name of whoever wanted it first. */
 static sgm_status pause_by(sgm_trainer *trainer, char *who)
 {
     sgm__control *control = &trainer->control;
@@ -86,6 +89,7 @@ sgm_status sgm__trainer_pause_by(sgm_trainer *trainer, const char *who)
     return copy != NULL ? pause_by(trainer, copy) : SGM_ERROR_MEMORY;
 }
 
+/* A copy, since the name is freed when the pause ends. */
 char *sgm__trainer_paused_by(sgm_trainer *trainer)
 {
     sgm__control *control = &trainer->control;
@@ -127,6 +131,7 @@ sgm_status sgm_trainer_step(sgm_trainer *trainer, int64_t iterations)
     return go_on(trainer, iterations, "stepped");
 }
 
+/* The run ends before the next iteration, also out of a pause. The newest reason is the one that is told. */
 sgm_status sgm_trainer_stop(sgm_trainer *trainer, const char *reason)
 {
     sgm__control *control = &trainer->control;
@@ -170,14 +175,14 @@ sgm_status sgm__trainer_reserve(sgm_trainer *trainer, bool paused)
     return status;
 }
 
-/* Makes the trainer idle, unless commands are queued that nobody waits for: those have to be done before.
- * Whoever waits for a command does it alone once the trainer is idle. */
+/* Makes the trainer idle, unless commands are queued that no thread waits for: the run has to carry these out
+ * first. A thread that waits for its command finds the trainer idle and carries the command out itself. */
 bool sgm__control_try_end(sgm__control *control)
 {
     bool ends = true;
     pthread_mutex_lock(&control->lock);
     for (const sgm__command *command = control->commands.first; command != NULL; command = command->next)
-        ends = ends && command->waited; /* who waits does it alone then */
+        ends = ends && command->waited;
     if (ends) {
         control->state = SGM_TRAINER_IDLE;
         pthread_cond_broadcast(&control->changed);

@@ -1,8 +1,11 @@
-/* The lock between steps.
+/* The lock of a trainer: taking it, how long a thread is willing to wait for it, and the pair
+ * sgm__trainer_open and sgm__trainer_close around changes of a trainer's parts.
  *
- * Hooks, observers and monitors of one trainer may look at another one while both run: each of their threads
- * has its own trainer's lock then (base/turn_lock.h says how they do not wait for each other). A background
- * hook may be waited for by who has the lock, so it is refused. */
+ * The run's thread holds the lock during a step, and lets waiting threads have it between two steps. A
+ * replica has no lock of its own; its owner's is taken. Hooks, observers and monitors of one trainer may look
+ * at another one while both run: each of their threads then holds its own trainer's lock, and
+ * base/turn_lock.h says how they do not wait for each other for ever. A background hook must not take the
+ * lock of its own trainer: the thread that holds the lock may be waiting for the hook. */
 #include "trainer/trainer_lock.h"
 #include "base/turn_lock.h"
 #include "hooks/hooks_internal.h"
@@ -18,6 +21,7 @@ void sgm__trainer_unlock(sgm_trainer *trainer)
     sgm__turn_lock_leave(&trainer->sharing.owner->control.turn);
 }
 
+/* Called by the run's thread only, on its own trainer, which is never a replica. */
 void sgm__trainer_let_others(sgm_trainer *trainer)
 {
     sgm__turn_lock_let_others(&trainer->control.turn);
@@ -58,6 +62,8 @@ bool sgm__patience_has_left(void)
     return patience != NULL && patience->has_left != NULL && patience->has_left(patience->asker);
 }
 
+/* The error of a thread whose patience is over. It may not read the trainer, whose lock it has not got:
+ * `whereabouts` are atomics that the run's thread sets for this message. */
 static sgm_status fail_busy(sgm_trainer *trainer, double seconds)
 {
     sgm__whereabouts *place = &trainer->control.whereabouts;
@@ -88,7 +94,7 @@ sgm_status sgm__patience_check(sgm_trainer *trainer)
     return SGM_OK;
 }
 
-/* What the thread waits with, and how that ended. */
+/* The argument of goes_on: whom the thread waits for, and how the wait ended. */
 typedef struct patient {
     sgm_trainer *trainer;
     sgm_status status;
@@ -101,7 +107,8 @@ static bool goes_on(void *user)
     return self->status == SGM_OK;
 }
 
-/* Between two steps; a thread that waits with patience has no other trainer's lock. */
+/* Takes the lock as soon as the run's thread lets it go, unless the thread's patience ends first. Threads
+ * with patience answer requests, and hold no other trainer's lock. */
 static sgm_status lock_with_patience(sgm_trainer *trainer)
 {
     patient self = {.trainer = trainer, .status = SGM_OK};
@@ -132,7 +139,8 @@ sgm_status sgm__trainer_enter_for_hooks(sgm_trainer *trainer)
         trainer->name);
 }
 
-/* Monitors look at a trainer from their own threads while it is set up: parts change between two looks. */
+/* Takes the lock for a change of the trainer's parts: monitors look at a trainer from threads of their own
+ * while it is set up, and must see a part before or after its change. */
 sgm_status sgm__trainer_open(sgm_trainer *trainer)
 {
     SGM_TRY(sgm_trainer_status(trainer));

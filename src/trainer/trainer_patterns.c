@@ -1,4 +1,9 @@
-/* Patterns of a trainer (what is frozen, initialisers, modifiers) and the parameters that they match. */
+/* Patterns of a trainer (frozen parameters, initialisers, modifiers), checked against the parameters of the
+ * network; and which kind a state is.
+ *
+ * Patterns are set before the network is recorded, and a new network may come later, so they are checked when
+ * a program is recorded (src/train/trainer_program.c). A dynamic network may record further parameters later,
+ * so its patterns are not checked. */
 #include "network/rerecord.h"
 #include "registry/pattern.h"
 #include "trainer/trainer_struct.h"
@@ -11,6 +16,7 @@ bool sgm__trainer_matches_any(const sgm_trainer *trainer, const char *pattern)
     return false;
 }
 
+/* The error of a pattern without a parameter: lists the first six parameters, for comparison. */
 static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, const char *pattern)
 {
     sgm__text names = {0};
@@ -24,7 +30,7 @@ static sgm_status fail_unmatched(const sgm_trainer *trainer, const char *what, c
     return status;
 }
 
-/* A pattern without a parameter is a mistake in one of them, unless parameters come later. */
+/* A pattern that matches no parameter is a typing error, or belongs to another network. */
 sgm_status sgm__trainer_check_patterns(const sgm_trainer *trainer)
 {
     if (sgm_network_is_dynamic(trainer->learner.network))
@@ -49,7 +55,8 @@ static bool is_among(const char *parameter, char *const *patterns, size_t count)
     return false;
 }
 
-/* Before anything is recorded nobody knows; then recording will say it. */
+/* Before anything is recorded there are no parameters to compare with; the check at recording (find_trained
+ * in src/train/trainer_program.c) then finds what is wrong. */
 sgm_status sgm__trainer_check_frozen(const sgm_trainer *trainer, char *const *patterns, size_t count)
 {
     const sgm_recording *recording = &trainer->learner.recording;
@@ -71,6 +78,8 @@ bool sgm__trainer_trains(const sgm_trainer *trainer, const char *name)
     return parameter != NULL && parameter->trainable;
 }
 
+/* All states that are neither trained parameters nor the trainer's own (random generator, optimiser,
+ * averages, kept gradients) belong to layers. */
 bool sgm__trainer_is_layer_state(const sgm_trainer *trainer, const char *state)
 {
     bool ours = sgm__begins_with(state, "random.") || sgm__begins_with(state, SGM__SLOT_PREFIX) ||

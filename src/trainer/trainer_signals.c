@@ -13,15 +13,15 @@
 /* SIGHUP comes when a terminal is closed; the others from schedulers, before the time of a job is over. */
 static const struct {
     int number;
-    bool always;  /* else only where nothing else is done about it: nohup ignores SIGHUP */
-    bool insists; /* a second one acts as it did before: nothing can hold a user who means it */
+    bool always;  /* false: only where the program has the default action (nohup ignores SIGHUP, say) */
+    bool insists; /* a second signal of this kind has its default action again */
 } endings[] = {{SIGINT, true, true},    {SIGTERM, true, false},  {SIGHUP, false, false},
                {SIGXCPU, false, false}, {SIGUSR1, false, false}, {SIGUSR2, false, false}};
 #define ENDING_COUNT (sizeof endings / sizeof *endings)
 
-static atomic_bool interrupt_wanted; /* without a lock inside, as a signal's function needs it */
+static atomic_bool interrupt_wanted; /* lock-free, as a signal handler needs it */
 static pthread_mutex_t catching = PTHREAD_MUTEX_INITIALIZER;
-static size_t catchers; /* guarded by `catching`, as the next */
+static size_t catchers; /* runs that want signals; this and `before` are guarded by `catching` */
 static struct sigaction before[ENDING_COUNT];
 
 static void on_signal(int number)
@@ -30,17 +30,18 @@ static void on_signal(int number)
     atomic_store(&interrupt_wanted, true);
 }
 
-/* Whether the signal at this place of the table is ours: always, or only where the program has left it to
- * the system. */
+/* Whether the library handles the signal at this place of the table: always, or only where the program has
+ * left it to the system. */
 static bool is_caught(size_t index)
 {
     bool is_default = (before[index].sa_flags & SA_SIGINFO) == 0 && before[index].sa_handler == SIG_DFL;
     return endings[index].always || is_default;
 }
 
-/* Other signals than SIGINT may come again before the checkpoint is written, and nobody means it: a shell
- * whose terminal is closed passes on the SIGHUP that its jobs have already, timeout(1) sends SIGTERM to its
- * child and then to its group, and SIGXCPU comes each second. */
+/* The second SIGINT acts as if there were no handler (SA_RESETHAND), so that a user can end a program whose
+ * run does not stop. The other signals may come again before the checkpoint is written without anybody
+ * meaning it: a shell whose terminal is closed passes on the SIGHUP that its jobs have got already,
+ * timeout(1) sends SIGTERM to its child and then to the group, and SIGXCPU comes each second. */
 void sgm__signals_catch(bool wanted)
 {
     if (!wanted)

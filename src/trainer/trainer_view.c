@@ -1,11 +1,16 @@
-/* What others see of a trainer: its groups (trainer.h), and the view of monitors and ready-made hooks. */
+/* What others see of a trainer: its groups (trainer.h) for the folders that train, and the view (view.h) for
+ * monitors and ready-made hooks.
+ *
+ * Only src/trainer, src/train and src/loop know the struct sgm_trainer; all other folders get their part of
+ * it here. Functions are called with the trainer's lock or on the run's thread, unless their header says
+ * otherwise. */
 #include "trainer/trainer_struct.h"
 #include "trainer/view.h"
 
 /* --- groups --- */
 
-/* One function finds groups for those who only look and for those who change; a const trainer's group is
- * declared const by whoever takes it. */
+/* One set of functions serves callers that read and callers that write, so constness is cast away here. A
+ * caller with a const trainer declares the group const. */
 static sgm_trainer *within(const sgm_trainer *trainer)
 {
     return (sgm_trainer *)(uintptr_t)trainer;
@@ -51,7 +56,8 @@ sgm_registry *sgm_trainer_registry(sgm_trainer *trainer)
 
 /* --- the view --- */
 
-/* Inputs are recorded with a minibatch in front. */
+/* The shape of one example of the first input: recorded inputs have the minibatch as first dimension, which
+ * is left out. */
 static sgm_shape input_of(const sgm_trainer *trainer)
 {
     if (trainer->learner.graph == NULL || trainer->learner.recording.input_count == 0)
@@ -61,7 +67,7 @@ static sgm_shape input_of(const sgm_trainer *trainer)
     return batch.rank > 1 ? sgm_shape_create(batch.rank - 1, batch.dims + 1) : sgm_scalar_shape();
 }
 
-/* Time and data of a replica are its owner's. */
+/* Running time and waits are measured by the run, and so are the owner's, also in the view of a replica. */
 sgm__trainer_view sgm__trainer_look(const sgm_trainer *trainer)
 {
     const sgm_trainer *owner = trainer->sharing.owner;
